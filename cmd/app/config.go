@@ -1,0 +1,156 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"locklab/lockstrategy"
+	"locklab/order"
+	"locklab/topology"
+)
+
+// serveCommand holds the settings of one instance. Each flag has a variable: --listen is LAB_LISTEN.
+type serveCommand struct {
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 takes a free one. Only this machine can reach the default (${default})."`
+	Instance       string        `placeholder:"NAME" help:"Name of this instance in every answer (default: its port, as in the article)."`
+	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"How Redis is arranged: ${enum} (${default})."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT,..." help:"Redis addresses. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (${default})."`
+	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (${default})."`
+	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
+	Redlock        []string      `placeholder:"HOST:PORT,..." help:"Addresses of the independent nodes for v4: five, and at least three. Without them there is no v4 (default: none)."`
+	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Where orders are kept. A DSN is user:password@tcp(host:port)/name (${default})."`
+	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (${default})."`
+	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503 (${default})."`
+	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s (${default})."`
+	AdminToken     string        `placeholder:"SECRET" help:"Asked for by what resets data (default: nobody is asked)."`
+	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start (${default})."`
+	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Log as ${enum} (${default})."`
+	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from ${enum}; debug has a line for each request (${default})."`
+}
+
+// Bounds of the durations: below the first nothing works, above the second nobody waits.
+const (
+	shortestLease = 100 * time.Millisecond
+	longest       = time.Hour
+)
+
+// validate finds what cannot work, before anything is opened.
+func (c *serveCommand) validate() error {
+	if err := address("--listen", c.Listen); err != nil {
+		return err
+	}
+	if len(c.Instance) > 64 {
+		return misuse("--instance is %d characters long; allowed are 64", len(c.Instance))
+	}
+	if err := addresses("--redis", c.Redis); err != nil {
+		return err
+	}
+	if c.Topology == string(topology.Single) && len(c.Redis) != 1 {
+		return misuse("--redis names %d addresses; --topology single has one", len(c.Redis))
+	}
+	if c.SentinelMaster == "" {
+		return misuse("--sentinel-master is empty; it must be the name under which the sentinels know the master")
+	}
+	if err := c.validateRedlock(); err != nil {
+		return err
+	}
+	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
+		return misuse("--database is %q: %w", withoutPassword(c.Database), err)
+	}
+	return c.validateDurations()
+}
+
+func (c *serveCommand) validateRedlock() error {
+	if len(c.Redlock) == 0 {
+		return nil
+	}
+	if len(c.Redlock) < 3 {
+		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3, and the articles take 5", len(c.Redlock))
+	}
+	return addresses("--redlock", c.Redlock)
+}
+
+func (c *serveCommand) validateDurations() error {
+	for _, d := range []struct {
+		flag            string
+		value, min, max time.Duration
+	}{
+		{"--lease", c.Lease, shortestLease, longest},
+		{"--wait", c.Wait, time.Millisecond, longest},
+		{"--order-think", c.OrderThink, 0, longest},
+		{"--start-timeout", c.StartTimeout, time.Millisecond, longest},
+	} {
+		if d.value < d.min || d.value > d.max {
+			return misuse("%s is %s; allowed is from %s to %s", d.flag, d.value, d.min, d.max)
+		}
+	}
+	return nil
+}
+
+// versions are what an instance offers, in the order of the URL.
+func (c *serveCommand) versions() []version {
+	all := []version{
+		{"v0", "", "no lock, but one atomic command: do you need a lock?"},
+		{"v1", lockstrategy.NameNone, "no lock: read, add, write"},
+		{"v2", lockstrategy.NameProcess, "a mutex in this process: no help against another process"},
+		{"v3", lockstrategy.NameRedis, "the Redis lock, which Redisson's RLock understands"},
+	}
+	if len(c.Redlock) > 0 {
+		all = append(all, version{"v4", lockstrategy.NameRedLock, "RedLock over independent nodes"})
+	}
+	return all
+}
+
+// version says which strategy protects the work behind a prefix of the URL.
+type version struct{ name, strategy, does string }
+
+func (c *serveCommand) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of the enum's, which are slog's own
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// addresses checks a list: none missing, none twice. A2's listing passes one RedLock node twice, so
+// that it has three names and two nodes.
+func addresses(flag string, list []string) error {
+	if len(list) == 0 {
+		return misuse("%s is empty; name at least one host:port", flag)
+	}
+	seen := map[string]bool{}
+	for _, a := range list {
+		if err := address(flag, a); err != nil {
+			return err
+		}
+		if seen[a] {
+			return misuse("%s names %s twice; name each server once", flag, a)
+		}
+		seen[a] = true
+	}
+	return nil
+}
+
+func address(flag, text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 && flag != "--listen" {
+		return misuse("%s is %q; it must be host:port with a port up to 65535", flag, text)
+	}
+	return nil
+}
+
+// withoutPassword shows a database setting as far as it may be shown.
+func withoutPassword(database string) string {
+	kind, rest, _ := strings.Cut(database, ":")
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		rest = user + ":***" + rest[at:]
+	}
+	return kind + ":" + rest
+}

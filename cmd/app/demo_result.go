@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+)
+
+// demoResult is everything that the demo saw and how it is judged; --json prints it.
+type demoResult struct {
+	Redis     string              `json:"redis"` // redis-server or miniredis
+	Topology  string              `json:"topology"`
+	Users     int                 `json:"users"`
+	Drivers   int                 `json:"drivers"`
+	Rounds    int                 `json:"rounds"`
+	URL       string              `json:"url"` // of the balancer
+	Instances []demoInstance      `json:"instances"`
+	Pageview  []pageviewRow       `json:"pageview"`
+	Order     []orderRow          `json:"order"`
+	Verdict   experiments.Verdict `json:"verdict"`
+	TookMS    int64               `json:"took_ms"` // from the start of the stack to the last answer
+}
+
+type demoInstance struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// judged is what both kinds of rows have.
+type judged struct {
+	Round       int                 `json:"round"`
+	Version     string              `json:"version"`
+	Lock        string              `json:"lock"`
+	PerInstance map[string]int      `json:"per_instance"`
+	TookMS      float64             `json:"took_ms"`
+	Failed      []string            `json:"failed,omitempty"`
+	Verdict     experiments.Verdict `json:"verdict"`
+	Why         string              `json:"why,omitempty"` // it is not supported
+}
+
+type pageviewRow struct {
+	judged
+	Final   int64  `json:"final"`
+	Lost    int    `json:"lost"`
+	Inside  int    `json:"written_twice_inside_one"`
+	Across  int    `json:"written_twice_across_both"`
+	Article string `json:"article_a4"` // final value that A4 reports for 666
+}
+
+type orderRow struct {
+	judged
+	Winners int `json:"winners"`
+}
+
+// add judges one version's two bursts.
+func (r *demoResult) add(round int, lock, article string, expect experiments.Expect, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+	row := judged{Round: round, Version: views.Version, Lock: lock}
+	r.Pageview = append(r.Pageview, pageviewRow{
+		judged: row.with(expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
+		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: article,
+	})
+	r.Order = append(r.Order, orderRow{
+		judged:  row.with(expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
+		Winners: grabs.Winners(),
+	})
+}
+
+func (j judged) with(expect experiments.Expect, o experiments.Outcome, perInstance map[string]int, took time.Duration, failed []string) judged {
+	j.PerInstance, j.TookMS, j.Failed = perInstance, float64(took.Microseconds())/1000, failed
+	j.Verdict = experiments.Judge(expect, o)
+	switch {
+	case j.Verdict == experiments.Refuted:
+		j.Why = "it must not happen and did"
+	case o.Err != nil:
+		j.Why = o.Err.Error()
+	case j.Verdict == experiments.Inconclusive:
+		j.Why = "nothing was lost this time, which shows nothing: run it again"
+	}
+	return j
+}
+
+// judge sums up.
+func (r *demoResult) judge() {
+	var all []experiments.Verdict
+	for i := range r.Pageview {
+		all = append(all, r.Pageview[i].Verdict, r.Order[i].Verdict)
+	}
+	r.Verdict = experiments.Worst(all...)
+}
+
+// exit says with the program's exit status how the demo was judged.
+func (r *demoResult) exit() error {
+	switch r.Verdict {
+	case experiments.Supported:
+		return nil
+	case experiments.Refuted:
+		return exitError{exitRefuted, errors.New("refuted: " + r.reasons(experiments.Refuted))}
+	}
+	return exitError{exitInconclusive, errors.New("inconclusive: " + r.reasons(experiments.Inconclusive))}
+}
+
+// reasons lists the rows with a verdict.
+func (r *demoResult) reasons(v experiments.Verdict) string {
+	var reasons []string
+	for i, views := range r.Pageview {
+		if views.Verdict == v {
+			reasons = append(reasons, fmt.Sprintf("%s page views, round %d: final %d of %d, lost %d: %s", views.Version, views.Round, views.Final, r.Users, views.Lost, views.Why))
+		}
+		if grabs := r.Order[i]; grabs.Verdict == v {
+			reasons = append(reasons, fmt.Sprintf("%s order, round %d: %d winners: %s", grabs.Version, grabs.Round, grabs.Winners, grabs.Why))
+		}
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"locklab/experiments"
+)
+
+// text is the result for people: two tables and what they mean.
+func (r *demoResult) text(colour bool) string {
+	redis := r.Redis
+	if redis == "miniredis" {
+		redis += ", no real redis-server"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d page views at once, two processes behind a round-robin balancer, Redis %s (%s)\n\n", r.Users, r.Topology, redis)
+	b.WriteString(r.pageviewTable(colour))
+	b.WriteString("\n\n same: values that one process wrote twice · both: values that both wrote · requests: of each process")
+	b.WriteString("\n A4: the final value that the article reports for 666")
+	fmt.Fprintf(&b, "\n\n%d drivers grab one order at once\n\n", r.Drivers)
+	b.WriteString(r.orderTable(colour))
+	b.WriteString("\n\n" + r.explanation())
+	return b.String()
+}
+
+func (r *demoResult) pageviewTable(colour bool) string {
+	t := newTable()
+	t.AppendHeader(table.Row{"version", "lock", "final", "lost", "same", "both", "requests", "time", "A4", "verdict"})
+	t.SetColumnConfigs(right("final", "lost", "same", "both", "requests", "time", "A4"))
+	for _, row := range r.Pageview {
+		t.AppendRow(table.Row{row.Version, row.Lock, row.Final, row.Lost, row.Inside, row.Across,
+			halves(row.PerInstance), took(row.TookMS), row.Article, painted(row.Verdict, colour)})
+	}
+	return render(t)
+}
+
+func (r *demoResult) orderTable(colour bool) string {
+	t := newTable()
+	t.AppendHeader(table.Row{"version", "lock", "winners", "requests", "time", "verdict"})
+	t.SetColumnConfigs(right("winners", "requests", "time"))
+	for _, row := range r.Order {
+		t.AppendRow(table.Row{row.Version, row.Lock, row.Winners, halves(row.PerInstance), took(row.TookMS), painted(row.Verdict, colour)})
+	}
+	return render(t)
+}
+
+func newTable() table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.Options{SeparateHeader: true}
+	t.Style().Format.Header = text.FormatDefault
+	return t
+}
+
+// render drops the blanks that the table puts behind its last column.
+func render(t table.Writer) string {
+	lines := strings.Split(t.Render(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func right(columns ...string) []table.ColumnConfig {
+	var configs []table.ColumnConfig
+	for _, name := range columns {
+		configs = append(configs, table.ColumnConfig{Name: name, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	return configs
+}
+
+// halves shows how the requests were spread, without the names, which are ports.
+func halves(perInstance map[string]int) string {
+	var counts []string
+	for _, n := range perInstance {
+		counts = append(counts, fmt.Sprint(n))
+	}
+	slices.Sort(counts)
+	return strings.Join(counts, " + ")
+}
+
+func took(ms float64) string { return fmt.Sprintf("%.0f ms", ms) }
+
+func painted(v experiments.Verdict, colour bool) string {
+	if !colour {
+		return v.String()
+	}
+	paint := map[experiments.Verdict]text.Color{
+		experiments.Supported: text.FgGreen, experiments.Refuted: text.FgRed, experiments.Inconclusive: text.FgYellow,
+	}[v]
+	return "\x1b[" + fmt.Sprint(int(paint)) + "m" + v.String() + "\x1b[0m"
+}
+
+// explanations say for each version what its row shows.
+var explanations = map[string]string{
+	"v0": "v0 needs no lock: one command in Redis, and one conditional UPDATE, cannot be interleaved.",
+	"v1": "v1 reads, adds one and writes: who reads the same number writes the same number.",
+	"v2": "v2 queues inside each process, and neither sees the other's queue: one sets the counter back for both.",
+	"v3": "v3 locks in Redis, outside of both processes: every view is there, and one driver wins.",
+	"v4": "v4 does the same by a majority of five independent nodes.",
+}
+
+func (r *demoResult) explanation() string {
+	var b strings.Builder
+	for _, claim := range claims {
+		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
+			return row.Version == claim.version && row.Verdict == experiments.Supported
+		}) {
+			b.WriteString(explanations[claim.version] + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)
+	b.WriteString("Next: app demo --keep, and play with curl · app demo --topology cluster · app demo --rounds 5 --users 2000 · app serve --help\n")
+	return b.String()
+}
+
+// keeping says where everything listens while it is kept.
+func (r *demoResult) keeping() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nAll of it keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
+	for _, i := range r.Instances {
+		fmt.Fprintf(&b, "  instance  %s\n", i.URL)
+	}
+	fmt.Fprintf(&b, "Try:\n  curl -X POST %[1]s/v3/pview\n  curl %[1]s/pview\n  curl -X POST %[1]s/orders\n  curl -X POST '%[1]s/v3/orders/1/grab?driver=12'\n  curl %[1]s/readyz\n  open %[1]s/ in a browser\n", r.URL)
+	return b.String()
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds of the end of an instance: requests may finish, then they are cancelled, which makes them
+// release their locks.
+const (
+	finish = 8 * time.Second
+	abort  = 3 * time.Second
+)
+
+// serve answers requests until ctx ends, then accepts no more and finishes those that run.
+func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	server := &http.Server{
+		Handler:           handler,
+		BaseContext:       func(net.Listener) context.Context { return work },
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
+	case <-ctx.Done():
+	}
+
+	log.Info("locklab stops: no new requests; those that run may finish", "within", finish)
+	err := shutdown(server, finish)
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("locklab cancels the requests that still run")
+		cancel(errors.New("the instance stops"))
+		err = shutdown(server, abort)
+	}
+	<-ended
+	if err != nil {
+		log.Warn("locklab leaves requests unfinished", "error", errors.Join(err, server.Close()))
+	}
+	return nil
+}
+
+func shutdown(server *http.Server, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return server.Shutdown(ctx)
+}
+
+// quiet puts go-redis's own log, which knows no levels, among the debug lines.
+type quiet struct{ log *slog.Logger }
+
+// Printf logs what go-redis has to say.
+func (q quiet) Printf(ctx context.Context, format string, v ...any) {
+	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))
+}

@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// OrderBurst is the record of drivers who want the same order at the same moment (A2).
+type OrderBurst struct {
+	Version  string
+	Drivers  int
+	Order    uint64
+	Answers  []Grab
+	Failed   []string // what went wrong with each request that has no Grab; it may have won
+	Recorded []uint64 // the drivers for whom the data say that they won
+	Took     time.Duration
+}
+
+// Grab is what one driver was told.
+type Grab struct {
+	Instance string
+	Driver   uint64
+	Won      bool
+	Winner   uint64
+}
+
+// RunOrder makes an order behind base, lets drivers grab it at once at version, and reads who the
+// data say has won it. An error means that there is no record.
+func RunOrder(ctx context.Context, base, version string, drivers int) (OrderBurst, error) {
+	record := OrderBurst{Version: version, Drivers: drivers}
+	client := client{base}
+	var made struct{ ID uint64 }
+	if err := client.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
+		return record, err
+	}
+	record.Order = made.ID
+	requests := make([]*http.Request, drivers)
+	for i := range requests {
+		requests[i] = client.request(http.MethodPost, fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1))
+	}
+	answers, took, err := burst(ctx, base, requests)
+	if err != nil {
+		return record, err
+	}
+	record.Took = took
+	for _, a := range answers {
+		var grab Grab
+		if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
+			record.Failed = append(record.Failed, err.Error())
+			continue
+		}
+		record.Answers = append(record.Answers, grab)
+	}
+	var now struct{ Winners []struct{ Driver uint64 } }
+	err = client.call(ctx, http.MethodGet, fmt.Sprintf("/orders/%d", made.ID), "", &now)
+	for _, w := range now.Winners {
+		record.Recorded = append(record.Recorded, w.Driver)
+	}
+	return record, err
+}
+
+// Winners is how many drivers the data say have won.
+func (b OrderBurst) Winners() int { return len(b.Recorded) }
+
+// PerInstance counts the answers of each instance.
+func (b OrderBurst) PerInstance() map[string]int {
+	n := map[string]int{}
+	for _, g := range b.Answers {
+		n[g.Instance]++
+	}
+	return n
+}
+
+// Outcome is what the record shows: a breach when more than one driver won. That nobody won, or
+// that the answers and the data disagree, proves nothing about locks.
+func (b OrderBurst) Outcome() Outcome {
+	o := Outcome{Trials: 1}
+	told := 0
+	for _, g := range b.Answers {
+		if g.Won {
+			told++
+		}
+	}
+	if b.Winners() > 1 {
+		o.Breaches = 1
+	}
+	switch {
+	case len(b.Failed) > 0:
+		o.Err = failures(b.Failed)
+	case b.Winners() == 0:
+		o.Err = fmt.Errorf("nobody won order %d", b.Order)
+	case told != b.Winners():
+		o.Err = fmt.Errorf("%d drivers were told that they won order %d, and %d are recorded", told, b.Order, b.Winners())
+	default:
+		o.Err = halved(b.PerInstance(), b.Drivers)
+	}
+	return o
+}

@@ -1,0 +1,146 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// PageviewBurst is the record of one burst of page views (A4): what each request wrote and where,
+// and what the counter held at the end.
+type PageviewBurst struct {
+	Version string
+	Users   int // requests at once
+	Writes  []Write
+	Failed  []string // what went wrong with each request that has no Write; it may have counted
+	Final   int64
+	Took    time.Duration
+}
+
+// Write is one view that was confirmed.
+type Write struct {
+	Instance string
+	Value    int64
+}
+
+// RunPageview resets the counter behind base, sends users views at once to version, and reads the
+// counter. An error means that there is no record.
+func RunPageview(ctx context.Context, base, version string, users int) (PageviewBurst, error) {
+	record := PageviewBurst{Version: version, Users: users}
+	client := client{base}
+	if err := client.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+		return record, err
+	}
+	requests := make([]*http.Request, users)
+	for i := range requests {
+		requests[i] = client.request(http.MethodPost, "/"+version+"/pview")
+	}
+	answers, took, err := burst(ctx, base, requests)
+	if err != nil {
+		return record, err
+	}
+	record.Took = took
+	for _, a := range answers {
+		var write Write
+		if err := a.into(&write, http.StatusOK); err != nil {
+			record.Failed = append(record.Failed, err.Error())
+			continue
+		}
+		record.Writes = append(record.Writes, write)
+	}
+	var counter struct{ Value int64 }
+	err = client.call(ctx, http.MethodGet, "/pview", "", &counter)
+	record.Final = counter.Value
+	return record, err
+}
+
+// Lost is how many confirmed views the counter does not show.
+func (b PageviewBurst) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
+
+// Inside counts the values that one instance wrote again after having written them. A lock in the
+// process prevents it while the instance is alone. Beside another one it does not (against A4): the
+// other sets the counter back, and the same values are written again.
+func (b PageviewBurst) Inside() int {
+	seen, n := map[Write]bool{}, 0
+	for _, w := range b.Writes {
+		if seen[w] {
+			n++
+		}
+		seen[w] = true
+	}
+	return n
+}
+
+// Across counts the values that more than one instance wrote.
+func (b PageviewBurst) Across() int {
+	by := map[int64]map[string]bool{}
+	for _, w := range b.Writes {
+		if by[w.Value] == nil {
+			by[w.Value] = map[string]bool{}
+		}
+		by[w.Value][w.Instance] = true
+	}
+	n := 0
+	for _, instances := range by {
+		if len(instances) > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// PerInstance counts the confirmed views of each instance.
+func (b PageviewBurst) PerInstance() map[string]int {
+	n := map[string]int{}
+	for _, w := range b.Writes {
+		n[w.Instance]++
+	}
+	return n
+}
+
+// Outcome is what the record shows: a breach when updates were lost, or values written twice.
+func (b PageviewBurst) Outcome() Outcome {
+	o := Outcome{Trials: 1, Err: errors.Join(failures(b.Failed), halved(b.PerInstance(), b.Users))}
+	if b.Lost()+b.Inside()+b.Across() > 0 {
+		o.Breaches = 1
+	}
+	return o
+}
+
+// failures says that some requests have no usable answer.
+func failures(failed []string) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d requests failed, the first: %s", len(failed), failed[0])
+}
+
+// halved says whether requests did not reach two instances in equal parts: then they prove nothing
+// about two instances.
+func halved(perInstance map[string]int, requests int) error {
+	for _, n := range perInstance {
+		if n < requests/2 || n > (requests+1)/2 {
+			return fmt.Errorf("the instances did not get half of the requests each: %v", perInstance)
+		}
+	}
+	if len(perInstance) != 2 {
+		return fmt.Errorf("%d instances answered, not two", len(perInstance))
+	}
+	return nil
+}
+
+// into reads the answer's JSON, if it has one of the statuses.
+func (a answer) into(result any, statuses ...int) error {
+	if a.Err != nil {
+		return fmt.Errorf("no answer: %w", a.Err)
+	}
+	for _, status := range statuses {
+		if a.Status == status {
+			return json.Unmarshal(a.Body, result)
+		}
+	}
+	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+}

@@ -1,0 +1,23 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// admin lets a request pass that carries the admin token, and every request when there is none.
+// Hashes are compared, not tokens: they are equally long, so the time tells nothing of the token.
+func (a *api) admin(c *gin.Context) {
+	if a.AdminToken == "" {
+		return
+	}
+	sent, _ := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
+	got, want := sha256.Sum256([]byte(sent)), sha256.Sum256([]byte(a.AdminToken))
+	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		c.Header("WWW-Authenticate", `Bearer realm="locklab"`)
+		fail(c, errNoToken)
+	}
+}

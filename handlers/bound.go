@@ -1,0 +1,41 @@
+package handlers
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Bounds of a request. The longest one that means anything is far below them.
+const (
+	maxBody  = 4 << 10 // bytes
+	maxQuery = 1 << 10 // bytes
+	readBody = 5 * time.Second
+)
+
+// bound refuses a request that is too large, and reads the body of every other one: net/http
+// notices that a client went away only when nothing of its request is left to read.
+func bound(c *gin.Context) {
+	if len(c.Request.URL.RawQuery) > maxQuery {
+		fail(c, errQueryTooLong)
+		return
+	}
+	connection := http.NewResponseController(c.Writer)
+	_ = connection.SetReadDeadline(time.Now().Add(readBody))
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	// A deadline that stayed would end the request's context while it waits for a lock.
+	_ = connection.SetReadDeadline(time.Time{})
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		fail(c, errBodyTooLarge)
+		return
+	}
+	if err != nil {
+		fail(c, badRequest("the body could not be read: %v", err))
+		return
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+}

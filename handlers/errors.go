@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"locklab/lockstrategy"
+	"locklab/order"
+	"locklab/pview"
+)
+
+// Errors of the requests themselves.
+var (
+	errBadRequest   = errors.New("bad request")
+	errBodyTooLarge = fmt.Errorf("the body is longer than %d bytes", maxBody)
+	errQueryTooLong = fmt.Errorf("the query is longer than %d bytes", maxQuery)
+	errNoToken      = errors.New("this resets data: send the instance's admin token as 'Authorization: Bearer TOKEN'")
+	errNoRoute      = errors.New("there is nothing here")
+	errNoMethod     = errors.New("method not allowed")
+)
+
+// clientGone is what nginx logs for a client that left before its answer; nobody receives it.
+const clientGone = 499
+
+// retryAfter is in seconds: the queue that was too long may be short by then.
+const retryAfter = "1"
+
+// statuses is the only table from errors to HTTP. The first row that matches decides.
+var statuses = []struct {
+	err    error
+	status int
+}{
+	{errBadRequest, http.StatusBadRequest},
+	{errQueryTooLong, http.StatusBadRequest},
+	{errBodyTooLarge, http.StatusRequestEntityTooLarge},
+	{errNoToken, http.StatusUnauthorized},
+	{errNoRoute, http.StatusNotFound},
+	{errNoMethod, http.StatusMethodNotAllowed},
+	{order.ErrNotFound, http.StatusNotFound},
+	{pview.ErrNotNumber, http.StatusConflict},
+	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
+	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
+	{pview.ErrUnavailable, http.StatusServiceUnavailable},
+	{order.ErrUnavailable, http.StatusServiceUnavailable},
+	{lockstrategy.ErrNotAcquired, http.StatusServiceUnavailable},
+}
+
+func statusOf(err error) int {
+	for _, row := range statuses {
+		if errors.Is(err, row.err) {
+			return row.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// fail answers with the error's status and its sentence.
+func fail(c *gin.Context, err error) {
+	status := statusOf(err)
+	switch {
+	case c.Request.Context().Err() != nil && status >= http.StatusInternalServerError:
+		status = clientGone // whatever broke, broke because the client left
+	case errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded):
+		c.Header("Retry-After", retryAfter)
+	}
+	c.AbortWithStatusJSON(status, gin.H{"error": sentence(err)})
+}
+
+// sentence is err in one line: joined errors have one line each.
+func sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// badRequest says what is wrong with a request and what would be right.
+func badRequest(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
+}
+
+// noRoute tells a version that does not exist from a path that does not.
+func (a *api) noRoute(c *gin.Context) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
+	names := make([]string, len(a.Versions))
+	known := false
+	for i, v := range a.Versions {
+		names[i] = v.Name
+		known = known || v.Name == first
+	}
+	if isVersion(first) && !known {
+		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
+			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s", first, strings.Join(names, ", ")),
+			"versions": names,
+		})
+		return
+	}
+	fail(c, fmt.Errorf("%w: GET / lists what there is", errNoRoute))
+}
+
+func isVersion(segment string) bool {
+	return len(segment) > 1 && segment[0] == 'v' && strings.Trim(segment[1:], "0123456789") == ""
+}
+
+func (a *api) noMethod(c *gin.Context) {
+	fail(c, fmt.Errorf("%w: %s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
+}
+
+func (a *api) panicked(c *gin.Context, cause any) {
+	a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause)
+	c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
+}

@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"locklab/lockstrategy"
+)
+
+// Outcomes of asking for a lease, and of a lease.
+const (
+	acquired    = "acquired"
+	timedOut    = "timed_out"   // the wait was longer than allowed
+	cancelled   = "cancelled"   // the client left
+	unavailable = "unavailable" // the lock's server gave no answer
+	lost        = "lost"        // before it was released
+	unconfirmed = "unconfirmed" // the server did not confirm the release
+)
+
+// Metrics is what an instance tells Prometheus. Its labels are versions, statuses and outcomes,
+// whose number is small; never keys, orders or drivers.
+type Metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	wait     *prometheus.HistogramVec
+	hold     *prometheus.HistogramVec
+	leases   *prometheus.CounterVec
+}
+
+// NewMetrics returns the metrics of one instance, with a registry of their own.
+func NewMetrics() *Metrics {
+	seconds := prometheus.ExponentialBuckets(0.0001, 2, 20) // 0.1 ms to 52 s
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_requests_total", Help: "Requests answered, by version (empty: no version) and HTTP status.",
+		}, []string{"version", "status"}),
+		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "locklab_lock_wait_seconds", Help: "Time from asking for a lock to its grant or refusal.", Buckets: seconds,
+		}, []string{"version"}),
+		hold: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "locklab_lock_hold_seconds", Help: "Time from the grant of a lock to its release.", Buckets: seconds,
+		}, []string{"version"}),
+		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_leases_total",
+			Help: "Leases by outcome. Asked for: acquired, timed_out, cancelled, unavailable. Of those acquired: lost before release, or release unconfirmed.",
+		}, []string{"version", "outcome"}),
+	}
+	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Lock returns the observer of one version's locks, with every outcome at zero.
+func (m *Metrics) Lock(version string) *LockMetrics {
+	for _, outcome := range []string{acquired, timedOut, cancelled, unavailable, lost, unconfirmed} {
+		m.leases.WithLabelValues(version, outcome)
+	}
+	return &LockMetrics{m, version}
+}
+
+// Gate adds the length of a version's queue in this process.
+func (m *Metrics) Gate(version string, waiting func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "locklab_gate_waiting", Help: "Requests that wait in the queue of this process.",
+		ConstLabels: prometheus.Labels{"version": version},
+	}, func() float64 { return float64(waiting()) }))
+}
+
+func (m *Metrics) request(version string, status int) {
+	m.requests.WithLabelValues(version, strconv.Itoa(status)).Inc()
+}
+
+func (m *Metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// LockMetrics observes the locks of one version; it is a lockstrategy.Observer.
+type LockMetrics struct {
+	metrics *Metrics
+	version string
+}
+
+var _ lockstrategy.Observer = (*LockMetrics)(nil)
+
+// Acquired counts a grant.
+func (l *LockMetrics) Acquired(waited time.Duration) { l.count(acquired, l.metrics.wait, waited) }
+
+// Refused counts a wait without a grant, by its reason.
+func (l *LockMetrics) Refused(waited time.Duration, err error) {
+	l.count(refusal(err), l.metrics.wait, waited)
+}
+
+// Released counts the end of a lease.
+func (l *LockMetrics) Released(held time.Duration, err error) {
+	l.metrics.hold.WithLabelValues(l.version).Observe(held.Seconds())
+	if err != nil {
+		l.metrics.leases.WithLabelValues(l.version, ending(err)).Inc()
+	}
+}
+
+// refusal names why a lock was not acquired.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, lockstrategy.ErrUnavailable):
+		return unavailable
+	case errors.Is(err, context.DeadlineExceeded):
+		return timedOut
+	}
+	return cancelled
+}
+
+// ending names what was wrong with the end of a lease.
+func ending(err error) string {
+	if errors.Is(err, lockstrategy.ErrLost) {
+		return lost
+	}
+	return unconfirmed
+}
+
+func (l *LockMetrics) count(outcome string, in *prometheus.HistogramVec, d time.Duration) {
+	in.WithLabelValues(l.version).Observe(d.Seconds())
+	l.metrics.leases.WithLabelValues(l.version, outcome).Inc()
+}

@@ -1,0 +1,69 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Guard gives a strategy the callback form that pview and order ask for.
+type Guard struct {
+	Strategy Strategy
+	Wait     time.Duration // longest wait for the lock; 0: as long as the caller's context
+	Observer Observer      // may be nil
+}
+
+// Observer is told what happened to each lock. Its methods are called from many goroutines.
+type Observer interface {
+	// Acquired reports a grant, and how long it was waited for.
+	Acquired(waited time.Duration)
+	// Refused reports a wait that ended without a lease; err wraps ErrNotAcquired.
+	Refused(waited time.Duration, err error)
+	// Released reports the end of a lease, how long it was held, and what Release returned.
+	Released(held time.Duration, err error)
+}
+
+// Do runs fn while it holds key. fn's context ends with ctx and with the lease, and with the
+// lease's cause. The error is fn's, joined with [ErrLost] when the lease was lost before it was
+// released: then fn may have run beside another holder. A release that the server did not confirm
+// is no error of Do, for fn has done its work under the lock; the Observer hears of it.
+func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, fence uint64) error) (err error) {
+	asked := time.Now()
+	lease, err := g.acquire(ctx, key)
+	if err != nil {
+		g.observe(func(o Observer) { o.Refused(time.Since(asked), err) })
+		return err
+	}
+	granted := time.Now()
+	g.observe(func(o Observer) { o.Acquired(granted.Sub(asked)) })
+	defer func() { // deferred: a panic in fn must not keep the lock
+		end := lease.Release(ctx)
+		g.observe(func(o Observer) { o.Released(time.Since(granted), end) })
+		if errors.Is(end, ErrLost) {
+			err = errors.Join(end, err)
+		}
+	}()
+
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
+	return fn(work, lease.Fence())
+}
+
+// acquire bounds the wait, and only the wait: the lease outlives the bound.
+func (g Guard) acquire(ctx context.Context, key string) (*Lease, error) {
+	if g.Wait > 0 {
+		tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", g.Wait, context.DeadlineExceeded)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, g.Wait, tooLong)
+		defer cancel()
+	}
+	return g.Strategy.Acquire(ctx, key)
+}
+
+func (g Guard) observe(tell func(Observer)) {
+	if g.Observer != nil {
+		tell(g.Observer)
+	}
+}

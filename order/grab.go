@@ -1,0 +1,91 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// Grab reads the order and, if it is open, thinks and takes it, inside lock. A driver who reads
+// that it is gone has nothing to think about and is told at once who has it.
+func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error) {
+	var result Result
+	asked := time.Now()
+	err := lock.Do(ctx, LockKey(a.OrderID), func(ctx context.Context, fence uint64) error {
+		granted := time.Now()
+		defer func() { result.Held = time.Since(granted) }()
+		result.Waited, result.Fence = granted.Sub(asked), fence
+
+		order, err := s.read(ctx, a.OrderID)
+		if err != nil {
+			return err
+		}
+		if order.Status != Open {
+			result.Winner = order.Driver
+			return nil
+		}
+		if err := think(ctx, s.think); err != nil {
+			return err
+		}
+		if err := s.write(ctx, a, fence); err != nil {
+			return err
+		}
+		result.Won, result.Winner = true, a.Driver
+		return nil
+	})
+	return result, err
+}
+
+// write grants the order to the attempt, whoever has it by now: it trusts what was read, as A2 does.
+func (s *Store) write(ctx context.Context, a Attempt, fence uint64) error {
+	return s.do(ctx, func(db *gorm.DB) error {
+		return db.Transaction(func(tx *gorm.DB) error {
+			if err := tx.Model(&Order{ID: a.OrderID}).Updates(grantTo(a)).Error; err != nil {
+				return err
+			}
+			return tx.Create(win(a, fence)).Error
+		})
+	})
+}
+
+// GrabAtomic takes the order if it is open, in one conditional UPDATE: no thinking, no lock.
+func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
+	var won bool
+	err := s.do(ctx, func(db *gorm.DB) error {
+		return db.Transaction(func(tx *gorm.DB) error {
+			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a))
+			if won = update.RowsAffected == 1; !won {
+				return update.Error
+			}
+			return tx.Create(win(a, 0)).Error
+		})
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	if won {
+		return Result{Won: true, Winner: a.Driver}, nil
+	}
+	order, err := s.read(ctx, a.OrderID)
+	return Result{Winner: order.Driver}, err
+}
+
+func grantTo(a Attempt) Order { return Order{Status: Granted, Driver: a.Driver} }
+
+func win(a Attempt, fence uint64) *Win {
+	return &Win{OrderID: a.OrderID, Driver: a.Driver, Version: a.Version, Instance: a.Instance, Fence: fence, At: time.Now().UTC()}
+}
+
+// think passes the time between reading and writing, in which others read too.
+func think(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,76 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// answer bounds every call to the database, a wait for SQLite's write lock included.
+const answer = 5 * time.Second
+
+// Store keeps orders in a database.
+type Store struct {
+	db    *gorm.DB
+	name  string // of the database, for errors; without its password
+	think time.Duration
+}
+
+// Create makes an open order.
+func (s *Store) Create(ctx context.Context) (Order, error) {
+	order := Order{Status: Open, CreatedAt: time.Now().UTC()}
+	err := s.do(ctx, func(db *gorm.DB) error { return db.Create(&order).Error })
+	return order, err
+}
+
+// Get reads an order with everybody who was told it won, the first first.
+func (s *Store) Get(ctx context.Context, id uint64) (Order, error) {
+	var order Order
+	err := s.do(ctx, func(db *gorm.DB) error {
+		return db.Preload("Wins", func(db *gorm.DB) *gorm.DB { return db.Order("id") }).Take(&order, id).Error
+	})
+	return order, err
+}
+
+// read reads an order alone.
+func (s *Store) read(ctx context.Context, id uint64) (Order, error) {
+	var order Order
+	err := s.do(ctx, func(db *gorm.DB) error { return db.Take(&order, id).Error })
+	return order, err
+}
+
+// Ping asks the database for an answer.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.do(ctx, func(db *gorm.DB) error { return db.Exec("SELECT 1").Error })
+}
+
+// Close closes the database.
+func (s *Store) Close() error {
+	pool, err := s.db.DB()
+	if err != nil {
+		return err
+	}
+	return pool.Close()
+}
+
+// String names the database.
+func (s *Store) String() string { return s.name }
+
+// do bounds a call and turns its error into one of this package's.
+func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
+	bound, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	err := call(s.db.WithContext(bound))
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return ErrNotFound
+	case ctx.Err() != nil: // not the database's fault: the caller left, or the lock was lost
+		return errors.Join(ctx.Err(), err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
+}

@@ -1,0 +1,101 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is how many a Redis Cluster spreads its keys over.
+const slots = 16384
+
+// cluster starts the nodes, lets them meet, deals out the slots and makes the second half replicas.
+func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
+	var buses []string
+	for i := range 2 * masters {
+		bus, err := freeAddr()
+		if err != nil {
+			return err
+		}
+		_, port, _ := net.SplitHostPort(bus)
+		node, err := s.Redis(ctx, fmt.Sprintf("cluster-%d", i+1), true,
+			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", port)
+		if err != nil {
+			return err
+		}
+		t.Nodes, buses = append(t.Nodes, node), append(buses, port)
+	}
+	clients := make([]*redis.Client, len(t.Nodes))
+	for i, node := range t.Nodes {
+		clients[i] = s.client(node.Addr)
+		defer clients[i].Close()
+	}
+	for i := range masters {
+		first, last := i*slots/masters, (i+1)*slots/masters-1
+		if err := clients[i].ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
+			return fmt.Errorf("stack: cluster: %w", err)
+		}
+		// Epochs of their own from the start save the nodes from settling collisions.
+		if err := clients[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			return fmt.Errorf("stack: cluster: %w", err)
+		}
+	}
+	for i, node := range t.Nodes[1:] {
+		if err := clients[0].Do(ctx, "CLUSTER", "MEET", "127.0.0.1", portOf(node.Addr), buses[i+1]).Err(); err != nil {
+			return fmt.Errorf("stack: cluster: %w", err)
+		}
+	}
+	return s.join(ctx, t, clients)
+}
+
+// join makes each node of the second half follow a master, as soon as it knows it, and waits until
+// every node sees the cluster whole.
+func (s *Stack) join(ctx context.Context, t *Topology, clients []*redis.Client) error {
+	for i := masters; i < len(clients); i++ {
+		master, err := clients[i-masters].Do(ctx, "CLUSTER", "MYID").Text()
+		if err != nil {
+			return fmt.Errorf("stack: cluster: %w", err)
+		}
+		err = await(ctx, t.Nodes[i].Process, func(ctx context.Context) error {
+			return clients[i].ClusterReplicate(ctx, master).Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.inStep(ctx, t.Nodes[masters:]); err != nil {
+		return err
+	}
+	for i, node := range t.Nodes {
+		err := await(ctx, node.Process, func(ctx context.Context) error { return whole(ctx, clients[i]) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole reports nil when a node sees all slots served and every replica.
+func whole(ctx context.Context, client *redis.Client) error {
+	info, err := client.ClusterInfo(ctx).Result()
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:" + strconv.Itoa(slots), "cluster_known_nodes:" + strconv.Itoa(2*masters)} {
+		if !strings.Contains(info, want+"\r\n") {
+			return fmt.Errorf("it does not report %s", want)
+		}
+	}
+	nodes, err := client.ClusterNodes(ctx).Result()
+	if err != nil {
+		return err
+	}
+	if n := strings.Count(nodes, "slave "); n != masters {
+		return fmt.Errorf("it knows %d replicas of %d", n, masters)
+	}
+	return nil
+}

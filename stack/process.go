@@ -1,0 +1,119 @@
+package stack
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// grace is how long a process may take to stop before it is killed.
+const grace = 15 * time.Second
+
+// Process is a server that runs under a guard.
+type Process struct {
+	Name string
+
+	pid   int // of the server, not of its guard
+	log   string
+	guard *exec.Cmd
+	done  chan struct{}
+}
+
+// start runs argv under a guard, in the environment env. What it prints goes to a file in the
+// stack's directory.
+func (s *Stack) start(name string, env []string, argv ...string) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	p := &Process{Name: name, log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	defer log.Close()
+	reports, report, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	defer reports.Close()
+
+	p.guard = exec.Command(self, argv...)
+	p.guard.Env = append(env, roleVariable+"="+guardRole, dirVariable+"="+s.dir)
+	p.guard.Stdout, p.guard.Stderr = log, log
+	p.guard.ExtraFiles = []*os.File{s.watched, report} // descriptors 3 and 4 of the guard
+	p.guard.SysProcAttr = apart()
+	err = p.guard.Start()
+	report.Close()
+	if err != nil {
+		return nil, fmt.Errorf("stack: start %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.guard.Wait()
+	}()
+
+	line, err := bufio.NewReader(reports).ReadString('\n')
+	if err == nil {
+		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+	}
+	if err != nil {
+		<-p.done
+		return nil, fmt.Errorf("stack: start %s: %s", name, p.tail())
+	}
+	s.add(p)
+	return p, nil
+}
+
+// PID is the server's process id.
+func (p *Process) PID() int { return p.pid }
+
+// Done is closed when the server has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Stop asks the server to end, and kills it when it takes too long.
+func (p *Process) Stop() error {
+	p.Resume() // a process that is paused does not hear
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(grace):
+		p.Kill()
+		return fmt.Errorf("stack: %s did not end within %s and was killed", p.Name, grace)
+	}
+}
+
+// Kill ends the server at once, as a crash does, and returns when it has ended.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// Pause stops the server from running until Resume, as a long pause of its machine does.
+func (p *Process) Pause() { p.signal(stop) }
+
+// Resume lets a paused server run on.
+func (p *Process) Resume() { p.signal(proceed) }
+
+// signal sends sig unless the server has ended: its process id may be another's by then.
+func (p *Process) signal(sig syscall.Signal) {
+	select {
+	case <-p.done:
+	default:
+		_ = send(p.pid, sig)
+	}
+}
+
+// tail is the end of what the server printed.
+func (p *Process) tail() string {
+	text, _ := os.ReadFile(p.log)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}

@@ -1,0 +1,105 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// tries is how many ports are tried before giving up: one that was free may be taken meanwhile.
+const tries = 5
+
+// Node is one Redis server.
+type Node struct {
+	*Process
+	Addr string // host:port
+}
+
+// RealRedis reports whether a redis-server is on the PATH.
+func RealRedis() bool {
+	_, err := exec.LookPath("redis-server")
+	return err == nil
+}
+
+// Redis starts a Redis server with no data and no persistence: a real redis-server with settings in
+// addition ("--name", "value", …), or, where real is false, miniredis in a process of its own, which
+// has no settings.
+func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...string) (*Node, error) {
+	dir, err := s.workdir(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.node(ctx, name, func(addr string) (*Process, error) {
+		if !real {
+			return s.startMiniredis(name, addr)
+		}
+		_, port, _ := net.SplitHostPort(addr)
+		argv := []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
+			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"}
+		return s.start(name, os.Environ(), append(argv, settings...)...)
+	})
+}
+
+// node starts a server at a free address and waits until it answers.
+func (s *Stack) node(ctx context.Context, name string, start func(addr string) (*Process, error)) (*Node, error) {
+	for try := 1; ; try++ {
+		addr, err := freeAddr()
+		if err != nil {
+			return nil, err
+		}
+		p, err := start(addr)
+		if err == nil {
+			err = s.answers(ctx, p, addr)
+		}
+		if err == nil {
+			return &Node{p, addr}, nil
+		}
+		if try == tries || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
+			return nil, fmt.Errorf("stack: redis %s: %w", name, err)
+		}
+	}
+}
+
+// answers waits until a server listens at addr, and then until it answers.
+func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
+	err := await(ctx, p, func(ctx context.Context) error {
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err == nil {
+			err = connection.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	client := s.client(addr)
+	defer client.Close()
+	return await(ctx, p, func(ctx context.Context) error { return client.Ping(ctx).Err() })
+}
+
+// client is for the stack's own questions to its nodes.
+func (s *Stack) client(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true})
+}
+
+// freeAddr returns an address on the loopback that nobody listens on at this moment.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("stack: no free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func portOf(addr string) int {
+	_, port, _ := net.SplitHostPort(addr)
+	n, _ := strconv.Atoi(port)
+	return n
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package stack
+
+import "syscall"
+
+func together() *syscall.SysProcAttr { return nil }

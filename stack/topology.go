@@ -1,0 +1,116 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// How many servers a topology has, as in A4.
+const (
+	replicas  = 3
+	sentinels = 3
+	masters   = 3 // of a cluster, each with one replica
+)
+
+// SentinelMaster is the name under which the sentinels know the master.
+const SentinelMaster = "lab"
+
+// Topology is Redis in one of the article's arrangements.
+type Topology struct {
+	Kind      string // single, master-slave, sentinel, cluster: as app serve takes it
+	Addrs     []string
+	Nodes     []*Node // a master first; then master-slave and sentinel: its replicas; cluster: the other masters, then the replicas
+	Sentinels []*Node
+}
+
+// Topology starts the arrangement called kind and returns when it is whole: replicas in step,
+// sentinels agreed, slots covered. All but single need real servers.
+func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology, error) {
+	if kind != "single" && !real {
+		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", kind)
+	}
+	t := &Topology{Kind: kind}
+	var err error
+	switch kind {
+	case "single":
+		t.Nodes, err = s.nodes(ctx, "redis", 1, real)
+		t.Addrs = addrs(t.Nodes)
+	case "master-slave":
+		err = s.masterSlave(ctx, t)
+		t.Addrs = addrs(t.Nodes)
+	case "sentinel":
+		err = s.sentinel(ctx, t)
+		t.Addrs = addrs(t.Sentinels)
+	case "cluster":
+		err = s.cluster(ctx, t)
+		t.Addrs = addrs(t.Nodes)
+	default:
+		err = fmt.Errorf("stack: no topology %q", kind)
+	}
+	return t, err
+}
+
+// RedLock starts n nodes that know nothing of each other.
+func (s *Stack) RedLock(ctx context.Context, n int, real bool) ([]*Node, error) {
+	return s.nodes(ctx, "redlock", n, real)
+}
+
+// nodes starts n equal servers at the same time.
+func (s *Stack) nodes(ctx context.Context, name string, n int, real bool, settings ...string) ([]*Node, error) {
+	started := make([]*Node, n)
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range started {
+		group.Go(func() (err error) {
+			started[i], err = s.Redis(ctx, fmt.Sprintf("%s-%d", name, i+1), real, settings...)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return started, nil
+}
+
+func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
+	master, err := s.Redis(ctx, "master", true)
+	if err != nil {
+		return err
+	}
+	followers, err := s.nodes(ctx, "replica", replicas, true, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.Addr)))
+	if err != nil {
+		return err
+	}
+	t.Nodes = append([]*Node{master}, followers...)
+	return s.inStep(ctx, followers)
+}
+
+// inStep waits until every replica has its master's data and hears from it.
+func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
+	for _, node := range followers {
+		client := s.client(node.Addr)
+		err := await(ctx, node.Process, func(ctx context.Context) error {
+			info, err := client.Info(ctx, "replication").Result()
+			if err == nil && !strings.Contains(info, "master_link_status:up") {
+				err = errors.New("its link to the master is down")
+			}
+			return err
+		})
+		client.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addrs(nodes []*Node) []string {
+	var all []string
+	for _, node := range nodes {
+		all = append(all, node.Addr)
+	}
+	return all
+}

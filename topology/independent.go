@@ -1,0 +1,62 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Independent are Redis servers that know nothing of each other, for RedLock.
+type Independent struct {
+	Nodes []redis.UniversalClient
+	addrs []string
+}
+
+// OpenIndependent opens a client for each address and waits until a majority answers or ctx ends:
+// RedLock works without the others.
+func OpenIndependent(ctx context.Context, addrs []string, password string) (*Independent, error) {
+	i := &Independent{addrs: addrs}
+	for _, addr := range addrs {
+		i.Nodes = append(i.Nodes, redis.NewClient(options(addr, password)))
+	}
+	if err := until(ctx, i.Ping); err != nil {
+		return nil, errors.Join(fmt.Errorf("redlock: %w", err), i.Close())
+	}
+	return i, nil
+}
+
+// Ping asks every node for an answer. The error names those without one, and is nil while a
+// majority answers.
+func (i *Independent) Ping(ctx context.Context) error {
+	answers := make(chan error, len(i.Nodes))
+	for n, node := range i.Nodes {
+		go func() {
+			err := ping(ctx, node)
+			if err != nil {
+				err = fmt.Errorf("node %s: %w", i.addrs[n], err)
+			}
+			answers <- err
+		}()
+	}
+	var silent []error
+	for range i.Nodes {
+		if err := <-answers; err != nil {
+			silent = append(silent, err)
+		}
+	}
+	if len(i.Nodes)-len(silent) >= len(i.Nodes)/2+1 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d nodes do not answer: %w", len(silent), len(i.Nodes), errors.Join(silent...))
+}
+
+// Close closes all clients.
+func (i *Independent) Close() error {
+	var err error
+	for _, node := range i.Nodes {
+		err = errors.Join(err, node.Close())
+	}
+	return err
+}

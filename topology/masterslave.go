@@ -1,0 +1,46 @@
+package topology
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// openMasterSlave asks every node for its role: the order of the addresses does not matter.
+// go-redis has no client for a master with replicas and nobody who promotes them, so this is one
+// client for each node.
+func (r *Redis) openMasterSlave(ctx context.Context) error {
+	for _, addr := range r.cfg.Addrs {
+		client := redis.NewClient(options(addr, r.cfg.Password))
+		var role string
+		err := until(ctx, func(ctx context.Context) (err error) {
+			role, err = roleOf(ctx, client)
+			return err
+		})
+		switch {
+		case err == nil && role == "master" && r.Master == nil:
+			r.Master = client
+			continue
+		case err == nil && role == "master":
+			err = fmt.Errorf("%s is a second master: name one master and its replicas", addr)
+		}
+		r.replicas = append(r.replicas, client) // also in failure, so that Close finds it
+		if err != nil {
+			return err
+		}
+	}
+	if r.Master == nil {
+		return fmt.Errorf("none of the nodes is a master")
+	}
+	return nil
+}
+
+func roleOf(ctx context.Context, client *redis.Client) (string, error) {
+	answer, err := client.Do(ctx, "ROLE").Slice()
+	if err != nil || len(answer) == 0 {
+		return "", fmt.Errorf("ask for the role: %w", err)
+	}
+	role, _ := answer[0].(string)
+	return role, nil
+}
