@@ -34,7 +34,8 @@ func Reexec() {
 }
 
 // guard runs argv until it ends, or until the lifeline does: then it kills it and removes dir.
-// Several guards may do so at once; the last one to have killed its server finds all the rest.
+// Several guards may do so at once; the last one to have killed its server finds all the rest. It
+// returns the server's exit status, or -1 when a signal ended it.
 func guard(argv []string, dir string) int {
 	lifeline, report := os.NewFile(3, "lifeline"), os.NewFile(4, "report")
 	private(3)
@@ -65,5 +66,5 @@ func guard(argv []string, dir string) int {
 		<-ended
 		_ = os.RemoveAll(dir)
 	}
-	return 0
+	return server.ProcessState.ExitCode()
 }

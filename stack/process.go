@@ -74,6 +74,12 @@ func (s *Stack) start(name string, env []string, argv ...string) (*Process, erro
 // PID is the server's process id.
 func (p *Process) PID() int { return p.pid }
 
+// ExitCode waits for the server's end and returns its exit status; 255: a signal ended it.
+func (p *Process) ExitCode() int {
+	<-p.done
+	return p.guard.ProcessState.ExitCode()
+}
+
 // Done is closed when the server has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

@@ -1,0 +1,133 @@
+// Package testenv finds real servers for tests. A test that needs one which is not on this machine
+// is skipped; where LAB_REQUIRE=all (in CI) it fails. `go run ./internal/testenv/missing` says what
+// was missing and how to get it.
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"locklab/stack"
+)
+
+// Need is a program that some tests want.
+type Need struct {
+	Name     string
+	Programs []string // one of them is enough
+	Debian   string   // package
+	Homebrew string   // formula
+	For      string
+}
+
+// The needs of this repository's tests.
+var (
+	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
+	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
+	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
+)
+
+// All returns every need.
+func All() []Need { return []Need{RedisServer, MariaDB, Compiler} }
+
+// Met reports whether the need is on the PATH.
+func (n Need) Met() bool {
+	for _, program := range n.Programs {
+		if _, err := exec.LookPath(program); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// How says how to meet the need.
+func (n Need) How() string {
+	return fmt.Sprintf("%s is missing (for %s): Debian apt-get install %s, macOS brew install %s", n.Name, n.For, n.Debian, n.Homebrew)
+}
+
+// RequireAll reports whether a missing need is a failure.
+func RequireAll() bool { return os.Getenv("LAB_REQUIRE") == "all" }
+
+// Needs skips the test unless n is met, or fails it where everything is required.
+func Needs(t testing.TB, n Need) {
+	t.Helper()
+	switch {
+	case n.Met():
+	case RequireAll():
+		t.Fatal(n.How())
+	default:
+		t.Skip(n.How())
+	}
+}
+
+// Main is the body of a TestMain: a guard's work first, then the tests, then a look for goroutines
+// that are left.
+func Main(m *testing.M) {
+	stack.Reexec()
+	goleak.VerifyTestMain(m)
+}
+
+// Stack returns a stack that ends with the test.
+func Stack(t testing.TB) *stack.Stack {
+	t.Helper()
+	s, err := stack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+// Context ends some time before the test's deadline, so that what hangs is reported by name.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Engines runs test over miniredis, which is always there, and over a real redis-server.
+func Engines(t *testing.T, test func(t *testing.T, real bool)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, false) })
+	t.Run("redis-server", func(t *testing.T) {
+		Needs(t, RedisServer)
+		test(t, true)
+	})
+}
+
+// Redis starts one Redis server.
+func Redis(t testing.TB, real bool) *stack.Node {
+	t.Helper()
+	node, err := Stack(t).Redis(Context(t), "redis", real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+// Eventually asks until ok reports true: for effects that other processes have, of which no event
+// tells.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("it did not happen within a minute: %s", what)
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &recorder{}
+		guard := Guard{Strategy: NewGate(None{}), Observer: seen}
+		inside := 0
+		for range 5 {
+			go func() {
+				err := guard.Do(t.Context(), "k", func(context.Context, uint64) error {
+					if inside++; inside != 1 {
+						t.Error("two at once")
+					}
+					time.Sleep(time.Second)
+					inside--
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		if seen.acquired != 5 || seen.released != 5 || seen.refused != 0 || seen.held != 5*time.Second {
+			t.Fatalf("observed %+v", seen)
+		}
+	})
+}
+
+func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &recorder{}
+		guard := Guard{Strategy: NewGate(None{}), Wait: time.Second, Observer: seen}
+		go func() {
+			err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
+				time.Sleep(time.Minute) // far longer than the wait may be
+				return ctx.Err()
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		began := time.Now()
+		err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
+		if !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Fatalf("after %s: %v", time.Since(began), err)
+		}
+		time.Sleep(2 * time.Minute)
+		if seen.refused != 1 || seen.released != 1 {
+			t.Fatalf("observed %+v", seen)
+		}
+	})
+}
+
+func TestGuardTellsOfALostLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{lease: 3 * time.Second, renew: func(context.Context) error { return ErrLost }}
+		guard := Guard{Strategy: strategyFunc(func(ctx context.Context, _ string) (*Lease, error) { return s.hold(ctx), nil })}
+		var cause error
+		err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return ctx.Err()
+		})
+		if !errors.Is(cause, ErrLost) || !errors.Is(err, ErrLost) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("the work saw %v, the caller %v", cause, err)
+		}
+		err = guard.Do(t.Context(), "k", func(context.Context, uint64) error {
+			time.Sleep(time.Minute) // work that does not look at its context
+			return nil
+		})
+		if !errors.Is(err, ErrLost) {
+			t.Fatalf("work that finished after the loss counts as done: %v", err)
+		}
+	})
+}
+
+func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
+	gate := NewGate(None{})
+	guard := Guard{Strategy: gate}
+	func() {
+		defer func() { _ = recover() }()
+		_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
+	}()
+	failed := errors.New("failed")
+	if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if len(gate.queues) != 0 {
+		t.Fatal("the lock was not released")
+	}
+}
+
+// recorder is an Observer for the bubble, where one goroutine runs at a time.
+type recorder struct {
+	acquired, refused, released int
+	held                        time.Duration
+}
+
+func (r *recorder) Acquired(time.Duration)            { r.acquired++ }
+func (r *recorder) Refused(time.Duration, error)      { r.refused++ }
+func (r *recorder) Released(d time.Duration, _ error) { r.released++; r.held += d }

@@ -1,0 +1,61 @@
+package lockstrategy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestProcessMutexConforms(t *testing.T) {
+	locktest.Run(t, locktest.Backend{Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
+		return open(t, lockstrategy.NameProcess, lockstrategy.Backends{}), func() {}
+	}})
+}
+
+func TestOpenRefusesWhatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		strategy string
+		backends lockstrategy.Backends
+		want     string
+	}{
+		{"an unknown name", "postgres", lockstrategy.Backends{}, `no strategy "postgres"`},
+		{"a lease shorter than its renewal needs", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Second, Request: time.Second}, "lease 1s, request timeout 1s"},
+		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
+		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
+		{"RedLock with a negative lease", lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second}, "lease -1s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := lockstrategy.Open(c.strategy, c.backends); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// open opens a strategy that ends with the test.
+func open(t *testing.T, name string, b lockstrategy.Backends) *lockstrategy.Opened {
+	t.Helper()
+	opened, err := lockstrategy.Open(name, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
+}
+
+// client opens a client of one server that ends with the test.
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
