@@ -79,7 +79,7 @@ func (s *Stack) join(ctx context.Context, t *Topology, clients []*redis.Client) 
 	return nil
 }
 
-// whole reports nil when a node sees all slots served and every replica.
+// whole reports nil when a node sees all slots served by a master and a replica.
 func whole(ctx context.Context, client *redis.Client) error {
 	info, err := client.ClusterInfo(ctx).Result()
 	if err != nil {
@@ -90,12 +90,15 @@ func whole(ctx context.Context, client *redis.Client) error {
 			return fmt.Errorf("it does not report %s", want)
 		}
 	}
-	nodes, err := client.ClusterNodes(ctx).Result()
+	// A replica is listed, and read from by clients, once the others have heard of its offset.
+	ranges, err := client.ClusterSlots(ctx).Result()
 	if err != nil {
 		return err
 	}
-	if n := strings.Count(nodes, "slave "); n != masters {
-		return fmt.Errorf("it knows %d replicas of %d", n, masters)
+	for _, r := range ranges {
+		if len(r.Nodes) != 2 {
+			return fmt.Errorf("it lists %d nodes for the slots from %d, not a master and a replica", len(r.Nodes), r.Start)
+		}
 	}
 	return nil
 }

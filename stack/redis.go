@@ -41,7 +41,8 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 		}
 		_, port, _ := net.SplitHostPort(addr)
 		argv := []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
-			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0"}
+			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
+			"--repl-ping-replica-period", "1"}
 		return s.start(name, os.Environ(), append(argv, settings...)...)
 	})
 }

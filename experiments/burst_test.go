@@ -1,0 +1,80 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// All requests of a burst must be on their way before one is answered: this server answers nobody
+// until everybody has asked.
+func TestBurstIsAllAtOnce(t *testing.T) {
+	const users = 300
+	var asked sync.WaitGroup
+	asked.Add(users)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Done()
+		asked.Wait()
+		w.WriteHeader(http.StatusTeapot)
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+	}))
+	defer server.Close()
+	requests := make([]*http.Request, users)
+	for i := range requests {
+		requests[i] = client{server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
+	}
+	answers, took, err := burst(t.Context(), server.URL, requests)
+	if err != nil || took <= 0 {
+		t.Fatal(took, err)
+	}
+	for i, a := range answers {
+		if a.Err != nil || a.Status != http.StatusTeapot || string(a.Body) != fmt.Sprint(i) {
+			t.Fatalf("answer %d is %+v", i, a)
+		}
+	}
+}
+
+func TestBurstEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	answers, _, err := burst(ctx, server.URL, []*http.Request{client{server.URL}.request(http.MethodGet, "/")})
+	if err == nil || answers[0].Err == nil {
+		t.Fatalf("a burst that was cancelled has answers %+v and error %v", answers, err)
+	}
+}
+
+func TestBurstThatCannotBeginSaysSo(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "http://" + listener.Addr().String()
+	listener.Close()
+	if _, _, err := burst(t.Context(), base, []*http.Request{client{base}.request(http.MethodGet, "/")}); err == nil {
+		t.Fatal("a burst against nobody began")
+	}
+}
+
+func TestCallNamesWhatFailed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such thing", http.StatusNotFound)
+	}))
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	err := client{server.URL}.call(t.Context(), http.MethodGet, "/x", "", nil)
+	if want := "GET /x: 404 Not Found: no such thing\n"; err == nil || err.Error() != want {
+		t.Fatalf("got %v, want %q", err, want)
+	}
+}

@@ -1,0 +1,226 @@
+//go:build unix
+
+package stack_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// orphanVariable makes this test binary start a stack and wait to be killed.
+const orphanVariable = "LOCKLAB_TEST_ORPHAN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("LOCKLAB_STACK_ROLE") == "" && os.Getenv(orphanVariable) != "" {
+		orphan()
+	}
+	testenv.Main(m)
+}
+
+// orphan is a program that uses a stack, says what it started, and never stops it.
+func orphan() {
+	s, err := stack.New()
+	if err == nil {
+		for i := range 3 {
+			var node *stack.Node
+			if node, err = s.Redis(context.Background(), fmt.Sprint("redis-", i), false); err != nil {
+				break
+			}
+			fmt.Println(node.PID(), node.Addr)
+		}
+	}
+	fmt.Println(s.Dir(), err)
+	select {}
+}
+
+// However the starter ends, its servers, their ports and its directory must go.
+func TestNothingOutlivesAStarterThatIsKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	starter := exec.Command(self)
+	starter.Env = append(os.Environ(), orphanVariable+"=1", "TMPDIR="+t.TempDir())
+	out, err := starter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids [3]int
+	var addrs [3]string
+	var dir string
+	for i := range pids {
+		if _, err := fmt.Fscanln(out, &pids[i], &addrs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fmt.Fscan(out, &dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs {
+		if !listens(addr) {
+			t.Fatalf("nobody listens at %s: there is nothing to outlive", addr)
+		}
+	}
+	if err := starter.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = starter.Wait()
+	for i := range pids {
+		testenv.Eventually(t, "port "+addrs[i]+" is closed", func() bool { return !listens(addrs[i]) })
+		testenv.Eventually(t, "process "+strconv.Itoa(pids[i])+" is gone", func() bool { return !alive(pids[i]) })
+	}
+	testenv.Eventually(t, "directory "+dir+" is gone", func() bool {
+		_, err := os.Stat(dir)
+		return os.IsNotExist(err)
+	})
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	s, err := stack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := s.RedLock(testenv.Context(t), 5, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].Kill()
+	nodes[1].Pause() // it must be stopped all the same
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		if listens(node.Addr) || alive(node.PID()) {
+			t.Errorf("%s at %s is still there", node.Name, node.Addr)
+		}
+	}
+	if _, err := os.Stat(s.Dir()); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", s.Dir(), err)
+	}
+}
+
+func TestServerThatDoesNotStartSaysWhy(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	_, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, "--nonsense", "yes")
+	if err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Fatalf("got %v, want what the server said", err)
+	}
+}
+
+func TestProgramThatIsMissingIsNamed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true)
+	if err == nil || !strings.Contains(err.Error(), "redis-server") {
+		t.Fatalf("got %v, want the program's name", err)
+	}
+}
+
+func TestTopologiesNeedRealServers(t *testing.T) {
+	for _, kind := range []string{"master-slave", "sentinel", "cluster"} {
+		if _, err := testenv.Stack(t).Topology(t.Context(), kind, false); err == nil || !strings.Contains(err.Error(), "real redis-server") {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+}
+
+func TestBalancerHalvesExactly(t *testing.T) {
+	var seen [2]int
+	var instances []*stack.Instance
+	for i := range seen {
+		addr := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+			seen[i]++ // one request at a time
+			fmt.Fprint(w, i)
+		})
+		instances = append(instances, &stack.Instance{URL: "http://" + addr})
+	}
+	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", instances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		response, err := http.Get(balancer.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+	}
+	if seen != [2]int{50, 50} {
+		t.Fatalf("the instances got %v of 100 requests", seen)
+	}
+}
+
+// A request that is repeated at the other instance counts twice.
+func TestBalancerRepeatsNothing(t *testing.T) {
+	reached := 0
+	alive := serveHTTP(t, func(http.ResponseWriter, *http.Request) { reached++ })
+	instances := []*stack.Instance{{URL: "http://127.0.0.1:1"}, {URL: "http://" + alive}}
+	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", instances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{http.StatusBadGateway, http.StatusOK, http.StatusBadGateway} {
+		response, err := http.Get(balancer.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Fatalf("request %d: %s, want %d", i, response.Status, want)
+		}
+	}
+	if reached != 1 {
+		t.Fatalf("the instance that lives got %d requests of 3, want its one", reached)
+	}
+}
+
+func serveHTTP(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close(); <-done })
+	return listener.Addr().String()
+}
+
+func listens(addr string) bool {
+	connection, err := net.Dial("tcp", addr)
+	if err == nil {
+		connection.Close()
+	}
+	return err == nil
+}
+
+// alive reports whether a process runs. One that ended and was not waited for, because its parent
+// is gone and the machine's first process is slow, does not.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !os.IsNotExist(err) || syscall.Kill(pid, 0) == nil
+	}
+	_, state, _ := strings.Cut(string(status), ") ")
+	return !strings.HasPrefix(state, "Z")
+}

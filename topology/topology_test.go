@@ -1,0 +1,275 @@
+package topology_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+var kinds = []topology.Kind{topology.Single, topology.MasterSlave, topology.Sentinel, topology.Cluster}
+
+// start starts a topology of real servers.
+func start(t *testing.T, kind topology.Kind) *stack.Topology {
+	t.Helper()
+	testenv.Needs(t, testenv.RedisServer)
+	started, err := testenv.Stack(t).Topology(testenv.Context(t), string(kind), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started
+}
+
+func open(t *testing.T, cfg topology.Config) *topology.Redis {
+	t.Helper()
+	r, err := topology.Open(testenv.Context(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func config(started *stack.Topology) topology.Config {
+	return topology.Config{Kind: topology.Kind(started.Kind), Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster}
+}
+
+func TestEveryTopologyReadsWhatItWrote(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			r, ctx := open(t, config(start(t, kind))), testenv.Context(t)
+			for i := range 50 { // over all slots of a cluster
+				key, want := fmt.Sprintf("key-%d", i), fmt.Sprint(i)
+				if err := r.Master.Set(ctx, key, want, 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if got := r.Master.Get(ctx, key).Val(); got != want {
+					t.Fatalf("the master has %q for %s, want %q", got, key, want)
+				}
+				testenv.Eventually(t, "the replica has it", func() bool { return r.Replica().Get(ctx, key).Val() == want })
+			}
+			if err := r.Ping(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What reads at a replica must not be the master under another name.
+func TestReplicasReadAtReplicas(t *testing.T) {
+	for _, kind := range kinds[1:] {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			r, ctx := open(t, config(start(t, kind))), testenv.Context(t)
+			for range 6 {
+				info, err := r.Replica().Do(ctx, "GET", "key").Result()
+				if err != nil && err != redis.Nil {
+					t.Fatal(info, err)
+				}
+				if role := role(ctx, r.Replica()); role != "slave" {
+					t.Fatalf("the replica's role is %q", role)
+				}
+				if role := role(ctx, r.Master); role != "master" {
+					t.Fatalf("the master's role is %q", role)
+				}
+			}
+		})
+	}
+}
+
+// role is that of the node which serves "key".
+func role(ctx context.Context, client redis.UniversalClient) string {
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		node, err := cluster.MasterForKey(ctx, "key")
+		if cluster.Options().ReadOnly {
+			node, err = cluster.SlaveForKey(ctx, "key")
+		}
+		if err != nil {
+			return err.Error()
+		}
+		client = node
+	}
+	reply, err := client.Do(ctx, "ROLE").Slice()
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(reply[0])
+}
+
+func TestMasterSlaveFindsTheMasterAnywhere(t *testing.T) {
+	started := start(t, topology.MasterSlave)
+	cfg := config(started)
+	cfg.Addrs = append(append([]string{}, started.Addrs[1:]...), started.Addrs[0])
+	r, ctx := open(t, cfg), testenv.Context(t)
+	if err := r.Master.Set(ctx, "key", "value", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMasterSlaveRefusesTwoMastersAndNone(t *testing.T) {
+	started := start(t, topology.MasterSlave)
+	other := testenv.Redis(t, true)
+	for _, c := range []struct {
+		addrs []string
+		want  string
+	}{
+		{append([]string{other.Addr}, started.Addrs...), "is a second master"},
+		{started.Addrs[1:], "none of the nodes is a master"},
+	} {
+		_, err := topology.Open(testenv.Context(t), topology.Config{Kind: topology.MasterSlave, Addrs: c.addrs})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want an error with %q", err, c.want)
+		}
+	}
+}
+
+// A master dies; the client must find the new one by itself and write there.
+func TestFailover(t *testing.T) {
+	for _, kind := range []topology.Kind{topology.Sentinel, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			write := func() error { return r.Master.Incr(ctx, "key").Err() }
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			master := masterOf(t, started, r)
+			master.Kill()
+			if err := write(); err == nil {
+				t.Fatal("a write succeeded although its master is dead and nobody can have been promoted yet")
+			}
+			testenv.Eventually(t, "the client writes to the new master", func() bool { return write() == nil })
+		})
+	}
+}
+
+// masterOf is the node that serves "key".
+func masterOf(t *testing.T, started *stack.Topology, r *topology.Redis) *stack.Node {
+	t.Helper()
+	addr := started.Nodes[0].Addr
+	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
+		node, err := cluster.MasterForKey(t.Context(), "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr = node.Options().Addr
+	}
+	for _, node := range started.Nodes {
+		if node.Addr == addr {
+			return node
+		}
+	}
+	t.Fatalf("no node is %s", addr)
+	return nil
+}
+
+// An INCR whose answer is lost may have been executed. Sent again, it would count twice.
+func TestNothingIsSentTwice(t *testing.T) {
+	for _, kind := range []topology.Kind{topology.Single, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			if err := r.Master.Set(ctx, "key", 0, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			master := masterOf(t, started, r)
+			master.Pause()
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			defer cancel()
+			err := r.Master.Incr(short, "key").Err()
+			master.Resume()
+			if err == nil {
+				t.Fatal("a paused server answered")
+			}
+			// The server reads what was sent in the order of connections; INCRs that were sent again
+			// would be among what it finds when it wakes.
+			testenv.Eventually(t, "the one that was sent is executed", func() bool { return r.Master.Get(ctx, "key").Val() == "1" })
+			for range 20 {
+				if got := r.Master.Get(ctx, "key").Val(); got != "1" {
+					t.Fatalf("one INCR counted to %s", got)
+				}
+			}
+		})
+	}
+}
+
+func TestUnreachableServersAreNamed(t *testing.T) {
+	const nobody = "127.0.0.1:1"
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			_, err := topology.Open(ctx, topology.Config{Kind: kind, Addrs: []string{nobody}, SentinelMaster: "lab"})
+			if err == nil || !strings.Contains(err.Error(), nobody) || !strings.Contains(err.Error(), string(kind)) {
+				t.Fatalf("got %v, want an error with the address and the topology", err)
+			}
+		})
+	}
+	_, err := topology.Open(t.Context(), topology.Config{Kind: "ring", Addrs: []string{nobody}})
+	if err == nil || !strings.Contains(err.Error(), `no topology "ring"`) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	s := testenv.Stack(t)
+	node, err := s.Redis(testenv.Context(t), "redis", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}})
+	if err := r.Master.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Password: "secret"})
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Password: "wrong"}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Fatalf("got %v, want WRONGPASS", err)
+	}
+}
+
+func TestIndependentNeedsAMajority(t *testing.T) {
+	nodes, err := testenv.Stack(t).RedLock(testenv.Context(t), 5, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addrs []string
+	for _, node := range nodes {
+		addrs = append(addrs, node.Addr)
+	}
+	nodes[0].Kill()
+	nodes[1].Kill()
+	independent, err := topology.OpenIndependent(testenv.Context(t), addrs, "")
+	if err != nil {
+		t.Fatalf("with two of five down: %v", err)
+	}
+	defer independent.Close()
+	nodes[2].Kill()
+	err = independent.Ping(t.Context())
+	if err == nil {
+		t.Fatal("with three of five down: ready")
+	}
+	for i, addr := range addrs {
+		if strings.Contains(err.Error(), addr) != (i < 3) {
+			t.Errorf("%v: is %s named? down: %v", err, addr, i < 3)
+		}
+	}
+}
