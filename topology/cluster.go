@@ -37,14 +37,14 @@ func newCluster(cfg Config, replicas bool) *redis.ClusterClient {
 		MaintNotificationsConfig:   o.MaintNotificationsConfig,
 		ClusterStateReloadInterval: reload,
 	})
-	client.OnNewNode(func(node *redis.Client) { node.AddHook(once{}) })
+	client.OnNewNode(func(node *redis.Client) { node.AddHook(once{node.Options().Addr}) })
 	return client
 }
 
 // once keeps the cluster client from sending a command again that may have been executed. It
 // follows redirections, for which it must be allowed to repeat, and takes a lost answer for one
-// more reason; so the loss is shown to it as an error that it does not know.
-type once struct{}
+// more reason; so the loss is shown to it as an error that it does not know, with the node's name.
+type once struct{ addr string }
 
 // lost is an error whose cause the cluster client must not look at.
 type lost struct{ text string }
@@ -53,12 +53,11 @@ func (l lost) Error() string { return l.text }
 
 func (once) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
 		if mayHaveRun(err) {
-			err = lost{err.Error()}
-			cmd.SetErr(err)
+			return lost{o.addr + ": " + err.Error()}
 		}
 		return err
 	}

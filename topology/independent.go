@@ -11,15 +11,14 @@ import (
 // Independent are Redis servers that know nothing of each other, for RedLock.
 type Independent struct {
 	Nodes []redis.UniversalClient
-	addrs []string
 }
 
 // OpenIndependent opens a client for each address and waits until a majority answers or ctx ends:
 // RedLock works without the others.
 func OpenIndependent(ctx context.Context, addrs []string, password string) (*Independent, error) {
-	i := &Independent{addrs: addrs}
+	i := &Independent{}
 	for _, addr := range addrs {
-		i.Nodes = append(i.Nodes, redis.NewClient(options(addr, password)))
+		i.Nodes = append(i.Nodes, newClient(addr, password))
 	}
 	if err := until(ctx, i.Ping); err != nil {
 		return nil, errors.Join(fmt.Errorf("redlock: %w", err), i.Close())
@@ -31,14 +30,8 @@ func OpenIndependent(ctx context.Context, addrs []string, password string) (*Ind
 // majority answers.
 func (i *Independent) Ping(ctx context.Context) error {
 	answers := make(chan error, len(i.Nodes))
-	for n, node := range i.Nodes {
-		go func() {
-			err := ping(ctx, node)
-			if err != nil {
-				err = fmt.Errorf("node %s: %w", i.addrs[n], err)
-			}
-			answers <- err
-		}()
+	for _, node := range i.Nodes {
+		go func() { answers <- ping(ctx, node) }()
 	}
 	var silent []error
 	for range i.Nodes {

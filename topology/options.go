@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,26 +37,67 @@ func options(addr, password string) *redis.Options {
 	}
 }
 
+// newClient opens a client whose errors name it.
+func newClient(addr, password string) *redis.Client {
+	client := redis.NewClient(options(addr, password))
+	client.AddHook(named{addr})
+	return client
+}
+
+// named puts a name before the errors of a client: go-redis does not say whose answer was late.
+type named struct{ name string }
+
+func (named) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		var reply redis.Error // an error that the server answered is no fault of the connection
+		if err == nil || errors.As(err, &reply) {
+			return err
+		}
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
+}
+
+func (named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
 func ping(ctx context.Context, client redis.UniversalClient) error {
 	return client.Ping(ctx).Err()
 }
 
-// until repeats try until it succeeds or ctx ends; then it returns try's last error, which says
-// more than the context's.
+// until repeats try until it succeeds, ctx ends, or the server refuses us. The error is the last
+// that says more than that time is up.
 func until(ctx context.Context, try func(context.Context) error) error {
+	var last error
 	for {
 		attempt, cancel := context.WithTimeout(ctx, answer)
 		err := try(attempt)
 		cancel()
-		if err == nil {
-			return nil
+		if err == nil || refused(err) {
+			return err
+		}
+		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+			last = err
 		}
 		pause := time.NewTimer(50 * time.Millisecond)
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return fmt.Errorf("not reached in time: %w", err)
+			return fmt.Errorf("not reached in time: %w", last)
 		case <-pause.C:
 		}
 	}
+}
+
+// refused reports whether a server answered what it will answer again: a wrong password, above all.
+func refused(err error) bool {
+	for _, prefix := range []string{"WRONGPASS", "NOAUTH", "NOPERM"} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
 }

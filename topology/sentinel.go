@@ -9,16 +9,15 @@ import (
 // openSentinel asks the sentinels where the master is. After a failover go-redis hears of the new
 // master from them and drops the connections to the old one.
 func (r *Redis) openSentinel(ctx context.Context) error {
-	r.Master = redis.NewFailoverClient(r.failover())
-	replicas := r.failover()
-	replicas.ReplicaOnly = true
-	r.replicas = []redis.UniversalClient{redis.NewFailoverClient(replicas)}
+	r.Master = r.failover(false)
+	r.replicas = []redis.UniversalClient{r.failover(true)}
 	return until(ctx, r.Ping)
 }
 
-func (r *Redis) failover() *redis.FailoverOptions {
+func (r *Redis) failover(replicas bool) *redis.Client {
 	o := options("", r.cfg.Password)
-	return &redis.FailoverOptions{
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		ReplicaOnly:           replicas,
 		MasterName:            r.cfg.SentinelMaster,
 		SentinelAddrs:         r.cfg.Addrs,
 		Password:              o.Password,
@@ -30,5 +29,7 @@ func (r *Redis) failover() *redis.FailoverOptions {
 		ContextTimeoutEnabled: o.ContextTimeoutEnabled,
 		PoolSize:              o.PoolSize,
 		PoolTimeout:           o.PoolTimeout,
-	}
+	})
+	client.AddHook(named{r.String()})
+	return client
 }

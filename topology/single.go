@@ -1,12 +1,8 @@
 package topology
 
-import (
-	"context"
-
-	"github.com/redis/go-redis/v9"
-)
+import "context"
 
 func (r *Redis) openSingle(ctx context.Context) error {
-	r.Master = redis.NewClient(options(r.cfg.Addrs[0], r.cfg.Password))
+	r.Master = newClient(r.cfg.Addrs[0], r.cfg.Password)
 	return until(ctx, r.Ping)
 }

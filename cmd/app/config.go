@@ -18,10 +18,10 @@ type serveCommand struct {
 	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 takes a free one. Only this machine can reach the default (${default})."`
 	Instance       string        `placeholder:"NAME" help:"Name of this instance in every answer (default: its port, as in the article)."`
 	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"How Redis is arranged: ${enum} (${default})."`
-	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT,..." help:"Redis addresses. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (${default})."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (${default})."`
 	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (${default})."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
-	Redlock        []string      `placeholder:"HOST:PORT,..." help:"Addresses of the independent nodes for v4: five, and at least three. Without them there is no v4 (default: none)."`
+	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes for v4: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Where orders are kept. A DSN is user:password@tcp(host:port)/name (${default})."`
 	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (${default})."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503 (${default})."`

@@ -17,7 +17,7 @@ type demoCommand struct {
 	Users    int           `default:"666" placeholder:"N" help:"Page views at once; an even number, so that each instance gets half (${default})."`
 	Drivers  int           `default:"20" placeholder:"N" help:"Drivers who want the same order; an even number (${default})."`
 	Rounds   int           `default:"1" placeholder:"N" help:"How often to do it all (${default})."`
-	Versions []string      `default:"v0,v1,v2,v3,v4" placeholder:"vN,..." help:"Which versions to run (${default})."`
+	Versions []string      `default:"v0,v1,v2,v3,v4" placeholder:"vN" help:"Which versions to run (${default})."`
 	Topology string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"How to arrange Redis: ${enum}; all but single need a real redis-server (${default})."`
 	Think    time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order (${default})."`
 	Listen   string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where the balancer listens; port 0 takes a free one (${default})."`

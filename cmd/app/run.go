@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -63,7 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return code
 		}
 	}
-	fmt.Fprintf(stderr, "app: %v\n", err)
+	// Joined errors have a line each; one sentence is easier to find in a log.
+	fmt.Fprintf(stderr, "app: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return code
 }
 
@@ -77,6 +81,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
 	)
 	if err != nil {
 		return err
@@ -89,4 +94,18 @@ func execute(ctx context.Context, args []string, std streams) error {
 		return misuse("%w; see app --help", err)
 	}
 	return command.Run()
+}
+
+// durations reads a duration, and says what one looks like.
+func durations(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("duration")
+	if err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(fmt.Sprint(token.Value))
+	if err != nil {
+		return fmt.Errorf("%q is no duration; write a number with its unit, such as 500ms or 30s", token.Value)
+	}
+	target.SetInt(int64(d))
+	return nil
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// wrong settings: each answer names the setting, its value, and what is allowed.
+func TestWrongSettingsAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"serve --topology ring", []string{"--topology", "ring", "single", "cluster"}},
+		{"serve --listen 8080", []string{"--listen", `"8080"`, "host:port"}},
+		{"serve --listen 127.0.0.1:99999", []string{"--listen", "99999", "65535"}},
+		{"serve --redis localhost", []string{"--redis", "localhost", "host:port"}},
+		{"serve --redis=", []string{"--redis", "empty", "host:port"}},
+		{"serve --redis a:1,b:2", []string{"--redis", "2 addresses", "single has one"}},
+		{"serve --redis 127.0.0.1:0", []string{"--redis", "127.0.0.1:0", "port"}},
+		{"serve --topology sentinel --sentinel-master=", []string{"--sentinel-master", "empty"}},
+		{"serve --redlock a:1,b:2", []string{"--redlock", "2 addresses", "at least 3"}},
+		{"serve --redlock a:1,b:2,b:2", []string{"--redlock", "b:2", "once"}},
+		{"serve --database postgres:x", []string{"--database", "postgres:x", "sqlite:PATH", "mysql:"}},
+		{"serve --database sqlite:", []string{"--database", "sqlite:", "sqlite:PATH"}},
+		{"serve --database sqlite:/no/such/directory/x.db", []string{"--database", "/no/such/directory"}},
+		{"serve --database mysql:root:hush@nonsense", []string{"--database", "root:***@nonsense", "user:password@tcp(host:port)/name"}},
+		{"serve --lease 5", []string{"--lease", "5"}},
+		{"serve --lease 1ms", []string{"--lease", "1ms", "100ms", "1h"}},
+		{"serve --wait 0s", []string{"--wait", "0s", "1ms"}},
+		{"serve --wait 2h", []string{"--wait", "2h", "1h"}},
+		{"serve --order-think=-1s", []string{"--order-think", "-1s", "0s"}},
+		{"serve --start-timeout 0s", []string{"--start-timeout", "0s"}},
+		{"serve --log-format xml", []string{"--log-format", "xml", "text", "json"}},
+		{"serve --log-level loud", []string{"--log-level", "loud", "debug"}},
+		{"serve --instance " + strings.Repeat("x", 65), []string{"--instance", "65", "64"}},
+		{"serve --lisen x", []string{"--lisen", "did you mean", "--listen"}},
+		{"serve extra", []string{"extra"}},
+		{"sreve", []string{"sreve", "serve"}},
+		{"demo --users 1", []string{"--users", "1", "2"}},
+		{"demo --users 667", []string{"--users", "667", "even"}},
+		{"demo --users many", []string{"--users", "many"}},
+		{"demo --rounds 0", []string{"--rounds", "0", "1"}},
+		{"demo --versions v1,v7", []string{"--versions", "v7", "v4"}},
+		{"demo --topology star", []string{"--topology", "star", "cluster"}},
+		{"demo --think 1m", []string{"--think", "1m", "10s"}},
+		{"demo --listen nowhere", []string{"--listen", "nowhere", "host:port"}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			got := app(t.Context(), strings.Fields(c.args)...)
+			wantSentence(t, got, exitUsage, c.want...)
+			if strings.Contains(got.err, "hush") {
+				t.Errorf("it shows a password: %s", got.err)
+			}
+		})
+	}
+}
+
+func TestVariablesSetWhatFlagsSet(t *testing.T) {
+	t.Setenv("LAB_ORDER_THINK", "-3s")
+	wantSentence(t, app(t.Context(), "serve"), exitUsage, "--order-think", "-3s")
+	t.Setenv("LAB_ORDER_THINK", "1s")
+	t.Setenv("LAB_TOPOLOGY", "ring")
+	wantSentence(t, app(t.Context(), "serve"), exitUsage, "topology", "ring", "single")
+}
+
+// wantSentence checks that a run ended with code and said one line with every word.
+func wantSentence(t *testing.T, got output, code int, words ...string) {
+	t.Helper()
+	if got.code != code {
+		t.Errorf("exit %d, want %d", got.code, code)
+	}
+	if got.out != "" || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("it did not say one sentence: %q, %q", got.out, got.err)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.err, word) {
+			t.Errorf("%q does not say %q", got.err, word)
+		}
+	}
+}
+
+// FuzzConfig: whatever stands in the settings, the answer is a valid configuration or a sentence.
+func FuzzConfig(f *testing.F) {
+	f.Add("127.0.0.1:8080", "127.0.0.1:6379", "a:1,b:2,c:3", "sqlite:x.db", int64(30e9), "single")
+	f.Add("", "", "", "", int64(0), "")
+	f.Add("[::1]:0", "a:1,a:1", ",,,", "mysql:u:p@tcp(h:1)/d", int64(-1), "cluster")
+	f.Add(":x", "::::", "\x00", "sqlite:\x00/\xff", int64(1<<62), "sentinel")
+	f.Fuzz(func(t *testing.T, listen, redis, redlock, database string, lease int64, topology string) {
+		c := serveCommand{Listen: listen, Redis: strings.Split(redis, ","), Redlock: strings.Split(redlock, ","),
+			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology, SentinelMaster: "lab"}
+		if redlock == "" {
+			c.Redlock = nil
+		}
+		err := c.validate()
+		if err != nil && !strings.HasPrefix(err.Error(), "--") {
+			t.Fatalf("%q does not name the setting", err)
+		}
+		if err == nil && (len(c.versions()) < 4 || c.Lease < shortestLease) {
+			t.Fatalf("%+v passes", c)
+		}
+	})
+}

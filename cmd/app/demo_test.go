@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/internal/testenv"
+)
+
+// The main job, over both engines: what the README promises.
+func TestDemo(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		result, code := demo(t, real, "--users=400", "--rounds=2")
+		if code != exitOK || result.Verdict != "supported" {
+			t.Errorf("exit %d, verdict %s", code, result.Verdict)
+		}
+		if len(result.Pageview) != 10 || len(result.Order) != 10 {
+			t.Fatalf("%d and %d rows, want five versions in two rounds", len(result.Pageview), len(result.Order))
+		}
+		for i, views := range result.Pageview {
+			winners := result.Order[i].Winners
+			switch views.Version {
+			case "v1":
+				if views.Lost == 0 || winners != 20 {
+					t.Errorf("v1 lost %d and has %d winners", views.Lost, winners)
+				}
+			case "v2":
+				if views.Lost == 0 || winners != 2 {
+					t.Errorf("v2 lost %d and has %d winners", views.Lost, winners)
+				}
+			default:
+				if views.Final != 400 || winners != 1 {
+					t.Errorf("%s ends at %d with %d winners", views.Version, views.Final, winners)
+				}
+			}
+			for instance, n := range views.PerInstance {
+				if n != 200 {
+					t.Errorf("%s: instance %s got %d of 400", views.Version, instance, n)
+				}
+			}
+		}
+	})
+}
+
+func TestDemoOverEveryTopology(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {
+		t.Run(topology, func(t *testing.T) {
+			result, code := demo(t, true, "--users=200", "--topology="+topology)
+			if code != exitOK || result.Topology != topology {
+				t.Errorf("exit %d over %s: %+v", code, result.Topology, result)
+			}
+		})
+	}
+}
+
+// demo runs the demo as a process and reads its JSON.
+func demo(t *testing.T, real bool, flags ...string) (demoResult, int) {
+	t.Helper()
+	cmd := process(t, append([]string{"demo", "--json", fmt.Sprintf("--embedded=%v", !real)}, flags...)...)
+	var progress bytes.Buffer
+	cmd.Stderr = &progress
+	out, err := cmd.Output()
+	var result demoResult
+	if bad := json.Unmarshal(out, &result); bad != nil {
+		t.Fatalf("%v, %v\n%s%s", err, bad, out, progress.String())
+	}
+	return result, cmd.ProcessState.ExitCode()
+}
+
+func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
+	got := app(t.Context(), "demo", "--embedded", "--users=20", "--versions=v0,v3", "--think=1ms")
+	if got.code != exitOK {
+		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 page views at once", "20 drivers grab one order", "10 + 10", "Verdict: supported", "miniredis"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in:\n%s", want, got.out)
+		}
+	}
+	if strings.ContainsRune(got.out+got.err, '\x1b') {
+		t.Error("there are escape sequences where no terminal is")
+	}
+	if strings.Contains(got.out, "v1 ") {
+		t.Error("a version that was not asked for is shown")
+	}
+}
+
+// A lost update in v3 must end the demo with 1, and no loss in v1 with 2.
+func TestDemoIsJudged(t *testing.T) {
+	views := func(version string, final int64) experiments.PageviewBurst {
+		b := experiments.PageviewBurst{Version: version, Users: 2, Final: final}
+		b.Writes = []experiments.Write{{Instance: "a", Value: 1}, {Instance: "b", Value: 2}}
+		return b
+	}
+	grabs := func(version string, winners ...uint64) experiments.OrderBurst {
+		b := experiments.OrderBurst{Version: version, Drivers: 2, Recorded: winners}
+		for driver := uint64(1); driver <= 2; driver++ {
+			won := len(winners) >= int(driver)
+			b.Answers = append(b.Answers, experiments.Grab{Instance: string('a' + rune(driver) - 1), Driver: driver, Won: won})
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name   string
+		expect experiments.Expect
+		views  experiments.PageviewBurst
+		grabs  experiments.OrderBurst
+		code   int
+		says   string
+	}{
+		{"v3 holds", experiments.Never, views("v3", 2), grabs("v3", 1), exitOK, ""},
+		{"v3 loses a view", experiments.Never, views("v3", 1), grabs("v3", 1), exitRefuted, "v3 page views, round 1: final 1 of 2, lost 1"},
+		{"v3 has two winners", experiments.Never, views("v3", 2), grabs("v3", 1, 2), exitRefuted, "v3 order, round 1: 2 winners"},
+		{"v1 loses", experiments.Sometimes, views("v1", 1), grabs("v1", 1, 2), exitOK, ""},
+		{"v1 loses nothing", experiments.Sometimes, views("v1", 2), grabs("v1", 1, 2), exitInconclusive, "run it again"},
+		{"v1 has one winner", experiments.Sometimes, views("v1", 1), grabs("v1", 1), exitInconclusive, "run it again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			result := &demoResult{Users: 2, Drivers: 2}
+			result.add(1, "", "", c.expect, c.views, c.grabs)
+			result.judge()
+			err := result.exit()
+			code, text := exitOK, ""
+			if err != nil {
+				code, text = err.(exitError).code, err.Error()
+			}
+			if code != c.code || !strings.Contains(text, c.says) {
+				t.Errorf("exit %d, %q; want %d, %q", code, text, c.code, c.says)
+			}
+		})
+	}
+}
+
+func TestDemoNeedsRealServersForTopologies(t *testing.T) {
+	wantSentence(t, app(t.Context(), "demo", "--embedded", "--topology=cluster"), exitUnavailable, "--topology cluster", "redis-server", "apt-get install")
+}
+
+// However the demo ends, nothing may be left: no process, no port, no file.
+func TestDemoLeavesNothing(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		for _, c := range []struct {
+			signal syscall.Signal
+			code   int // -1: killed by the signal
+		}{{syscall.SIGKILL, -1}, {syscall.SIGINT, exitOK}, {syscall.SIGTERM, exitOK}} {
+			t.Run(c.signal.String(), func(t *testing.T) {
+				dir := t.TempDir()
+				cmd := process(t, "demo", "--keep", "--users=20", "--versions=v3", "--think=1ms", fmt.Sprintf("--embedded=%v", !real))
+				cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+				addrs := kept(t, cmd)
+				if err := cmd.Process.Signal(c.signal); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait()
+				if code := cmd.ProcessState.ExitCode(); code != c.code {
+					t.Errorf("exit %d, want %d", code, c.code)
+				}
+				for _, addr := range addrs {
+					testenv.Eventually(t, addr+" is closed", func() bool { return !listens(addr) })
+				}
+				testenv.Eventually(t, "the directory is empty", func() bool {
+					left, err := os.ReadDir(dir)
+					return err == nil && len(left) == 0
+				})
+				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(naming(dir)) == 0 })
+			})
+		}
+	})
+}
+
+// kept starts a demo and returns, when it keeps running, where it listens.
+func kept(t *testing.T, cmd *exec.Cmd) []string {
+	t.Helper()
+	progress, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var addrs []string
+	lines := bufio.NewScanner(progress)
+	for lines.Scan() {
+		if found := regexp.MustCompile(`^  (balancer|instance)  (http://\S+)$`).FindStringSubmatch(lines.Text()); found != nil {
+			addrs = append(addrs, found[2])
+		}
+		if strings.HasPrefix(lines.Text(), "Try:") {
+			break
+		}
+	}
+	if len(addrs) != 3 {
+		t.Fatalf("it listens at %v, want a balancer and two instances", addrs)
+	}
+	go func() { _, _ = io.Copy(io.Discard, progress) }()
+	return addrs
+}
+
+func listens(url string) bool {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err == nil {
+		connection.Close()
+	}
+	return err == nil
+}
+
+// naming lists the processes that have text on their command line, where /proc tells.
+func naming(text string) []string {
+	var all []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(text)) {
+			all = append(all, string(line))
+		}
+	}
+	return all
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// serving is an instance as a process of its own, with its Redis.
+func serving(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append([]string{self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr,
+		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")}, flags...)
+	instance, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return instance
+}
+
+// ask sends a request and returns status, header and body.
+func ask(t *testing.T, method, url string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(testenv.Context(t), method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(body)
+}
+
+func TestServeNamesWhatItCannotReach(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	node := testenv.Redis(t, false)
+	const nobody = "127.0.0.1:1"
+	for _, c := range []struct {
+		name string
+		flag string
+		want []string
+	}{
+		{"a port in use", "--listen=" + taken.Addr().String(), []string{"--listen", taken.Addr().String(), "in use"}},
+		{"no Redis", "--redis=" + nobody, []string{"--redis", nobody, "refused"}},
+		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
+		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
+		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + node.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3"}},
+		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			flags := []string{"serve", "--start-timeout=300ms"}
+			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")} {
+				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {
+					flags = append(flags, standard)
+				}
+			}
+			got := app(testenv.Context(t), append(flags, strings.Fields(c.flag)...)...)
+			wantSentence(t, got, exitUnavailable, c.want...)
+			if strings.Contains(got.err, "hush") {
+				t.Errorf("it shows a password: %s", got.err)
+			}
+		})
+	}
+}
+
+func TestInstanceIsNamedAfterItsPort(t *testing.T) {
+	instance := serving(t, testenv.Redis(t, false))
+	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
+	if instance.Name != port {
+		t.Fatalf("the instance at %s is called %q", instance.URL, instance.Name)
+	}
+	status, _, body := ask(t, http.MethodGet, instance.URL+"/v4/pview")
+	if status != http.StatusNotFound || !strings.Contains(body, "v0, v1, v2, v3") {
+		t.Errorf("v4 without --redlock: %d %s", status, body)
+	}
+}
+
+// grabbing starts a grab that thinks, and returns when its instance holds the lock.
+func grabbing(t *testing.T, instance *stack.Instance, node *stack.Node) (admin *redis.Client, answer <-chan string) {
+	t.Helper()
+	ask(t, http.MethodPost, instance.URL+"/orders")
+	admin = redis.NewClient(&redis.Options{Addr: node.Addr})
+	t.Cleanup(func() { _ = admin.Close() })
+	answered := make(chan string, 1)
+	go func() {
+		status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=7")
+		answered <- http.StatusText(status) + " " + body
+	}()
+	testenv.Eventually(t, "the lock is held", func() bool { return admin.Exists(t.Context(), "lock:order:{1}").Val() == 1 })
+	return admin, answered
+}
+
+func TestSIGTERMFinishesWhatRuns(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance := serving(t, node, "--order-think=2s")
+	admin, answer := grabbing(t, instance, node)
+	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "nothing new is accepted", func() bool { return !listens(instance.URL) })
+	if got := <-answer; !strings.HasPrefix(got, "OK") || !strings.Contains(got, `"won":true`) {
+		t.Errorf("what ran was not finished: %s", got)
+	}
+	if code := instance.ExitCode(); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	if admin.Exists(t.Context(), "lock:order:{1}").Val() != 0 {
+		t.Error("the lock is still held")
+	}
+}
+
+// What takes longer than the bound is cancelled, and its lock is released.
+func TestSIGTERMEndsWithinItsBound(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance := serving(t, node, "--order-think=1h")
+	admin, answer := grabbing(t, instance, node)
+	began := time.Now()
+	if err := syscall.Kill(instance.PID(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := instance.ExitCode(); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	if took := time.Since(began); took > finish+abort+10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if got := <-answer; strings.HasPrefix(got, "OK") {
+		t.Errorf("an hour of thinking ended with %s", got)
+	}
+	if admin.Exists(t.Context(), "lock:order:{1}").Val() != 0 {
+		t.Error("the lock is still held")
+	}
+}
+
+// The servers go away while the instance runs: each answer comes within a bound and says who.
+func TestRedisGoesAway(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance := serving(t, node, "--lease=3s")
+	ask(t, http.MethodPost, instance.URL+"/orders")
+	for _, fault := range []struct {
+		name string
+		do   func()
+		undo func()
+	}{
+		{"paused", node.Pause, node.Resume},
+		{"dead", node.Kill, func() {}},
+	} {
+		fault.do()
+		for _, request := range []string{"POST /v0/pview", "POST /v1/pview", "POST /v2/pview", "POST /v3/pview", "GET /pview", "POST /v3/orders/1/grab?driver=1", "GET /readyz"} {
+			method, path, _ := strings.Cut(request, " ")
+			began := time.Now()
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, node.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, node.Addr)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("%s, %s: it took %s", fault.name, request, took)
+			}
+		}
+		fault.undo()
+	}
+	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
+		t.Errorf("the process is well, and says %d", status)
+	}
+}
+
+// Without a lock from outside, twenty drivers of one instance would queue for ever; with --wait
+// they are told to come back.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance := serving(t, node, "--wait=200ms", "--order-think=5s")
+	_, answer := grabbing(t, instance, node)
+	status, header, body := ask(t, http.MethodPost, instance.URL+"/v3/orders/1/grab?driver=8")
+	if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+		t.Errorf("%d %v %s, want 503 with Retry-After", status, header, body)
+	}
+	if got := <-answer; !strings.HasPrefix(got, "OK") {
+		t.Errorf("the holder was disturbed: %s", got)
+	}
+}
+
+func TestStartIsOneLine(t *testing.T) {
+	node := testenv.Redis(t, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"serve", "--listen=127.0.0.1:0", "--instance=blue", "--log-format=json", "--redis=" + node.Addr,
+			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")}, io.Discard, writer)
+		writer.Close()
+	}()
+	lines := json.NewDecoder(reader)
+	var start struct{ URL, Instance, Redis, Database, Versions string }
+	if err := lines.Decode(&start); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(start.URL, "http://127.0.0.1:") || start.Instance != "blue" || start.Redis != "single "+node.Addr ||
+		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3" {
+		t.Errorf("it says %+v", start)
+	}
+	cancel()
+	_, _ = io.Copy(io.Discard, reader)
+	if code := <-done; code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+}
