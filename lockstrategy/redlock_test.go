@@ -93,7 +93,7 @@ func redlockNodes(t *testing.T, real bool) []*stack.Node {
 	return nodes
 }
 
-func clients(t *testing.T, nodes []*stack.Node) []redis.UniversalClient {
+func clients(t testing.TB, nodes []*stack.Node) []redis.UniversalClient {
 	var all []redis.UniversalClient
 	for _, node := range nodes {
 		all = append(all, client(t, node.Addr))

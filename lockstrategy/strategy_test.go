@@ -42,7 +42,7 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 }
 
 // open opens a strategy that ends with the test.
-func open(t *testing.T, name string, b lockstrategy.Backends) *lockstrategy.Opened {
+func open(t testing.TB, name string, b lockstrategy.Backends) *lockstrategy.Opened {
 	t.Helper()
 	opened, err := lockstrategy.Open(name, b)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(t *testing.T, name string, b lockstrategy.Backends) *lockstrategy.Open
 }
 
 // client opens a client of one server that ends with the test.
-func client(t *testing.T, addr string) *redis.Client {
+func client(t testing.TB, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })

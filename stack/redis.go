@@ -40,9 +40,11 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 			return s.startMiniredis(name, addr)
 		}
 		_, port, _ := net.SplitHostPort(addr)
-		argv := []string{"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
+		argv := []string{
+			"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
 			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
-			"--repl-ping-replica-period", "1"}
+			"--repl-ping-replica-period", "1",
+		}
 		return s.start(name, os.Environ(), append(argv, settings...)...)
 	})
 }

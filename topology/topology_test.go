@@ -76,10 +76,6 @@ func TestReplicasReadAtReplicas(t *testing.T) {
 			t.Parallel()
 			r, ctx := open(t, config(start(t, kind))), testenv.Context(t)
 			for range 6 {
-				info, err := r.Replica().Do(ctx, "GET", "key").Result()
-				if err != nil && err != redis.Nil {
-					t.Fatal(info, err)
-				}
 				if role := role(ctx, r.Replica()); role != "slave" {
 					t.Fatalf("the replica's role is %q", role)
 				}

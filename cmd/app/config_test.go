@@ -88,8 +88,10 @@ func FuzzConfig(f *testing.F) {
 	f.Add("[::1]:0", "a:1,a:1", ",,,", "mysql:u:p@tcp(h:1)/d", int64(-1), "cluster")
 	f.Add(":x", "::::", "\x00", "sqlite:\x00/\xff", int64(1<<62), "sentinel")
 	f.Fuzz(func(t *testing.T, listen, redis, redlock, database string, lease int64, topology string) {
-		c := serveCommand{Listen: listen, Redis: strings.Split(redis, ","), Redlock: strings.Split(redlock, ","),
-			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology, SentinelMaster: "lab"}
+		c := serveCommand{
+			Listen: listen, Redis: strings.Split(redis, ","), Redlock: strings.Split(redlock, ","),
+			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology, SentinelMaster: "lab",
+		}
 		if redlock == "" {
 			c.Redlock = nil
 		}

@@ -66,7 +66,8 @@ func (c *demoCommand) instance(s *stack.Stack, redis *stack.Topology, nodes []*s
 	for _, node := range nodes {
 		redlock = append(redlock, node.Addr)
 	}
-	return []string{self, "serve",
+	return []string{
+		self, "serve",
 		"--listen=127.0.0.1:0",
 		"--log-format=json",
 		"--topology=" + redis.Kind,

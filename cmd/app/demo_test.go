@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -132,10 +133,9 @@ func TestDemoIsJudged(t *testing.T) {
 			result := &demoResult{Users: 2, Drivers: 2}
 			result.add(1, "", "", c.expect, c.views, c.grabs)
 			result.judge()
-			err := result.exit()
 			code, text := exitOK, ""
-			if err != nil {
-				code, text = err.(exitError).code, err.Error()
+			if end := (exitError{}); errors.As(result.exit(), &end) {
+				code, text = end.code, end.Error()
 			}
 			if code != c.code || !strings.Contains(text, c.says) {
 				t.Errorf("exit %d, %q; want %d, %q", code, text, c.code, c.says)

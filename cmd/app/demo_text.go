@@ -33,8 +33,10 @@ func (r *demoResult) pageviewTable(colour bool) string {
 	t.AppendHeader(table.Row{"version", "lock", "final", "lost", "same", "both", "requests", "time", "A4", "verdict"})
 	t.SetColumnConfigs(right("final", "lost", "same", "both", "requests", "time", "A4"))
 	for _, row := range r.Pageview {
-		t.AppendRow(table.Row{row.Version, row.Lock, row.Final, row.Lost, row.Inside, row.Across,
-			halves(row.PerInstance), took(row.TookMS), row.Article, painted(row.Verdict, colour)})
+		t.AppendRow(table.Row{
+			row.Version, row.Lock, row.Final, row.Lost, row.Inside, row.Across,
+			halves(row.PerInstance), took(row.TookMS), row.Article, painted(row.Verdict, colour),
+		})
 	}
 	return render(t)
 }

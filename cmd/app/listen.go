@@ -44,7 +44,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler
 		cancel(errors.New("the instance stops"))
 		err = shutdown(server, abort)
 	}
-	<-ended
+	_ = <-ended // http.ErrServerClosed
 	if err != nil {
 		log.Warn("locklab leaves requests unfinished", "error", errors.Join(err, server.Close()))
 	}

@@ -26,8 +26,10 @@ func serving(t *testing.T, node *stack.Node, flags ...string) *stack.Instance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := append([]string{self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr,
-		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")}, flags...)
+	argv := append([]string{
+		self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr,
+		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+	}, flags...)
 	instance, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", argv...)
 	if err != nil {
 		t.Fatal(err)
@@ -216,8 +218,10 @@ func TestStartIsOneLine(t *testing.T) {
 	reader, writer := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--listen=127.0.0.1:0", "--instance=blue", "--log-format=json", "--redis=" + node.Addr,
-			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")}, io.Discard, writer)
+		done <- run(ctx, []string{
+			"serve", "--listen=127.0.0.1:0", "--instance=blue", "--log-format=json", "--redis=" + node.Addr,
+			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+		}, io.Discard, writer)
 		writer.Close()
 	}()
 	lines := json.NewDecoder(reader)

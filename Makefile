@@ -1,0 +1,37 @@
+# Locklab. `make help` lists what there is.
+
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# The race detector needs a C compiler.
+RACE := $(if $(shell command -v cc gcc clang 2>/dev/null),-race)
+
+.PHONY: help demo test lint cross fuzz bench readme
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: ## The main job: two instances, 666 page views at once on every version, judged; DEMO="--keep" passes flags
+	@go run ./cmd/app demo $(DEMO)
+
+test: ## All tests; says at the end which real servers were missing. LAB_REQUIRE=all makes a missing one a failure
+	go vet ./...
+	go test $(RACE) -shuffle=on -count=1 -timeout=10m ./...
+	@go run ./internal/testenv/missing
+
+lint: ## golangci-lint, pinned here and not in go.mod; it checks the arrows between rooms, too
+	go run $(GOLANGCI) run ./...
+
+cross: ## Build and vet for macOS and Windows
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
+
+fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
+	@for target in $$(grep -rhoE 'func Fuzz[A-Za-z]+' --include=*_test.go . | cut -c6- | sort); do \
+		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
+		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) $$package || exit 1; done
+
+bench: ## Benchmarks of the locks, one process, as Go prints them
+	go test -run=NONE -bench=. -benchmem ./lockstrategy/...
+
+readme: ## Run the demo and write what it printed into README.md
+	go run ./internal/readme
