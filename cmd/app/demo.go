@@ -115,7 +115,10 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 		return nil, err
 	}
 	tell.step("warming up: a burst that does not count opens every connection")
-	if _, err := experiments.RunPageview(ctx, result.URL, "v0", c.Users); err != nil {
+	warming, cancel := context.WithTimeout(ctx, burstWithin)
+	_, err = experiments.RunPageview(warming, result.URL, "v0", c.Users)
+	cancel()
+	if err != nil {
 		return nil, err
 	}
 	for round := range c.Rounds {

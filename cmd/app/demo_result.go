@@ -52,7 +52,8 @@ type pageviewRow struct {
 
 type orderRow struct {
 	judged
-	Winners int `json:"winners"`
+	Order   uint64 `json:"order"` // its number
+	Winners int    `json:"winners"`
 }
 
 // add judges one version's two bursts.
@@ -64,6 +65,7 @@ func (r *demoResult) add(round int, lock, article string, expect experiments.Exp
 	})
 	r.Order = append(r.Order, orderRow{
 		judged:  row.with(expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
+		Order:   grabs.Order,
 		Winners: grabs.Winners(),
 	})
 }

@@ -128,6 +128,7 @@ func (r *demoResult) keeping() string {
 	for _, i := range r.Instances {
 		fmt.Fprintf(&b, "  instance  %s\n", i.URL)
 	}
-	fmt.Fprintf(&b, "Try:\n  curl -X POST %[1]s/v3/pview\n  curl %[1]s/pview\n  curl -X POST %[1]s/orders\n  curl -X POST '%[1]s/v3/orders/1/grab?driver=12'\n  curl %[1]s/readyz\n  open %[1]s/ in a browser\n", r.URL)
+	fmt.Fprintf(&b, "Try:\n  curl -X POST %[1]s/v3/pview\n  curl %[1]s/pview\n  curl -X POST %[1]s/orders\n  curl -X POST '%[1]s/v3/orders/%[2]d/grab?driver=12'\n  curl %[1]s/orders/%[2]d\n  curl %[1]s/readyz\n  open %[1]s/ in a browser\n",
+		r.URL, r.Order[len(r.Order)-1].Order+1)
 	return b.String()
 }

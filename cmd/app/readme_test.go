@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// Every curl line of the README must work as pasted, in the order of the page.
+func TestReadmeLines(t *testing.T) {
+	testenv.Needs(t, testenv.Curl)
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const base = "http://127.0.0.1:8000"
+	cmd := process(t, "demo", "--keep", "--users=2", "--think=1ms")
+	addrs := kept(t, cmd)
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		_ = cmd.Wait()
+	}()
+	want := map[string]string{ // what is not 200
+		"POST " + base + "/orders":                       "201",
+		"POST '" + base + "/v3/orders/6/grab?driver=13'": "409", // driver 12 has it
+	}
+	lines := 0
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "curl ") || !strings.Contains(line, base) {
+			continue
+		}
+		lines++
+		expected := "200"
+		for part, code := range want {
+			if strings.HasSuffix(line, part) {
+				expected = code
+			}
+		}
+		shell := exec.Command("sh", "-c", strings.ReplaceAll(line, base, addrs[0])+` -s -o /dev/null -w '%{http_code}'`)
+		code, err := shell.Output()
+		if err != nil || string(code) != expected {
+			t.Errorf("%s\n  answers %s (%v), want %s", line, code, err, expected)
+		}
+	}
+	if lines < 10 {
+		t.Fatalf("the README has %d lines for curl", lines)
+	}
+}
