@@ -14,9 +14,9 @@ func (a *api) admin(c *gin.Context) {
 	if a.AdminToken == "" {
 		return
 	}
-	sent, _ := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
+	scheme, sent, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 	got, want := sha256.Sum256([]byte(sent)), sha256.Sum256([]byte(a.AdminToken))
-	if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 		c.Header("WWW-Authenticate", `Bearer realm="locklab"`)
 		fail(c, errNoToken)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -27,15 +28,24 @@ func bound(c *gin.Context) {
 	connection := http.NewResponseController(c.Writer)
 	_ = connection.SetReadDeadline(time.Now().Add(readBody))
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	if err != nil {
+		// The deadline stays: net/http reads what is left of the body before it answers.
+		fail(c, unread(err))
+		return
+	}
 	// A deadline that stayed would end the request's context while it waits for a lock.
 	_ = connection.SetReadDeadline(time.Time{})
-	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		fail(c, errBodyTooLarge)
-		return
-	}
-	if err != nil {
-		fail(c, badRequest("the body could not be read: %v", err))
-		return
-	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// unread says why a body could not be read.
+func unread(err error) error {
+	tooLarge := new(http.MaxBytesError)
+	switch {
+	case errors.As(err, &tooLarge):
+		return errBodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errBodyTooSlow
+	}
+	return badRequest("the body could not be read: %v", err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -18,6 +19,7 @@ import (
 var (
 	errBadRequest   = errors.New("bad request")
 	errBodyTooLarge = fmt.Errorf("the body is longer than %d bytes", maxBody)
+	errBodyTooSlow  = fmt.Errorf("the body did not arrive within %s", readBody)
 	errQueryTooLong = fmt.Errorf("the query is longer than %d bytes", maxQuery)
 	errNoToken      = errors.New("this resets data: send the instance's admin token as 'Authorization: Bearer TOKEN'")
 	errNoRoute      = errors.New("there is nothing here")
@@ -38,6 +40,7 @@ var statuses = []struct {
 	{errBadRequest, http.StatusBadRequest},
 	{errQueryTooLong, http.StatusBadRequest},
 	{errBodyTooLarge, http.StatusRequestEntityTooLarge},
+	{errBodyTooSlow, http.StatusRequestTimeout},
 	{errNoToken, http.StatusUnauthorized},
 	{errNoRoute, http.StatusNotFound},
 	{errNoMethod, http.StatusMethodNotAllowed},
@@ -61,14 +64,22 @@ func statusOf(err error) int {
 
 // fail answers with the error's status and its sentence.
 func fail(c *gin.Context, err error) {
-	status := statusOf(err)
-	switch {
-	case c.Request.Context().Err() != nil && status >= http.StatusInternalServerError:
-		status = clientGone // whatever broke, broke because the client left
-	case errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded):
+	ctx, status := c.Request.Context(), statusOf(err)
+	switch broke := status >= http.StatusInternalServerError; {
+	case broke && errors.Is(context.Cause(ctx), context.Canceled): // net/http's word for a client that left
+		status = clientGone
+	case broke && ctx.Err() != nil: // the instance stops, and its client still listens
+		status = http.StatusServiceUnavailable
+	case waitedTooLong(err):
 		c.Header("Retry-After", retryAfter)
 	}
 	c.AbortWithStatusJSON(status, gin.H{"error": sentence(err)})
+}
+
+// waitedTooLong tells a queue that was too long from a server that took too long to answer.
+func waitedTooLong(err error) bool {
+	return errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, lockstrategy.ErrUnavailable)
 }
 
 // sentence is err in one line: joined errors have one line each.
@@ -103,10 +114,17 @@ func isVersion(segment string) bool {
 }
 
 func (a *api) noMethod(c *gin.Context) {
-	fail(c, fmt.Errorf("%w: %s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
+	fail(c, fmt.Errorf("%w: %.20s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
 }
 
-func (a *api) panicked(c *gin.Context, cause any) {
-	a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause)
-	c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
+// recovered answers for what panics, whatever the cause. gin's own takes the error of any broken
+// connection for a client that left, and answers 200.
+func (a *api) recovered(c *gin.Context) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
+		}
+	}()
+	c.Next()
 }

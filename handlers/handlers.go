@@ -75,7 +75,7 @@ func New(cfg Config) http.Handler {
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash = false
-	r.Use(a.observe, gin.CustomRecoveryWithWriter(nil, a.panicked), bound)
+	r.Use(a.observe, a.recovered, bound)
 	r.NoRoute(a.noRoute)
 	r.NoMethod(a.noMethod)
 
@@ -84,14 +84,18 @@ func New(cfg Config) http.Handler {
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", inVersion(v.Name), a.grab(v))
 	}
-	r.GET("/pview", a.getView)
 	r.PUT("/pview", a.admin, a.setView)
 	r.POST("/orders", a.createOrder)
-	r.GET("/orders/:id", a.getOrder)
-	r.GET("/healthz", a.healthz)
-	r.GET("/readyz", a.readyz)
-	r.GET("/metrics", gin.WrapH(cfg.Metrics.handler()))
-	r.GET("/", a.home)
+	for path, read := range map[string]gin.HandlerFunc{
+		"/pview":      a.getView,
+		"/orders/:id": a.getOrder,
+		"/healthz":    a.healthz,
+		"/readyz":     a.readyz,
+		"/metrics":    gin.WrapH(cfg.Metrics.handler()),
+		"/":           a.home,
+	} { // probes ask with HEAD; net/http leaves the answer's body out
+		r.Match([]string{http.MethodGet, http.MethodHead}, path, read)
+	}
 	return r
 }
 

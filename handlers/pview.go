@@ -2,16 +2,24 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"locklab/pview"
 )
+
+// maxValue bounds what the counter is set to: every client reads numbers up to it exactly, and there
+// is room above it to count.
+const maxValue = 1<<53 - 1
 
 // viewAnswer is the answer to a counted view.
 type viewAnswer struct {
@@ -49,13 +57,18 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 
 // getView reads the counter: at the master, or with ?from=replica where it may be old.
 func (a *api) getView(c *gin.Context) {
+	from, err := one(c, "from")
 	read := a.Views.Get
-	switch from, _ := one(c, "from"); from {
-	case "", "master":
-	case "replica":
+	switch {
+	case err != nil:
+	case from == "" || from == "master":
+	case from == "replica":
 		read = a.Views.GetStale
 	default:
-		fail(c, badRequest("from is %.20q; allowed are master and replica", from))
+		err = badRequest("from is %.20q; allowed are master and replica", from)
+	}
+	if err != nil {
+		fail(c, err)
 		return
 	}
 	value, err := read(c.Request.Context())
@@ -96,13 +109,29 @@ func valueOf(body io.Reader) (int64, error) {
 		Value *int64 `json:"value"`
 	}
 	err = decoder.Decode(&set)
-	if err != nil || set.Value == nil || decoder.More() || *set.Value < 0 {
-		return 0, badRequest(`the body is %.40q; send {"value": 0}, a whole number from 0`, text)
+	_, end := decoder.Token()
+	if err != nil || end != io.EOF || set.Value == nil || *set.Value < 0 || *set.Value > maxValue {
+		return 0, badRequest(`the body is %.40q; send {"value": 0}, a whole number from 0 to %d`, text, maxValue)
 	}
 	return *set.Value, nil
 }
 
-// wantsText reports whether the client asked for plain text before JSON.
+// wantsText reports whether the client prefers plain text to JSON: by its q values, and of equals
+// the first.
 func wantsText(c *gin.Context) bool {
-	return c.NegotiateFormat(gin.MIMEJSON, gin.MIMEPlain) == gin.MIMEPlain
+	text, best := false, 0.0
+	for accepted := range strings.SplitSeq(strings.Join(c.Request.Header.Values("Accept"), ","), ",") {
+		kind, parameters, _ := mime.ParseMediaType(accepted)
+		q, err := strconv.ParseFloat(cmp.Or(parameters["q"], "1"), 64)
+		if err != nil || !(q > best) {
+			continue
+		}
+		switch kind {
+		case "text/plain", "text/*":
+			text, best = true, q
+		case "application/json", "application/*", "*/*":
+			text, best = false, q
+		}
+	}
+	return text
 }

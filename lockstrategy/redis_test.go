@@ -175,7 +175,7 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 		if err := admin.Ping(ctx).Err(); err != nil { // so that a connection is there
 			t.Fatal(err)
 		}
-		node.Pause()
+		testenv.Pause(t, node)
 		_, err := lock.Acquire(ctx, "lock:pview")
 		if !errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
 			t.Errorf("got %v, want ErrUnavailable and ErrNotAcquired", err)

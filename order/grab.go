@@ -86,6 +86,15 @@ func think(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(ctx.Err(), context.Cause(ctx))
+		return ended(ctx)
 	}
+}
+
+// ended is ctx's error, with its cause where it says more: that the lock was lost, for one.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return errors.Join(err, cause)
 }

@@ -70,7 +70,7 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return ErrNotFound
 	case ctx.Err() != nil: // not the database's fault: the caller left, or the lock was lost
-		return errors.Join(ctx.Err(), err)
+		return errors.Join(ended(ctx), err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
 }

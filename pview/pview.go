@@ -77,10 +77,7 @@ func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 // IncrementAtomic adds one in one command: the counter that needs no lock.
 func (c *Counter) IncrementAtomic(ctx context.Context) (View, error) {
 	value, err := c.master.Incr(ctx, Key).Result()
-	if err != nil && redis.HasErrorPrefix(err, "ERR value is not an integer") {
-		return View{}, fmt.Errorf("%w: %w", ErrNotNumber, err)
-	}
-	return View{Value: value}, unavailable(err)
+	return View{Value: value}, answered(err)
 }
 
 // Get reads the counter. A counter that does not exist is 0.
@@ -91,7 +88,7 @@ func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx,
 
 // Set writes the counter.
 func (c *Counter) Set(ctx context.Context, value int64) error {
-	return unavailable(c.master.Set(ctx, Key, value, 0).Err())
+	return answered(c.master.Set(ctx, Key, value, 0).Err())
 }
 
 func get(ctx context.Context, from redis.Cmdable) (int64, error) {
@@ -100,7 +97,7 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, unavailable(err)
+		return 0, answered(err)
 	}
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -109,9 +106,13 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 	return value, nil
 }
 
-func unavailable(err error) error {
-	if err == nil {
+// answered turns a command's error into one of this package's.
+func answered(err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // go-redis cuts "ERR " off
+		return fmt.Errorf("%w: %w", ErrNotNumber, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

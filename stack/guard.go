@@ -29,7 +29,7 @@ func Reexec() {
 	case guardRole:
 		os.Exit(guard(os.Args[1:], os.Getenv(dirVariable)))
 	case miniredisRole:
-		os.Exit(serveMiniredis(os.Args[1], os.Stderr))
+		os.Exit(serveMiniredis(os.Stdout))
 	}
 }
 

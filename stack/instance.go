@@ -1,10 +1,8 @@
 package stack
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -27,23 +25,12 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 		return nil, err
 	}
 	i := &Instance{Process: p}
-	err = await(ctx, p, func(context.Context) error { return i.readStart(p.log) })
-	return i, err
-}
-
-// readStart finds the line with which an instance says that it serves.
-func (i *Instance) readStart(log string) error {
-	file, err := os.Open(log)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var line struct{ URL, Instance string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.URL != "" {
-			i.URL, i.Name = line.URL, line.Instance
-			return nil
-		}
-	}
-	return errors.New("it has not said where it listens")
+	return i, await(ctx, p, func(context.Context) error {
+		return p.printed(func(line string) bool {
+			var start struct{ URL, Instance string }
+			_ = json.Unmarshal([]byte(line), &start) // what is not JSON is not that line
+			i.URL, i.Name = start.URL, start.Instance
+			return i.URL != ""
+		})
+	})
 }

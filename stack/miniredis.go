@@ -1,35 +1,52 @@
 package stack
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 )
 
-func (s *Stack) startMiniredis(name, addr string) (*Process, error) {
+// listening is what a miniredis prints before its address.
+const listening = "miniredis listens at "
+
+// miniredis starts a Redis written in Go, as a process, and waits until it says where it listens.
+func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
-	return s.start(name, append(os.Environ(), serverVariable+"="+miniredisRole), self, addr)
+	p, err := s.start(name, append(os.Environ(), serverVariable+"="+miniredisRole), self)
+	if err != nil {
+		return nil, err
+	}
+	node := &Node{Process: p}
+	return node, await(ctx, p, func(context.Context) error {
+		return p.printed(func(line string) (found bool) {
+			node.Addr, found = strings.CutPrefix(line, listening)
+			return found
+		})
+	})
 }
 
-// serveMiniredis is a Redis written in Go, until SIGTERM. Its clock stands still unless it is told
-// how much time has passed, so that tests can move it; here it follows the real one.
-func serveMiniredis(addr string, stderr io.Writer) int {
+// serveMiniredis serves until SIGTERM, at a free port. miniredis's clock stands still unless it is
+// told how much time has passed, so that tests can move it; here it follows the real one.
+func serveMiniredis(out io.Writer) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	server := miniredis.NewMiniRedis()
-	if err := server.StartAddr(addr); err != nil {
-		fmt.Fprintln(stderr, err)
+	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+		fmt.Fprintln(out, err)
 		return 1
 	}
 	defer server.Close()
+	fmt.Fprintln(out, listening+server.Addr())
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for last := time.Now(); ; {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -102,8 +103,19 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Pause stops the server from running until Resume, as a long pause of its machine does.
-func (p *Process) Pause() { p.signal(stop) }
+// Pause stops the server from running until Resume, as a long pause of its machine does. It
+// returns when the server has stopped; an error says that it did not.
+func (p *Process) Pause() error {
+	p.signal(stop)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for late := time.Now().Add(5 * time.Second); !stopped(p.pid); <-again.C {
+		if time.Now().After(late) {
+			return fmt.Errorf("stack: %s does not stop", p.Name)
+		}
+	}
+	return nil
+}
 
 // Resume lets a paused server run on.
 func (p *Process) Resume() { p.signal(proceed) }
@@ -122,4 +134,22 @@ func (p *Process) tail() string {
 	text, _ := os.ReadFile(p.log)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
+}
+
+// printed looks for a whole line that the process has printed.
+func (p *Process) printed(wanted func(line string) bool) error {
+	file, err := os.Open(p.log)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil { // the end, or half a line: ask again
+			return errors.New("it has not said where it listens")
+		}
+		if wanted(strings.TrimSuffix(line, "\n")) {
+			return nil
+		}
+	}
 }

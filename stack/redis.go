@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tries is how many ports are tried before giving up: one that was free may be taken meanwhile.
+// tries is how many ports are tried before giving up: one that was free may be taken meanwhile, and
+// redis-server cannot be told to take any that is free.
 const tries = 5
 
 // Node is one Redis server.
@@ -31,14 +32,14 @@ func RealRedis() bool {
 // addition ("--name", "value", …), or, where real is false, miniredis in a process of its own, which
 // has no settings.
 func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...string) (*Node, error) {
+	if !real {
+		return s.miniredis(ctx, name)
+	}
 	dir, err := s.workdir(name)
 	if err != nil {
 		return nil, err
 	}
 	return s.node(ctx, name, func(addr string) (*Process, error) {
-		if !real {
-			return s.startMiniredis(name, addr)
-		}
 		_, port, _ := net.SplitHostPort(addr)
 		argv := []string{
 			"redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
@@ -49,7 +50,7 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 	})
 }
 
-// node starts a server at a free address and waits until it answers.
+// node starts a real server at a free address and waits until it answers.
 func (s *Stack) node(ctx context.Context, name string, start func(addr string) (*Process, error)) (*Node, error) {
 	for try := 1; ; try++ {
 		addr, err := freeAddr()
@@ -69,7 +70,8 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 	}
 }
 
-// answers waits until a server listens at addr, and then until it answers.
+// answers waits until a server listens at addr, and then until it says that it is this process: one
+// that was faster may have taken the port, and answers as well.
 func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
 	err := await(ctx, p, func(ctx context.Context) error {
 		connection, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -83,7 +85,13 @@ func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
 	}
 	client := s.client(addr)
 	defer client.Close()
-	return await(ctx, p, func(ctx context.Context) error { return client.Ping(ctx).Err() })
+	return await(ctx, p, func(ctx context.Context) error {
+		info, err := client.Info(ctx, "server").Result()
+		if err == nil && !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", p.PID())) {
+			err = fmt.Errorf("another server answers at %s", addr)
+		}
+		return err
+	})
 }
 
 // client is for the stack's own questions to its nodes.

@@ -16,3 +16,5 @@ func send(int, syscall.Signal) error { return errors.ErrUnsupported }
 func apart() *syscall.SysProcAttr { return nil }
 
 func private(int) {}
+
+func stopped(int) bool { return false }

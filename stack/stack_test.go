@@ -101,7 +101,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes[0].Kill()
-	nodes[1].Pause() // it must be stopped all the same
+	testenv.Pause(t, nodes[1]) // it must be stopped all the same
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

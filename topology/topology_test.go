@@ -185,7 +185,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 				t.Fatal(err)
 			}
 			master := masterOf(t, started, r)
-			master.Pause()
+			testenv.Pause(t, master)
 			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 			defer cancel()
 			err := r.Master.Incr(short, "key").Err()

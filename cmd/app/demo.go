@@ -34,13 +34,15 @@ const (
 	burstWithin  = 2 * time.Minute // one burst; far above what the instances allow
 )
 
-// claims are what the demo expects of each version, and what A4 reports for 666 page views.
-var claims = []struct {
+// claim is what the demo expects of a version.
+type claim struct {
 	version string
 	lock    string
 	expect  experiments.Expect
-	article string
-}{
+	article string // final value that A4 reports for 666 page views
+}
+
+var claims = []claim{
 	{"v0", "none, atomic", experiments.Never, "-"},
 	{"v1", "none", experiments.Sometimes, "34"},
 	{"v2", "process mutex", experiments.Sometimes, "391"},
@@ -59,6 +61,9 @@ func (c *demoCommand) validate() error {
 	}
 	if c.Users%2 != 0 || c.Drivers%2 != 0 {
 		return misuse("--users is %d and --drivers is %d; both must be even, so that each instance gets exactly half", c.Users, c.Drivers)
+	}
+	if len(c.Versions) == 0 {
+		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
 	for _, v := range c.Versions {
 		if v < "v0" || v > "v4" || len(v) != 2 {
@@ -116,9 +121,8 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 	}
 	tell.step("warming up: a burst that does not count opens every connection")
 	warming, cancel := context.WithTimeout(ctx, burstWithin)
-	_, err = experiments.RunPageview(warming, result.URL, "v0", c.Users)
-	cancel()
-	if err != nil {
+	defer cancel()
+	if _, err := experiments.RunPageview(warming, result.URL, "v0", c.Users); err != nil {
 		return nil, err
 	}
 	for round := range c.Rounds {
@@ -126,17 +130,8 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 			if !slices.Contains(c.Versions, claim.version) {
 				continue
 			}
-			tell.step("round %d of %d: %d page views at once on %s", round+1, c.Rounds, c.Users, claim.version)
-			bounded, cancel := context.WithTimeout(ctx, burstWithin)
-			views, err := experiments.RunPageview(bounded, result.URL, claim.version, c.Users)
-			if err == nil {
-				tell.step("round %d of %d: %d drivers grab one order on %s", round+1, c.Rounds, c.Drivers, claim.version)
-				var grabs experiments.OrderBurst
-				grabs, err = experiments.RunOrder(bounded, result.URL, claim.version, c.Drivers)
-				result.add(round+1, claim.lock, claim.article, claim.expect, views, grabs)
-			}
-			cancel()
-			if err != nil {
+			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, c.Rounds, claim.version, c.Users, c.Drivers)
+			if err := c.try(ctx, round+1, claim, result); err != nil {
 				return nil, fmt.Errorf("%s: %w", claim.version, err)
 			}
 		}
@@ -144,6 +139,22 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 	result.judge()
 	result.TookMS = time.Since(began).Milliseconds()
 	return result, nil
+}
+
+// try lets both bursts loose on one version.
+func (c *demoCommand) try(ctx context.Context, round int, claim claim, result *demoResult) error {
+	ctx, cancel := context.WithTimeout(ctx, burstWithin)
+	defer cancel()
+	views, err := experiments.RunPageview(ctx, result.URL, claim.version, c.Users)
+	if err != nil {
+		return err
+	}
+	grabs, err := experiments.RunOrder(ctx, result.URL, claim.version, c.Drivers)
+	if err != nil {
+		return err
+	}
+	result.add(round, claim, views, grabs)
+	return nil
 }
 
 // print writes the results the way that was asked for.

@@ -57,14 +57,14 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *demoResult) add(round int, lock, article string, expect experiments.Expect, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
-	row := judged{Round: round, Version: views.Version, Lock: lock}
+func (r *demoResult) add(round int, claim claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+	row := judged{Round: round, Version: views.Version, Lock: claim.lock}
 	r.Pageview = append(r.Pageview, pageviewRow{
-		judged: row.with(expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
-		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: article,
+		judged: row.with(claim.expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
+		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: claim.article,
 	})
 	r.Order = append(r.Order, orderRow{
-		judged:  row.with(expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
+		judged:  row.with(claim.expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
 		Order:   grabs.Order,
 		Winners: grabs.Winners(),
 	})

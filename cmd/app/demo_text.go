@@ -117,7 +117,8 @@ func (r *demoResult) explanation() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)
-	b.WriteString("Next: app demo --keep, and play with curl · app demo --topology cluster · app demo --rounds 5 --users 2000 · app serve --help\n")
+	b.WriteString("Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try\n")
+	b.WriteString("         go run ./cmd/app demo --topology cluster    the same over six Redis servers\n")
 	return b.String()
 }
 

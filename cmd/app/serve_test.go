@@ -174,7 +174,7 @@ func TestRedisGoesAway(t *testing.T) {
 		do   func()
 		undo func()
 	}{
-		{"paused", node.Pause, node.Resume},
+		{"paused", func() { testenv.Pause(t, node) }, node.Resume},
 		{"dead", node.Kill, func() {}},
 	} {
 		fault.do()

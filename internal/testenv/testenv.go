@@ -132,3 +132,11 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		}
 	}
 }
+
+// Pause stops a server from running; the test fails where it does not stop.
+func Pause(t testing.TB, server interface{ Pause() error }) {
+	t.Helper()
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,58 @@
+package handlers_test
+
+import (
+	"net/http"
+	"testing"
+
+	"locklab/handlers"
+)
+
+func TestSettingAsksForTheAdminToken(t *testing.T) {
+	const token = "open sesame: 7"
+	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
+	s.views.value = 7
+	for _, sent := range []string{
+		"", "Bearer", "Bearer ", "Bearer open", "Bearer " + token[:len(token)-1], "Bearer " + token + "x", "Bearer  " + token, "Bearer OPEN SESAME: 7",
+		token, "Basic " + token, "Bearer" + token, "Bearer Bearer " + token, "Token " + token, ", Bearer " + token,
+	} {
+		var headers []string
+		if sent != "" {
+			headers = []string{"Authorization: " + sent}
+		}
+		for _, body := range []string{`{"value":0}`, "", "not JSON"} { // nothing is told about the body
+			got := s.ask(http.MethodPut, "/pview", body, headers...)
+			got.fails(t, http.StatusUnauthorized, "Bearer TOKEN")
+			if got.header.Get("WWW-Authenticate") != `Bearer realm="locklab"` {
+				t.Errorf("%q is asked for %q", sent, got.header.Get("WWW-Authenticate"))
+			}
+		}
+	}
+	if s.views.value != 7 {
+		t.Fatalf("the counter was set to %d", s.views.value)
+	}
+	for n, scheme := range []string{"Bearer ", "bearer ", "BEARER "} { // a scheme has no case
+		got := s.ask(http.MethodPut, "/pview", []string{`{"value":0}`, `{"value":1}`, `{"value":2}`}[n], "Authorization: "+scheme+token)
+		if got.status != http.StatusOK || s.views.value != int64(n) || got.header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s: %d %s, the counter is %d", scheme, got.status, got.body, s.views.value)
+		}
+	}
+	s.ask(http.MethodPut, "/pview", "not JSON", "Authorization: Bearer "+token).fails(t, http.StatusBadRequest)
+}
+
+func TestOnlySettingAsksForTheAdminToken(t *testing.T) {
+	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = "secret" })
+	for _, line := range [][2]string{{"POST", "/orders"}, {"POST", "/v1/orders/1/grab?driver=12"}, {"POST", "/v1/pview"}, {"GET", "/pview"}, {"GET", "/orders/1"}, {"GET", "/readyz"}, {"GET", "/metrics"}, {"GET", "/"}} {
+		if got := s.ask(line[0], line[1], ""); got.status >= 400 {
+			t.Errorf("%s: %d %s", line, got.status, got.body)
+		}
+	}
+}
+
+func TestWithoutATokenNobodyIsAsked(t *testing.T) {
+	s := serve(t)
+	for _, headers := range [][]string{nil, {"Authorization: Bearer any"}} {
+		if got := s.ask(http.MethodPut, "/pview", `{"value":3}`, headers...); got.status != http.StatusOK || s.views.value != 3 {
+			t.Errorf("%v: %d %s", headers, got.status, got.body)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package handlers_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"locklab/handlers"
+)
+
+// target is an instance without a network, whose parts never fail: every 5xx is ours.
+func target(f *testing.F) (*instance, func(t *testing.T, request *http.Request) answer) {
+	s, cfg := parts(f)
+	if _, err := s.orders.Create(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	handler := handlers.New(cfg)
+	return s, func(t *testing.T, request *http.Request) answer {
+		s.orders.attempts, s.views.value = nil, -1
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		got := answer{recorder.Code, recorder.Header(), recorder.Body.String()}
+		got.sound(t)
+		return got
+	}
+}
+
+// sound fails unless the answer is one that a client can do something with.
+func (a answer) sound(t *testing.T) {
+	t.Helper()
+	switch {
+	case a.status >= 499 || a.status < 200 || a.status >= 300 && a.status < 400:
+		t.Fatalf("%d %s", a.status, a.body)
+	case a.status == http.StatusConflict:
+		if why, _ := a.json(t)["why"].(string); why == "" {
+			t.Fatalf("it does not say why: %s", a.body)
+		}
+	case a.status >= 400:
+		a.fails(t, a.status)
+		if len(a.body) > 500 {
+			t.Fatalf("an error repeats what it was sent: %s", a.body)
+		}
+	}
+	if (a.status == http.StatusMethodNotAllowed) != (a.header.Get("Allow") != "") {
+		t.Fatalf("%d with Allow %q", a.status, a.header.Get("Allow"))
+	}
+}
+
+// parse makes a request as the server would of what comes over the wire, or nil.
+func parse(method, target, body string) *http.Request {
+	wire := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n%s", method, target, len(body), body)
+	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wire)))
+	if err != nil {
+		return nil
+	}
+	return request
+}
+
+var id = regexp.MustCompile(`^0*[1-9][0-9]{0,9}$`)
+
+func FuzzGrab(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"1", "12", ""},
+		{"007", "2147483647", ""},
+		{"2147483648", "1", ""},
+		{"0", "0", ""},
+		{"-1", "+1", ""},
+		{"", "", ""},
+		{"1", "12", "driver=13"},
+		{"1", "12", "x=1&y=2"},
+		{"1/../2", "1", "%zz"},
+		{"1", "12", ";driver=3"},
+		{"１", "٣", "\x00"},
+		{strings.Repeat("9", 600), strings.Repeat("8", 300), ""},
+		{"9999999999999999999999", "1e3", strings.Repeat("y", 1025)},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	s, ask := target(f)
+	f.Fuzz(func(t *testing.T, order, driver, raw string) {
+		query := "driver=" + url.QueryEscape(driver)
+		if raw != "" {
+			query += "&" + raw
+		}
+		for _, version := range []string{"v0", "v2"} {
+			request := parse(http.MethodPost, "/"+version+"/orders/"+url.PathEscape(order)+"/grab?"+query, "")
+			if request == nil {
+				return
+			}
+			got := ask(t, request)
+			for _, a := range s.orders.attempts {
+				if a.OrderID < 1 || a.OrderID > 1<<31-1 || a.Driver < 1 || a.Driver > 1<<31-1 || !id.MatchString(order) || !id.MatchString(driver) {
+					t.Fatalf("%q and %q were accepted as %+v", order, driver, a)
+				}
+				if fmt.Sprint(a.OrderID, a.Driver) != strings.TrimLeft(order, "0")+" "+strings.TrimLeft(driver, "0") {
+					t.Fatalf("%q and %q became %+v", order, driver, a)
+				}
+			}
+			if asked := len(s.orders.attempts) > 0; !asked && (got.status < 400 || got.status == http.StatusConflict) {
+				t.Fatalf("%d without asking the store", got.status)
+			}
+			if raw == "" && len(order) < 10 && len(driver) < 10 && id.MatchString(order) && id.MatchString(driver) && len(s.orders.attempts) != 1 {
+				t.Fatalf("%q and %q were refused: %s", order, driver, got.body)
+			}
+		}
+	})
+}
+
+func FuzzSetView(f *testing.F) {
+	for n, body := range []string{
+		`{"value":0}`, `{"value":1,"value":2}`, `{"VALUE":3}`, `{"value":null}`, `{}`, `{"value":1}}`, `{"value":1}]`, `[{"value":1}]`, `{"value":1e2}`,
+		`{"value":9007199254740992}`, `{"value":-0}`, "\ufeff{\"value\":1}", "", "null", strings.Repeat(" ", 4097), strings.Repeat("\x00", 4096), `{"value":"\ud800"}`,
+	} {
+		f.Add(body, int64(n)<<51)
+	}
+	s, ask := target(f)
+	put := func(t *testing.T, body string) answer {
+		return ask(t, httptest.NewRequest(http.MethodPut, "/pview", strings.NewReader(body)))
+	}
+	f.Fuzz(func(t *testing.T, body string, n int64) {
+		got := put(t, body)
+		switch {
+		case len(body) > 4096 != (got.status == http.StatusRequestEntityTooLarge):
+			t.Fatalf("%d bytes: %d", len(body), got.status)
+		case got.status != http.StatusOK:
+			if s.views.value != -1 {
+				t.Fatalf("refused, and written: %q", body)
+			}
+		default:
+			var fields map[string]int64
+			if err := json.Unmarshal([]byte(body), &fields); err != nil || len(fields) == 0 || s.views.value < 0 || s.views.value > 1<<53-1 {
+				t.Fatalf("%q was accepted as %d (%v)", body, s.views.value, err)
+			}
+			if answered := got.json(t)["value"]; answered != float64(s.views.value) {
+				t.Fatalf("answered %v, wrote %d", answered, s.views.value)
+			}
+		}
+		if put(t, fmt.Sprintf(`{"value":%d}`, n)); (s.views.value == n) != (n >= -1 && n <= 1<<53-1) {
+			t.Fatalf("%d became %d", n, s.views.value)
+		}
+	})
+}
+
+func FuzzPath(f *testing.F) {
+	for path := range routes {
+		for _, method := range []string{"GET", "PUT", "HEAD", "BREW"} {
+			f.Add(method, path, "")
+		}
+	}
+	f.Add(strings.Repeat("B", 600), "/pview", "")
+	for _, path := range []string{"*", "//", "/v9/pview", "/v1/pview/", "/%00", "/v1/%2e%2e", "http://other/v1/pview", "other:80", "/orders/%2f", "/v1/orders/1%2F2/grab", "/?", "/#", "/v\xff", "/v" + strings.Repeat("9", 600)} {
+		f.Add("GET", path, `{"value":0}`)
+		f.Add("CONNECT", path, "")
+	}
+	s, ask := target(f)
+	f.Fuzz(func(t *testing.T, method, path, body string) {
+		request := parse(method, path, body)
+		if request == nil {
+			return
+		}
+		got := ask(t, request)
+		if set := s.views.value != -1; set && !(got.status == http.StatusOK && strings.HasSuffix(request.URL.Path, "/pview")) {
+			t.Fatalf("%s %q wrote %d and was answered %d", method, path, s.views.value, got.status)
+		}
+		if got.status < 300 && method != "GET" && method != "HEAD" && method != "POST" && method != "PUT" {
+			t.Fatalf("%s was answered %d", method, got.status)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"locklab/handlers"
+)
+
+func up(name string) handlers.Check {
+	return handlers.Check{Name: name, Ping: func(context.Context) error { return nil }}
+}
+
+func down(name string, err error) handlers.Check {
+	return handlers.Check{Name: name, Ping: func(context.Context) error { return err }}
+}
+
+func TestHealthSaysThatTheProcessAnswers(t *testing.T) {
+	s := serve(t, func(s *instance, cfg *handlers.Config) { // whatever is behind it
+		cfg.Checks = []handlers.Check{down("redis", errors.New("refused"))}
+		s.views.err, s.orders.err = redisAway, mysqlAway
+	})
+	s.get("/healthz").is(t, http.StatusOK, map[string]any{"instance": "8080", "status": "ok"})
+	if got := s.ask(http.MethodHead, "/healthz", ""); got.status != http.StatusOK || got.body != "" {
+		t.Errorf("HEAD: %+v", got)
+	}
+}
+
+func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
+	refused := errors.Join(errors.New("node a: refused"), errors.New("node b: refused"))
+	for name, test := range map[string]struct {
+		checks      []handlers.Check
+		unreachable map[string]any
+	}{
+		"nothing to ask": {nil, map[string]any{}},
+		"all answer":     {[]handlers.Check{up("redis"), up("mysql")}, map[string]any{}},
+		"one is away":    {[]handlers.Check{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
+		"two are away":   {[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))}, map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Checks = test.checks })
+			status, ready := http.StatusOK, len(test.unreachable) == 0
+			if !ready {
+				status = http.StatusServiceUnavailable
+			}
+			s.get("/readyz").is(t, status, map[string]any{"instance": "8080", "ready": ready, "unreachable": test.unreachable})
+			if got := s.ask(http.MethodHead, "/readyz", ""); got.status != status {
+				t.Errorf("HEAD: %d", got.status)
+			}
+		})
+	}
+}
+
+// Servers that hang are asked at the same time, and no longer than the bound.
+func TestReadinessDoesNotHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, cfg := parts(t)
+		hang := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		cfg.Checks = []handlers.Check{{Name: "redis", Ping: hang}, up("sqlite"), {Name: "mysql", Ping: hang}}
+		recorder, began := httptest.NewRecorder(), time.Now()
+		handlers.New(cfg).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		answer{recorder.Code, recorder.Header(), recorder.Body.String()}.is(t, http.StatusServiceUnavailable, map[string]any{
+			"instance": "8080", "ready": false, "unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
+		})
+	})
+}
+
+func TestReadinessEndsWithItsClient(t *testing.T) {
+	asked, ended := make(chan struct{}), make(chan struct{})
+	s := serve(t, func(_ *instance, cfg *handlers.Config) {
+		cfg.Checks = []handlers.Check{{Name: "redis", Ping: func(ctx context.Context) error {
+			close(asked)
+			<-ctx.Done()
+			if errors.Is(ctx.Err(), context.Canceled) {
+				close(ended)
+			}
+			return ctx.Err()
+		}}}
+	})
+	client, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Write([]byte("GET /readyz HTTP/1.1\r\nHost: lab\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	_ = client.Close()
+	<-ended
+}

@@ -1,0 +1,143 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"locklab/handlers"
+)
+
+// scrape returns what /metrics says, by series.
+func (s *instance) scrape() map[string]float64 {
+	s.t.Helper()
+	got := s.get("/metrics")
+	if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/plain") {
+		s.t.Fatalf("/metrics: %d %v", got.status, got.header)
+	}
+	series := map[string]float64{}
+	for line := range strings.Lines(got.body) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cut := strings.LastIndex(line, " ")
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[cut+1:]), 64)
+		if err != nil {
+			s.t.Fatalf("%v: %q", err, line)
+		}
+		series[line[:cut]] = value
+	}
+	return series
+}
+
+func TestMetricsTellWhatHappened(t *testing.T) {
+	s := serve(t)
+	for range 3 {
+		s.ask(http.MethodPost, "/v2/pview", "")
+	}
+	s.ask(http.MethodPost, "/orders", "")
+	s.get("/v2/orders/1/grab?driver=12")
+	s.get("/v2/orders/1/grab?driver=13")
+	s.get("/v2/orders/9/grab?driver=13")
+	s.get("/v2/orders/9/grab?driver=0")
+	s.views.err = redisAway
+	s.get("/v0/pview")
+	s.get("/v9/pview")
+	series := s.scrape()
+	for name, want := range map[string]float64{
+		`locklab_requests_total{status="200",version="v2"}`:        4,
+		`locklab_requests_total{status="409",version="v2"}`:        1,
+		`locklab_requests_total{status="404",version="v2"}`:        1,
+		`locklab_requests_total{status="400",version="v2"}`:        1,
+		`locklab_requests_total{status="503",version="v0"}`:        1,
+		`locklab_requests_total{status="201",version=""}`:          1,
+		`locklab_requests_total{status="404",version=""}`:          1,
+		`locklab_leases_total{outcome="acquired",version="v2"}`:    6,
+		`locklab_leases_total{outcome="timed_out",version="v2"}`:   0,
+		`locklab_leases_total{outcome="cancelled",version="v2"}`:   0,
+		`locklab_leases_total{outcome="unavailable",version="v2"}`: 0,
+		`locklab_leases_total{outcome="lost",version="v2"}`:        0,
+		`locklab_leases_total{outcome="unconfirmed",version="v2"}`: 0,
+		`locklab_leases_total{outcome="acquired",version="v1"}`:    0,
+		`locklab_lock_wait_seconds_count{version="v2"}`:            6,
+		`locklab_lock_wait_seconds_bucket{version="v2",le="+Inf"}`: 6,
+		`locklab_lock_hold_seconds_count{version="v2"}`:            6,
+		`locklab_gate_waiting{version="v2"}`:                       0,
+	} {
+		if got, ok := series[name]; !ok || got != want {
+			t.Errorf("%s is %v (there: %t), want %v", name, got, ok, want)
+		}
+	}
+	if s.scrape()[`locklab_requests_total{status="200",version=""}`] != 1 {
+		t.Error("the first scrape was not counted")
+	}
+}
+
+// Whatever is asked for, series are made of versions, statuses, outcomes and buckets only.
+func TestMetricsHaveFewLabels(t *testing.T) {
+	s := serve(t)
+	s.ask(http.MethodPost, "/orders", "")
+	series := func() (names []string) {
+		for name := range s.scrape() {
+			if strings.HasPrefix(name, "locklab_") {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	ask := func(n int) {
+		for _, path := range []string{
+			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d", "/v%d/pview", "/x%d", "/v2/%d", "/orders/1%dx",
+		} {
+			path = strings.ReplaceAll(path, "%d", fmt.Sprint(770000+n))
+			s.ask(http.MethodPost, path, "")
+			s.get(path)
+			s.ask(fmt.Sprintf("BREW%d", 770000+n), path, "")
+		}
+	}
+	ask(0)
+	s.scrape() // and its own
+	first := series()
+	for n := range 20 {
+		ask(n)
+	}
+	if again := series(); len(again) != len(first) {
+		t.Errorf("%d series have become %d", len(first), len(again))
+	}
+	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v[0-4])?"|status="\d{3}"|outcome="[a-z_]+"|le="[0-9.e+Inf-]+"),?)+\}$`)
+	for _, name := range first {
+		if !allowed.MatchString(name) || strings.Contains(name, "77") || strings.Contains(name, "lock:") {
+			t.Errorf("series %s", name)
+		}
+	}
+}
+
+func TestLeasesAreCountedByOutcome(t *testing.T) {
+	s := serve(t, func(s *instance, _ *handlers.Config) {
+		v3 := s.metrics.Lock("v3")
+		v3.Acquired(waited)
+		v3.Refused(waited, refused(tooLong))
+		v3.Refused(waited, refused(lockSlow)) // a server that is too slow is no queue that is too long
+		v3.Refused(waited, refused(context.Canceled))
+		v3.Released(held, nil)
+		v3.Released(held, leaseLost)
+		v3.Released(held, errors.Join(lockAway))
+	})
+	series := s.scrape()
+	for _, outcome := range []string{"acquired", "timed_out", "unavailable", "cancelled", "lost", "unconfirmed"} {
+		if got := series[fmt.Sprintf(`locklab_leases_total{outcome="%s",version="v3"}`, outcome)]; got != 1 {
+			t.Errorf("%s: %v", outcome, got)
+		}
+	}
+	if got := series[`locklab_lock_wait_seconds_sum{version="v3"}`]; got != 4*waited.Seconds() {
+		t.Errorf("waited %v s", got)
+	}
+	if got := series[`locklab_lock_hold_seconds_sum{version="v3"}`]; got != 3*held.Seconds() {
+		t.Errorf("held %v s", got)
+	}
+}

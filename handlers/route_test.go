@@ -1,0 +1,116 @@
+package handlers_test
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/handlers"
+)
+
+// routes are all there is, with the methods of each.
+var routes = map[string]string{
+	"/":                           "GET HEAD",
+	"/healthz":                    "GET HEAD",
+	"/readyz":                     "GET HEAD",
+	"/metrics":                    "GET HEAD",
+	"/pview":                      "GET HEAD PUT",
+	"/orders":                     "POST",
+	"/orders/1":                   "GET HEAD",
+	"/v0/pview":                   "GET POST",
+	"/v1/pview":                   "GET POST",
+	"/v2/pview":                   "GET POST",
+	"/v3/pview":                   "GET POST",
+	"/v4/pview":                   "GET POST",
+	"/v0/orders/1/grab?driver=12": "GET POST",
+	"/v1/orders/1/grab?driver=12": "GET POST",
+	"/v2/orders/1/grab?driver=12": "GET POST",
+	"/v3/orders/1/grab?driver=12": "GET POST",
+	"/v4/orders/1/grab?driver=12": "GET POST",
+}
+
+func TestEveryRouteTakesItsMethodsOnly(t *testing.T) {
+	s := serve(t)
+	s.ask(http.MethodPost, "/orders", "")
+	for path, takes := range routes {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+			got := s.ask(method, path, `{"value":0}`)
+			if slices.Contains(strings.Fields(takes), method) {
+				if got.status >= 400 && got.status != http.StatusConflict {
+					t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+				}
+				continue
+			}
+			allow := strings.Split(got.header.Get("Allow"), ", ")
+			slices.Sort(allow)
+			if got.status != http.StatusMethodNotAllowed || strings.Join(allow, " ") != takes {
+				t.Errorf("%s %s: %d, Allow %v, want 405 and %s", method, path, got.status, allow, takes)
+			}
+			if method != http.MethodHead {
+				got.fails(t, http.StatusMethodNotAllowed, method, "takes "+got.header.Get("Allow"))
+			}
+		}
+	}
+}
+
+// HEAD reads, so it does not count a view as GET does, and grabs nothing.
+func TestHeadChangesNothing(t *testing.T) {
+	s := serve(t)
+	s.views.value = 7
+	for path, takes := range routes {
+		got := s.ask(http.MethodHead, path, "")
+		if got.body != "" || strings.Contains(takes, "HEAD") != (got.status != http.StatusMethodNotAllowed) {
+			t.Errorf("%s: %d %q", path, got.status, got.body)
+		}
+	}
+	if s.views.value != 7 || len(s.orders.all)+len(s.orders.attempts) != 0 {
+		t.Errorf("it wrote %d, %v, %v", s.views.value, s.orders.all, s.orders.attempts)
+	}
+}
+
+func TestPathsThatDoNotExist(t *testing.T) {
+	s := serve(t)
+	for _, path := range []string{
+		"/x", "//", "/v1", "/v1/", "/v1/x", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview", "/v1/../v1/pview", "/V1/pview",
+		"/v1/PVIEW", "/v1/orders", "/v1/orders/", "/v1/orders/1", "/v1/orders/1/", "/v1/orders/1/grab/", "/v1/orders/1/2/grab",
+		"/orders/", "/orders//", "/orders/1/", "/orders/1/grab", "/pview/", "/healthz/", "/metrics/x", "/readyz/..", "/%00", "/%2e%2e/pview", "/v", "/v1x/pview",
+		"/version/pview", "/\u0663/pview", "/favicon.ico", "/" + strings.Repeat("x", 4000), "/index.html", "/debug/pprof/",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			got := s.ask(method, path, "")
+			got.fails(t, http.StatusNotFound, "nothing here", "GET / lists")
+			if where := got.header.Get("Location"); where != "" {
+				t.Errorf("%s leads to %s", path, where)
+			}
+		}
+	}
+	if s.views.value != 0 {
+		t.Errorf("a wrong path counted %d views", s.views.value)
+	}
+}
+
+func TestVersionsThatDoNotExist(t *testing.T) {
+	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions = cfg.Versions[:4] })
+	for _, version := range []string{"v4", "v5", "v10", "v00", "v" + strings.Repeat("1", 400)} {
+		for _, rest := range []string{"", "/", "/pview", "/orders/1/grab?driver=12", "/x/y"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+				got := s.ask(method, "/"+version+rest, "")
+				got.fails(t, http.StatusNotFound, "no version", version[:min(len(version), 20)], "v0, v1, v2, v3")
+				if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{"v0", "v1", "v2", "v3"}) {
+					t.Errorf("%s: the list is %v", version, list)
+				}
+				if len(got.body) > 200 {
+					t.Errorf("a long version comes back: %s", got.body)
+				}
+			}
+		}
+	}
+	none := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions = nil })
+	got := none.get("/v1/pview")
+	got.fails(t, http.StatusNotFound, "no version")
+	if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{}) {
+		t.Errorf("an instance without versions lists %v", list)
+	}
+}

@@ -1,0 +1,242 @@
+package order_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/internal/testenv"
+	"locklab/order"
+)
+
+// never is longer than any call may take, and shorter than a test that hangs.
+const never = 30 * time.Second
+
+func testTables(t *testing.T, database fresh) {
+	for range 3 {
+		where := database(t)
+		stores := make([]*order.Store, 5)
+		var group errgroup.Group
+		for i := range stores {
+			group.Go(func() (err error) {
+				stores[i], err = order.OpenStore(testenv.Context(t), order.Config{Database: where})
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		id := create(t, stores[0])
+		for _, s := range stores {
+			get(t, s, id)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A second instance must not rebuild tables under the first.
+func testTablesAgain(t *testing.T, database fresh) {
+	where := database(t)
+	id := create(t, open(t, where, 0))
+	before := changes(t, where)
+	s := open(t, where, 0)
+	if after := changes(t, where); after != before {
+		t.Errorf("opening it again changed the tables: %d changes, then %d", before, after)
+	}
+	get(t, s, id)
+}
+
+// changes counts those that a database's tables have seen.
+func changes(t *testing.T, where string) (n int) {
+	t.Helper()
+	kind, dsn, _ := strings.Cut(where, ":")
+	query := "PRAGMA schema_version"
+	if kind == "mysql" {
+		query = "SELECT SUM(VARIABLE_VALUE) FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN " +
+			"('COM_ALTER_TABLE', 'COM_CREATE_TABLE', 'COM_CREATE_INDEX', 'COM_DROP_TABLE', 'COM_RENAME_TABLE')"
+	}
+	db, err := sql.Open(kind, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(t.Context(), query).Scan(&n); err != nil || n == 0 {
+		t.Fatalf("%d changes of tables that somebody created: %v", n, err)
+	}
+	return n
+}
+
+// unavailable fails unless err says that this database is away, and not how to get into it.
+func unavailable(t *testing.T, s *order.Store, call string, err error) {
+	t.Helper()
+	if !errors.Is(err, order.ErrUnavailable) || !strings.Contains(err.Error(), s.String()) {
+		t.Errorf("%s: got %v, want ErrUnavailable with %s", call, err, s)
+	}
+	secret(t, err)
+}
+
+func secret(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), password) {
+		t.Errorf("the password is in: %v", err)
+	}
+}
+
+// unavailableAll fails unless all calls do, without hanging. They are made at the same time.
+func unavailableAll(t *testing.T, s *order.Store, id uint64) {
+	t.Helper()
+	start := time.Now()
+	failed := make(map[string]<-chan error)
+	for name, call := range map[string]func() error{
+		"Ping":       func() error { return s.Ping(context.Background()) },
+		"Get":        func() error { _, err := s.Get(context.Background(), id); return err },
+		"Create":     func() error { _, err := s.Create(context.Background()); return err },
+		"Grab":       func() error { _, err := grabber(noLock, id)(s, 1); return err },
+		"GrabAtomic": func() error { _, err := grabAtomic(id)(s, 1); return err },
+	} {
+		result := make(chan error, 1)
+		failed[name] = result
+		go func() { result <- call() }()
+	}
+	for name, result := range failed {
+		unavailable(t, s, name, <-result)
+	}
+	if took := time.Since(start); took > never {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func testClosed(t *testing.T, database fresh) {
+	s := open(t, database(t), 0)
+	id := create(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	unavailableAll(t, s, id)
+}
+
+func TestMariaDBThatGoesAway(t *testing.T) {
+	t.Parallel() // it mostly waits
+	server := mariaDB(t)
+	database := createIn(t, server)
+	s := open(t, database, 0)
+	id := create(t, s)
+	if name := s.String(); !strings.Contains(name, server.Addr) || strings.Contains(name, password) {
+		t.Errorf("its name is %s", name)
+	}
+	notOpened(t, strings.Replace(database, "lab:", "lab:not", 1), "Access denied")
+
+	testenv.Pause(t, server)
+	testenv.Eventually(t, "it is paused", func() bool { return left(t, s, id) != nil })
+	unavailableAll(t, s, id)
+	if err := left(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("got %v: it is the caller who left", err)
+	}
+	notOpened(t, database, server.Addr)
+
+	server.Resume()
+	testenv.Eventually(t, "it answers again", func() bool { return s.Ping(t.Context()) == nil })
+	server.Kill()
+	unavailableAll(t, s, id)
+	notOpened(t, database, server.Addr)
+}
+
+// left is what Get returns to a caller who does not wait long.
+func left(t *testing.T, s *order.Store, id uint64) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := s.Get(ctx, id)
+	return err
+}
+
+// notOpened fails unless OpenStore gives up soon after its context, with an error that has want.
+func notOpened(t *testing.T, database, want string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	s, err := order.OpenStore(ctx, order.Config{Database: database})
+	if err == nil {
+		_ = s.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+	secret(t, err)
+	if took := time.Since(start); took > 4*time.Second { // a single call's bound is five
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestMySQLThatIsNotThere(t *testing.T) {
+	notOpened(t, "mysql:lab:"+password+"@tcp(127.0.0.1:1)/orders", "mysql 127.0.0.1:1/orders")
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	notOpened(t, "mysql:lab:"+password+"@tcp("+silent.Addr().String()+")/orders", silent.Addr().String())
+}
+
+// A writer of another process that does not let go.
+func TestSQLiteThatIsLocked(t *testing.T) {
+	t.Parallel() // it mostly waits
+	where := sqlite(t)
+	s := open(t, where, 0)
+	id := create(t, s)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(where, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	other, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = grabAtomic(id)(s, 1)
+	unavailable(t, s, "GrabAtomic", err)
+	if took := time.Since(start); took > never {
+		t.Errorf("it took %s", took)
+	}
+	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := grabAtomic(id)(s, 2); err != nil || !result.Won {
+		t.Errorf("after the lock's end: %+v, %v", result, err)
+	}
+}
+
+// SQLite takes URIs, in which these characters mean something else.
+func TestSQLitePaths(t *testing.T) {
+	for _, name := range []string{
+		"orders.db", "with space.db", "what?.db", "a?mode=memory", "100%.db", "50%20.db", "#1.db", "a&b=c;d+e.db", "é.db", "file:a.db",
+	} {
+		for _, prefix := range []string{"", "/"} { // a path may begin with two slashes, a URI's host follows them
+			dir := t.TempDir()
+			s := open(t, "sqlite:"+prefix+filepath.Join(dir, name), 0)
+			create(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) != 1 || entries[0].Name() != name {
+				t.Errorf("for %q there is %v (%v)", name, entries, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"locklab/order"
+)
+
+// drivers is how many want an order.
+const drivers = 20
+
+func TestStore(t *testing.T) {
+	engines(t, func(t *testing.T, database fresh) {
+		for _, c := range []struct {
+			name string
+			test func(t *testing.T, database fresh)
+		}{
+			{"a new order is open", testCreate},
+			{"a lock makes one winner", testLock},
+			{"no lock makes several winners", testNoLock},
+			{"the atomic grab makes one winner", testAtomic},
+			{"a burst finds room", testBurst},
+			{"a win is recorded", testWin},
+			{"an order that is gone is not thought about", testGone},
+			{"an order that does not exist", testNotFound},
+			{"the lock is lost while thinking", testLostWhileThinking},
+			{"the lock is lost before anything", testLostAtOnce},
+			{"the lock is not granted", testNotGranted},
+			{"tables are created once", testTables},
+			{"tables that are there are left alone", testTablesAgain},
+			{"a closed store", testClosed},
+		} {
+			t.Run(c.name, func(t *testing.T) { c.test(t, database) })
+		}
+	})
+}
+
+func testCreate(t *testing.T, database fresh) {
+	stores := openTwo(t, database(t), 0)
+	created, err := stores[0].Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other := create(t, stores[1]); other == created.ID || created.ID == 0 {
+		t.Errorf("two orders have the ids %d and %d", created.ID, other)
+	}
+	got := get(t, stores[1], created.ID)
+	if got.Status != order.Open || got.Driver != 0 || len(got.Wins) != 0 {
+		t.Errorf("a new order is %+v", got)
+	}
+	if apart := got.CreatedAt.Sub(created.CreatedAt).Abs(); apart > time.Second {
+		t.Errorf("created at %s, read %s", created.CreatedAt, got.CreatedAt)
+	}
+	if err := stores[0].Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func grabber(lock order.Locker, id uint64) func(*order.Store, uint64) (order.Result, error) {
+	return func(s *order.Store, driver uint64) (order.Result, error) {
+		return s.Grab(context.Background(), lock, order.Attempt{OrderID: id, Driver: driver, Version: "v2", Instance: "a"})
+	}
+}
+
+// oneWinner fails unless one driver won, all were told who, and the data says the same.
+func oneWinner(t *testing.T, o order.Order, told []order.Result) {
+	t.Helper()
+	saw, recorded := winners(o, told)
+	if len(saw) != 1 || !slices.Equal(saw, recorded) {
+		t.Fatalf("told that they won: %v; recorded: %v; want the same one", saw, recorded)
+	}
+	if o.Status != order.Granted || o.Driver != saw[0] {
+		t.Errorf("driver %d won and the order is %+v", saw[0], o)
+	}
+	for i, result := range told {
+		if result.Winner != saw[0] {
+			t.Errorf("driver %d was told that %d has the order, which %d has", i+1, result.Winner, saw[0])
+		}
+	}
+}
+
+func testLock(t *testing.T, database fresh) {
+	stores := openTwo(t, database(t), time.Millisecond)
+	id := create(t, stores[0])
+	told := attempts(t, stores, drivers, grabber(mutex(), id))
+	oneWinner(t, get(t, stores[0], id), told)
+}
+
+// All come in before one reads, and think for so long that no write can come before a second read.
+func testNoLock(t *testing.T, database fresh) {
+	stores := openTwo(t, database(t), 300*time.Millisecond)
+	id := create(t, stores[0])
+	told := attempts(t, stores, drivers, grabber(barrier(drivers), id))
+	o := get(t, stores[0], id)
+	saw, recorded := winners(o, told)
+	if len(saw) < 2 || !slices.Equal(saw, recorded) {
+		t.Fatalf("told that they won: %v; recorded: %v; want the same, more than one", saw, recorded)
+	}
+	if !slices.Contains(saw, o.Driver) {
+		t.Errorf("driver %d has the order, and the winners are %v", o.Driver, saw)
+	}
+	for i, result := range told {
+		if result.Won && result.Winner != uint64(i+1) || !slices.Contains(saw, result.Winner) {
+			t.Errorf("driver %d was told %+v", i+1, result)
+		}
+	}
+}
+
+func grabAtomic(id uint64) func(*order.Store, uint64) (order.Result, error) {
+	return func(s *order.Store, driver uint64) (order.Result, error) {
+		return s.GrabAtomic(context.Background(), order.Attempt{OrderID: id, Driver: driver, Version: "v0", Instance: "a"})
+	}
+}
+
+func testAtomic(t *testing.T, database fresh) {
+	stores := openTwo(t, database(t), time.Hour)
+	id := create(t, stores[0])
+	told := attempts(t, stores, drivers, grabAtomic(id))
+	oneWinner(t, get(t, stores[1], id), told)
+}
+
+// A database takes 151 connections unless it is told otherwise, and the articles' bursts are larger.
+func testBurst(t *testing.T, database fresh) {
+	stores := openTwo(t, database(t), 0)
+	id := create(t, stores[0])
+	told := attempts(t, stores, 400, grabAtomic(id))
+	oneWinner(t, get(t, stores[0], id), told)
+}
+
+func testWin(t *testing.T, database fresh) {
+	const queue, think = 20 * time.Millisecond, 10 * time.Millisecond
+	s := open(t, database(t), think)
+	id := create(t, s)
+	var key string
+	lock := lockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
+		key = k
+		<-time.After(queue)
+		return fn(ctx, 1<<40)
+	})
+	before := time.Now()
+	result, err := s.Grab(t.Context(), lock, order.Attempt{OrderID: id, Driver: 1 << 41, Version: "v3", Instance: "8080"})
+	took := time.Since(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Won || result.Winner != 1<<41 || result.Fence != 1<<40 || key != order.LockKey(id) {
+		t.Errorf("it was told %+v under the lock %s", result, key)
+	}
+	if result.Waited < queue || result.Held < think || result.Waited+result.Held > took {
+		t.Errorf("waited %s and held %s of %s, with a queue of %s and a think time of %s", result.Waited, result.Held, took, queue, think)
+	}
+	wins := get(t, s, id).Wins
+	if len(wins) != 1 {
+		t.Fatalf("recorded: %+v", wins)
+	}
+	got, at := wins[0], wins[0].At
+	got.ID, got.At = 0, time.Time{}
+	if want := (order.Win{OrderID: id, Driver: 1 << 41, Version: "v3", Instance: "8080", Fence: 1 << 40}); got != want {
+		t.Errorf("recorded %+v, want %+v", got, want)
+	}
+	// A database may round to its own precision.
+	if at.Before(before.Add(-time.Second)) || at.After(before.Add(took+time.Second)) {
+		t.Errorf("recorded at %s what happened between %s and %s later", at, before, took)
+	}
+}
+
+// It would think for an hour.
+func testGone(t *testing.T, database fresh) {
+	s := open(t, database(t), time.Hour)
+	id := create(t, s)
+	if result, err := grabAtomic(id)(s, 1); err != nil || !result.Won {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	result, err := grabber(noLock, id)(s, 2)
+	if err != nil || result.Won || result.Winner != 1 {
+		t.Errorf("got %+v, %v, want that driver 1 has it", result, err)
+	}
+	if wins := get(t, s, id).Wins; len(wins) != 1 {
+		t.Errorf("recorded: %+v", wins)
+	}
+}
+
+func testNotFound(t *testing.T, database fresh) {
+	s := open(t, database(t), 0)
+	id := create(t, s) + 1
+	_, getErr := s.Get(t.Context(), id)
+	_, grabErr := grabber(noLock, id)(s, 1)
+	_, atomicErr := grabAtomic(id)(s, 1)
+	for call, err := range map[string]error{"Get": getErr, "Grab": grabErr, "GrabAtomic": atomicErr} {
+		if !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrUnavailable) {
+			t.Errorf("%s: got %v, want ErrNotFound", call, err)
+		}
+	}
+}

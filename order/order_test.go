@@ -1,0 +1,176 @@
+package order_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"locklab/internal/testenv"
+	"locklab/order"
+	"locklab/stack"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// password is the database user's. No error and no name may show it.
+const password = "hunter2"
+
+// fresh makes an empty database and returns it as Config has it.
+type fresh func(t *testing.T) string
+
+// engines runs test over SQLite, which is always there, and over MariaDB.
+func engines(t *testing.T, test func(t *testing.T, database fresh)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, sqlite) })
+	t.Run("mariadb", func(t *testing.T) {
+		server := mariaDB(t)
+		test(t, func(t *testing.T) string { return createIn(t, server) })
+	})
+}
+
+func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
+
+// mariaDB starts a server whose user lab has a password.
+func mariaDB(t *testing.T) *stack.Database {
+	t.Helper()
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, server.DSN, "CREATE USER lab@127.0.0.1 IDENTIFIED BY '"+password+"'")
+	execute(t, server.DSN, "GRANT ALL ON *.* TO lab@127.0.0.1")
+	return server
+}
+
+func createIn(t *testing.T, server *stack.Database) string {
+	t.Helper()
+	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
+	execute(t, server.DSN, "CREATE DATABASE "+name)
+	return "mysql:lab:" + password + "@tcp(" + server.Addr + ")/" + name
+}
+
+func execute(t *testing.T, dsn, statement string) {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens a store that ends with the test.
+func open(t *testing.T, database string, think time.Duration) *order.Store {
+	t.Helper()
+	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: database, Think: think})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// openTwo opens two stores on one database, as two instances have it.
+func openTwo(t *testing.T, database string, think time.Duration) []*order.Store {
+	t.Helper()
+	return []*order.Store{open(t, database, think), open(t, database, think)}
+}
+
+func create(t *testing.T, s *order.Store) uint64 {
+	t.Helper()
+	o, err := s.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.ID
+}
+
+func get(t *testing.T, s *order.Store, id uint64) order.Order {
+	t.Helper()
+	o, err := s.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// lockerFunc makes a fake of order.Locker.
+type lockerFunc func(ctx context.Context, key string, fn func(context.Context, uint64) error) error
+
+func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
+	return f(ctx, key, fn)
+}
+
+// noLock lets everybody in at once.
+var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
+
+// mutex is a real lock, which counts its grants.
+func mutex() order.Locker {
+	var mu sync.Mutex
+	var fence uint64
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		fence++
+		return fn(ctx, fence)
+	})
+}
+
+// barrier is no lock: it lets everybody in at once when n have come.
+func barrier(n int) order.Locker {
+	var expected sync.WaitGroup
+	expected.Add(n)
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		expected.Done()
+		expected.Wait()
+		return fn(ctx, 0)
+	})
+}
+
+// attempts lets the drivers 1 to n try at one moment, over all stores in turn, and returns what
+// driver i+1 was told.
+func attempts(t *testing.T, stores []*order.Store, n int, try func(s *order.Store, driver uint64) (order.Result, error)) []order.Result {
+	t.Helper()
+	told, errs := make([]order.Result, n), make([]error, n)
+	start := make(chan struct{})
+	var drivers sync.WaitGroup
+	for i := range n {
+		drivers.Go(func() {
+			<-start
+			told[i], errs[i] = try(stores[i%len(stores)], uint64(i+1))
+		})
+	}
+	close(start)
+	drivers.Wait()
+	if failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(failed) > 0 {
+		t.Fatalf("%d of %d drivers got an error: %v", len(failed), n, failed[0])
+	}
+	return told
+}
+
+// winners are the drivers that were told they won, and those of which it is recorded; ascending.
+func winners(o order.Order, told []order.Result) (saw, recorded []uint64) {
+	for i, result := range told {
+		if result.Won {
+			saw = append(saw, uint64(i+1))
+		}
+	}
+	for _, win := range o.Wins {
+		recorded = append(recorded, win.Driver)
+	}
+	slices.Sort(recorded)
+	return saw, recorded
+}

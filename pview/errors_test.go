@@ -1,0 +1,101 @@
+package pview_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/pview"
+)
+
+// patience bounds what a client waits for; never is longer than any call may take.
+const (
+	patience = 200 * time.Millisecond
+	never    = 30 * time.Second
+)
+
+// calls are all that ask Redis.
+func calls(c *pview.Counter) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"Get":             func(ctx context.Context) error { _, err := c.Get(ctx); return err },
+		"GetStale":        func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
+		"Set":             func(ctx context.Context) error { return c.Set(ctx, 1) },
+		"Increment":       func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
+		"IncrementAtomic": func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
+	}
+}
+
+func testNotNumber(t *testing.T, addr string) {
+	admin := client(t, addr)
+	c := counter(admin)
+	for junk, write := range map[string]func() error{
+		"a word":         func() error { return admin.Set(t.Context(), pview.Key, "many", 0).Err() },
+		"nothing":        func() error { return admin.Set(t.Context(), pview.Key, "", 0).Err() },
+		"a fraction":     func() error { return admin.Set(t.Context(), pview.Key, "1.5", 0).Err() },
+		"a large number": func() error { return admin.Set(t.Context(), pview.Key, "9223372036854775808", 0).Err() },
+		"a list":         func() error { return admin.RPush(t.Context(), pview.Key, 1).Err() },
+	} {
+		if err := errors.Join(admin.Del(t.Context(), pview.Key).Err(), write()); err != nil {
+			t.Fatal(err)
+		}
+		for name, call := range calls(c) {
+			if name == "Set" { // it heals
+				continue
+			}
+			if err := call(t.Context()); !errors.Is(err, pview.ErrNotNumber) || errors.Is(err, pview.ErrUnavailable) {
+				t.Errorf("%s of %s: got %v, want ErrNotNumber alone", name, junk, err)
+			}
+		}
+		set(t, c, 5)
+		holds(t, c, 5)
+	}
+}
+
+func testNotGranted(t *testing.T, addr string) {
+	c := counter(client(t, addr))
+	set(t, c, 7)
+	errBusy := errors.New("busy")
+	view, err := c.Increment(t.Context(), lockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
+		return errBusy
+	}))
+	if !errors.Is(err, errBusy) || errors.Is(err, pview.ErrUnavailable) || view != (pview.View{}) {
+		t.Errorf("got %+v, %v, want the locker's error", view, err)
+	}
+	holds(t, c, 7)
+}
+
+func TestRedisThatGoesAway(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		node := testenv.Redis(t, real)
+		c := client(t, node.Addr).WithTimeout(patience)
+		if err := c.Ping(t.Context()).Err(); err != nil { // so that a connection is there
+			t.Fatal(err)
+		}
+		testenv.Pause(t, node)
+		testenv.Eventually(t, "it is paused", func() bool { return c.Ping(t.Context()).Err() != nil })
+		unavailable(t, c, "")
+		node.Resume()
+		testenv.Eventually(t, "it answers again", func() bool { return c.Ping(t.Context()).Err() == nil })
+		node.Kill()
+		unavailable(t, c, node.Addr)
+	})
+}
+
+// unavailable fails unless every call says so, with want, without hanging.
+func unavailable(t *testing.T, c *redis.Client, want string) {
+	t.Helper()
+	for name, call := range calls(counter(c)) {
+		start := time.Now()
+		if err := call(context.Background()); !errors.Is(err, pview.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want ErrUnavailable with %q", name, err, want)
+		}
+		if took := time.Since(start); took > never {
+			t.Errorf("%s took %s", name, took)
+		}
+	}
+}

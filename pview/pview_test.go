@@ -1,0 +1,198 @@
+package pview_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/pview"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// client opens a client of one server that ends with the test.
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func counter(c *redis.Client) *pview.Counter {
+	return pview.NewCounter(c, func() redis.UniversalClient { return c })
+}
+
+func set(t *testing.T, c *pview.Counter, value int64) {
+	t.Helper()
+	if err := c.Set(t.Context(), value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds fails unless the counter is want.
+func holds(t *testing.T, c *pview.Counter, want int64) {
+	t.Helper()
+	if got, err := c.Get(t.Context()); err != nil || got != want {
+		t.Errorf("the counter is %d (%v), want %d", got, err, want)
+	}
+}
+
+// lockerFunc makes a fake of pview.Locker.
+type lockerFunc func(ctx context.Context, key string, fn func(context.Context, uint64) error) error
+
+func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
+	return f(ctx, key, fn)
+}
+
+// noLock lets everybody in at once.
+var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
+
+// mutex is a real lock.
+func mutex() pview.Locker {
+	var mu sync.Mutex
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return fn(ctx, 0)
+	})
+}
+
+// together calls increment n times at one moment and returns which values were written, and how
+// often.
+func together(t *testing.T, n int, increment func(i int) (pview.View, error)) map[int64]int {
+	t.Helper()
+	views, errs := make([]pview.View, n), make([]error, n)
+	start := make(chan struct{})
+	var requests sync.WaitGroup
+	for i := range n {
+		requests.Go(func() {
+			<-start
+			views[i], errs[i] = increment(i)
+		})
+	}
+	close(start)
+	requests.Wait()
+	written := make(map[int64]int)
+	for i, view := range views {
+		if errs[i] != nil {
+			t.Fatal(errs[i])
+		}
+		written[view.Value]++
+	}
+	return written
+}
+
+func TestCounter(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		addr := testenv.Redis(t, real).Addr
+		for _, c := range []struct {
+			name string
+			test func(t *testing.T, addr string)
+		}{
+			{"one increment", testIncrement},
+			{"increments that interleave lose one", testInterleaved},
+			{"a lock loses none", testLock},
+			{"atomic increments lose none", testAtomic},
+			{"what is not a number", testNotNumber},
+			{"the lock is not granted", testNotGranted},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				if err := client(t, addr).FlushAll(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+				c.test(t, addr)
+			})
+		}
+	})
+}
+
+func testIncrement(t *testing.T, addr string) {
+	const queue, fence = 20 * time.Millisecond, 1 << 40
+	c := counter(client(t, addr))
+	holds(t, c, 0) // it does not exist
+	set(t, c, 41)
+	var key string
+	start := time.Now()
+	view, err := c.Increment(t.Context(), lockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
+		key = k
+		<-time.After(queue)
+		holds(t, c, 41) // it may not be read before the grant
+		err := fn(ctx, fence)
+		holds(t, c, 42) // nor written after the lock's end
+		return err
+	}))
+	took := time.Since(start)
+	if err != nil || view.Value != 42 || view.Fence != fence || key != pview.LockKey {
+		t.Errorf("got %+v, %v under the lock %s, want 42 under %s with the fence %d", view, err, key, pview.LockKey, fence)
+	}
+	if view.Waited < queue || view.Held <= 0 || view.Waited+view.Held > took {
+		t.Errorf("waited %s and held %s of %s, with a queue of %s", view.Waited, view.Held, took, queue)
+	}
+	stale, err := c.GetStale(t.Context())
+	if err != nil || stale != 42 {
+		t.Errorf("the replica, which is the master, has %d (%v)", stale, err)
+	}
+}
+
+// readsFirst is a hook that lets no SET through before all n GETs have been answered.
+type readsFirst struct{ reads sync.WaitGroup }
+
+func (h *readsFirst) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *readsFirst) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *readsFirst) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "set" {
+			h.reads.Wait()
+		}
+		err := next(ctx, cmd)
+		if cmd.Name() == "get" {
+			h.reads.Done()
+		}
+		return err
+	}
+}
+
+// The lost update itself, by no luck: both read before one writes.
+func testInterleaved(t *testing.T, addr string) {
+	set(t, counter(client(t, addr)), 10)
+	hook := new(readsFirst)
+	hook.reads.Add(2)
+	var instances [2]*pview.Counter
+	for i := range instances {
+		c := client(t, addr)
+		c.AddHook(hook)
+		instances[i] = counter(c)
+	}
+	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), noLock) })
+	if written[11] != 2 {
+		t.Errorf("written: %v, want 11 twice", written)
+	}
+	holds(t, counter(client(t, addr)), 11)
+}
+
+func testLock(t *testing.T, addr string) {
+	lock := mutex()
+	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
+	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), lock) })
+	if len(written) != 100 {
+		t.Errorf("100 views wrote %d values: %v", len(written), written)
+	}
+	holds(t, instances[0], 100)
+}
+
+func testAtomic(t *testing.T, addr string) {
+	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
+	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].IncrementAtomic(t.Context()) })
+	if len(written) != 100 {
+		t.Errorf("100 views wrote %d values: %v", len(written), written)
+	}
+	holds(t, instances[0], 100)
+}
