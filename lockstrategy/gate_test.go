@@ -28,6 +28,7 @@ func TestGateServesInOrderOfArrival(t *testing.T) {
 		}
 		mustRelease(t, first)
 		time.Sleep(10*time.Second + 1)
+		synctest.Wait()
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(served, want) {
 			t.Fatalf("served %v, want %v", served, want)
 		}

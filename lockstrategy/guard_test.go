@@ -29,6 +29,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if seen.acquired != 5 || seen.released != 5 || seen.refused != 0 || seen.held != 5*time.Second {
 			t.Fatalf("observed %+v", seen)
 		}
@@ -55,6 +56,7 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 			t.Fatalf("after %s: %v", time.Since(began), err)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if seen.refused != 1 || seen.released != 1 {
 			t.Fatalf("observed %+v", seen)
 		}

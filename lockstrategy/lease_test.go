@@ -41,11 +41,13 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 		s := &server{lease: 30 * time.Second}
 		lease := s.hold(t.Context())
 		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
 		if s.renewals != 60 || lease.Context().Err() != nil {
 			t.Fatalf("%d renewals in ten minutes, want 60; context: %v", s.renewals, lease.Context().Err())
 		}
 		mustRelease(t, lease)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if s.renewals != 60 {
 			t.Fatal("a released lease is still renewed")
 		}

@@ -29,7 +29,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	ended := make(chan error, 1)
+	ended := make(chan error, 1) // http.ErrServerClosed, unless it broke
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:
@@ -44,7 +44,9 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler
 		cancel(errors.New("the instance stops"))
 		err = shutdown(server, abort)
 	}
-	_ = <-ended // http.ErrServerClosed
+	if ending := <-ended; !errors.Is(ending, http.ErrServerClosed) {
+		log.Warn("locklab served badly", "error", ending)
+	}
 	if err != nil {
 		log.Warn("locklab leaves requests unfinished", "error", errors.Join(err, server.Close()))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"locklab/stack"
@@ -71,8 +72,17 @@ func Needs(t testing.TB, n Need) {
 // that are left.
 func Main(m *testing.M) {
 	stack.Reexec()
+	// The race detector lets every process that ends sleep for a second; tests start hundreds.
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	redis.SetLogger(silent{}) // what go-redis says of servers that a test has killed
 	goleak.VerifyTestMain(m)
 }
+
+// silent is go-redis's log where nobody reads it.
+type silent struct{}
+
+// Printf says nothing.
+func (silent) Printf(context.Context, string, ...any) {}
 
 // Stack returns a stack that ends with the test.
 func Stack(t testing.TB) *stack.Stack {
