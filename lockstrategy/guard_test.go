@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if seen.acquired != 5 || seen.released != 5 || seen.refused != 0 || seen.held != 5*time.Second {
-			t.Fatalf("observed %+v", seen)
+			t.Fatalf("observed %d acquired, %d released, %d refused, held %s", seen.acquired, seen.released, seen.refused, seen.held)
 		}
 	})
 }
@@ -58,7 +59,7 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if seen.refused != 1 || seen.released != 1 {
-			t.Fatalf("observed %+v", seen)
+			t.Fatalf("observed %d refused, %d released", seen.refused, seen.released)
 		}
 	})
 }
@@ -102,12 +103,21 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	}
 }
 
-// recorder is an Observer for the bubble, where one goroutine runs at a time.
+// recorder is an Observer. It is told of a release after the next holder was let in.
 type recorder struct {
+	mu                          sync.Mutex
 	acquired, refused, released int
 	held                        time.Duration
 }
 
-func (r *recorder) Acquired(time.Duration)            { r.acquired++ }
-func (r *recorder) Refused(time.Duration, error)      { r.refused++ }
-func (r *recorder) Released(d time.Duration, _ error) { r.released++; r.held += d }
+func (r *recorder) Acquired(time.Duration)       { r.note(func() { r.acquired++ }) }
+func (r *recorder) Refused(time.Duration, error) { r.note(func() { r.refused++ }) }
+func (r *recorder) Released(d time.Duration, _ error) {
+	r.note(func() { r.released++; r.held += d })
+}
+
+func (r *recorder) note(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
