@@ -3,7 +3,7 @@
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # The race detector needs a C compiler.
-RACE := $(if $(shell command -v cc gcc clang 2>/dev/null),-race)
+RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
 .PHONY: help demo test lint cross fuzz bench readme
 

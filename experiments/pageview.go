@@ -60,6 +60,15 @@ func RunPageview(ctx context.Context, base, version string, users int) (Pageview
 // Lost is how many confirmed views the counter does not show.
 func (b PageviewBurst) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
 
+// Surplus is how much the counter shows beyond the confirmed views, when no other can have counted:
+// then something counted twice.
+func (b PageviewBurst) Surplus() int {
+	if len(b.Failed) > 0 {
+		return 0 // a view without an answer may have counted
+	}
+	return max(0, int(b.Final)-len(b.Writes))
+}
+
 // Inside counts the values that one instance wrote again after having written them. A lock in the
 // process prevents it while the instance is alone. Beside another one it does not (against A4): the
 // other sets the counter back, and the same values are written again.
@@ -101,10 +110,11 @@ func (b PageviewBurst) PerInstance() map[string]int {
 	return n
 }
 
-// Outcome is what the record shows: a breach when updates were lost, or values written twice.
+// Outcome is what the record shows: a breach when updates were lost, counted twice, or values were
+// written twice.
 func (b PageviewBurst) Outcome() Outcome {
 	o := Outcome{Trials: 1, Err: errors.Join(failures(b.Failed), halved(b.PerInstance(), b.Users))}
-	if b.Lost()+b.Inside()+b.Across() > 0 {
+	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
 		o.Breaches = 1
 	}
 	return o

@@ -34,6 +34,7 @@ func TestPageviewOutcome(t *testing.T) {
 		{name: "a failed request that counted", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a4"), Failed: []string{"no answer"}, Final: 4}, why: "1 requests failed"},
 		{name: "a failed request that did not count", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a3"), Failed: []string{"no answer"}, Final: 3}, why: "1 requests failed"},
 		{name: "lost beside a failed request", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a3"), Failed: []string{"no answer"}, Final: 2}, lost: 1, breaches: 1, why: "1 requests failed"},
+		{name: "more than was asked for", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a3 b9"), Final: 9}, breaches: 1},
 		{name: "one instance got more", record: PageviewBurst{Users: 4, Writes: writes("a1 a2 a3 b4"), Final: 4}, why: "half"},
 		{name: "only one instance", record: PageviewBurst{Users: 2, Writes: writes("a1 a2"), Final: 2}, why: "half"},
 		{name: "three instances", record: PageviewBurst{Users: 3, Writes: writes("a1 b2 c3"), Final: 3}, why: "3 instances"},

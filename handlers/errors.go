@@ -99,9 +99,13 @@ func (a *api) noRoute(c *gin.Context) {
 		names[i] = v.Name
 		known = known || v.Name == first
 	}
+	hint := ""
+	if first == "v4" {
+		hint = "; v4 is there when --redlock names its nodes"
+	}
 	if isVersion(first) && !known {
 		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
-			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s", first, strings.Join(names, ", ")),
+			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s%s", first, strings.Join(names, ", "), hint),
 			"versions": names,
 		})
 		return

@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 )
@@ -9,7 +10,8 @@ import (
 // Gate puts one first-in-first-out queue per key in front of a strategy: only the head of a queue
 // talks to the backend, so that a process shows it one contender whatever the load. It orders the
 // callers of one process and knows nothing of other processes. A holder keeps its turn until it
-// releases, also when its lease was lost meanwhile.
+// releases, also when its lease was lost meanwhile. When the backend cannot be reached, everybody who
+// waits is told so: one after the other they would find out too slowly.
 type Gate struct {
 	behind Strategy
 
@@ -19,7 +21,7 @@ type Gate struct {
 
 // queue is one key's line. While it exists, somebody has the turn.
 type queue struct {
-	waiting []chan struct{} // closed when the turn comes
+	waiting []chan error // each gets one word: nil is the turn, an error is the end of waiting
 }
 
 // NewGate puts a gate in front of behind.
@@ -30,14 +32,29 @@ func NewGate(behind Strategy) *Gate {
 // Acquire waits for its turn in key's queue, then for the strategy behind the gate.
 func (g *Gate) Acquire(ctx context.Context, key string) (*Lease, error) {
 	if err := g.wait(ctx, key); err != nil {
-		return nil, notAcquired(key, err)
-	}
-	lease, err := g.behind.Acquire(ctx, key)
-	if err != nil {
-		g.next(key)
 		return nil, err
 	}
-	lease.passOn = func() { g.next(key) }
+	pass := g.next // also when the strategy panics
+	defer func() {
+		if pass != nil {
+			pass(key)
+		}
+	}()
+	lease, err := g.behind.Acquire(ctx, key)
+	if errors.Is(err, ErrUnavailable) {
+		pass = func(key string) { g.disperse(key, err) }
+	}
+	if err != nil {
+		return nil, err
+	}
+	pass = nil // the lease has the turn now
+	inner := lease.passOn
+	lease.passOn = func() {
+		if inner != nil { // there is a gate behind this gate
+			inner()
+		}
+		g.next(key)
+	}
 	return lease, nil
 }
 
@@ -55,7 +72,7 @@ func (g *Gate) Waiting() int {
 // wait returns nil when the caller has the turn; whoever has it must call next.
 func (g *Gate) wait(ctx context.Context, key string) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return notAcquired(key, ended(ctx))
 	}
 	g.mu.Lock()
 	q, busy := g.queues[key]
@@ -64,31 +81,43 @@ func (g *Gate) wait(ctx context.Context, key string) error {
 		g.mu.Unlock()
 		return nil
 	}
-	turn := make(chan struct{})
+	turn := make(chan error, 1)
 	q.waiting = append(q.waiting, turn)
 	g.mu.Unlock()
 
 	select {
-	case <-turn:
-		return nil
+	case err := <-turn:
+		return err
 	case <-ctx.Done():
 		g.leave(key, turn)
-		return ended(ctx)
+		return notAcquired(key, ended(ctx))
 	}
 }
 
-// leave takes turn out of key's queue. If it was called at the same moment, it is passed on.
-func (g *Gate) leave(key string, turn chan struct{}) {
+// leave takes turn out of key's queue. If the turn came at the same moment, it is passed on.
+func (g *Gate) leave(key string, turn chan error) {
 	g.mu.Lock()
-	q := g.queues[key] // exists: turn waits in it, or has the turn
-	i := slices.Index(q.waiting, turn)
-	if i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
+	if q := g.queues[key]; q != nil {
+		if i := slices.Index(q.waiting, turn); i >= 0 {
+			q.waiting = slices.Delete(q.waiting, i, i+1)
+			g.mu.Unlock()
+			return
+		}
 	}
 	g.mu.Unlock()
-	if i < 0 {
+	if err := <-turn; err == nil { // it is no longer in the queue, so it got its word
 		g.next(key)
 	}
+}
+
+// disperse ends the caller's turn, and the waiting of everybody behind it, with err.
+func (g *Gate) disperse(key string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, turn := range g.queues[key].waiting {
+		turn <- err
+	}
+	delete(g.queues, key)
 }
 
 // next ends the caller's turn: the first waiter's begins, or the queue is gone.
@@ -100,6 +129,6 @@ func (g *Gate) next(key string) {
 		delete(g.queues, key)
 		return
 	}
-	close(q.waiting[0])
+	q.waiting[0] <- nil
 	q.waiting = q.waiting[1:]
 }

@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -80,7 +81,7 @@ func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(None{})
 		holder := mustAcquire(t, gate, "k")
-		turn := make(chan struct{})
+		turn := make(chan error, 1)
 		gate.queues["k"].waiting = append(gate.queues["k"].waiting, turn)
 		mustRelease(t, holder) // calls turn
 		gate.leave("k", turn)  // which is no longer wanted
@@ -98,6 +99,56 @@ func TestGatePassesOnAfterAnError(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Three hundred waiters, each finding out by itself after a second, would take five minutes.
+func TestGateTellsEverybodyThatTheBackendIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(strategyFunc(func(context.Context, string) (*Lease, error) {
+			time.Sleep(time.Second)
+			return nil, fmt.Errorf("%w: %w", ErrNotAcquired, ErrUnavailable)
+		}))
+		began := time.Now()
+		answers := make(chan error, 300)
+		for range cap(answers) {
+			go func() {
+				_, err := gate.Acquire(t.Context(), "k")
+				answers <- err
+			}()
+		}
+		for range cap(answers) {
+			if err := <-answers; !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrNotAcquired) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Fatalf("the last one heard of it after %s", took)
+		}
+		synctest.Wait()
+		if len(gate.queues) != 0 {
+			t.Fatal("a queue is left")
+		}
+	})
+}
+
+func TestGateBehindAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := NewGate(NewGate(None{}))
+		for range 3 {
+			mustRelease(t, mustAcquire(t, gate, "k")) // a lost turn would deadlock the bubble
+		}
+	})
+}
+
+func TestGatePassesOnAfterAPanic(t *testing.T) {
+	gate := NewGate(strategyFunc(func(context.Context, string) (*Lease, error) { panic("oops") }))
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = gate.Acquire(t.Context(), "k")
+	}()
+	if len(gate.queues) != 0 {
+		t.Fatal("the turn is lost")
+	}
 }
 
 func TestGateRefusesAContextThatHasEnded(t *testing.T) {

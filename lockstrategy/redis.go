@@ -34,7 +34,9 @@ type RedisConfig struct {
 }
 
 // Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the
-// wire protocol of Redisson's RLock (A1): Java services that use the same key are excluded and woken.
+// wire protocol of Redisson's RLock (A1): Java services that use the same key are excluded, and woken
+// where they listen as we tell. In a cluster they listen to sharded channels by default, and wait for
+// the end of a lease instead, as we do for theirs.
 //
 // Exclusion holds while the server keeps the key for its whole expiry and the holder stops when its
 // lease's context ends. It breaks when a replica that has not got the key is promoted, when the key
@@ -106,7 +108,7 @@ func (r *Redis) Acquire(ctx context.Context, key string) (*Lease, error) {
 // try asks once. It returns a lease, or for how long another holds the key. A request without an
 // answer may have been executed, so its effect is undone before the error is returned.
 func (r *Redis) try(ctx context.Context, key, owner string) (*Lease, time.Duration, error) {
-	keys := []string{key, prefixed("redisson_lock_token", key)}
+	keys := []string{key, prefixed("locklab_fence", key)}
 	asked := time.Now() // the server cannot have started the expiry earlier
 	request, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.request)
 	defer cancel()

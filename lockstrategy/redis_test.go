@@ -147,7 +147,7 @@ func TestRedisFenceOnlyGrows(t *testing.T) {
 		var last uint64
 		for i := range 100 {
 			if i%10 == 9 { // the counter expired, or a failover lost it
-				admin.Del(ctx, "redisson_lock_token:{lock:pview}")
+				admin.Del(ctx, "locklab_fence:{lock:pview}")
 			}
 			lease, err := lock.Acquire(ctx, "lock:pview")
 			if err != nil {

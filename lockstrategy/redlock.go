@@ -65,7 +65,7 @@ func (r *RedLock) Acquire(ctx context.Context, key string) (*Lease, error) {
 		case err == nil && ctx.Err() == nil:
 			return hold(ctx, r.term(mutex)), nil
 		case err == nil: // granted too late: nobody waits for it any more
-			_, _ = mutex.UnlockContext(context.WithoutCancel(ctx))
+			_ = r.term(mutex).release(context.WithoutCancel(ctx))
 			continue
 		case r.unreachable(err):
 			return nil, notAcquired(key, fmt.Errorf("%w: %w", ErrUnavailable, err))

@@ -77,7 +77,7 @@ func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 // IncrementAtomic adds one in one command: the counter that needs no lock.
 func (c *Counter) IncrementAtomic(ctx context.Context) (View, error) {
 	value, err := c.master.Incr(ctx, Key).Result()
-	return View{Value: value}, answered(err)
+	return View{Value: value}, answered(ctx, err)
 }
 
 // Get reads the counter. A counter that does not exist is 0.
@@ -88,7 +88,7 @@ func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx,
 
 // Set writes the counter.
 func (c *Counter) Set(ctx context.Context, value int64) error {
-	return answered(c.master.Set(ctx, Key, value, 0).Err())
+	return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
 }
 
 func get(ctx context.Context, from redis.Cmdable) (int64, error) {
@@ -97,7 +97,7 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, answered(err)
+		return 0, answered(ctx, err)
 	}
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -107,10 +107,12 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 }
 
 // answered turns a command's error into one of this package's.
-func answered(err error) error {
+func answered(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case ctx.Err() != nil: // not Redis's fault: the caller left, or the lock was lost
+		return errors.Join(ctx.Err(), context.Cause(ctx), err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // go-redis cuts "ERR " off
 		return fmt.Errorf("%w: %w", ErrNotNumber, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -69,12 +70,19 @@ func (b *Balancer) Stop() error {
 	return err
 }
 
+// once is an empty body that does not look like one: the transport repeats a GET whose connection
+// broke, if it has no body. A GET counts here.
+type once struct{ io.ReadCloser }
+
 // proxy passes requests to one instance.
 func proxy(target *url.URL) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
+			if r.Out.Body == nil || r.Out.Body == http.NoBody {
+				r.Out.Body = once{http.NoBody}
+			}
 			r.SetXForwarded()
 		},
 		// A transport of its own, with room for a burst, so that no connection is made twice.
@@ -83,7 +91,9 @@ func proxy(target *url.URL) *httputil.ReverseProxy {
 			if r.Context().Err() == nil {
 				slog.Debug("balancer", "instance", target.Host, "error", err)
 			}
+			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprintf(w, `{"error":"the balancer got no answer from %s"}`, target.Host)
 		},
 	}
 }

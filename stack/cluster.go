@@ -17,11 +17,10 @@ const slots = 16384
 func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 	var buses []string
 	for i := range 2 * masters {
-		bus, err := freeAddr()
+		port, err := freeBus()
 		if err != nil {
 			return err
 		}
-		_, port, _ := net.SplitHostPort(bus)
 		node, err := s.Redis(ctx, fmt.Sprintf("cluster-%d", i+1), true,
 			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", port)
 		if err != nil {
@@ -50,6 +49,17 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 		}
 	}
 	return s.join(ctx, t, clients)
+}
+
+// freeBus returns a port for the nodes' own talk. A node whose port was taken meanwhile says so and
+// ends the start.
+func freeBus() (string, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(addr)
+	return port, err
 }
 
 // join makes each node of the second half follow a master, as soon as it knows it, and waits until

@@ -8,6 +8,6 @@
 // for that is where a guard begins its life.
 //
 // What is NOT guaranteed: a port that was free when it was chosen may be taken when the server
-// opens it (then another is tried); two guards that are both killed leave their server, except on
-// Linux, where the kernel kills it. Windows is not supported.
+// opens it (then another is tried); a guard that is killed leaves its server, except on Linux, where
+// the kernel kills it, and the directory, if all of them are. Windows is not supported.
 package stack

@@ -46,25 +46,42 @@ func newCluster(cfg Config, replicas bool) *redis.ClusterClient {
 // more reason; so the loss is shown to it as an error that it does not know, with the node's name.
 type once struct{ addr string }
 
-// lost is an error whose cause the cluster client must not look at.
-type lost struct{ text string }
+// lost is an error whose cause the cluster client must not look at, unless it is the end of the
+// caller's context, after which it does not repeat either.
+type lost struct {
+	addr  string
+	cause error
+}
 
-func (l lost) Error() string { return l.text }
+func (l lost) Error() string { return l.addr + ": " + l.cause.Error() }
+
+// Is finds the context's errors.
+func (l lost) Is(target error) bool {
+	return (target == context.Canceled || target == context.DeadlineExceeded) && errors.Is(l.cause, target)
+}
 
 func (once) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (o once) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if mayHaveRun(err) {
-			return lost{o.addr + ": " + err.Error()}
+	return func(ctx context.Context, cmd redis.Cmder) error { return o.sealed(next(ctx, cmd)) }
+}
+
+// ProcessPipelineHook is for what follows an ASK redirection, which the client sends in a pipeline.
+func (o once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			cmd.SetErr(o.sealed(cmd.Err()))
 		}
-		return err
+		return o.sealed(err)
 	}
 }
 
-func (once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+func (o once) sealed(err error) error {
+	if mayHaveRun(err) {
+		return lost{o.addr, err}
+	}
+	return err
 }
 
 // mayHaveRun reports whether err leaves open what the server did. A connection that was never

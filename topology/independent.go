@@ -31,7 +31,13 @@ func OpenIndependent(ctx context.Context, addrs []string, password string) (*Ind
 func (i *Independent) Ping(ctx context.Context) error {
 	answers := make(chan error, len(i.Nodes))
 	for _, node := range i.Nodes {
-		go func() { answers <- ping(ctx, node) }()
+		go func() {
+			err := ping(ctx, node)
+			if refused(err) { // which does not say who refuses
+				err = fmt.Errorf("%s: %w", node.(*redis.Client).Options().Addr, err)
+			}
+			answers <- err
+		}()
 	}
 	var silent []error
 	for range i.Nodes {
@@ -42,7 +48,7 @@ func (i *Independent) Ping(ctx context.Context) error {
 	if len(i.Nodes)-len(silent) >= len(i.Nodes)/2+1 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d nodes do not answer: %w", len(silent), len(i.Nodes), errors.Join(silent...))
+	return fmt.Errorf("%d of %d nodes give no answer of use: %w", len(silent), len(i.Nodes), errors.Join(silent...))
 }
 
 // Close closes all clients.

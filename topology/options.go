@@ -76,8 +76,11 @@ func until(ctx context.Context, try func(context.Context) error) error {
 		attempt, cancel := context.WithTimeout(ctx, answer)
 		err := try(attempt)
 		cancel()
-		if err == nil || refused(err) {
-			return err
+		if err == nil {
+			return nil
+		}
+		if refused(err) {
+			return fmt.Errorf("the password is wrong or missing: %w", err)
 		}
 		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 			last = err
@@ -94,7 +97,7 @@ func until(ctx context.Context, try func(context.Context) error) error {
 
 // refused reports whether a server answered what it will answer again: a wrong password, above all.
 func refused(err error) bool {
-	for _, prefix := range []string{"WRONGPASS", "NOAUTH", "NOPERM"} {
+	for _, prefix := range []string{"WRONGPASS", "NOAUTH"} {
 		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,11 @@ func (c *serveCommand) validateRedlock() error {
 	}
 	if len(c.Redlock) < 3 {
 		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3, and the articles take 5", len(c.Redlock))
+	}
+	for _, a := range c.Redlock {
+		if slices.Contains(c.Redis, a) {
+			return misuse("--redlock names %s, which --redis names too; RedLock's nodes are servers of their own", a)
+		}
 	}
 	return addresses("--redlock", c.Redlock)
 }
@@ -147,10 +153,13 @@ func address(flag, text string) error {
 
 // withoutPassword shows a database setting as far as it may be shown.
 func withoutPassword(database string) string {
-	kind, rest, _ := strings.Cut(database, ":")
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		user, _, _ := strings.Cut(rest[:at], ":")
-		rest = user + ":***" + rest[at:]
+	kind, rest, given := strings.Cut(database, ":")
+	if !given {
+		return database
+	}
+	if kind == "mysql" { // a password may stand anywhere in what is no DSN
+		_, where, _ := strings.Cut(rest, "@tcp")
+		rest = "***" + strings.TrimSuffix("@tcp"+where, "@tcp")
 	}
 	return kind + ":" + rest
 }

@@ -58,22 +58,28 @@ func (c *demoCommand) validate() error {
 		if n.value < n.min || n.value > n.most {
 			return misuse("%s is %d; allowed is from %d to %d", n.flag, n.value, n.min, n.most)
 		}
-	}
-	if c.Users%2 != 0 || c.Drivers%2 != 0 {
-		return misuse("--users is %d and --drivers is %d; both must be even, so that each instance gets exactly half", c.Users, c.Drivers)
+		if n.value%2 != 0 && n.flag != "--rounds" {
+			return misuse("%s is %d; it must be even, so that each instance gets exactly half", n.flag, n.value)
+		}
 	}
 	if len(c.Versions) == 0 {
 		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
-	for _, v := range c.Versions {
+	for i, v := range c.Versions {
 		if v < "v0" || v > "v4" || len(v) != 2 {
 			return misuse("--versions names %q; allowed are v0, v1, v2, v3, v4", v)
+		}
+		if slices.Contains(c.Versions[:i], v) {
+			return misuse("--versions names %s twice; --rounds repeats", v)
 		}
 	}
 	if c.Think < 0 || c.Think > 10*time.Second {
 		return misuse("--think is %s; allowed is from 0s to 10s", c.Think)
 	}
-	if c.Topology != "single" && (c.Embedded || !stack.RealRedis()) {
+	if c.Topology != "single" && c.Embedded {
+		return misuse("--embedded is given with --topology %s; miniredis has single only: drop one of the two", c.Topology)
+	}
+	if c.Topology != "single" && !stack.RealRedis() {
 		return unavailable(fmt.Errorf("--topology %s needs a real redis-server on the PATH (Debian: apt-get install redis-server; macOS: brew install redis)", c.Topology))
 	}
 	return address("--listen", c.Listen)

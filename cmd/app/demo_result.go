@@ -109,7 +109,8 @@ func (r *demoResult) reasons(v experiments.Verdict) string {
 	var reasons []string
 	for i, views := range r.Pageview {
 		if views.Verdict == v {
-			reasons = append(reasons, fmt.Sprintf("%s page views, round %d: final %d of %d, lost %d: %s", views.Version, views.Round, views.Final, r.Users, views.Lost, views.Why))
+			reasons = append(reasons, fmt.Sprintf("%s page views, round %d: final %d of %d, lost %d, written twice %d in one and %d over both: %s",
+				views.Version, views.Round, views.Final, r.Users, views.Lost, views.Inside, views.Across, views.Why))
 		}
 		if grabs := r.Order[i]; grabs.Verdict == v {
 			reasons = append(reasons, fmt.Sprintf("%s order, round %d: %d winners: %s", grabs.Version, grabs.Round, grabs.Winners, grabs.Why))

@@ -145,7 +145,9 @@ func TestDemoIsJudged(t *testing.T) {
 }
 
 func TestDemoNeedsRealServersForTopologies(t *testing.T) {
-	wantSentence(t, app(t.Context(), "demo", "--embedded", "--topology=cluster"), exitUnavailable, "--topology cluster", "redis-server", "apt-get install")
+	wantSentence(t, app(t.Context(), "demo", "--embedded", "--topology=cluster"), exitUsage, "--embedded", "--topology cluster")
+	t.Setenv("PATH", t.TempDir())
+	wantSentence(t, app(t.Context(), "demo", "--topology=cluster"), exitUnavailable, "--topology cluster", "redis-server", "apt-get install")
 }
 
 // However the demo ends, nothing may be left: no process, no port, no file.

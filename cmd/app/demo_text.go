@@ -21,7 +21,7 @@ func (r *demoResult) text(colour bool) string {
 	fmt.Fprintf(&b, "%d page views at once, two processes behind a round-robin balancer, Redis %s (%s)\n\n", r.Users, r.Topology, redis)
 	b.WriteString(r.pageviewTable(colour))
 	b.WriteString("\n\n same: values that one process wrote twice · both: values that both wrote · requests: of each process")
-	b.WriteString("\n A4: the final value that the article reports for 666")
+	b.WriteString("\n A4: the final value that the article reports · same and both need not add up to lost: a later write may be lower")
 	fmt.Fprintf(&b, "\n\n%d drivers grab one order at once\n\n", r.Drivers)
 	b.WriteString(r.orderTable(colour))
 	b.WriteString("\n\n" + r.explanation())
@@ -34,8 +34,8 @@ func (r *demoResult) pageviewTable(colour bool) string {
 	t.SetColumnConfigs(right("final", "lost", "same", "both", "requests", "time", "A4"))
 	for _, row := range r.Pageview {
 		t.AppendRow(table.Row{
-			row.Version, row.Lock, row.Final, row.Lost, row.Inside, row.Across,
-			halves(row.PerInstance), took(row.TookMS), row.Article, painted(row.Verdict, colour),
+			r.named(row.judged), row.Lock, row.Final, row.Lost, row.Inside, row.Across,
+			halves(row.PerInstance), took(row.TookMS), r.article(row), painted(row.Verdict, colour),
 		})
 	}
 	return render(t)
@@ -46,9 +46,25 @@ func (r *demoResult) orderTable(colour bool) string {
 	t.AppendHeader(table.Row{"version", "lock", "winners", "requests", "time", "verdict"})
 	t.SetColumnConfigs(right("winners", "requests", "time"))
 	for _, row := range r.Order {
-		t.AppendRow(table.Row{row.Version, row.Lock, row.Winners, halves(row.PerInstance), took(row.TookMS), painted(row.Verdict, colour)})
+		t.AppendRow(table.Row{r.named(row.judged), row.Lock, row.Winners, halves(row.PerInstance), took(row.TookMS), painted(row.Verdict, colour)})
 	}
 	return render(t)
+}
+
+// named is the version, with its round where there are several.
+func (r *demoResult) named(row judged) string {
+	if r.Rounds > 1 {
+		return fmt.Sprintf("%s #%d", row.Version, row.Round)
+	}
+	return row.Version
+}
+
+// article is what A4 reports, which is for 666 views.
+func (r *demoResult) article(row pageviewRow) string {
+	if r.Users != 666 {
+		return "-"
+	}
+	return row.Article
 }
 
 func newTable() table.Writer {

@@ -51,7 +51,7 @@ type streams struct{ out, err io.Writer }
 
 type commands struct {
 	Serve serveCommand `cmd:"" help:"Run one instance of the service."`
-	Demo  demoCommand  `cmd:"" help:"Run two instances on embedded parts, let 666 requests loose on every version, and judge what is left."`
+	Demo  demoCommand  `cmd:"" help:"Run two instances on parts that it starts itself, let 666 requests loose on every version, and judge what is left."`
 }
 
 // run is the program, without the process around it. It returns the exit status.

@@ -62,7 +62,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	node := testenv.Redis(t, false)
+	node, other := testenv.Redis(t, false), testenv.Redis(t, false)
 	const nobody = "127.0.0.1:1"
 	for _, c := range []struct {
 		name string
@@ -73,7 +73,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no Redis", "--redis=" + nobody, []string{"--redis", nobody, "refused"}},
 		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
 		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
-		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + node.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3"}},
+		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

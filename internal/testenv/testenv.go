@@ -73,7 +73,7 @@ func Needs(t testing.TB, n Need) {
 func Main(m *testing.M) {
 	stack.Reexec()
 	// The race detector lets every process that ends sleep for a second; tests start hundreds.
-	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	redis.SetLogger(silent{}) // what go-redis says of servers that a test has killed
 	goleak.VerifyTestMain(m)
 }
