@@ -3,6 +3,7 @@
 package stack_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -187,6 +188,53 @@ func TestBalancerRepeatsNothing(t *testing.T) {
 	}
 	if reached != 1 {
 		t.Fatalf("the instance that lives got %d requests of 3, want its one", reached)
+	}
+}
+
+// net/http repeats a GET whose kept connection breaks before the answer. A GET counts here.
+func TestBalancerRepeatsNoGET(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	requests := make(chan struct{}, 10)
+	go func() {
+		for { // each connection answers once, and breaks when it has read a second request
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			lines := bufio.NewReader(connection)
+			for answers := 0; ; answers++ {
+				if _, err := http.ReadRequest(lines); err != nil {
+					break
+				}
+				requests <- struct{}{}
+				if answers == 1 {
+					break
+				}
+				fmt.Fprint(connection, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+			connection.Close()
+		}
+	}()
+	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", &stack.Instance{URL: "http://" + listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{http.StatusOK, http.StatusBadGateway} {
+		response, err := http.Get(balancer.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s, want %d", response.Status, want)
+		}
+	}
+	if n := len(requests); n != 2 {
+		t.Errorf("two GETs reached the instance as %d", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,5 +50,27 @@ func TestReadmeLines(t *testing.T) {
 	}
 	if lines < 10 {
 		t.Fatalf("the README has %d lines for curl", lines)
+	}
+}
+
+// The table of the README is printed by the demo. Its numbers differ from run to run; the words do not.
+func TestReadmeShowsWhatTheDemoPrints(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := app(t.Context(), "demo", "--embedded", "--think=1ms")
+	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|inconclusive|supported`)
+	words := func(line string) string {
+		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " ")), " ")
+	}
+	shown := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		shown[words(line)] = true
+	}
+	for line := range strings.Lines(got.out) {
+		if !shown[words(line)] {
+			t.Errorf("the README does not show this line of the demo (make readme writes it): %q", line)
+		}
 	}
 }
