@@ -30,7 +30,7 @@ type RedisClient interface {
 // RedisConfig configures [NewRedis]. The zero value means the defaults.
 type RedisConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one answer; 0: one second, or a third of a shorter lease
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
 // Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the

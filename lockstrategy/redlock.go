@@ -19,7 +19,7 @@ const redlockPrefix = "redlock:"
 // RedLockConfig configures [NewRedLock]. The zero value means the defaults.
 type RedLockConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one node's answer; 0: one second, or a third of a shorter lease
+	Request time.Duration // longest wait for one node's answer; 0: two seconds, or a third of a shorter lease
 }
 
 // RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm

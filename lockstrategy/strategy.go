@@ -33,7 +33,7 @@ type Backends struct {
 	Redis   RedisClient             // for NameRedis
 	Nodes   []redis.UniversalClient // for NameRedLock
 	Lease   time.Duration           // 0: DefaultLease
-	Request time.Duration           // longest wait for one answer of a server; 0: one second, or a third of a shorter lease
+	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
 }
 
 // Opened is a strategy ready for use, and what it holds open.
@@ -105,7 +105,7 @@ func timing(lease, request time.Duration) (time.Duration, time.Duration, error) 
 		lease = DefaultLease
 	}
 	if request == 0 {
-		request = min(time.Second, lease/3)
+		request = min(2*time.Second, lease/3)
 	}
 	if renewal := lease / 3; lease < 10*time.Millisecond || request <= 0 || 2*renewal <= request {
 		return 0, 0, fmt.Errorf("lock: lease %s, request timeout %s: the lease must be at least 10ms and over one and a half times the request timeout", lease, request)

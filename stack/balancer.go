@@ -80,7 +80,7 @@ func proxy(target *url.URL) *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
-			if r.Out.Body == nil || r.Out.Body == http.NoBody {
+			if r.Out.Method == http.MethodGet {
 				r.Out.Body = once{http.NoBody}
 			}
 			r.SetXForwarded()

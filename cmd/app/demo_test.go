@@ -25,9 +25,9 @@ import (
 // The main job, over both engines: what the README promises.
 func TestDemo(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
-		result, code := demo(t, real, "--users=400", "--rounds=2")
+		result, code := demo(t, real, "--users=200", "--rounds=2")
 		if code != exitOK || result.Verdict != "supported" {
-			t.Errorf("exit %d, verdict %s", code, result.Verdict)
+			t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.reasons(result.Verdict))
 		}
 		if len(result.Pageview) != 10 || len(result.Order) != 10 {
 			t.Fatalf("%d and %d rows, want five versions in two rounds", len(result.Pageview), len(result.Order))
@@ -44,13 +44,13 @@ func TestDemo(t *testing.T) {
 					t.Errorf("v2 lost %d and has %d winners", views.Lost, winners)
 				}
 			default:
-				if views.Final != 400 || winners != 1 {
+				if views.Final != 200 || winners != 1 {
 					t.Errorf("%s ends at %d with %d winners", views.Version, views.Final, winners)
 				}
 			}
 			for instance, n := range views.PerInstance {
-				if n != 200 {
-					t.Errorf("%s: instance %s got %d of 400", views.Version, instance, n)
+				if n != 100 {
+					t.Errorf("%s: instance %s got %d of 200", views.Version, instance, n)
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func TestDemoOverEveryTopology(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {
 		t.Run(topology, func(t *testing.T) {
-			result, code := demo(t, true, "--users=200", "--topology="+topology)
+			result, code := demo(t, true, "--users=100", "--topology="+topology)
 			if code != exitOK || result.Topology != topology {
 				t.Errorf("exit %d over %s: %+v", code, result.Topology, result)
 			}
@@ -69,8 +69,21 @@ func TestDemoOverEveryTopology(t *testing.T) {
 	}
 }
 
-// demo runs the demo as a process and reads its JSON.
+// demo runs the demo as a process and reads its JSON. An inconclusive run is run again, as it asks
+// for: on a machine that is busy with other tests, a server may answer too late.
 func demo(t *testing.T, real bool, flags ...string) (demoResult, int) {
+	t.Helper()
+	for range 2 {
+		result, code := demoOnce(t, real, flags...)
+		if code != exitInconclusive {
+			return result, code
+		}
+		t.Log("inconclusive: ", result.reasons(experiments.Verdict("inconclusive")))
+	}
+	return demoOnce(t, real, flags...)
+}
+
+func demoOnce(t *testing.T, real bool, flags ...string) (demoResult, int) {
 	t.Helper()
 	cmd := process(t, append([]string{"demo", "--json", fmt.Sprintf("--embedded=%v", !real)}, flags...)...)
 	var progress bytes.Buffer
