@@ -3,12 +3,10 @@
 package stack_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -138,117 +136,6 @@ func TestTopologiesNeedRealServers(t *testing.T) {
 			t.Errorf("%s: got %v", kind, err)
 		}
 	}
-}
-
-func TestBalancerHalvesExactly(t *testing.T) {
-	var seen [2]int
-	var instances []*stack.Instance
-	for i := range seen {
-		addr := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
-			seen[i]++ // one request at a time
-			fmt.Fprint(w, i)
-		})
-		instances = append(instances, &stack.Instance{URL: "http://" + addr})
-	}
-	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", instances...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 100 {
-		response, err := http.Get(balancer.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, response.Body)
-		response.Body.Close()
-	}
-	if seen != [2]int{50, 50} {
-		t.Fatalf("the instances got %v of 100 requests", seen)
-	}
-}
-
-// A request that is repeated at the other instance counts twice.
-func TestBalancerRepeatsNothing(t *testing.T) {
-	reached := 0
-	alive := serveHTTP(t, func(http.ResponseWriter, *http.Request) { reached++ })
-	instances := []*stack.Instance{{URL: "http://127.0.0.1:1"}, {URL: "http://" + alive}}
-	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", instances...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []int{http.StatusBadGateway, http.StatusOK, http.StatusBadGateway} {
-		response, err := http.Get(balancer.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
-			t.Fatalf("request %d: %s, want %d", i, response.Status, want)
-		}
-	}
-	if reached != 1 {
-		t.Fatalf("the instance that lives got %d requests of 3, want its one", reached)
-	}
-}
-
-// net/http repeats a GET whose kept connection breaks before the answer. A GET counts here.
-func TestBalancerRepeatsNoGET(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	requests := make(chan struct{}, 10)
-	go func() {
-		for { // each connection answers once, and breaks when it has read a second request
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			lines := bufio.NewReader(connection)
-			for answers := 0; ; answers++ {
-				if _, err := http.ReadRequest(lines); err != nil {
-					break
-				}
-				requests <- struct{}{}
-				if answers == 1 {
-					break
-				}
-				fmt.Fprint(connection, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			}
-			connection.Close()
-		}
-	}()
-	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", &stack.Instance{URL: "http://" + listener.Addr().String()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []int{http.StatusOK, http.StatusBadGateway} {
-		response, err := http.Get(balancer.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("%s, want %d", response.Status, want)
-		}
-	}
-	if n := len(requests); n != 2 {
-		t.Errorf("two GETs reached the instance as %d", n)
-	}
-}
-
-func serveHTTP(t *testing.T, handler http.HandlerFunc) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: handler}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close(); <-done })
-	return listener.Addr().String()
 }
 
 func listens(addr string) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 const asApp = "LOCKLAB_TEST_AS_APP"
 
 func TestMain(m *testing.M) {
-	if os.Getenv("LOCKLAB_STACK_ROLE") == "" && os.Getenv(asApp) != "" {
+	worker := slices.Contains(os.Args, "-test.fuzzworker") // which go test starts from here, too
+	if os.Getenv("LOCKLAB_STACK_ROLE") == "" && os.Getenv(asApp) != "" && !worker {
 		main()
 	}
 	os.Setenv(asApp, "1") // for what the tests start

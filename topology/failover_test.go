@@ -1,0 +1,85 @@
+package topology_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+// A master dies; the client must find the new one by itself and write there.
+func TestFailover(t *testing.T) {
+	for _, kind := range []topology.Kind{topology.Sentinel, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			write := func() error { return r.Master.Incr(ctx, "key").Err() }
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			master := masterOf(t, started, r)
+			master.Kill()
+			if err := write(); err == nil {
+				t.Fatal("a write succeeded although its master is dead and nobody can have been promoted yet")
+			}
+			testenv.Eventually(t, "the client writes to the new master", func() bool { return write() == nil })
+		})
+	}
+}
+
+// masterOf is the node that serves "key".
+func masterOf(t *testing.T, started *stack.Topology, r *topology.Redis) *stack.Node {
+	t.Helper()
+	addr := started.Nodes[0].Addr
+	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
+		node, err := cluster.MasterForKey(t.Context(), "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr = node.Options().Addr
+	}
+	for _, node := range started.Nodes {
+		if node.Addr == addr {
+			return node
+		}
+	}
+	t.Fatalf("no node is %s", addr)
+	return nil
+}
+
+// An INCR whose answer is lost may have been executed. Sent again, it would count twice.
+func TestNothingIsSentTwice(t *testing.T) {
+	for _, kind := range []topology.Kind{topology.Single, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			if err := r.Master.Set(ctx, "key", 0, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			master := masterOf(t, started, r)
+			testenv.Pause(t, master)
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			defer cancel()
+			err := r.Master.Incr(short, "key").Err()
+			master.Resume()
+			if err == nil {
+				t.Fatal("a paused server answered")
+			}
+			// The server reads what was sent in the order of connections; INCRs that were sent again
+			// would be among what it finds when it wakes.
+			testenv.Eventually(t, "the one that was sent is executed", func() bool { return r.Master.Get(ctx, "key").Val() == "1" })
+			for range 20 {
+				if got := r.Master.Get(ctx, "key").Val(); got != "1" {
+					t.Fatalf("one INCR counted to %s", got)
+				}
+			}
+		})
+	}
+}
