@@ -108,7 +108,7 @@ func TestBodiesThatDoNotArrive(t *testing.T) {
 	}
 }
 
-// Work may take longer than a body's arrival, and a connection serves many requests.
+// The time is fake, and its passing the subject. Work may take longer than a body's arrival, and a connection serves many requests.
 func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *instance, dial func() net.Conn) {
 		s.views.inside = func(ctx context.Context) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
+
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}

@@ -36,6 +36,8 @@ func (s *server) hold(ctx context.Context) *Lease {
 	})
 }
 
+// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
+
 func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second}

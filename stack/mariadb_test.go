@@ -128,9 +128,10 @@ func TestMariaDBThatIsGivenUpLeavesNothing(t *testing.T) {
 // commandLinesWith are those of the processes on this machine that mention text.
 func commandLinesWith(t *testing.T, text string) []string {
 	t.Helper()
+	testenv.Needs(t, testenv.Ps)
 	out, err := exec.Command("ps", "-A", "-o", "args").Output()
 	if err != nil {
-		t.Skip("no ps to look for processes with: ", err)
+		t.Fatal(err)
 	}
 	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.Contains(line, text) })
 }
