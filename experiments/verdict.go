@@ -47,6 +47,19 @@ func Judge(expect Expect, o Outcome) Verdict {
 	return Inconclusive
 }
 
+// Because says why an outcome is not supported; of a supported one it says nothing.
+func (v Verdict) Because(o Outcome) string {
+	switch {
+	case v == Refuted:
+		return "it must not happen and did"
+	case o.Err != nil:
+		return o.Err.Error()
+	case v == Inconclusive:
+		return "nothing was lost this time, which shows nothing: run it again"
+	}
+	return ""
+}
+
 // Worst is the verdict over several: refuted before inconclusive before supported. Over none it is
 // inconclusive.
 func Worst(verdicts ...Verdict) Verdict {

@@ -34,22 +34,6 @@ const (
 	burstWithin  = 2 * time.Minute // one burst; far above what the instances allow
 )
 
-// claim is what the demo expects of a version.
-type claim struct {
-	version string
-	lock    string
-	expect  experiments.Expect
-	article string // final value that A4 reports for 666 page views
-}
-
-var claims = []claim{
-	{"v0", "none, atomic", experiments.Never, "-"},
-	{"v1", "none", experiments.Sometimes, "34"},
-	{"v2", "process mutex", experiments.Sometimes, "391"},
-	{"v3", "Redis lock", experiments.Never, "666"},
-	{"v4", "RedLock", experiments.Never, "666"},
-}
-
 func (c *demoCommand) validate() error {
 	for _, n := range []struct {
 		flag             string
@@ -132,13 +116,13 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 		return nil, err
 	}
 	for round := range c.Rounds {
-		for _, claim := range claims {
-			if !slices.Contains(c.Versions, claim.version) {
+		for _, claim := range experiments.Claims() {
+			if !slices.Contains(c.Versions, claim.Version) {
 				continue
 			}
-			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, c.Rounds, claim.version, c.Users, c.Drivers)
+			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, c.Rounds, claim.Version, c.Users, c.Drivers)
 			if err := c.try(ctx, round+1, claim, result); err != nil {
-				return nil, fmt.Errorf("%s: %w", claim.version, err)
+				return nil, fmt.Errorf("%s: %w", claim.Version, err)
 			}
 		}
 	}
@@ -148,14 +132,14 @@ func (c *demoCommand) play(ctx context.Context, s *stack.Stack, tell *progress) 
 }
 
 // try lets both bursts loose on one version.
-func (c *demoCommand) try(ctx context.Context, round int, claim claim, result *demoResult) error {
+func (c *demoCommand) try(ctx context.Context, round int, claim experiments.Claim, result *demoResult) error {
 	ctx, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	views, err := experiments.RunPageview(ctx, result.URL, claim.version, c.Users)
+	views, err := experiments.RunPageview(ctx, result.URL, claim.Version, c.Users)
 	if err != nil {
 		return err
 	}
-	grabs, err := experiments.RunOrder(ctx, result.URL, claim.version, c.Drivers)
+	grabs, err := experiments.RunOrder(ctx, result.URL, claim.Version, c.Drivers)
 	if err != nil {
 		return err
 	}

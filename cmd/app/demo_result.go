@@ -57,14 +57,14 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *demoResult) add(round int, claim claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
-	row := judged{Round: round, Version: views.Version, Lock: claim.lock}
+func (r *demoResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
 	r.Pageview = append(r.Pageview, pageviewRow{
-		judged: row.with(claim.expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
-		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: claim.article,
+		judged: row.with(claim.Expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
+		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: claim.Article,
 	})
 	r.Order = append(r.Order, orderRow{
-		judged:  row.with(claim.expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
+		judged:  row.with(claim.Expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
 		Order:   grabs.Order,
 		Winners: grabs.Winners(),
 	})
@@ -73,14 +73,7 @@ func (r *demoResult) add(round int, claim claim, views experiments.PageviewBurst
 func (j judged) with(expect experiments.Expect, o experiments.Outcome, perInstance map[string]int, took time.Duration, failed []string) judged {
 	j.PerInstance, j.TookMS, j.Failed = perInstance, float64(took.Microseconds())/1000, failed
 	j.Verdict = experiments.Judge(expect, o)
-	switch {
-	case j.Verdict == experiments.Refuted:
-		j.Why = "it must not happen and did"
-	case o.Err != nil:
-		j.Why = o.Err.Error()
-	case j.Verdict == experiments.Inconclusive:
-		j.Why = "nothing was lost this time, which shows nothing: run it again"
-	}
+	j.Why = j.Verdict.Because(o)
 	return j
 }
 

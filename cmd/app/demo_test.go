@@ -146,7 +146,7 @@ func TestDemoIsJudged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := &demoResult{Users: 2, Drivers: 2}
-			result.add(1, claim{expect: c.expect}, c.views, c.grabs)
+			result.add(1, experiments.Claim{Expect: c.expect}, c.views, c.grabs)
 			result.judge()
 			code, text := exitOK, ""
 			if end := (exitError{}); errors.As(result.exit(), &end) {

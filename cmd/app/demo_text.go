@@ -125,11 +125,11 @@ var explanations = map[string]string{
 
 func (r *demoResult) explanation() string {
 	var b strings.Builder
-	for _, claim := range claims {
+	for _, claim := range experiments.Claims() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
-			return row.Version == claim.version && row.Verdict == experiments.Supported
+			return row.Version == claim.Version && row.Verdict == experiments.Supported
 		}) {
-			b.WriteString(explanations[claim.version] + "\n")
+			b.WriteString(explanations[claim.Version] + "\n")
 		}
 	}
 	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)
