@@ -29,7 +29,7 @@ func TestBurstIsAllAtOnce(t *testing.T) {
 	defer server.Close()
 	requests := make([]*http.Request, users)
 	for i := range requests {
-		requests[i] = client{server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
+		requests[i] = Target{URL: server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
 	}
 	answers, took, err := burst(t.Context(), server.URL, requests)
 	if err != nil || took <= 0 {
@@ -49,7 +49,7 @@ func TestBurstEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	answers, _, err := burst(ctx, server.URL, []*http.Request{client{server.URL}.request(http.MethodGet, "/")})
+	answers, _, err := burst(ctx, server.URL, []*http.Request{Target{URL: server.URL}.request(http.MethodGet, "/")})
 	if err == nil || answers[0].Err == nil {
 		t.Fatalf("a burst that was cancelled has answers %+v and error %v", answers, err)
 	}
@@ -62,7 +62,7 @@ func TestBurstThatCannotBeginSaysSo(t *testing.T) {
 	}
 	base := "http://" + listener.Addr().String()
 	listener.Close()
-	if _, _, err := burst(t.Context(), base, []*http.Request{client{base}.request(http.MethodGet, "/")}); err == nil {
+	if _, _, err := burst(t.Context(), base, []*http.Request{Target{URL: base}.request(http.MethodGet, "/")}); err == nil {
 		t.Fatal("a burst against nobody began")
 	}
 }
@@ -73,7 +73,7 @@ func TestCallNamesWhatFailed(t *testing.T) {
 	}))
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	err := client{server.URL}.call(t.Context(), http.MethodGet, "/x", "", nil)
+	err := Target{URL: server.URL}.call(t.Context(), http.MethodGet, "/x", "", nil)
 	if want := "GET /x: 404 Not Found: no such thing\n"; err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %q", err, want)
 	}

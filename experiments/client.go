@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// client asks an app instance, or the balancer before several.
-type client struct {
-	base string // http://host:port
+// Target is where requests go: the balancer before two instances.
+type Target struct {
+	URL        string // http://host:port
+	AdminToken string // that resets ask for; empty: none
 }
 
 // request makes a request without a body for a burst. The base was parsed before, so that it
 // cannot fail.
-func (c client) request(method, path string) *http.Request {
-	r, err := http.NewRequest(method, c.base+path, nil)
+func (t Target) request(method, path string) *http.Request {
+	r, err := http.NewRequest(method, t.URL+path, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -26,10 +27,13 @@ func (c client) request(method, path string) *http.Request {
 
 // call asks once and reads the JSON answer into result, unless that is nil. An answer outside 2xx
 // is an error.
-func (c client) call(ctx context.Context, method, path, body string, result any) error {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
+func (t Target) call(ctx context.Context, method, path, body string, result any) error {
+	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, strings.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if t.AdminToken != "" {
+		r.Header.Set("Authorization", "Bearer "+t.AdminToken)
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -26,21 +26,20 @@ type Grab struct {
 	Winner   uint64
 }
 
-// RunOrder makes an order behind base, lets drivers grab it at once at version, and reads who the
+// RunOrder makes an order behind target, lets drivers grab it at once at version, and reads who the
 // data say has won it. An error means that there is no record.
-func RunOrder(ctx context.Context, base, version string, drivers int) (OrderBurst, error) {
+func RunOrder(ctx context.Context, target Target, version string, drivers int) (OrderBurst, error) {
 	record := OrderBurst{Version: version, Drivers: drivers}
-	client := client{base}
 	var made struct{ ID uint64 }
-	if err := client.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
+	if err := target.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
 		return record, err
 	}
 	record.Order = made.ID
 	requests := make([]*http.Request, drivers)
 	for i := range requests {
-		requests[i] = client.request(http.MethodPost, fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1))
+		requests[i] = target.request(http.MethodPost, fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1))
 	}
-	answers, took, err := burst(ctx, base, requests)
+	answers, took, err := burst(ctx, target.URL, requests)
 	if err != nil {
 		return record, err
 	}
@@ -54,7 +53,7 @@ func RunOrder(ctx context.Context, base, version string, drivers int) (OrderBurs
 		record.Answers = append(record.Answers, grab)
 	}
 	var now struct{ Winners []struct{ Driver uint64 } }
-	err = client.call(ctx, http.MethodGet, fmt.Sprintf("/orders/%d", made.ID), "", &now)
+	err = target.call(ctx, http.MethodGet, fmt.Sprintf("/orders/%d", made.ID), "", &now)
 	for _, w := range now.Winners {
 		record.Recorded = append(record.Recorded, w.Driver)
 	}

@@ -26,19 +26,18 @@ type Write struct {
 	Value    int64
 }
 
-// RunPageview resets the counter behind base, sends users views at once to version, and reads the
+// RunPageview resets the counter behind target, sends users views at once to version, and reads the
 // counter. An error means that there is no record.
-func RunPageview(ctx context.Context, base, version string, users int) (PageviewBurst, error) {
+func RunPageview(ctx context.Context, target Target, version string, users int) (PageviewBurst, error) {
 	record := PageviewBurst{Version: version, Users: users}
-	client := client{base}
-	if err := client.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 		return record, err
 	}
 	requests := make([]*http.Request, users)
 	for i := range requests {
-		requests[i] = client.request(http.MethodPost, "/"+version+"/pview")
+		requests[i] = target.request(http.MethodPost, "/"+version+"/pview")
 	}
-	answers, took, err := burst(ctx, base, requests)
+	answers, took, err := burst(ctx, target.URL, requests)
 	if err != nil {
 		return record, err
 	}
@@ -52,7 +51,7 @@ func RunPageview(ctx context.Context, base, version string, users int) (Pageview
 		record.Writes = append(record.Writes, write)
 	}
 	var counter struct{ Value int64 }
-	err = client.call(ctx, http.MethodGet, "/pview", "", &counter)
+	err = target.call(ctx, http.MethodGet, "/pview", "", &counter)
 	record.Final = counter.Value
 	return record, err
 }

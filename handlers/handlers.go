@@ -56,6 +56,7 @@ type Check struct {
 type Config struct {
 	Instance   string // its name, in every answer
 	Topology   string // for people
+	Build      string // what the program was built from, for people
 	Versions   []Version
 	Views      Views
 	Orders     Orders

@@ -14,7 +14,7 @@ const readiness = 2 * time.Second
 
 // healthz says that the process answers, and nothing about the servers behind it.
 func (a *api) healthz(c *gin.Context) {
-	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "status": "ok"})
+	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build})
 }
 
 // readyz asks every server at the same time and names those that do not answer.

@@ -21,11 +21,12 @@ func (r *Redis) openCluster(ctx context.Context) error {
 }
 
 func newCluster(cfg Config, replicas bool) *redis.ClusterClient {
-	o := options("", cfg.Password)
+	o := options("", cfg.Access)
 	client := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs:                      cfg.Addrs,
 		ReadOnly:                   replicas,
 		Password:                   o.Password,
+		Dialer:                     o.Dialer,
 		MaxRetries:                 o.MaxRetries,
 		DialTimeout:                o.DialTimeout,
 		DialerRetries:              o.DialerRetries,

@@ -15,10 +15,10 @@ type Independent struct {
 
 // OpenIndependent opens a client for each address and waits until a majority answers or ctx ends:
 // RedLock works without the others.
-func OpenIndependent(ctx context.Context, addrs []string, password string) (*Independent, error) {
+func OpenIndependent(ctx context.Context, addrs []string, access Access) (*Independent, error) {
 	i := &Independent{}
 	for _, addr := range addrs {
-		i.Nodes = append(i.Nodes, newClient(addr, password))
+		i.Nodes = append(i.Nodes, newClient(addr, access))
 	}
 	if err := until(ctx, i.Ping); err != nil {
 		return nil, errors.Join(fmt.Errorf("redlock: %w", err), i.Close())

@@ -12,7 +12,7 @@ import (
 // client for each node.
 func (r *Redis) openMasterSlave(ctx context.Context) error {
 	for _, addr := range r.cfg.Addrs {
-		client := newClient(addr, r.cfg.Password)
+		client := newClient(addr, r.cfg.Access)
 		var role string
 		err := until(ctx, func(ctx context.Context) (err error) {
 			role, err = roleOf(ctx, client)

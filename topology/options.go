@@ -21,10 +21,10 @@ const (
 )
 
 // options are those of one server; the openers copy them into what go-redis wants for theirs.
-func options(addr, password string) *redis.Options {
-	return &redis.Options{
+func options(addr string, access Access) *redis.Options {
+	o := &redis.Options{
 		Addr:                     addr,
-		Password:                 password,
+		Password:                 access.Password,
 		MaxRetries:               never,
 		DialTimeout:              dial,
 		DialerRetries:            1,
@@ -35,11 +35,13 @@ func options(addr, password string) *redis.Options {
 		PoolTimeout:              queue,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+	o.Dialer = access.Map.before(redis.NewDialer(o))
+	return o
 }
 
 // newClient opens a client whose errors name it.
-func newClient(addr, password string) *redis.Client {
-	client := redis.NewClient(options(addr, password))
+func newClient(addr string, access Access) *redis.Client {
+	client := redis.NewClient(options(addr, access))
 	client.AddHook(named{addr})
 	return client
 }

@@ -15,12 +15,13 @@ func (r *Redis) openSentinel(ctx context.Context) error {
 }
 
 func (r *Redis) failover(replicas bool) *redis.Client {
-	o := options("", r.cfg.Password)
+	o := options("", r.cfg.Access)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		ReplicaOnly:           replicas,
 		MasterName:            r.cfg.SentinelMaster,
 		SentinelAddrs:         r.cfg.Addrs,
 		Password:              o.Password,
+		Dialer:                o.Dialer,
 		MaxRetries:            o.MaxRetries,
 		DialTimeout:           o.DialTimeout,
 		DialerRetries:         o.DialerRetries,

@@ -35,7 +35,13 @@ type Config struct {
 	Kind           Kind
 	Addrs          []string // host:port. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes
 	SentinelMaster string   // the name under which the sentinels know the master
-	Password       string   // of the Redis servers; empty: none
+	Access
+}
+
+// Access is how to get at the servers.
+type Access struct {
+	Password string  // of the Redis servers, not of sentinels; empty: none
+	Map      AddrMap // from announced addresses to those that can be dialed from here
 }
 
 // Redis is an open topology.

@@ -162,10 +162,10 @@ func TestPassword(t *testing.T) {
 	if err := r.Master.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
 		t.Fatal(err)
 	}
-	open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Password: "secret"})
+	open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Access: topology.Access{Password: "secret"}})
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Password: "wrong"}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if _, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Access: topology.Access{Password: "wrong"}}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Fatalf("got %v, want WRONGPASS", err)
 	}
 }
@@ -181,7 +181,7 @@ func TestIndependentNeedsAMajority(t *testing.T) {
 	}
 	nodes[0].Kill()
 	nodes[1].Kill()
-	independent, err := topology.OpenIndependent(testenv.Context(t), addrs, "")
+	independent, err := topology.OpenIndependent(testenv.Context(t), addrs, topology.Access{})
 	if err != nil {
 		t.Fatalf("with two of five down: %v", err)
 	}

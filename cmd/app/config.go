@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lmittmann/tint"
+
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/topology"
@@ -22,6 +24,7 @@ type serveCommand struct {
 	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (${default})."`
 	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (${default})."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
+	AddrMap        []string      `placeholder:"FROM=TO" help:"Where to dial an address that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes for v4: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Where orders are kept. A DSN is user:password@tcp(host:port)/name (${default})."`
 	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (${default})."`
@@ -52,6 +55,9 @@ func (c *serveCommand) validate() error {
 	}
 	if c.Topology == string(topology.Single) && len(c.Redis) != 1 {
 		return misuse("--redis names %d addresses; --topology single has one", len(c.Redis))
+	}
+	if _, err := topology.ParseAddrMap(c.AddrMap); err != nil {
+		return misuse("--addr-map: %w", err)
 	}
 	if c.SentinelMaster == "" {
 		return misuse("--sentinel-master is empty; it must be the name under which the sentinels know the master")
@@ -117,11 +123,10 @@ type version struct{ name, strategy, does string }
 func (c *serveCommand) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of the enum's, which are slog's own
-	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colours(w)}))
 }
 
 // addresses checks a list: none missing, none twice. A2's listing passes one RedLock node twice, so

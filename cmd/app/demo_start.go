@@ -13,11 +13,11 @@ import (
 )
 
 // start brings up Redis, the RedLock nodes, two instances of this very binary and the balancer.
-func (c *demoCommand) start(ctx context.Context, s *stack.Stack, tell *progress) (*demoResult, error) {
+func (c *demoCommand) start(ctx context.Context, s *stack.Stack, tell *progress) (*burstsResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	real := stack.RealRedis() && !c.Embedded
-	result := &demoResult{Topology: c.Topology, Users: c.Users, Drivers: c.Drivers, Rounds: c.Rounds, Redis: engine(real)}
+	result := &burstsResult{Topology: c.Topology, Redis: engine(real)}
 	tell.step("starting Redis (%s, %s) and %d RedLock nodes", c.Topology, result.Redis, redlockNodes)
 
 	var redis *stack.Topology
@@ -51,7 +51,7 @@ func (c *demoCommand) start(ctx context.Context, s *stack.Stack, tell *progress)
 	}
 	result.URL = balancer.URL
 	for _, i := range instances {
-		result.Instances = append(result.Instances, demoInstance{i.Name, i.URL})
+		result.Instances = append(result.Instances, instance{i.Name, i.URL})
 	}
 	return result, nil
 }

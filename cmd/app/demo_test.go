@@ -71,7 +71,7 @@ func TestDemoOverEveryTopology(t *testing.T) {
 
 // demo runs the demo as a process and reads its JSON. An inconclusive run is run again, as it asks
 // for: on a machine that is busy with other tests, a server may answer too late.
-func demo(t *testing.T, real bool, flags ...string) (demoResult, int) {
+func demo(t *testing.T, real bool, flags ...string) (burstsResult, int) {
 	t.Helper()
 	for range 2 {
 		result, code := demoOnce(t, real, flags...)
@@ -83,13 +83,13 @@ func demo(t *testing.T, real bool, flags ...string) (demoResult, int) {
 	return demoOnce(t, real, flags...)
 }
 
-func demoOnce(t *testing.T, real bool, flags ...string) (demoResult, int) {
+func demoOnce(t *testing.T, real bool, flags ...string) (burstsResult, int) {
 	t.Helper()
 	cmd := process(t, append([]string{"demo", "--json", fmt.Sprintf("--embedded=%v", !real)}, flags...)...)
 	var progress bytes.Buffer
 	cmd.Stderr = &progress
 	out, err := cmd.Output()
-	var result demoResult
+	var result burstsResult
 	if bad := json.Unmarshal(out, &result); bad != nil {
 		t.Fatalf("%v, %v\n%s%s", err, bad, out, progress.String())
 	}
@@ -145,7 +145,7 @@ func TestDemoIsJudged(t *testing.T) {
 		{"v1 has one winner", experiments.Sometimes, views("v1", 1), grabs("v1", 1), exitInconclusive, "run it again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			result := &demoResult{Users: 2, Drivers: 2}
+			result := &burstsResult{Users: 2, Drivers: 2}
 			result.add(1, experiments.Claim{Expect: c.expect}, c.views, c.grabs)
 			result.judge()
 			code, text := exitOK, ""

@@ -50,8 +50,12 @@ func unavailable(err error) error { return exitError{exitUnavailable, err} }
 type streams struct{ out, err io.Writer }
 
 type commands struct {
-	Serve serveCommand `cmd:"" help:"Run one instance of the service."`
-	Demo  demoCommand  `cmd:"" help:"Run two instances on parts that it starts itself, let 666 requests loose on every version, and judge what is left."`
+	Serve  serveCommand  `cmd:"" help:"Run one instance of the service."`
+	Demo   demoCommand   `cmd:"" help:"Run two instances on parts that it starts itself, let 666 requests loose on every version, and judge what is left."`
+	Burst  burstCommand  `cmd:"" help:"Let the same requests loose on two instances that run already, such as those of docker compose."`
+	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
+
+	Version kong.VersionFlag `env:"-" help:"Print what this program was built from."`
 }
 
 // run is the program, without the process around it. It returns the exit status.
@@ -77,6 +81,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Name("app"),
 		kong.Description("Locklab shows what a distributed lock does, under load and under faults."),
 		kong.DefaultEnvars("LAB"),
+		kong.Vars{"version": build()},
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),

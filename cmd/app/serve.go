@@ -45,7 +45,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	case err != nil:
 		return unavailable(err)
 	}
-	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance,
+	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
 	return c.serve(ctx, listener, p.handler(c, log), log)
 }
@@ -63,9 +63,12 @@ type parts struct {
 // open connects topology, strategies and scenarios. What it opened is in parts, also in failure.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics()}
-	var err error
+	access, err := c.access()
+	if err != nil {
+		return p, err
+	}
 	p.redis, err = topology.Open(ctx, topology.Config{
-		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Password: c.RedisPassword,
+		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access,
 	})
 	if err != nil {
 		return p, fmt.Errorf("--redis: %w", err)
@@ -73,7 +76,7 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p.closers = append(p.closers, p.redis.Close)
 	backends := lockstrategy.Backends{Redis: p.redis.Master, Lease: c.Lease}
 	if len(c.Redlock) > 0 {
-		if p.nodes, err = topology.OpenIndependent(ctx, c.Redlock, c.RedisPassword); err != nil {
+		if p.nodes, err = topology.OpenIndependent(ctx, c.Redlock, access); err != nil {
 			return p, fmt.Errorf("--redlock: %w", err)
 		}
 		p.closers = append(p.closers, p.nodes.Close)
@@ -89,6 +92,12 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 		}
 	}
 	return p, nil
+}
+
+// access is how to get at the Redis servers.
+func (c *serveCommand) access() (topology.Access, error) {
+	addrMap, err := topology.ParseAddrMap(c.AddrMap)
+	return topology.Access{Password: c.RedisPassword, Map: addrMap}, err
 }
 
 // add opens a version's strategy and puts the guard around it.
@@ -116,7 +125,7 @@ func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 		checks = append(checks, handlers.Check{Name: "redlock", Ping: p.nodes.Ping})
 	}
 	return handlers.New(handlers.Config{
-		Instance: c.Instance, Topology: c.Topology, Versions: p.versions,
+		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
 		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders,
 		Checks: checks, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})

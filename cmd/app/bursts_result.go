@@ -9,22 +9,23 @@ import (
 	"locklab/experiments"
 )
 
-// demoResult is everything that the demo saw and how it is judged; --json prints it.
-type demoResult struct {
-	Redis     string              `json:"redis"` // redis-server or miniredis
+// burstsResult is everything that was seen and how it is judged; --json prints it.
+type burstsResult struct {
+	Redis     string              `json:"redis,omitempty"` // of the demo: redis-server or miniredis
 	Topology  string              `json:"topology"`
 	Users     int                 `json:"users"`
 	Drivers   int                 `json:"drivers"`
 	Rounds    int                 `json:"rounds"`
 	URL       string              `json:"url"` // of the balancer
-	Instances []demoInstance      `json:"instances"`
+	Instances []instance          `json:"instances"`
 	Pageview  []pageviewRow       `json:"pageview"`
 	Order     []orderRow          `json:"order"`
 	Verdict   experiments.Verdict `json:"verdict"`
-	TookMS    int64               `json:"took_ms"` // from the start of the stack to the last answer
+	TookMS    int64               `json:"took_ms"` // from the start of the command to the last answer
+	next      string              // what to try next, for people
 }
 
-type demoInstance struct {
+type instance struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
 }
@@ -57,7 +58,7 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *demoResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+func (r *burstsResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
 	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
 	r.Pageview = append(r.Pageview, pageviewRow{
 		judged: row.with(claim.Expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
@@ -78,7 +79,7 @@ func (j judged) with(expect experiments.Expect, o experiments.Outcome, perInstan
 }
 
 // judge sums up.
-func (r *demoResult) judge() {
+func (r *burstsResult) judge() {
 	var all []experiments.Verdict
 	for i := range r.Pageview {
 		all = append(all, r.Pageview[i].Verdict, r.Order[i].Verdict)
@@ -87,7 +88,7 @@ func (r *demoResult) judge() {
 }
 
 // exit says with the program's exit status how the demo was judged.
-func (r *demoResult) exit() error {
+func (r *burstsResult) exit() error {
 	switch r.Verdict {
 	case experiments.Supported:
 		return nil
@@ -98,7 +99,7 @@ func (r *demoResult) exit() error {
 }
 
 // reasons lists the rows with a verdict.
-func (r *demoResult) reasons(v experiments.Verdict) string {
+func (r *burstsResult) reasons(v experiments.Verdict) string {
 	var reasons []string
 	for i, views := range r.Pageview {
 		if views.Verdict == v {

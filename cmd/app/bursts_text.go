@@ -12,13 +12,14 @@ import (
 )
 
 // text is the result for people: two tables and what they mean.
-func (r *demoResult) text(colour bool) string {
-	redis := r.Redis
-	if redis == "miniredis" {
-		redis += ", no real redis-server"
+func (r *burstsResult) text(colour bool) string {
+	where := "two processes behind a round-robin balancer"
+	redis := map[string]string{"redis-server": " (redis-server)", "miniredis": " (miniredis, no real redis-server)"}[r.Redis]
+	if r.Redis == "" {
+		where = "two instances behind " + r.URL
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d page views at once, two processes behind a round-robin balancer, Redis %s (%s)\n\n", r.Users, r.Topology, redis)
+	fmt.Fprintf(&b, "%d page views at once, %s, Redis %s%s\n\n", r.Users, where, r.Topology, redis)
 	b.WriteString(r.pageviewTable(colour))
 	b.WriteString("\n\n same: values that one process wrote twice · both: values that both wrote · requests: of each process")
 	b.WriteString("\n A4: the final value that the article reports · same and both need not add up to lost: a later write may be lower")
@@ -28,7 +29,7 @@ func (r *demoResult) text(colour bool) string {
 	return b.String()
 }
 
-func (r *demoResult) pageviewTable(colour bool) string {
+func (r *burstsResult) pageviewTable(colour bool) string {
 	t := newTable()
 	t.AppendHeader(table.Row{"version", "lock", "final", "lost", "same", "both", "requests", "time", "A4", "verdict"})
 	t.SetColumnConfigs(right("final", "lost", "same", "both", "requests", "time", "A4"))
@@ -41,7 +42,7 @@ func (r *demoResult) pageviewTable(colour bool) string {
 	return render(t)
 }
 
-func (r *demoResult) orderTable(colour bool) string {
+func (r *burstsResult) orderTable(colour bool) string {
 	t := newTable()
 	t.AppendHeader(table.Row{"version", "lock", "winners", "requests", "time", "verdict"})
 	t.SetColumnConfigs(right("winners", "requests", "time"))
@@ -52,7 +53,7 @@ func (r *demoResult) orderTable(colour bool) string {
 }
 
 // named is the version, with its round where there are several.
-func (r *demoResult) named(row judged) string {
+func (r *burstsResult) named(row judged) string {
 	if r.Rounds > 1 {
 		return fmt.Sprintf("%s #%d", row.Version, row.Round)
 	}
@@ -60,7 +61,7 @@ func (r *demoResult) named(row judged) string {
 }
 
 // article is what A4 reports, which is for 666 views.
-func (r *demoResult) article(row pageviewRow) string {
+func (r *burstsResult) article(row pageviewRow) string {
 	if r.Users != 666 {
 		return "-"
 	}
@@ -123,7 +124,7 @@ var explanations = map[string]string{
 	"v4": "v4 does the same by a majority of five independent nodes.",
 }
 
-func (r *demoResult) explanation() string {
+func (r *burstsResult) explanation() string {
 	var b strings.Builder
 	for _, claim := range experiments.Claims() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
@@ -133,19 +134,5 @@ func (r *demoResult) explanation() string {
 		}
 	}
 	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)
-	b.WriteString("Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try\n")
-	b.WriteString("         go run ./cmd/app demo --topology cluster    the same over six Redis servers\n")
-	return b.String()
-}
-
-// keeping says where everything listens while it is kept.
-func (r *demoResult) keeping() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nAll of it keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
-	for _, i := range r.Instances {
-		fmt.Fprintf(&b, "  instance  %s\n", i.URL)
-	}
-	fmt.Fprintf(&b, "Try:\n  curl -X POST %[1]s/v3/pview\n  curl %[1]s/pview\n  curl -X POST %[1]s/orders\n  curl -X POST '%[1]s/v3/orders/%[2]d/grab?driver=12'\n  curl %[1]s/orders/%[2]d\n  curl %[1]s/readyz\n  open %[1]s/ in a browser\n",
-		r.URL, r.Order[len(r.Order)-1].Order+1)
-	return b.String()
+	return b.String() + r.next
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"locklab/experiments"
+)
+
+// burstCommand holds the settings of bursts at instances that run already, such as those of
+// docker-compose.yml.
+type burstCommand struct {
+	bursts
+	URL        string `arg:"" optional:"" default:"http://127.0.0.1:8000" help:"Where the balancer before the two instances listens (${default})."`
+	AdminToken string `placeholder:"SECRET" help:"What the instances ask for before they reset the counter (default: none)."`
+}
+
+const burstNext = `Next:    go run ./cmd/app up cluster && go run ./cmd/app burst    the same over another Redis
+         go run ./cmd/app down                                   take everything down
+`
+
+// Run lets the bursts loose, version by version, and prints what was left.
+func (c *burstCommand) Run(ctx context.Context, std streams) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if target, err := url.Parse(c.URL); err != nil || target.Scheme != "http" || target.Port() == "" {
+		return misuse("the URL is %q; it must be http://host:port, and no more", c.URL)
+	}
+	began, tell := time.Now(), newProgress(std.err)
+	health, err := c.health(ctx)
+	if err != nil {
+		return unavailable(fmt.Errorf("%w; app status says what runs", err))
+	}
+	result := &burstsResult{URL: c.URL, Topology: health.Topology, next: burstNext}
+	err = c.play(ctx, experiments.Target{URL: c.URL, AdminToken: c.AdminToken}, result, tell)
+	result.TookMS = time.Since(began).Milliseconds()
+	tell.done()
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}
+	case err != nil:
+		return unavailable(err)
+	}
+	if err := c.print(result, std); err != nil {
+		return err
+	}
+	return result.exit()
+}
+
+// health asks an instance what it is.
+func (c *burstCommand) health(ctx context.Context) (health struct{ Instance, Topology string }, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	err = getJSON(ctx, c.URL+"/healthz", &health)
+	return health, err
+}

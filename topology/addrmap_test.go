@@ -1,0 +1,119 @@
+package topology_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/topology"
+)
+
+func TestAddrMapResolves(t *testing.T) {
+	m, err := topology.ParseAddrMap([]string{"10.66.6.61:6401=127.0.0.1:9", "10.66.6.0/24=127.0.0.1", "redis-1=localhost", "fd00::/8=::1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, want := range map[string]string{
+		"10.66.6.61:6401": "127.0.0.1:9", // the first rule that fits
+		"10.66.6.61:6402": "127.0.0.1:6402",
+		"10.66.7.61:6402": "10.66.7.61:6402",
+		"redis-1:1":       "localhost:1",
+		"redis-2:1":       "redis-2:1",
+		"[fd00::1]:1":     "[::1]:1",
+		"nonsense":        "nonsense",
+	} {
+		if got := m.Resolve(addr); got != want {
+			t.Errorf("%s is dialed at %s, want %s", addr, got, want)
+		}
+	}
+}
+
+func TestAddrMapRefusesWhatItCannotRead(t *testing.T) {
+	for _, rule := range []string{"", "=", "a=", "=b", "10.0.0.0/99=127.0.0.1", "a=b:1", "10.0.0.0/8=127.0.0.1:1"} {
+		if _, err := topology.ParseAddrMap([]string{rule}); err == nil {
+			t.Errorf("%q is accepted", rule)
+		}
+	}
+}
+
+// Also the addresses that only a server told the client are dialed through the map: the sentinels'
+// master, the cluster's other nodes.
+func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			cfg := config(started)
+			var rules []string
+			forwarders := map[string]*forwarder{}
+			for _, node := range slices.Concat(started.Nodes, started.Sentinels) {
+				f := forward(t, node.Addr)
+				rules, forwarders[node.Addr] = append(rules, node.Addr+"="+f.Addr().String()), f
+			}
+			var err error
+			if cfg.Map, err = topology.ParseAddrMap(rules); err != nil {
+				t.Fatal(err)
+			}
+			if kind == topology.Cluster { // the others must be heard of
+				cfg.Addrs = cfg.Addrs[:1]
+			}
+			r := open(t, cfg)
+			for i := range 100 { // keys all over a cluster
+				if err := r.Master.Set(testenv.Context(t), fmt.Sprint(i), 1, 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			masters := started.Nodes[:1]
+			if kind == topology.Cluster {
+				masters = started.Nodes[:3]
+			}
+			for _, master := range masters {
+				if forwarders[master.Addr].used.Load() == 0 {
+					t.Errorf("the master %s was not dialed through the map", master.Addr)
+				}
+			}
+			if kind == topology.Sentinel && forwarders[cfg.Addrs[0]].used.Load() == 0 {
+				t.Error("the first sentinel was not dialed through the map")
+			}
+		})
+	}
+}
+
+// forwarder passes connections on to another address and counts them.
+type forwarder struct {
+	net.Listener
+	used atomic.Int64
+}
+
+func forward(t *testing.T, to string) *forwarder {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &forwarder{Listener: listener}
+	var running sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); running.Wait() })
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			f.used.Add(1)
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			running.Go(func() { io.Copy(server, client); server.Close() })
+			running.Go(func() { io.Copy(client, server); client.Close() })
+		}
+	})
+	return f
+}
