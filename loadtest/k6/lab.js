@@ -1,0 +1,171 @@
+// lab.js: what the two bursts share: settings, the start at one moment, counting, the text at the end.
+//
+// k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics,
+// and of a tagged metric only the parts that a threshold names. So a view that is confirmed is
+// counted in lab_written{instance,value}, and thresholds that always hold name every pair.
+// `app lab check` reads the same metrics.
+import http from 'k6/http';
+import exec from 'k6/execution';
+import { fail, sleep } from 'k6';
+import { Counter, Gauge, Trend } from 'k6/metrics';
+
+const ran = new Gauge('lab_run'); // its tags say what
+const asked = new Gauge('lab_users'); // is there when the reset succeeded
+const read = new Counter('lab_read'); // is there when the end was read; a gauge with a threshold says 0 when it was not
+const answered = new Counter('lab_answered'); // usable answers, by instance
+const failed = new Counter('lab_failed'); // requests without one: they may have counted
+const time = new Trend('lab_time', true); // a request's duration, without the connecting
+const late = new Trend('lab_late', true); // from the start moment to the request
+
+const always = ['count>=0']; // for the summary's sake
+
+export const settings = settingsOf(__ENV);
+
+function settingsOf(env) {
+  const text = (name, otherwise) => (env[name] === undefined || env[name] === '' ? otherwise : env[name]);
+  const s = {
+    base: text('BASE_URL', 'http://127.0.0.1:8000').replace(/\/+$/, ''),
+    version: text('VERSION', 'v3'),
+    users: Number(text('USERS', '666')),
+    token: text('ADMIN_TOKEN', ''),
+    summary: text('SUMMARY', ''),
+    instances: text('INSTANCES', '8080,8090').split(',').map((name) => name.trim()),
+  };
+  const wrong = (sentence) => { throw new Error(sentence); };
+  if (!/^https?:\/\/[^/\s]+/.test(s.base)) wrong(`BASE_URL is "${s.base}"; it must look like http://127.0.0.1:8000`);
+  if (!/^v[0-4]$/.test(s.version)) wrong(`VERSION is "${s.version}"; allowed are v0, v1, v2, v3 and v4`);
+  if (!Number.isInteger(s.users) || s.users < 1 || s.users > 5000) wrong(`USERS is "${env.USERS}"; it must be a whole number from 1 to 5000`);
+  // A name becomes part of a threshold's name, which has a syntax of its own.
+  if (!s.instances.every((name) => /^[\w.-]+$/.test(name))) wrong(`INSTANCES is "${env.INSTANCES}"; it must be names with commas between them, as 8080,8090`);
+  if (new Set(s.instances).size < s.instances.length) wrong(`INSTANCES is "${env.INSTANCES}"; a name is there twice`);
+  return s;
+}
+
+// safe tells the versions that must not lose anything from those that show the loss.
+export const safe = ['v0', 'v3', 'v4'].includes(settings.version);
+
+// options makes one VU for each user, with one request, and thresholds: of the run's validity, and
+// what the caller adds.
+export function options(kind, more) {
+  const { users, version, instances } = settings;
+  const thresholds = {
+    lab_answered: [`count==${users}`],
+    [`lab_run{kind:${kind},version:${version}}`]: ['value>=0'],
+  };
+  for (const name of instances) {
+    // Requests that did not reach the instances in equal parts prove nothing about several of them.
+    const share = users / instances.length;
+    thresholds[`lab_answered{instance:${name}}`] = [`count>=${Math.floor(share)}`, `count<=${Math.ceil(share)}`];
+  }
+  return {
+    scenarios: {
+      // Not K6_VUS nor --vus: they discard this.
+      burst: { executor: 'per-vu-iterations', vus: users, iterations: 1, maxDuration: '3m', gracefulStop: '5s' },
+    },
+    thresholds: Object.assign(thresholds, more(always)),
+    summaryTrendStats: ['min', 'med', 'p(99)', 'max'],
+    setupTimeout: '90s',
+    teardownTimeout: '90s',
+  };
+}
+
+// call is a request of setup or teardown. Without a usable answer the run ends.
+export function call(method, path, body, what, ...statuses) {
+  const headers = { 'Content-Type': 'application/json' };
+  if (settings.token) headers.Authorization = `Bearer ${settings.token}`;
+  // What only reads may ask again: beside a dead instance the next answers.
+  for (let tries = method === 'GET' ? 2 : 1; ; tries--) {
+    const response = http.request(method, settings.base + path, body, { headers, timeout: '60s' });
+    const answer = json(response);
+    if (statuses.includes(response.status) && answer) return answer;
+    if (tries === 1) fail(`${what}: ${method} ${settings.base}${path} answers ${problem(response)}`);
+  }
+}
+
+// shoot waits for the start moment and sends one POST. It counts the answer, if there is a usable
+// one, and returns it.
+export function shoot(start, path, ...statuses) {
+  sleep(Math.max(0, start - Date.now()) / 1000);
+  late.add(Date.now() - start);
+  const response = http.post(settings.base + path, null, { timeout: '60s', responseCallback: http.expectedStatuses(...statuses) });
+  const answer = json(response);
+  if (!statuses.includes(response.status) || !answer || !answer.instance) {
+    failed.add(1);
+    if (exec.vu.idInTest % 100 === 1) console.warn(`user ${exec.vu.idInTest}: ${problem(response)}`); // not 666 lines
+    return null;
+  }
+  answered.add(1, { instance: answer.instance });
+  time.add(response.timings.duration);
+  return answer;
+}
+
+function json(response) {
+  try {
+    return response.json();
+  } catch (_) {
+    return null; // a balancer's page, or nothing
+  }
+}
+
+function problem(response) {
+  if (response.status === 0) return `nothing: ${response.error}`;
+  return json(response) ? `${response.status}: ${String(response.body).slice(0, 200)}` : response.status_text; // no balancer's page
+}
+
+// begun notes that the reset succeeded, and returns when all users go: once every VU is awake.
+export function begun(kind) {
+  ran.add(1, { kind, version: settings.version });
+  asked.add(settings.users);
+  return Date.now() + 2000 + settings.users;
+}
+
+// ended notes what was read at the end.
+export function ended(gauge, value) {
+  gauge.add(value);
+  read.add(1);
+}
+
+// reader gives the numbers of the summary's metrics; what was not measured is undefined.
+export function reader(data) {
+  return (name, value) => (data.metrics[name] ? data.metrics[name].values[value] : undefined);
+}
+
+// invalid says why the run shows nothing, or nothing.
+export function invalid(get) {
+  const { users, instances } = settings;
+  if (get('lab_users', 'value') === undefined) return 'the reset failed, and nothing was sent';
+  const all = get('lab_answered', 'count') || 0;
+  if (all < users) return `${users - all} of ${users} requests have no usable answer`;
+  const each = instances.map((name) => get(`lab_answered{instance:${name}}`, 'count') || 0);
+  const sum = each.reduce((a, b) => a + b, 0);
+  if (sum < all) return `${all - sum} answers are of instances other than ${instances.join(' and ')}: set INSTANCES`;
+  if (Math.max(...each) - Math.min(...each) > 1) return `the instances did not get equal parts of the requests: ${each.join(' and ')}`;
+  if (get('lab_read', 'count') === undefined) return 'what is left was not read at the end';
+  return '';
+}
+
+// report lays the rows out and adds what every run has.
+export function report(title, rows, get, outcome) {
+  const { instances, version, base } = settings;
+  const lock = { v0: 'none, atomic', v1: 'none', v2: 'process mutex', v3: 'Redis lock', v4: 'RedLock' }[version];
+  const ms = (name, stat) => (get(name, stat) === undefined ? '-' : `${Math.round(get(name, stat))} ms`);
+  const all = [
+    ['version', `${version} (${lock})`],
+    ['at', base],
+    ...rows,
+    ...instances.map((name) => [`instance ${name}`, `${get(`lab_answered{instance:${name}}`, 'count') || 0} answers`]),
+    ['not answered', settings.users - (get('lab_answered', 'count') || 0)],
+    ['start', `all within ${ms('lab_late', 'max')}`],
+    ['answer after', `p50 ${ms('lab_time', 'med')}, p99 ${ms('lab_time', 'p(99)')}, max ${ms('lab_time', 'max')}`],
+  ];
+  const width = Math.max(...all.map(([name]) => name.length));
+  const lines = all.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`);
+  return `\n${title}\n\n${lines.join('\n')}\n\n${outcome}\n`;
+}
+
+// output is what handleSummary returns: our text, and k6's data where SUMMARY wants them.
+export function output(text, data) {
+  const files = { stdout: text };
+  if (settings.summary) files[settings.summary] = JSON.stringify(data, null, 2);
+  return files;
+}
