@@ -1,0 +1,40 @@
+# What build and usb have in common. They set -euo pipefail, and stand in the repository's root.
+# shellcheck shell=bash
+
+die() {
+  echo "${0##*/}: $*" >&2
+  exit 1
+}
+
+need() { # COMMAND, how to get it
+  command -v "$1" >/dev/null || die "$1 is missing: $2"
+}
+
+# Compose and buildx are newer than some engines (Debian 12's is 20.10), and refuse them unless told the engine's API.
+find_docker() {
+  need docker "apt-get install docker.io"
+  local said
+  said=$(docker version 2>&1 && docker buildx inspect 2>&1) || true
+  if [[ $said =~ "Maximum supported API version is "([0-9.]+) ]]; then
+    export DOCKER_API_VERSION=${BASH_REMATCH[1]}
+  fi
+  docker version >/dev/null 2>&1 || die "Docker's engine does not answer: $(docker version 2>&1 | tail -1)"
+  docker compose version >/dev/null 2>&1 || die "docker has no compose plugin: deploy/offline/README.md says how to get it"
+  docker buildx version >/dev/null 2>&1 || die "docker has no buildx plugin: deploy/offline/README.md says how to get it"
+}
+
+have() { # IMAGE
+  docker image inspect "$1" >/dev/null 2>&1
+}
+
+size() { # IMAGE
+  docker image inspect -f '{{.Size}}' "$1" | numfmt --to=si --suffix=B
+}
+
+compose_images() { # all images of the compose files, one a line
+  local topology
+  for topology in single master-slave sentinel cluster; do
+    REDIS_TOPOLOGY=$topology docker compose --profile load config --images ||
+      die "compose does not accept the files for REDIS_TOPOLOGY=$topology: its reason stands above"
+  done | sort -u
+}
