@@ -1,0 +1,6 @@
+package main
+
+// labCommand holds what is done with experiments.
+type labCommand struct {
+	Check labCheckCommand `cmd:"" help:"Judge what a load tool left: JMeter's .jtl, CSV or XML, or k6's summary."`
+}

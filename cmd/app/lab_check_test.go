@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const leftBehind = "../../experiments/loadtool/testdata/"
+
+// jtl writes what JMeter leaves of two users who wrote 1 and another value.
+func jtl(t *testing.T, version string, value, final int) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("elapsed,label,responseCode,responseMessage\n")
+	for _, r := range []struct{ label, answer string }{
+		{"reset", `{"value":0}`},
+		{"view", fmt.Sprintf(`{"instance":"a","version":%q,"value":1}`, version)},
+		{"view", fmt.Sprintf(`{"instance":"b","version":%q,"value":%d}`, version, value)},
+		{"final", fmt.Sprintf(`{"value":%d}`, final)},
+	} {
+		fmt.Fprintf(&b, "7,%s,200,\"%s\"\n", r.label, strings.ReplaceAll(r.answer, `"`, `""`))
+	}
+	return wrote(t, b.String())
+}
+
+func wrote(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "run.jtl")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// The exit status is the worst verdict's, and the reasons stand below the rows.
+func TestLabCheckIsJudged(t *testing.T) {
+	holds, loses, wanted, idle := jtl(t, "v3", 2, 2), jtl(t, "v3", 1, 1), jtl(t, "v1", 1, 1), jtl(t, "v1", 2, 2)
+	empty := wrote(t, "")
+	for _, c := range []struct {
+		name  string
+		files []string
+		code  int
+		says  []string
+	}{
+		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: supported"}},
+		{"v3 loses", []string{loses}, exitRefuted, []string{"refuted: it must not happen and did", "Verdict: refuted"}},
+		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: supported"}},
+		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"nothing was lost this time", "Verdict: inconclusive"}},
+		{"one is empty", []string{holds, empty}, exitInconclusive, []string{"inconclusive: the file is empty", "Verdict: inconclusive"}},
+		{"one loses", []string{holds, empty, loses}, exitRefuted, []string{"the file is empty", "must not happen", "Verdict: refuted"}},
+		{"no such version", []string{jtl(t, "v7", 2, 2)}, exitInconclusive, []string{`nothing is claimed of version "v7"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := app(t.Context(), append([]string{"lab", "check"}, c.files...)...)
+			if got.code != c.code || got.err != "" {
+				t.Errorf("exit %d, want %d; %s", got.code, c.code, got.err)
+			}
+			for _, says := range append(c.says, c.files...) {
+				if !strings.Contains(got.out, says) {
+					t.Errorf("it does not say %q:\n%s", says, got.out)
+				}
+			}
+		})
+	}
+}
+
+// Both kinds, from both tools, for programs.
+func TestLabCheckAsJSON(t *testing.T) {
+	got := app(t.Context(), "lab", "check", "--json", leftBehind+"pview-v1.csv.jtl", leftBehind+"order-v1.k6.json", wrote(t, "{"))
+	var result struct {
+		Files []struct {
+			Tool, Kind, Version, Lock, Verdict, Why string
+			Users                                   int
+			PerInstance                             map[string]int `json:"per_instance"`
+			Pageview                                *struct {
+				Final, Lost int
+				Inside      int `json:"written_twice_inside_one"`
+				Across      int `json:"written_twice_across_both"`
+			}
+			Order *struct{ Winners int }
+			Time  *struct {
+				P50 float64 `json:"p50_ms"`
+				Max float64 `json:"max_ms"`
+			}
+		}
+		Verdict string
+	}
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitInconclusive || len(result.Files) != 3 {
+		t.Fatalf("exit %d, %v: %s", got.code, err, got.out)
+	}
+	views, grabs, broken := result.Files[0], result.Files[1], result.Files[2]
+	if v := views.Pageview; v == nil || v.Lost != 20-v.Final || v.Inside+v.Across == 0 || views.Order != nil || views.Users != 20 || len(views.PerInstance) != 2 || views.Time.P50 <= 0 {
+		t.Errorf("the views are %+v", views)
+	}
+	if grabs.Order == nil || grabs.Order.Winners != 20 || grabs.Pageview != nil || grabs.Kind != "order" || grabs.Tool != "k6" || grabs.Lock != "none" || grabs.Verdict != "supported" {
+		t.Errorf("the grabs are %+v", grabs)
+	}
+	if broken.Verdict != "inconclusive" || !strings.Contains(broken.Why, "cut off") || result.Verdict != "inconclusive" {
+		t.Errorf("the broken file is %+v", broken)
+	}
+}
+
+func TestLabCheckMisuse(t *testing.T) {
+	wantSentence(t, app(t.Context(), "lab", "check"), exitUsage, "file")
+	wantSentence(t, app(t.Context(), "lab", "check", "no-such-file"), exitUsage, "no-such-file", "JMeter or k6")
+	wantSentence(t, app(t.Context(), "lab", "check", t.TempDir()), exitUsage, "cannot be read")
+}
+
+// What stands in a file must not steer the terminal.
+func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
+	name := jtl(t, "v3", 2, 2)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := app(t.Context(), "lab", "check", wrote(t, strings.ReplaceAll(string(text), `""b""`, `""\u001b[2J\nb""`)))
+	if strings.ContainsRune(got.out, '\x1b') || !strings.Contains(got.out, "[2J") || got.code != exitOK {
+		t.Errorf("exit %d: %q", got.code, got.out)
+	}
+}

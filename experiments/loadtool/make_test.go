@@ -1,0 +1,134 @@
+package loadtool
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"strings"
+)
+
+// made is a run that the tests write down as each tool would.
+type made struct {
+	kind    Kind
+	version string
+	users   int
+	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!" is a user without a usable answer
+	final   int    // of the counter, or the number of winners
+}
+
+// rows are a .jtl's samples: label, code, message, milliseconds.
+func (m made) rows() [][]string {
+	view, reset, final := "view", `{"instance":"a","value":0}`, fmt.Sprintf(`{"instance":"a","value":%d}`, m.final)
+	code := "200"
+	if m.kind == Order {
+		winners := strings.Repeat(`,{"driver":7}`, m.final)
+		view, code, reset = "grab", "201", `{"instance":"a","id":5,"winners":[]}`
+		final = fmt.Sprintf(`{"instance":"b","id":5,"winners":[%s]}`, strings.TrimPrefix(winners, ","))
+	}
+	rows := [][]string{{"reset", code, reset, "5"}}
+	for i, w := range strings.Fields(m.writes) {
+		ms := fmt.Sprint(10 * (i + 1))
+		status := map[string]string{"+": "200", "-": "409"}[w[1:]]
+		switch {
+		case w == "!":
+			rows = append(rows, []string{view, "503", `{"error":"the lock was not obtained"}`, ms})
+		case m.kind == Order:
+			rows = append(rows, []string{view, status, fmt.Sprintf(`{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`, w[:1], m.version, i+1, status == "200"), ms})
+		default:
+			rows = append(rows, []string{view, "200", fmt.Sprintf(`{"instance":%q,"version":%q,"value":%s}`, w[:1], m.version, w[1:]), ms})
+		}
+	}
+	return append(rows, []string{"final", "200", final, "3"})
+}
+
+func (m made) csv() string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write([]string{"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "grpThreads", "Connect"})
+	for i, r := range m.rows() {
+		_ = w.Write([]string{fmt.Sprint(i), r[3], r[0], r[1], r[2], "users 1-1", fmt.Sprint(min(m.users, m.users+1-i)), "12"})
+	}
+	w.Flush()
+	return b.String()
+}
+
+func (m made) xml() string {
+	var b strings.Builder
+	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testResults version=\"1.2\">\n")
+	for i, r := range m.rows() {
+		var message strings.Builder
+		_ = xml.EscapeText(&message, []byte(r[2]))
+		fmt.Fprintf(&b, "<httpSample t=%q lb=%q rc=%q rm=\"%s\" ng=\"%d\">\n<httpSample t=\"1\" lb=\"view\" rc=\"200\"/></httpSample>\n", r[3], r[0], r[1], message.String(), min(m.users, m.users+1-i))
+	}
+	b.WriteString("</testResults>")
+	return b.String()
+}
+
+// metrics are those of k6, flat.
+func (m made) metrics() map[string]map[string]float64 {
+	name, other, final := "lab_written", "value", "lab_final"
+	if m.kind == Order {
+		name, other, final = "lab_grabbed", "won", "lab_winners"
+	}
+	all := map[string]map[string]float64{
+		"lab_users": {"value": float64(m.users), "min": 0, "max": 0}, "lab_run": {"value": 1}, name: {"count": 0, "rate": 1},
+		fmt.Sprintf("lab_run{kind:%s,version:%s}", m.kind, m.version): {"value": 1},
+		final:      {"value": float64(m.final)},
+		"lab_time": {"min": 10, "med": 20.5, "p(99)": 39, "max": 40},
+		"vus":      {"value": 9},
+	}
+	for _, w := range strings.Fields(m.writes) {
+		if w == "!" {
+			all["lab_failed"] = map[string]float64{"count": all["lab_failed"]["count"] + 1}
+			continue
+		}
+		value := strings.NewReplacer("+", "true", "-", "false").Replace(w[1:])
+		part := fmt.Sprintf("%s{instance:%s,%s:%s}", name, w[:1], other, value)
+		if all[part] == nil {
+			all[part] = map[string]float64{}
+		}
+		all[part]["count"]++
+		all[name]["count"]++
+	}
+	return all
+}
+
+// summary is what handleSummary gets; change edits the metrics.
+func (m made) summary(change func(map[string]map[string]float64)) string {
+	metrics := map[string]any{}
+	flat := m.metrics()
+	if change != nil {
+		change(flat)
+	}
+	for name, values := range flat {
+		metrics[name] = map[string]any{"type": "counter", "values": values, "thresholds": map[string]any{"count>=0": map[string]bool{"ok": true}}}
+	}
+	return text(map[string]any{"metrics": metrics, "setup_data": map[string]any{"order": 5, "start": 17.5}})
+}
+
+// export is what --summary-export writes.
+func (m made) export() string {
+	metrics := map[string]any{}
+	for name, values := range m.metrics() {
+		metric := map[string]any{"thresholds": map[string]bool{"count>=0": false}}
+		for k, v := range values {
+			metric[k] = v
+		}
+		metrics[name] = metric
+	}
+	return text(map[string]any{"metrics": metrics})
+}
+
+func text(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// forms are the run in every format.
+func (m made) forms() map[string]string {
+	return map[string]string{"csv": m.csv(), "xml": m.xml(), "k6": m.summary(nil), "k6 export": m.export()}
+}
