@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/internal/doctor"
+	"locklab/stack/compose"
+)
+
+// doctorCommand holds the settings of the look at this machine.
+type doctorCommand struct {
+	Dir  string   `default:"." placeholder:"DIR" help:"Where docker-compose.yml is (${default})."`
+	Skip []string `placeholder:"NAME,…" help:"What not to check: docker, compose, files, buildx, images, ports, subnet, memory, disk, clock, limits, k6, jmeter."`
+	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
+}
+
+// released is a day before which nobody runs this program.
+const released = "2026-11-21T00:00:00Z"
+
+// Run looks at this machine and says what is missing for a workshop.
+func (c *doctorCommand) Run(ctx context.Context, std streams) error {
+	for _, name := range c.Skip {
+		if !slices.Contains(doctor.Names(), name) {
+			return misuse("--skip names %q; allowed are %s", name, strings.Join(doctor.Names(), ", "))
+		}
+	}
+	tell := newProgress(std.err)
+	tell.step("looking at this machine")
+	checks := slices.DeleteFunc(doctor.Checks(labIn(ctx, c.Dir)), func(check doctor.Check) bool {
+		return slices.Contains(c.Skip, check.Name)
+	})
+	lines := doctor.Run(ctx, checks)
+	tell.done()
+	if ctx.Err() != nil {
+		return exitError{exitInterrupted, errors.New("interrupted: nothing is said")}
+	}
+	if err := c.print(lines, std); err != nil {
+		return err
+	}
+	if doctor.Problems(lines) > 0 {
+		return exitError{code: exitRefuted}
+	}
+	return nil
+}
+
+func (c *doctorCommand) print(lines []doctor.Line, std streams) error {
+	if c.JSON {
+		encoder := json.NewEncoder(std.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(struct {
+			OK     bool          `json:"ok"`
+			Checks []doctor.Line `json:"checks"`
+		}{doctor.Problems(lines) == 0, lines})
+	}
+	_, err := fmt.Fprint(std.out, doctor.Text(lines))
+	return err
+}
+
+// labIn is what the doctor must know of the lab in dir: every topology's, for a class tries them all.
+func labIn(ctx context.Context, dir string) doctor.Lab {
+	lab := doctor.Lab{Dir: dir, Built: built()}
+	if _, err := os.Stat(filepath.Join(dir, "docker-compose.yml")); err != nil {
+		lab.Err = errors.New("there is no docker-compose.yml in " + dir)
+		return lab
+	}
+	topologies, err := compose.Topologies(dir)
+	if err != nil {
+		lab.Err = err
+		return lab
+	}
+	for _, topology := range topologies {
+		project, err := compose.Load(ctx, dir, topology)
+		if err != nil {
+			lab.Err = errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+			return lab
+		}
+		addTo(&lab, project)
+	}
+	slices.SortFunc(lab.Ports, func(a, b doctor.Port) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(lab.Images, func(a, b doctor.Image) int { return cmp.Compare(a.Name, b.Name) })
+	return lab
+}
+
+// addTo adds what this topology has and those before had not.
+func addTo(lab *doctor.Lab, project *compose.Project) {
+	lab.Project = project.Files.Name
+	for _, network := range project.Files.Networks {
+		if len(network.Ipam.Config) > 0 {
+			lab.Network, lab.Subnet = network.Name, network.Ipam.Config[0].Subnet
+		}
+	}
+	for _, p := range project.Ports() {
+		known := func(q doctor.Port) bool { return q.Host == p.Host && q.Number == p.Number }
+		if !slices.ContainsFunc(lab.Ports, known) {
+			lab.Ports = append(lab.Ports, doctor.Port{Service: p.Service, Host: p.Host, Number: p.Number, Variable: project.PortVariable(p.Number)})
+		}
+	}
+	for _, service := range project.Files.Services {
+		known := func(i doctor.Image) bool { return i.Name == service.Image }
+		if !slices.ContainsFunc(lab.Images, known) {
+			lab.Images = append(lab.Images, doctor.Image{Name: service.Image, Built: service.Build != nil})
+		}
+	}
+}
+
+// built is when the program's last commit was made, or a day that is surely before now.
+func built() time.Time {
+	at, _ := time.Parse(time.RFC3339, released)
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return at
+	}
+	for _, setting := range info.Settings {
+		if setting.Key != "vcs.time" {
+			continue
+		}
+		if commit, err := time.Parse(time.RFC3339, setting.Value); err == nil && commit.After(at) {
+			return commit
+		}
+	}
+	return at
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/doctor"
+)
+
+// composeDir is where docker-compose.yml is.
+const composeDir = "../.."
+
+// only skips every check but the named ones.
+func only(names ...string) string {
+	return "--skip=" + strings.Join(slices.DeleteFunc(doctor.Names(), func(name string) bool { return slices.Contains(names, name) }), ",")
+}
+
+func TestDoctorSkipsOnlyWhatItKnows(t *testing.T) {
+	got := app(t.Context(), "doctor", "--skip", "k6,jmetr")
+	if got.code != exitUsage || !strings.Contains(got.err, `"jmetr"; allowed are docker, compose, `) || got.out != "" {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+	help := strings.Join(strings.Fields(app(t.Context(), "doctor", "--help").out), " ")
+	if !strings.Contains(help, strings.Join(doctor.Names(), ", ")) {
+		t.Errorf("the help does not name all checks: %s", help)
+	}
+}
+
+func TestDoctorSaysThatThisIsNoCheckout(t *testing.T) {
+	got := app(t.Context(), "doctor", "--dir", t.TempDir(), only("files", "ports"))
+	if got.code != exitRefuted || !strings.Contains(got.out, "there is no docker-compose.yml") ||
+		!strings.Contains(got.out, "run it in the checkout") || !strings.Contains(got.out, "1 problem.") {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "docker-compose.yml"), []byte("services: {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got = app(t.Context(), "doctor", "--dir", dir, only("files", "ports"))
+	if got.code != exitRefuted || !strings.Contains(got.out, "--dir") || strings.Contains(got.out, "ports  ") {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestDoctorIsContentWithWhatItShouldBe(t *testing.T) {
+	got := app(t.Context(), "doctor", "--dir", composeDir, only("files"), "--json")
+	var says struct {
+		OK     bool
+		Checks []struct {
+			Check, Name, Found string
+			OK                 bool
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
+		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
+	}
+	if !says.OK || len(says.Checks) != 1 || !says.Checks[0].OK || says.Checks[0].Check != "files" || !strings.Contains(says.Checks[0].Found, "docker-compose.yml in ") {
+		t.Errorf("%+v", says)
+	}
+}
+
+func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	t.Setenv("NGINX_PORT", port)
+	got := app(t.Context(), "doctor", "--dir", composeDir, only("ports"))
+	if got.code != exitRefuted || !strings.Contains(got.out, "port "+port+"  nginx: taken by ") ||
+		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env") {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
+	t.Setenv("LAB_NET", "198.51.100")
+	lab := labIn(t.Context(), composeDir)
+	if lab.Err != nil {
+		t.Fatal(lab.Err)
+	}
+	if lab.Project != "locklab" || lab.Network != "locklab_lab" || lab.Subnet != "198.51.100.0/24" || lab.Built.Before(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("%+v", lab)
+	}
+	services := map[string]bool{}
+	for _, port := range lab.Ports {
+		services[port.Service] = true
+		if port.Variable == "" || port.Host != "127.0.0.1" {
+			t.Errorf("%+v: no variable, or not on this machine only", port)
+		}
+	}
+	for _, service := range []string{"nginx", "app-1", "app-2", "mysql", "redlock-5", "redis-1", "cluster-6", "sentinel-3"} {
+		if !services[service] {
+			t.Errorf("no port of %s: %v", service, services)
+		}
+	}
+	built, k6 := 0, false
+	for _, image := range lab.Images {
+		if image.Built {
+			built++
+		}
+		k6 = k6 || strings.Contains(image.Name, "k6")
+	}
+	if built != 1 || !k6 {
+		t.Errorf("one image is built, and the profile load counts: %+v", lab.Images)
+	}
+}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fakeDocker puts a script named docker before everything on the PATH.
+func fakeDocker(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+func TestAClientThatIsTooNewIsToldTheVersionToSet(t *testing.T) {
+	fakeDocker(t, `echo '{"Client":{"Version":"28.2.2"},"Server":null}'
+echo 'Error response from daemon: client version 1.50 is too new. Maximum supported API version is 1.41' >&2
+exit 1`)
+	m := machine{Lab{}, execute}
+	want(t, m.docker(t.Context()), false, "client version 1.50 is too new", "export DOCKER_API_VERSION=1.41")
+}
+
+func TestAProgramThatIsMissingIsSaid(t *testing.T) {
+	_, err := execute(t.Context(), "locklab-no-such-program")
+	if !errors.Is(err, exec.ErrNotFound) || said(err) != "locklab-no-such-program is not on the PATH" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAMissingPluginIsSaid(t *testing.T) {
+	fakeDocker(t, `echo "unknown flag: --short" >&2; exit 125`)
+	m := machine{Lab{}, execute}
+	want(t, m.compose(t.Context()), false, "no plugin compose", "docs.docker.com/compose")
+}
+
+// A docker that hangs has started a plugin that hangs: both must be gone.
+func TestADockerThatHangsIsKilledWithWhatItStarted(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	fakeDocker(t, fmt.Sprintf("sleep 60 & echo $! > %s.new; mv %s.new %s; wait", pid, pid, pid))
+	began := time.Now()
+	_, err := executeWithin(t.Context(), 500*time.Millisecond, "docker", "version")
+	if !errors.Is(err, errNoAnswer) || said(err) != "docker gave no answer in 0.5 s" {
+		t.Errorf("the error is %q", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Skip("the machine was too slow to start the plugin: ", err)
+	}
+	var plugin int
+	fmt.Sscan(string(text), &plugin)
+	for began := time.Now(); syscall.Kill(plugin, 0) == nil && !zombie(plugin); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 5*time.Second {
+			t.Fatalf("the plugin %d runs on", plugin)
+		}
+	}
+}
+
+// zombie reports whether a process ended and nobody asked for its status: init does, where there is one.
+func zombie(pid int) bool {
+	state, _ := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
+	return strings.HasPrefix(strings.TrimSpace(string(state)), "Z")
+}
+
+// asChild makes this test binary look at its limits and nothing else.
+const asChild = "LOCKLAB_TEST_DOCTOR_LIMITS"
+
+func TestLimitsAreThoseThatAChildGets(t *testing.T) {
+	if os.Getenv(asChild) != "" {
+		m := machine{Lab{}, execute}
+		fmt.Println("limits:", m.limits(t.Context()))
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The soft limit alone: Go raises its own up to the hard one.
+	child := exec.Command("sh", "-c", `ulimit -S -n 100 && exec "$0" -test.run='^TestLimitsAreThoseThatAChildGets$'`, self)
+	child.Env = append(os.Environ(), asChild+"=1")
+	out, err := child.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "100 open files") || !strings.Contains(string(out), "ulimit -n 8192") {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
