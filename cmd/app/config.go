@@ -126,7 +126,7 @@ func (c *serveCommand) logger(w io.Writer) *slog.Logger {
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colours(w)}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colours(w)}))
 }
 
 // addresses checks a list: none missing, none twice. A2's listing passes one RedLock node twice, so

@@ -52,7 +52,12 @@ type streams struct{ out, err io.Writer }
 type commands struct {
 	Serve  serveCommand  `cmd:"" help:"Run one instance of the service."`
 	Demo   demoCommand   `cmd:"" help:"Run two instances on parts that it starts itself, let 666 requests loose on every version, and judge what is left."`
+	Up     upCommand     `cmd:"" help:"Bring docker-compose.yml up, or switch it to another topology, and say when it is ready."`
+	Status statusCommand `cmd:"" help:"Say where the containers listen, or which is not ready and why."`
+	Down   downCommand   `cmd:"" help:"Take the containers down; nothing is left."`
 	Burst  burstCommand  `cmd:"" help:"Let the same requests loose on two instances that run already, such as those of docker compose."`
+	Lab    labCommand    `cmd:"" help:"Judge experiments: app lab check FILE."`
+	Doctor doctorCommand `cmd:"" help:"Look at this machine before a class: what would go wrong, and what to do about it."`
 	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
 
 	Version kong.VersionFlag `env:"-" help:"Print what this program was built from."`

@@ -2,7 +2,7 @@
 # Healthy: one master has three replicas online, and each replica's link to it is up.
 masters=0 links=0 online=0
 for node in $NODES; do
-	info=$(redis-cli -h "${node%:*}" -p "${node#*:}" info replication 2>&1 | tr -d '\r')
+	info=$(timeout 1 redis-cli -h "${node%:*}" -p "${node#*:}" info replication 2>&1 | tr -d '\r')
 	case $info in
 	*role:master*)
 		masters=$((masters + 1))

@@ -31,13 +31,14 @@ type Need struct {
 var (
 	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
 	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
+	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a look for processes that are left"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
 // All returns every need.
-func All() []Need { return []Need{RedisServer, MariaDB, Curl, Ps, Compiler} }
+func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, Compiler} }
 
 // Met reports whether the need is on the PATH.
 func (n Need) Met() bool {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,7 @@ func Load(ctx context.Context, dir, topology string) (*Project, error) {
 		chosen = cli.WithEnv([]string{variable + "=" + topology})
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), chosen, cli.WithOsEnv, cli.WithDotEnv, cli.WithProfiles([]string{profile}))
+		cli.WithWorkingDirectory(dir), chosen, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
@@ -98,6 +99,16 @@ func (p *Project) Ports() []Port {
 	return all
 }
 
+// Published is where a service's first port is published, as host:port; "" when none is.
+func (p *Project) Published(service string) string {
+	for _, port := range p.Ports() {
+		if port.Service == service {
+			return net.JoinHostPort(port.Host, strconv.Itoa(port.Number))
+		}
+	}
+	return ""
+}
+
 // Images are those that the services run, each once.
 func (p *Project) Images() []string {
 	var all []string
@@ -108,17 +119,31 @@ func (p *Project) Images() []string {
 	return slices.Compact(all)
 }
 
+// Starts reports whether `up` needs the image: a profile's services are started on their own.
+func (p *Project) Starts(image string) bool {
+	for _, service := range p.Files.Services {
+		if service.Image == image && len(service.Profiles) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Variable is the setting's value, from the shell or .env.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 
-// PortVariable names the setting in .env that decides a port: the one that holds it, or the prefix
-// of a group of ports.
+// PortVariable names the setting that decides a port: the one that is its number, or else the prefix
+// of a group of ports to which it belongs; "" when none does.
 func (p *Project) PortVariable(number int) string {
 	text := strconv.Itoa(number)
+	prefix := ""
 	for name, value := range p.Files.Environment {
-		if strings.HasSuffix(name, "_PORT") && value == text || strings.HasSuffix(name, "_PORTS") && value == text[:len(text)-1] {
+		switch {
+		case strings.HasSuffix(name, "_PORT") && value == text:
 			return name
+		case strings.HasSuffix(name, "_PORTS") && value == text[:len(text)-1]:
+			prefix = name
 		}
 	}
-	return ""
+	return prefix
 }

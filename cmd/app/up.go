@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/internal/doctor"
+	"locklab/stack/compose"
+)
+
+// checkout is where the compose files are.
+type checkout struct {
+	Dir string `default:"." placeholder:"PATH" help:"The checkout with docker-compose.yml (${default})."`
+}
+
+// upCommand brings the containers up, or changes their topology.
+type upCommand struct {
+	checkout
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"single, master-slave, sentinel or cluster (default: what .env says)."`
+	Verbose  bool   `short:"v" help:"Show what docker compose says meanwhile."`
+}
+
+// downCommand takes them down.
+type downCommand struct{ checkout }
+
+// statusCommand says how they are.
+type statusCommand struct{ checkout }
+
+// Run returns when every service is healthy, or says which is not, and why.
+func (c *upCommand) Run(ctx context.Context, std streams) error {
+	project, err := compose.Load(ctx, c.Dir, c.Topology)
+	if err != nil {
+		return misuse("%w", err)
+	}
+	began, tell := time.Now(), newProgress(std.err)
+	tell.step("looking whether the lab can run here")
+	if problems := preflight(ctx, c.Dir, project); len(problems) > 0 {
+		tell.done()
+		list(std.err, problems)
+		return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
+	}
+	tell.step("starting the lab over Redis %s", project.Topology)
+	docker := compose.Docker{Project: project, Progress: io.Discard, Env: []string{"APP_VERSION=" + build()}}
+	if c.Verbose {
+		docker.Progress = std.err
+	}
+	err = docker.Up(ctx)
+	tell.done()
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted; app down takes down what was started")}
+	case err != nil:
+		problems, why := diagnosis(ctx, docker)
+		list(std.err, problems)
+		return unavailable(errors.Join(err, why))
+	}
+	fmt.Fprintf(std.out, "The lab is up over Redis %s (%.0f s).\n%s", project.Topology, time.Since(began).Seconds(), urls(project))
+	return nil
+}
+
+// Run removes the containers and the network, and with them everything that was counted.
+func (c *downCommand) Run(ctx context.Context, std streams) error {
+	topology, err := compose.Running(ctx, c.Dir)
+	if err != nil {
+		return unavailable(err)
+	}
+	project, err := compose.Load(ctx, c.Dir, topology)
+	if err != nil {
+		return misuse("%w", err)
+	}
+	tell := newProgress(std.err)
+	tell.step("stopping the lab")
+	err = compose.Docker{Project: project, Progress: io.Discard}.Down(ctx)
+	tell.done()
+	if err != nil {
+		return unavailable(err)
+	}
+	fmt.Fprintln(std.out, "The lab is down; nothing is left of it.")
+	return nil
+}
+
+// Run says what runs and where, and ends with 69 when something that should does not.
+func (c *statusCommand) Run(ctx context.Context, std streams) error {
+	topology, err := compose.Running(ctx, c.Dir)
+	if err != nil {
+		return unavailable(err)
+	}
+	if topology == "" {
+		return unavailable(errors.New("the lab is not up: app up starts it"))
+	}
+	project, err := compose.Load(ctx, c.Dir, topology)
+	if err != nil {
+		return misuse("%w", err)
+	}
+	problems, err := diagnosis(ctx, compose.Docker{Project: project})
+	if err != nil {
+		return unavailable(err)
+	}
+	if len(problems) > 0 {
+		list(std.err, problems)
+		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s starts what is missing, docker compose logs SERVICE tells more", topology))
+	}
+	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(project))
+	return nil
+}
+
+// preflight finds what would make Docker fail with a worse sentence.
+func preflight(ctx context.Context, dir string, project *compose.Project) []string {
+	lab := doctor.Lab{Dir: dir, Built: built()}
+	addTo(&lab, project)
+	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !project.Starts(i.Name) })
+	checks := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool {
+		return !slices.Contains([]string{"docker", "compose", "images", "ports", "subnet"}, check.Name)
+	})
+	var problems []string
+	for _, line := range doctor.Run(ctx, checks) {
+		if !line.OK {
+			problems = append(problems, fmt.Sprintf("%s: %s: %s", line.Name, line.Found, line.Do))
+		}
+	}
+	return problems
+}
+
+// diagnosis names the services that are not ready, and why.
+func diagnosis(ctx context.Context, docker compose.Docker) ([]string, error) {
+	states, err := docker.Status(ctx)
+	var problems []string
+	for _, s := range states {
+		if s.Ready() {
+			continue
+		}
+		how := s.State
+		if s.State == "running" {
+			how = s.Health
+		}
+		problems = append(problems, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Why))
+	}
+	return problems, err
+}
+
+// list prints one thing a line; what follows it says what they are.
+func list(w io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+}
+
+// urls says where the lab listens, and what comes next.
+func urls(project *compose.Project) string {
+	var b strings.Builder
+	for _, service := range []string{"nginx", "app-1", "app-2"} {
+		fmt.Fprintf(&b, "  %-6s http://%s\n", service, project.Published(service))
+	}
+	fmt.Fprintf(&b, "  mysql  %s\n", project.Published("mysql"))
+	self := "app"
+	if _, err := os.Stat("go.mod"); err == nil {
+		self = "go run ./cmd/app"
+	}
+	fmt.Fprintf(&b, "Next: %s burst http://%s    or: docker compose run --rm k6    and then: %s down\n", self, project.Published("nginx"), self)
+	return b.String()
+}

@@ -1,0 +1,240 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"locklab/stack/compose"
+)
+
+// everyCombination loads the files for each topology, as .env has them and no variable of the shell.
+func everyCombination(t *testing.T, test func(t *testing.T, p *compose.Project)) {
+	t.Helper()
+	for _, name := range settings(t) {
+		t.Setenv(name[0], "") // so that it is as before in the end
+		os.Unsetenv(name[0])
+	}
+	topologies, err := compose.Topologies("..")
+	if err != nil || len(topologies) != 4 {
+		t.Fatal(topologies, err)
+	}
+	for _, topology := range topologies {
+		t.Run(topology, func(t *testing.T) {
+			p, err := compose.Load(t.Context(), "..", topology)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, p)
+		})
+	}
+}
+
+// settings are the lines of .env.
+func settings(t *testing.T) [][2]string {
+	t.Helper()
+	text, err := os.ReadFile("../.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][2]string
+	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=(.*)$`).FindAllStringSubmatch(string(text), -1) {
+		if found[1] != "REDIS_TOPOLOGY" {
+			all = append(all, [2]string{found[1], found[2]})
+		}
+	}
+	return all
+}
+
+func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		seen := map[int]string{}
+		for _, port := range p.Ports() {
+			if port.Host != "127.0.0.1" {
+				t.Errorf("%s publishes %d on %q", port.Service, port.Number, port.Host)
+			}
+			if other := seen[port.Number]; other != "" {
+				t.Errorf("%s and %s publish %d", other, port.Service, port.Number)
+			}
+			seen[port.Number] = port.Service
+			if p.PortVariable(port.Number) == "" {
+				t.Errorf("no line of .env moves port %d of %s", port.Number, port.Service)
+			}
+		}
+		for name, service := range p.Files.Services {
+			for _, port := range service.Ports {
+				if isRedis(service) && port.Published != fmt.Sprint(port.Target) {
+					t.Errorf("%s is %d inside and %s outside: what it announces is not where a client on the host finds it", name, port.Target, port.Published)
+				}
+			}
+		}
+	})
+}
+
+func isRedis(s types.ServiceConfig) bool { return strings.HasPrefix(s.Image, "redis:") }
+
+// A service that nobody asks for its health must be a one-shot that somebody waits for, or
+// `up --wait` fails when it ends well; or it is no part of what `up` starts.
+func TestEveryServiceIsWaitedFor(t *testing.T) {
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		adopted := map[string]bool{}
+		for name, service := range p.Files.Services {
+			for on, dependency := range service.DependsOn {
+				other := p.Files.Services[on]
+				adopted[on] = adopted[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
+				if len(other.Profiles) > 0 && len(service.Profiles) == 0 {
+					t.Errorf("%s depends on %s, which a profile leaves out", name, on)
+				}
+				if !isRedis(service) && dependency.Condition != types.ServiceConditionHealthy {
+					t.Errorf("%s does not wait until %s is healthy", name, on)
+				}
+			}
+		}
+		for name, service := range p.Files.Services {
+			if len(service.Profiles) == 0 && service.HealthCheck == nil && !adopted[name] {
+				t.Errorf("%s has no health check, and nobody adopts it", name)
+			}
+		}
+		for _, app := range []string{"app-1", "app-2"} {
+			for _, on := range []string{"redis-ready", "mysql", "redlock-1", "redlock-5"} {
+				if p.Files.Services[app].DependsOn[on].Condition != types.ServiceConditionHealthy {
+					t.Errorf("%s does not wait for %s", app, on)
+				}
+			}
+		}
+	})
+}
+
+func TestImagesHaveExactTags(t *testing.T) {
+	exact := regexp.MustCompile(`^[a-z0-9/]+:\d+\.\d+\.\d+[\w.-]*$`)
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		for _, image := range p.Images() {
+			if image != p.Variable("APP_IMAGE") && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
+				t.Errorf("%s is no official image with an exact tag", image)
+			}
+		}
+	})
+}
+
+// A volume would outlive `down`; a file that a server rewrites through a bind mount breaks on
+// rename (docker-library-redis #287).
+func TestNothingIsKeptAndNothingOfOursIsWritten(t *testing.T) {
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		if len(p.Files.Volumes) > 0 {
+			t.Errorf("there are named volumes: %v", p.Files.VolumeNames())
+		}
+		for name, service := range p.Files.Services {
+			for _, volume := range service.Volumes {
+				if volume.Type != types.VolumeTypeBind || !volume.ReadOnly {
+					t.Errorf("%s mounts %s to write to", name, volume.Source)
+				}
+				if _, err := os.Stat(volume.Source); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			for image, path := range map[string]string{"redis:": "/data", "mysql:": "/var/lib/mysql"} {
+				if strings.HasPrefix(service.Image, image) && !slices.ContainsFunc(service.Tmpfs, func(mount string) bool { return strings.HasPrefix(mount+":", path+":") }) {
+					t.Errorf("%s has no tmpfs on %s: its image makes a volume there", name, path)
+				}
+			}
+		}
+	})
+}
+
+func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		for name, service := range p.Files.Services {
+			if service.ContainerName != "" || service.Privileged || service.NetworkMode == "host" {
+				t.Errorf("%s has a fixed name, privileges or the host's network", name)
+			}
+			if service.MemLimit == 0 {
+				t.Errorf("%s has no memory limit", name)
+			}
+			official := name == "mysql" || name == "k6" // they do not start with less
+			if !official && (!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
+				t.Errorf("%s may write its root file system, or has capabilities", name)
+			}
+			if isRedis(service) && service.Restart != "no" {
+				t.Errorf("%s restarts by itself: a master that comes back empty empties its replicas", name)
+			}
+		}
+	})
+}
+
+// A name is forgotten when its container stops, and with it a failover: nodes have addresses.
+func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
+	everyCombination(t, func(t *testing.T, p *compose.Project) {
+		pool := p.Files.Networks["lab"].Ipam.Config[0]
+		subnet, dynamic := netip.MustParsePrefix(pool.Subnet), netip.MustParsePrefix(pool.IPRange)
+		at := map[string]string{} // address:port → service
+		for name, service := range p.Files.Services {
+			address := service.Networks["lab"].Ipv4Address
+			if address == "" {
+				if isRedis(service) && len(service.Ports) > 0 {
+					t.Errorf("%s has no address of its own", name)
+				}
+				continue
+			}
+			ip := netip.MustParseAddr(address)
+			if !subnet.Contains(ip) || dynamic.Contains(ip) {
+				t.Errorf("%s has %s, which may be another's", name, ip)
+			}
+			for _, port := range service.Ports {
+				addr := fmt.Sprintf("%s:%d", ip, port.Target)
+				if at[addr] != "" {
+					t.Errorf("%s and %s have %s", name, at[addr], addr)
+				}
+				at[addr] = name
+			}
+		}
+		app := p.Files.Services["app-1"].Environment
+		if got := *app["LAB_TOPOLOGY"]; got != p.Topology {
+			t.Errorf("the instances are told that the topology is %s", got)
+		}
+		for _, addr := range strings.Split(*app["LAB_REDIS"]+","+*app["LAB_REDLOCK"], ",") {
+			if at[addr] == "" {
+				t.Errorf("the instances are told of %s, where nobody is", addr)
+			}
+		}
+	})
+}
+
+// Every variable of the files has its line in .env: without one, Compose puts nothing in its place.
+func TestVariablesAreSet(t *testing.T) {
+	known := map[string]bool{"REDIS_TOPOLOGY": true}
+	for _, s := range settings(t) {
+		known[s[0]] = true
+	}
+	files, _ := filepath.Glob("redis-topologies/*")
+	for _, file := range append(files, "../docker-compose.yml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, ".sh") {
+			continue
+		}
+		for _, used := range regexp.MustCompile(`[^$]\$\{(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
+			if !known[used[1]] {
+				t.Errorf("%s uses %s, which .env does not set", file, used[1])
+			}
+		}
+	}
+}
+
+func TestAnUnknownTopologyIsNamed(t *testing.T) {
+	_, err := compose.Load(t.Context(), "..", "ring")
+	if err == nil || !strings.Contains(err.Error(), `"ring"`) || !strings.Contains(err.Error(), "single, master-slave, sentinel, cluster") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := compose.Load(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "checkout") {
+		t.Errorf("the error outside of a checkout is %v", err)
+	}
+}

@@ -1,0 +1,231 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/handlers"
+	"locklab/internal/testenv"
+	"locklab/order"
+	"locklab/pview"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// nginx runs deploy/nginx.conf, with other addresses, as a process.
+type nginx struct {
+	url string
+	log string // the access log
+}
+
+// start puts nginx before two instances. Each edit is an old and a new part of the configuration.
+func start(t *testing.T, one, two string, edits ...string) nginx {
+	t.Helper()
+	testenv.Needs(t, testenv.Nginx)
+	conf, err := os.ReadFile("nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, listen := t.TempDir(), freeAddress(t)
+	n := nginx{url: "http://" + listen, log: filepath.Join(dir, "access.log")}
+	edits = append(edits, "app-1:8080", one, "app-2:8090", two, "listen 8000", "listen "+listen, "/dev/stdout", n.log, "/tmp/", dir+"/")
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(string(conf), edits[i]) {
+			t.Fatalf("nginx.conf has no %q: this test must follow it", edits[i])
+		}
+	}
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(edits...).Replace(string(conf))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("nginx", "-p", dir, "-c", file, "-g", "daemon off;")
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	testenv.Eventually(t, "nginx listens", func() bool {
+		conn, err := net.Dial("tcp", listen)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return n
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// instances are two of ours over one Redis.
+func instances(t *testing.T) (one, two *httptest.Server) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+	t.Cleanup(func() { client.Close() })
+	orders, err := order.OpenStore(testenv.Context(t), order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { orders.Close() })
+	instance := func(name string) *httptest.Server {
+		server := httptest.NewServer(handlers.New(handlers.Config{
+			Instance: name, Versions: []handlers.Version{{Name: "v0"}}, Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
+			Views: pview.NewCounter(client, func() redis.UniversalClient { return client }), Orders: orders,
+		}))
+		t.Cleanup(server.Close)
+		return server
+	}
+	return instance("8080"), instance("8090")
+}
+
+func address(server *httptest.Server) string { return server.Listener.Addr().String() }
+
+// A burst proves something about two instances only when each gets exactly half of it.
+func TestABurstIsHalved(t *testing.T) {
+	one, two := instances(t)
+	n := start(t, address(one), address(two))
+	for _, users := range []int{666, 2000} {
+		record, err := experiments.RunPageview(t.Context(), experiments.Target{URL: n.url}, "v0", users)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := record.PerInstance(); got["8080"] != users/2 || got["8090"] != users/2 || record.Final != int64(users) {
+			t.Errorf("%d requests: %v, final %d, %d failed: %.200v", users, got, record.Final, len(record.Failed), record.Failed)
+		}
+	}
+	upstreams := map[string]int{}
+	for _, line := range n.lines(t) {
+		if line.Request == "POST /v0/pview" {
+			upstreams[line.Upstream]++
+		}
+	}
+	if upstreams[address(one)] != 1333 || upstreams[address(two)] != 1333 {
+		t.Errorf("the access log has %v", upstreams)
+	}
+}
+
+// line is one of the access log.
+type line struct {
+	Time, Request, Upstream string
+	RequestID               string `json:"request_id"`
+	Status                  int
+	Seconds                 float64
+	UpstreamSeconds         string `json:"upstream_seconds"`
+}
+
+func (n nginx) lines(t *testing.T) []line {
+	t.Helper()
+	file, err := os.Open(n.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var all []line
+	for scanner := bufio.NewScanner(file); scanner.Scan(); {
+		var l line
+		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
+			t.Fatalf("%v: %s", err, scanner.Text())
+		}
+		if l.Time == "" || l.RequestID == "" || l.UpstreamSeconds == "" {
+			t.Fatalf("the access log lacks something: %s", scanner.Text())
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// A stopped instance keeps its turn: half of the requests fail, every time, and say who was silent.
+func TestAStoppedInstanceIsNotPaperedOver(t *testing.T) {
+	one, two := instances(t)
+	n := start(t, address(one), address(two))
+	two.Close()
+	statuses := map[int]int{}
+	for range 40 {
+		response, err := http.Post(n.url+"/v0/pview", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body struct{ Instance, Error string }
+		err = json.NewDecoder(response.Body).Decode(&body)
+		response.Body.Close()
+		statuses[response.StatusCode]++
+		who := response.Header.Get("X-Instance")
+		if response.StatusCode == http.StatusOK && (who != address(one) || body.Instance != "8080") ||
+			response.StatusCode == http.StatusBadGateway && (who != address(two) || !strings.Contains(body.Error, who)) || err != nil {
+			t.Fatalf("%s of %q: %+v, %v", response.Status, who, body, err)
+		}
+	}
+	if statuses[http.StatusOK] != 20 || statuses[http.StatusBadGateway] != 20 {
+		t.Errorf("one of two instances is stopped, and 40 requests got %v", statuses)
+	}
+	for path, want := range map[string]int{"/app-1/healthz": http.StatusOK, "/app-2/healthz": http.StatusBadGateway} {
+		response, err := http.Get(n.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s answers %s, want %d", path, response.Status, want)
+		}
+	}
+}
+
+// What may have been executed is not sent again, neither to the other instance nor to the same, GET
+// and POST alike.
+func TestNothingIsRetried(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  int
+	}{
+		"no answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.StatusBadGateway},
+		"late answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusGatewayTimeout},
+		"an error":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			counted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				c.serve(w, r)
+			}))
+			defer counted.Close()
+			n := start(t, address(counted), address(counted), "proxy_read_timeout 65m", "proxy_read_timeout 200ms")
+			for i, method := range []string{http.MethodPost, http.MethodGet} {
+				request, _ := http.NewRequest(method, n.url+"/v0/pview", nil)
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				if response.StatusCode != c.want || asked.Load() != int64(i+1) {
+					t.Errorf("%s: %s, and the instances were asked %d times in %d requests", method, response.Status, asked.Load(), i+1)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package compose
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Limits of what Docker may take. Up is bounded by the caller's context and by readyWithin.
+const (
+	readyWithin = 2 * time.Minute
+	killed      = 2 * time.Second // from the end of a context to the end of docker, which is told first
+)
+
+// Docker runs `docker compose` for a project. Progress is where it may report.
+type Docker struct {
+	*Project
+	Progress io.Writer
+	Env      []string // added to the environment: NAME=value
+}
+
+// Up creates and starts what is not running as the files say, stops what other topologies left, and
+// returns when everything is healthy. The error is Docker's; [Docker.Status] knows more.
+func (d Docker) Up(ctx context.Context) error {
+	return d.run(ctx, d.Progress, "compose", "up", "--detach", "--wait",
+		"--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans")
+}
+
+// Down removes all containers and the network.
+func (d Docker) Down(ctx context.Context) error {
+	return d.run(ctx, d.Progress, "compose", "--profile", profile, "down", "--remove-orphans", "--timeout", "15")
+}
+
+// Kill ends a service's process at once, as a power cut does.
+func (d Docker) Kill(ctx context.Context, service string) error {
+	return d.run(ctx, d.Progress, "compose", "kill", service)
+}
+
+// run runs docker and shows progress what it says; the error ends with its last line.
+func (d Docker) run(ctx context.Context, progress io.Writer, args ...string) error {
+	var said bytes.Buffer
+	cmd := d.command(ctx, args...)
+	cmd.Stdout = io.MultiWriter(progress, &said)
+	cmd.Stderr = cmd.Stdout
+	return explain(cmd.Run(), args, said.String())
+}
+
+// output runs docker and returns what it wrote to its standard output.
+func (d Docker) output(ctx context.Context, args ...string) ([]byte, error) {
+	var complaint bytes.Buffer
+	cmd := d.command(ctx, args...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	return out, explain(err, args, complaint.String())
+}
+
+// combined runs docker and returns all that it wrote: logs go to both streams.
+func (d Docker) combined(ctx context.Context, args ...string) (string, error) {
+	out, err := d.command(ctx, args...).CombinedOutput()
+	return string(out), explain(err, args, string(out))
+}
+
+func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Dir = d.dir
+	cmd.Env = append(os.Environ(), variable+"="+d.Topology)
+	cmd.Env = append(cmd.Env, d.Env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killed
+	return cmd
+}
+
+func explain(err error, args []string, said string) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("docker is not on the PATH: app doctor says what a workshop needs")
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	return fmt.Errorf("docker %s: %s: %w", strings.Join(args[:min(2, len(args))], " "), lines[len(lines)-1], err)
+}
+
+// decode reads what docker compose prints for --format json: an array, or an object on each line.
+func decode[T any](text []byte) ([]T, error) {
+	var all []T
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		err := json.Unmarshal(text, &all)
+		return all, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for decoder.More() {
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
