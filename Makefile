@@ -1,22 +1,47 @@
 # Locklab. `make help` lists what there is.
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+APP := go run ./cmd/app
 
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test lint cross fuzz bench readme
+.PHONY: help demo test doctor images up burst status down jmeter topologies lint cross fuzz bench readme
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 demo: ## The main job: two instances, 666 page views at once on every version, judged; DEMO="--keep" passes flags
-	@go run ./cmd/app demo $(DEMO)
+	@$(APP) demo $(DEMO)
 
 test: ## All tests; says at the end which real servers were missing. LAB_REQUIRE=all makes a missing one a failure
 	go vet ./...
 	go test $(RACE) -shuffle=on -count=1 -timeout=10m ./...
 	@go run ./internal/testenv/missing
+
+doctor: ## Before a class: is this machine ready for docker compose, k6 and JMeter?
+	@$(APP) doctor
+
+images: ## Build every image of docker-compose.yml without a registry
+	deploy/offline/build
+
+up: ## docker-compose.yml up; TOPOLOGY=cluster switches to that one
+	@$(APP) up $(TOPOLOGY)
+
+burst: ## 666 requests at once on every version of what is up, judged
+	@$(APP) burst
+
+status: ## Where the containers listen, or which is not ready and why
+	@$(APP) status
+
+down: ## Take the containers down; nothing stays
+	@$(APP) down
+
+jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
+	mvn -q -f loadtest/jmeter/pom.xml clean initialize
+
+topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (10 minutes)
+	@$(APP) lab topologies
 
 lint: ## golangci-lint, pinned here and not in go.mod; it checks the arrows between rooms, too
 	go run $(GOLANGCI) run ./...

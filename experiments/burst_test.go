@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"locklab/internal/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // All requests of a burst must be on their way before one is answered: this server answers nobody
 // until everybody has asked.

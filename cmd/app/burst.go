@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -27,9 +28,11 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	if target, err := url.Parse(c.URL); err != nil || target.Scheme != "http" || target.Port() == "" {
+	base := strings.TrimSuffix(c.URL, "/") // a browser adds it
+	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
 		return misuse("the URL is %q; it must be http://host:port, and no more", c.URL)
 	}
+	c.URL = base
 	began, tell := time.Now(), newProgress(std.err)
 	health, err := c.health(ctx)
 	if err != nil {

@@ -89,13 +89,18 @@ func (r *burstsResult) judge() {
 
 // exit says with the program's exit status how the demo was judged.
 func (r *burstsResult) exit() error {
-	switch r.Verdict {
+	return verdictExit(r.Verdict, r.reasons(r.Verdict))
+}
+
+// verdictExit says a verdict with the program's exit status.
+func verdictExit(v experiments.Verdict, why string) error {
+	switch v {
 	case experiments.Supported:
 		return nil
 	case experiments.Refuted:
-		return exitError{exitRefuted, errors.New("refuted: " + r.reasons(experiments.Refuted))}
+		return exitError{exitRefuted, errors.New("refuted: " + why)}
 	}
-	return exitError{exitInconclusive, errors.New("inconclusive: " + r.reasons(experiments.Inconclusive))}
+	return exitError{exitInconclusive, errors.New("inconclusive: " + why)}
 }
 
 // reasons lists the rows with a verdict.

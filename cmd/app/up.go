@@ -42,11 +42,14 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	tell.step("looking whether the lab can run here")
 	if problems := preflight(ctx, c.Dir, project); len(problems) > 0 {
 		tell.done()
+		if ctx.Err() != nil {
+			return failed(ctx, nil)
+		}
 		list(std.err, problems)
 		return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
 	}
 	tell.step("starting the lab over Redis %s", project.Topology)
-	docker := compose.Docker{Project: project, Progress: io.Discard, Env: []string{"APP_VERSION=" + build()}}
+	docker := compose.Docker{Project: project, Env: []string{"APP_VERSION=" + build()}}
 	if c.Verbose {
 		docker.Progress = std.err
 	}
@@ -68,7 +71,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 func (c *downCommand) Run(ctx context.Context, std streams) error {
 	topology, err := compose.Running(ctx, c.Dir)
 	if err != nil {
-		return unavailable(err)
+		return failed(ctx, err)
 	}
 	project, err := compose.Load(ctx, c.Dir, topology)
 	if err != nil {
@@ -76,10 +79,10 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 	}
 	tell := newProgress(std.err)
 	tell.step("stopping the lab")
-	err = compose.Docker{Project: project, Progress: io.Discard}.Down(ctx)
+	err = compose.Docker{Project: project}.Down(ctx)
 	tell.done()
 	if err != nil {
-		return unavailable(err)
+		return failed(ctx, err)
 	}
 	fmt.Fprintln(std.out, "The lab is down; nothing is left of it.")
 	return nil
@@ -89,7 +92,7 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	topology, err := compose.Running(ctx, c.Dir)
 	if err != nil {
-		return unavailable(err)
+		return failed(ctx, err)
 	}
 	if topology == "" {
 		return unavailable(errors.New("the lab is not up: app up starts it"))
@@ -99,8 +102,8 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 		return misuse("%w", err)
 	}
 	problems, err := diagnosis(ctx, compose.Docker{Project: project})
-	if err != nil {
-		return unavailable(err)
+	if err != nil || ctx.Err() != nil {
+		return failed(ctx, err)
 	}
 	if len(problems) > 0 {
 		list(std.err, problems)
@@ -108,6 +111,14 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(project))
 	return nil
+}
+
+// failed says that something did not work, unless it was interrupted: then its error is Ctrl-C's.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return exitError{exitInterrupted, errors.New("interrupted; app status says what runs")}
+	}
+	return unavailable(err)
 }
 
 // preflight finds what would make Docker fail with a worse sentence.

@@ -67,9 +67,21 @@ func portProblem(port Port, err error, holder string) Result {
 	return r
 }
 
-// free takes the port for a moment. macOS and Windows allow that although another program listens
-// on all addresses: so it also calls.
+// free reports why the port cannot be taken. It looks twice: another doctor may have it for a moment.
 func free(ctx context.Context, port Port) error {
+	if err := take(ctx, port); err == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
+	}
+	return take(ctx, port)
+}
+
+// take takes the port for a moment. macOS and Windows allow that although another program listens
+// on all addresses: so it also calls.
+func take(ctx context.Context, port Port) error {
 	host := port.Host
 	if host == "" {
 		host = "0.0.0.0"

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/dotenv"
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
@@ -32,7 +33,8 @@ type Project struct {
 	Topology string
 	Files    *types.Project // everything, the profile "load" included
 
-	dir string
+	dir      string
+	settings map[string]string // lines of .env
 }
 
 // Port is one that is published on this machine.
@@ -76,11 +78,15 @@ func Load(ctx context.Context, dir, topology string) (*Project, error) {
 	if !slices.Contains(known, topology) {
 		return nil, fmt.Errorf("compose: there is no topology %q: %s is one of %s", topology, variable, strings.Join(known, ", "))
 	}
+	settings, err := dotenv.GetEnvFromFile(options.Environment, options.EnvFiles)
+	if err != nil {
+		return nil, fmt.Errorf("compose: %w", err)
+	}
 	files, err := options.LoadProject(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
-	return &Project{Topology: topology, Files: files, dir: dir}, nil
+	return &Project{Topology: topology, Files: files, dir: dir, settings: settings}, nil
 }
 
 // Ports are those that are published on this machine, by number.
@@ -133,11 +139,13 @@ func (p *Project) Starts(image string) bool {
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 
 // PortVariable names the setting that decides a port: the one that is its number, or else the prefix
-// of a group of ports to which it belongs; "" when none does.
+// of a group of ports to which it belongs; "" when none does. Only a line of .env is a setting: the
+// shell has variables of others, too.
 func (p *Project) PortVariable(number int) string {
 	text := strconv.Itoa(number)
 	prefix := ""
-	for name, value := range p.Files.Environment {
+	for name := range p.settings {
+		value := p.Variable(name)
 		switch {
 		case strings.HasSuffix(name, "_PORT") && value == text:
 			return name

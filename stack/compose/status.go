@@ -82,6 +82,8 @@ func (d Docker) why(ctx context.Context, c container) string {
 		return cmp.Or(d.lastCheck(ctx, c.Name), "its first health check is still to come")
 	case "created":
 		return "it waits for another service"
+	case "paused":
+		return "docker compose unpause " + c.Service + " lets it go on"
 	case "exited":
 		if c.ExitCode == 0 {
 			return "it was stopped"
@@ -102,10 +104,10 @@ func (d Docker) lastCheck(ctx context.Context, name string) string {
 
 func (d Docker) lastLine(ctx context.Context, name string) string {
 	out, err := d.combined(ctx, "logs", "--tail", "1", name)
-	if err != nil || len(out) == 0 {
+	if out = strings.TrimSpace(out); err != nil || out == "" {
 		return "It logged nothing."
 	}
-	return "Its last line: " + strings.TrimSpace(out)
+	return "Its last line: " + out
 }
 
 // Running is the topology whose services have containers, or "" when none has. Of several it is the

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments/loadtool"
+	"locklab/experiments/topologies"
+	"locklab/stack/compose"
+)
+
+// labTopologiesCommand holds the settings of the comparison of topologies and load tools.
+type labTopologiesCommand struct {
+	checkout
+	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"Where the page is written (${default})."`
+	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Which to bring up, in this order (${default})."`
+	Versions   []string `default:"v0,v1,v2,v3,v4" placeholder:"vN" help:"Which versions to fire at (${default})."`
+	Tools      []string `default:"ours,k6,jmeter" placeholder:"TOOL" help:"Which load tools to fire with (${default})."`
+	Users      int      `default:"666" placeholder:"N" help:"Page views at once (${default})."`
+	Drivers    int      `default:"20" placeholder:"N" help:"Drivers who want the same order (${default})."`
+}
+
+// Run brings up, fires, breaks, takes down, and writes the page.
+func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
+	sizes := bursts{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}
+	if err := sizes.validate(); err != nil {
+		return err
+	}
+	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
+		return misuse("--out is %s, and there is no folder %s", c.Out, filepath.Dir(c.Out))
+	}
+	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
+	tell := newProgress(std.err)
+	cfg := topologies.Config{
+		Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers, Build: build(), Tell: tell.step,
+	}
+	if err := c.choose(&cfg); err != nil {
+		return err
+	}
+	for _, topology := range c.Topologies {
+		project, err := compose.Load(ctx, c.Dir, topology)
+		if err != nil {
+			return misuse("--topologies: %w", err)
+		}
+		if problems := preflight(ctx, c.Dir, project); len(problems) > 0 {
+			list(std.err, problems)
+			return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
+		}
+	}
+	result, err := topologies.Run(ctx, cfg)
+	tell.done()
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+	case err != nil:
+		return unavailable(err)
+	}
+	var page bytes.Buffer
+	if err := result.Page(&page); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.Out, page.Bytes(), 0o644); err != nil {
+		return unavailable(err)
+	}
+	fmt.Fprintf(std.out, "%s is written; verdict of all of it: %s\n", c.Out, result.Verdict())
+	return verdictExit(result.Verdict(), "see "+c.Out)
+}
+
+// choose finds the tools by their names.
+func (c *labTopologiesCommand) choose(cfg *topologies.Config) error {
+	known := []string{"ours", "k6", "jmeter"}
+	tools := []loadtool.Tool{loadtool.Ours(), loadtool.K6(c.Dir), loadtool.JMeter(c.Dir)}
+	for _, name := range c.Tools {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return misuse("--tools names %q; allowed are ours, k6 and jmeter", name)
+		}
+		cfg.Tools = append(cfg.Tools, tools[i])
+	}
+	return nil
+}

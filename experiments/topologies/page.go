@@ -1,0 +1,94 @@
+package topologies
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"locklab/experiments"
+)
+
+//go:embed page.md.tmpl
+var pageSource string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"join":     strings.Join,
+	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
+	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
+	"final":    final,
+	"agree":    agree,
+	"statuses": statuses,
+	"counter":  counter,
+	"lost":     lost,
+	"readable": func(o Outage) string { return o.after(o.ReadAfter) },
+	"back":     func(o Outage) string { return o.after(o.BackAfter) },
+}).Parse(pageSource))
+
+// Page writes the result as a page in Markdown.
+func (r *Result) Page(w io.Writer) error { return page.Execute(w, r) }
+
+// Machine is where it ran.
+func (r *Result) Machine() string {
+	return fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+}
+
+func final(c Cell) string {
+	text := fmt.Sprint(c.Final())
+	if c.Attempts > 1 {
+		text += fmt.Sprintf(" (%d)", c.Attempts)
+	}
+	if c.Verdict != experiments.Supported {
+		text += fmt.Sprintf(" **%s**: %s", c.Verdict, c.Why)
+	}
+	return text
+}
+
+func agree(r Row) string {
+	if r.Agree() {
+		return "yes"
+	}
+	return "**no**"
+}
+
+func statuses(o Outage) string {
+	var all []string
+	for _, status := range slices.Sorted(maps.Keys(o.Statuses)) {
+		name := fmt.Sprint(status)
+		if status == 0 {
+			name = "none"
+		}
+		all = append(all, fmt.Sprintf("%d × %s", o.Statuses[status], name))
+	}
+	return strings.Join(all, ", ")
+}
+
+func counter(o Outage) string {
+	if o.ReadAfter == 0 {
+		return "gone"
+	}
+	return fmt.Sprint(o.Final)
+}
+
+func lost(o Outage) string {
+	if o.ReadAfter == 0 {
+		return "all"
+	}
+	return fmt.Sprint(o.Lost())
+}
+
+// after says how long something took, or that it did not happen.
+func (o Outage) after(d time.Duration) string {
+	switch {
+	case d > 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case o.Replaced:
+		return fmt.Sprintf("**not within %.0f s**", backWithin.Seconds())
+	}
+	return "never"
+}

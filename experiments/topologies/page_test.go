@@ -1,0 +1,114 @@
+package topologies
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/loadtool"
+)
+
+func views(version string, final ...int64) Row {
+	claim, _ := experiments.ClaimOf(version)
+	row := Row{Kind: loadtool.Pageview, Claim: claim}
+	for _, f := range final {
+		burst := &experiments.PageviewBurst{Users: 4, Final: f, Writes: []experiments.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
+		record := loadtool.Record{Pageview: burst, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
+		verdict := experiments.Judge(claim.Expect, record.Outcome())
+		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
+	}
+	return row
+}
+
+func TestToolsAgree(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		row  Row
+		want bool
+	}{
+		{"nothing may be lost, nothing was", views("v3", 4, 4, 4), true},
+		{"one tool lost something", views("v3", 4, 3, 4), false},
+		{"everybody lost, each another number", views("v1", 1, 2, 3), true},
+		{"one lost nothing where a loss is wanted", views("v1", 1, 4, 3), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.row.Agree(); got != c.want {
+				t.Errorf("agree is %v", got)
+			}
+		})
+	}
+}
+
+func TestOutageIsJudged(t *testing.T) {
+	back := experiments.Outage{ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	for _, c := range []struct {
+		name string
+		o    Outage
+		want experiments.Verdict
+	}{
+		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.Supported},
+		{"replaced and not back", Outage{Killed: "redis-1", Replaced: true}, experiments.Refuted},
+		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Refuted},
+		{"nobody replaces it", Outage{Killed: "redis-single"}, experiments.Supported},
+		{"nobody was killed", Outage{}, experiments.Inconclusive},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.o.Verdict(); got != c.want {
+				t.Errorf("the verdict is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestVerdictIsTheWorst(t *testing.T) {
+	outage := Outage{Killed: "redis-single"}
+	for want, row := range map[experiments.Verdict]Row{
+		experiments.Supported: views("v3", 4, 4), experiments.Refuted: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
+	} {
+		r := Result{Topologies: []Topology{{Rows: []Row{row}, Outage: outage}}}
+		if got := r.Verdict(); got != want {
+			t.Errorf("the verdict is %s, want %s", got, want)
+		}
+	}
+	if got := new(Result).Verdict(); got != experiments.Inconclusive {
+		t.Errorf("of nothing the verdict is %s", got)
+	}
+}
+
+func TestPage(t *testing.T) {
+	order := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v4", Lock: "RedLock"}, Cells: []Cell{
+		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 1},
+		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 2},
+	}}
+	r := Result{
+		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
+		Topologies: []Topology{{
+			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order},
+			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: experiments.Outage{
+				PageviewBurst: experiments.PageviewBurst{Writes: make([]experiments.Write, 5), Final: 3},
+				Statuses:      map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
+			}},
+		}, {Name: "single", Outage: Outage{Killed: "redis-single"}}},
+	}
+	var page strings.Builder
+	if err := r.Page(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| v3 | Redis lock | 4 | 3 **refuted**: it must not happen and did | 1 ms | 1 ms | **no** |",
+		"| v4 | RedLock | 1 | 1 (2) | 0 ms | 0 ms | yes |",
+		"Ready 12 s after the command.",
+		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
+		"| single | redis-single |  | 0 | gone | all | never | never |",
+		"Verdict of all of it: **refuted**",
+		"(30s)",
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(page.String())
+	}
+}

@@ -1,0 +1,203 @@
+// Package topologies brings the containers up over one Redis topology after the other, fires the same
+// bursts at each with several load tools, kills the master once during a burst, and writes the page
+// that compares what was left.
+//
+// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of
+// different machines even less.
+package topologies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/loadtool"
+	"locklab/stack/compose"
+)
+
+// Config says what is to be compared.
+type Config struct {
+	Dir        string // the checkout with docker-compose.yml
+	Topologies []string
+	Versions   []string
+	Users      int // page views at once
+	Drivers    int // who want one order at once
+	Tools      []loadtool.Tool
+	Build      string               // what the instances' image is built from, for the page
+	Tell       func(string, ...any) // progress
+}
+
+// Bounds.
+const (
+	attempts    = 3               // of a burst that shows nothing
+	burstWithin = 3 * time.Minute // a load tool's start and end included
+	backWithin  = time.Minute     // after the master's death
+)
+
+// Result is everything that was seen.
+type Result struct {
+	Users, Drivers int
+	Tools          []string
+	Topologies     []Topology
+	Began, Ended   time.Time
+	Build          string
+	Lease          string // of a lock whose holder died
+}
+
+// Topology is what was seen over one.
+type Topology struct {
+	Name   string
+	Ready  time.Duration // from the command that changes to it to the last healthy container
+	Rows   []Row
+	Outage Outage
+}
+
+// Row is one version's bursts of one kind, a cell for each tool.
+type Row struct {
+	Kind  loadtool.Kind
+	Claim experiments.Claim
+	Cells []Cell
+}
+
+// Cell is one tool's burst, judged.
+type Cell struct {
+	Record   loadtool.Record
+	Verdict  experiments.Verdict
+	Why      string // it is not supported
+	Attempts int    // the last of which is this
+}
+
+// Agree reports whether all tools saw the same: the same verdict, and where nothing may be lost the
+// same number.
+func (r Row) Agree() bool {
+	return !slices.ContainsFunc(r.Cells, func(c Cell) bool {
+		return c.Verdict != r.Cells[0].Verdict || r.Claim.Expect == experiments.Never && c.Final() != r.Cells[0].Final()
+	})
+}
+
+// Final is the counter at the end, or how many drivers won.
+func (c Cell) Final() int64 {
+	if c.Record.Order != nil {
+		return int64(c.Record.Order.Winners())
+	}
+	return c.Record.Pageview.Final
+}
+
+// Verdict is the worst of everything.
+func (r *Result) Verdict() experiments.Verdict {
+	var all []experiments.Verdict
+	for _, t := range r.Topologies {
+		all = append(all, t.Outage.Verdict())
+		for _, row := range t.Rows {
+			for _, cell := range row.Cells {
+				all = append(all, cell.Verdict)
+			}
+		}
+	}
+	return experiments.Worst(all...)
+}
+
+// Run does it all and takes the containers down, whatever happened. An error means that it could not
+// be done to its end.
+func Run(ctx context.Context, cfg Config) (result *Result, err error) {
+	result = &Result{Users: cfg.Users, Drivers: cfg.Drivers, Build: cfg.Build, Began: time.Now()}
+	for _, tool := range cfg.Tools {
+		result.Tools = append(result.Tools, tool.Name)
+	}
+	var last compose.Docker
+	defer func() {
+		if last.Project == nil {
+			return
+		}
+		cfg.Tell("taking the containers down")
+		down, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if failed := last.Down(down); err == nil {
+			err = failed
+		}
+	}()
+	for _, name := range cfg.Topologies {
+		project, err := compose.Load(ctx, cfg.Dir, name)
+		if err != nil {
+			return nil, err
+		}
+		result.Lease = project.Variable("LEASE")
+		last = compose.Docker{Project: project, Env: []string{"APP_VERSION=" + cfg.Build}}
+		topology, err := cfg.try(ctx, last)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		result.Topologies = append(result.Topologies, topology)
+	}
+	result.Ended = time.Now()
+	return result, nil
+}
+
+// try brings one topology up, fires everything at it and breaks it.
+func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, error) {
+	t := Topology{Name: docker.Topology}
+	cfg.Tell("%s: up", t.Name)
+	began := time.Now()
+	if err := docker.Up(ctx); err != nil {
+		return t, err
+	}
+	t.Ready = time.Since(began)
+	target := experiments.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
+	// A burst that does not count opens every connection.
+	if _, err := experiments.RunPageview(ctx, target, "v0", cfg.Users); err != nil {
+		return t, err
+	}
+	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
+		for _, claim := range experiments.Claims() {
+			if !slices.Contains(cfg.Versions, claim.Version) {
+				continue
+			}
+			row, err := cfg.row(ctx, kind, claim, target, t.Name)
+			if err != nil {
+				return t, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	cfg.Tell("%s: the master dies", t.Name)
+	var err error
+	t.Outage, err = outage(ctx, docker, target, cfg.Users)
+	return t, err
+}
+
+func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Claim, target experiments.Target, topology string) (Row, error) {
+	row := Row{Kind: kind, Claim: claim}
+	shot := loadtool.Shot{Kind: kind, Version: claim.Version, Users: cfg.Users, Target: target}
+	if kind == loadtool.Order {
+		shot.Users = cfg.Drivers
+	}
+	for _, tool := range cfg.Tools {
+		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Version, kind, shot.Users, tool.Name)
+		cell, err := fire(ctx, tool, shot, claim)
+		if err != nil {
+			return row, fmt.Errorf("%s %s by %s: %w", claim.Version, kind, tool.Name, err)
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	return row, nil
+}
+
+// fire lets one tool fire until a burst shows something.
+func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Claim) (Cell, error) {
+	var cell Cell
+	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
+		one, cancel := context.WithTimeout(ctx, burstWithin)
+		record, err := tool.Fire(one, shot)
+		cancel()
+		if err != nil {
+			return cell, err
+		}
+		outcome := record.Outcome()
+		cell.Record, cell.Verdict = record, experiments.Judge(claim.Expect, outcome)
+		cell.Why = cell.Verdict.Because(outcome)
+		cell.Attempts++
+	}
+	return cell, nil
+}
