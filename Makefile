@@ -1,7 +1,8 @@
 # Locklab. `make help` lists what there is.
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-APP := go run ./cmd/app
+STAMP := $(shell git describe --always --dirty 2>/dev/null)
+APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)

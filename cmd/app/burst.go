@@ -19,8 +19,8 @@ type burstCommand struct {
 	AdminToken string `placeholder:"SECRET" help:"What the instances ask for before they reset the counter (default: none)."`
 }
 
-const burstNext = `Next:    go run ./cmd/app up cluster && go run ./cmd/app burst    the same over another Redis
-         go run ./cmd/app down                                   take everything down
+const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    another Redis; then this again
+         docker compose down                                                    take everything down
 `
 
 // Run lets the bursts loose, version by version, and prints what was left.

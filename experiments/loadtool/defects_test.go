@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"locklab/experiments"
 )
 
 var (
@@ -114,6 +116,19 @@ func TestDefectsOfK6Summaries(t *testing.T) {
 		{"a long time", set("lab_time", "max", 1e300), "lab_time"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantDefect(t, c.file, c.says) })
+	}
+}
+
+// k6 shows 0 for a counter that was not read; lab_read tells the two apart.
+func TestACounterThatWasReadMayBeZero(t *testing.T) {
+	r, err := Parse(strings.NewReader(views.summary(func(m map[string]map[string]float64) {
+		m["lab_final"], m["lab_read"] = map[string]float64{"value": 0}, map[string]float64{"count": 1}
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, why := verdict(t, r); v != experiments.Refuted {
+		t.Errorf("v3 lost everything, and the verdict is %s: %s", v, why)
 	}
 }
 

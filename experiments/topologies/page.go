@@ -20,6 +20,7 @@ var pageSource string
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"join":     strings.Join,
 	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
+	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
 	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
 	"final":    final,
 	"agree":    agree,

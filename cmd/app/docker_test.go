@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/stack/compose"
+)
+
+// fakeDocker is a script before everything on the PATH, and what it answers. No call of these tests
+// may reach a real docker: the lab may be up on this machine.
+type fakeDocker struct {
+	t     *testing.T
+	calls string // file with a line for each call
+
+	ps    string // of docker compose ps
+	ports string // that containers of the lab hold, as docker ps prints them
+	up    string // a script for docker compose up
+	first string // cases of a shell, before all others
+}
+
+// start puts it in place. By default all ports are this lab's own, so that it matters to no test
+// what runs on this machine.
+func (d fakeDocker) start(t *testing.T) *fakeDocker {
+	t.Helper()
+	withoutShell(t)
+	t.Setenv("LAB_NET", "198.51.100") // nobody's, kept for examples (RFC 5737)
+	dir := t.TempDir()
+	d.t, d.calls = t, filepath.Join(dir, "calls")
+	script := fmt.Sprintf(`#!/bin/sh
+printf '%%s\n' "REDIS_TOPOLOGY=$REDIS_TOPOLOGY APP_VERSION=$APP_VERSION docker $*" >>%s
+case "$*" in
+%s
+"version "*) echo '{"Client":{"Version":"28.0.0"},"Server":{"Version":"28.0.0","Os":"linux"}}' ;;
+"compose version --short") echo 2.40.0 ;;
+"image inspect "*) echo sha256:1 ;;
+"network ls "*) ;;
+"ps "*) echo %s ;;
+"compose ps --all --format json") cat <<'END'
+%s
+END
+;;
+"compose up "*) %s ;;
+"compose --profile"*" down "*) echo Removed ;;
+"logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
+*) echo "the fake docker does not know: $*" >&2; exit 9 ;;
+esac
+`, d.calls, d.first, quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")), d.ps, cmp.Or(d.up, "echo Started"))
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return &d
+}
+
+// called are the calls that have the words, in their order.
+func (d *fakeDocker) called(words string) []string {
+	d.t.Helper()
+	text, err := os.ReadFile(d.calls)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool { return !strings.Contains(line, words) })
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// withoutShell unsets the variables that .env sets, so that those of this shell decide nothing.
+func withoutShell(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(composeDir, ".env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^([A-Z0-9_]+)=`).FindAllStringSubmatch(string(text), -1) {
+		t.Setenv(found[1], "") // so that it is as before in the end
+		os.Unsetenv(found[1])
+	}
+}
+
+// containers are those of a topology as docker compose ps prints them, with nginx in this state.
+func containers(t *testing.T, topology, nginx string) string {
+	t.Helper()
+	withoutShell(t)
+	project, err := compose.Load(t.Context(), composeDir, topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for name, service := range project.Files.Services {
+		line := map[string]any{"Name": "locklab-" + name + "-1", "Service": name, "State": "running", "Health": "healthy", "ExitCode": 0}
+		if name == "nginx" && nginx != "running" {
+			line["State"], line["Health"], line["ExitCode"] = nginx, "", 1
+		}
+		text, err := json.Marshal(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(service.Profiles) == 0 {
+			lines = append(lines, string(text))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,175 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// inCheckout runs a command on this checkout.
+func inCheckout(ctx context.Context, args ...string) output {
+	return app(ctx, append(args, "--dir", composeDir)...)
+}
+
+func TestUpNamesTheTopologiesThereAre(t *testing.T) {
+	docker := fakeDocker{}.start(t)
+	wantSentence(t, inCheckout(t.Context(), "up", "ring"), exitUsage, `"ring"`, "single, master-slave, sentinel, cluster")
+	if _, err := os.Stat(docker.calls); err == nil {
+		t.Errorf("docker was called: %q", docker.called(""))
+	}
+}
+
+func TestOutsideOfACheckoutThatIsSaid(t *testing.T) {
+	fakeDocker{}.start(t)
+	for command, code := range map[string]int{"up": exitUsage, "down": exitUnavailable, "status": exitUnavailable} {
+		dir := t.TempDir()
+		wantSentence(t, app(t.Context(), command, "--dir", dir), code, dir, "checkout", "--dir")
+	}
+}
+
+func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
+	docker := fakeDocker{}.start(t)
+	t.Setenv("NGINX_PORT", "8123")
+	got := inCheckout(t.Context(), "up", "cluster")
+	if got.code != exitOK {
+		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+	for _, want := range []string{"up over Redis cluster", "nginx  http://127.0.0.1:8123\n", "app-2  http://127.0.0.1:8090\n", "mysql  127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in:\n%s", want, got.out)
+		}
+	}
+	if strings.Contains(got.err, "Started") {
+		t.Errorf("it shows what docker says: %s", got.err)
+	}
+	up := docker.called("docker compose up")
+	if len(up) != 1 || !strings.HasPrefix(up[0], "REDIS_TOPOLOGY=cluster APP_VERSION="+build()+" ") || !strings.Contains(up[0], "--wait") {
+		t.Errorf("docker was called as %q", up)
+	}
+	if k6 := docker.called("grafana/k6"); len(k6) > 0 {
+		t.Errorf("up needs no load tool, and asked for it: %q", k6)
+	}
+	if got := inCheckout(t.Context(), "up", "--verbose"); got.code != exitOK || !strings.Contains(got.err, "Started") || !strings.Contains(got.out, "over Redis single") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
+	t.Setenv("NGINX_PORT", strconv.Itoa(port))
+	got := inCheckout(t.Context(), "up")
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env$`, port, os.Getpid()))
+	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+	if problems := strings.Count(got.err, "\n  "); problems != 1 {
+		t.Errorf("there is one problem, and it names %d: %s", problems, got.err)
+	}
+	if up := docker.called("docker compose up"); len(up) > 0 {
+		t.Errorf("docker was called all the same: %q", up)
+	}
+}
+
+func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
+	docker := fakeDocker{first: `"version "*|"image "*|"ps "*|"network "*) echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)
+	got := inCheckout(t.Context(), "up")
+	if got.code != exitUnavailable || !strings.Contains(got.err, "  docker: Cannot connect to the Docker daemon") || !strings.Contains(got.err, "start docker") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	if up := docker.called("docker compose up"); len(up) > 0 {
+		t.Errorf("docker was called all the same: %q", up)
+	}
+}
+
+func TestUpThatFailsNamesTheServiceAndWhy(t *testing.T) {
+	fakeDocker{ps: containers(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
+	got := inCheckout(t.Context(), "up", "sentinel")
+	for _, want := range []string{"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n", "app: docker compose up: container locklab-nginx-1 exited (1)"} {
+		if !strings.Contains(got.err, want) {
+			t.Errorf("%q is missing in:\n%s", want, got.err)
+		}
+	}
+	if got.code != exitUnavailable || got.out != "" || strings.Contains(got.err, "mysql is") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+// Ctrl-C is no finding: wherever it comes, the program ends with 130 and blames nobody.
+func TestCtrlCIsSaidWhereverItComes(t *testing.T) {
+	for _, c := range []struct{ command, hangs string }{
+		{"up", "version *"}, {"up", "compose up *"}, {"status", "compose ps *"}, {"down", "compose ps *"}, {"down", "compose * down *"},
+	} {
+		t.Run(c.command+" in docker "+c.hangs, func(t *testing.T) {
+			hangs := filepath.Join(t.TempDir(), "hangs")
+			words := strings.ReplaceAll(quote(c.hangs), "*", "'*'")
+			fakeDocker{first: fmt.Sprintf("%s) : >'%s'; exec sleep 600 ;;", words, hangs)}.start(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan output, 1)
+			go func() { ended <- inCheckout(ctx, c.command) }()
+			testenv.Eventually(t, "docker hangs", func() bool { _, err := os.Stat(hangs); return err == nil })
+			cancel()
+			got := <-ended
+			if got.code != exitInterrupted || !strings.Contains(got.err, "app: interrupted") || strings.Contains(got.err, "doctor") {
+				t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+			}
+		})
+	}
+}
+
+func TestStatusOfNothingSaysWhatStartsIt(t *testing.T) {
+	fakeDocker{ps: "[]"}.start(t)
+	wantSentence(t, inCheckout(t.Context(), "status"), exitUnavailable, "not up", "app up starts it")
+}
+
+func TestStatusNamesWhatIsNotReady(t *testing.T) {
+	fakeDocker{ps: containers(t, "cluster", "exited")}.start(t)
+	got := inCheckout(t.Context(), "status")
+	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: it ended with status 1. ") || got.out != "" ||
+		!strings.Contains(got.err, "app: the lab over Redis cluster is not whole: app up cluster starts what is missing") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
+	fakeDocker{ps: containers(t, "master-slave", "running")}.start(t)
+	t.Setenv("REDIS_TOPOLOGY", "single") // what up would start is not what runs
+	got := inCheckout(t.Context(), "status")
+	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "up over Redis master-slave; every service is ready.\n  nginx  http://127.0.0.1:8000\n") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+func TestDownTakesDownWhatRuns(t *testing.T) {
+	docker := fakeDocker{ps: containers(t, "sentinel", "running")}.start(t)
+	got := inCheckout(t.Context(), "down")
+	if got.code != exitOK || !strings.Contains(got.out, "The lab is down") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+	down := docker.called(" down ")
+	if len(down) != 1 || !strings.HasPrefix(down[0], "REDIS_TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") || !strings.Contains(down[0], "load") {
+		t.Errorf("docker was called as %q", down)
+	}
+}
+
+func TestVersionIsPrinted(t *testing.T) {
+	if got := app(t.Context(), "--version"); got.code != exitOK || strings.TrimSpace(got.out) != build() || build() == "" || got.err != "" {
+		t.Errorf("exit %d: %q, %q", got.code, got.out, got.err)
+	}
+}

@@ -1,0 +1,182 @@
+//go:build unix
+
+package compose_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+	"locklab/stack/compose"
+)
+
+// fakeDocker puts a script named docker before everything on the PATH. It returns the file to which
+// each call adds a line: its arguments, after what the script's user puts before them.
+func fakeDocker(t *testing.T, script string) (calls string) {
+	t.Helper()
+	dir := t.TempDir()
+	calls = filepath.Join(dir, "calls")
+	text := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$REDIS_TOPOLOGY $SAID $(pwd -P) $*\" >>'%s'\n%s\n", calls, script)
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return calls
+}
+
+// called are the lines of calls.
+func called(t *testing.T, calls string) []string {
+	t.Helper()
+	text, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// quote makes text one word of a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
+	dir := small(t, "REDIS_TOPOLOGY=single")
+	t.Setenv("REDIS_TOPOLOGY", "single") // of this shell; the argument goes before it
+	calls := fakeDocker(t, "")
+	docker := compose.Docker{Project: load(t, dir, "cluster"), Env: []string{"SAID=so"}}
+	at, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		do   func(context.Context) error
+		args string
+	}{
+		{docker.Up, "compose up --detach --wait --wait-timeout 120 --remove-orphans"},
+		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
+		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
+	} {
+		if err := c.do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := called(t, calls)
+		if got, want := all[len(all)-1], "cluster so "+at+" "+c.args; got != want {
+			t.Errorf("docker was called as %q, want %q", got, want)
+		}
+	}
+	if all := called(t, calls); len(all) != 3 {
+		t.Errorf("docker was called %d times: %q", len(all), all)
+	}
+}
+
+func TestAKillerKnowsItsContainerBeforeItKills(t *testing.T) {
+	calls := fakeDocker(t, "echo "+quote(forms["lines"](well("web", "redis-single"))))
+	docker := compose.Docker{Project: load(t, small(t, ""), "")}
+	kill, err := docker.Killer(t.Context(), "redis-single")
+	if err != nil || len(called(t, calls)) != 1 {
+		t.Fatalf("%v, %q; want one question", err, called(t, calls))
+	}
+	if err := kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := called(t, calls); len(all) != 2 || !strings.HasSuffix(all[1], " kill small-redis-single-1") {
+		t.Errorf("docker was called as %q", all)
+	}
+	_, err = docker.Killer(t.Context(), "db")
+	wantError(t, err, "db has no container")
+}
+
+func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
+	p := load(t, small(t, ""), "")
+	fakeDocker(t, `echo 'Container small-web-1 Starting'; echo 'warning: old file' >&2; printf 'no space left on device\n\n' >&2; exit 17`)
+	var progress bytes.Buffer
+	docker := compose.Docker{Project: p, Progress: &progress}
+	for what, do := range map[string]func(context.Context) error{
+		"up": docker.Up, "down": docker.Down,
+		"ps": func(ctx context.Context) error { _, err := docker.Status(ctx); return err },
+	} {
+		t.Run(what, func(t *testing.T) {
+			progress.Reset()
+			err := do(t.Context())
+			wantError(t, err, "docker compose "+what+": no space left on device: exit status 17")
+			if strings.Contains(err.Error(), "warning") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("it is more than a sentence: %q", err)
+			}
+			if shown := progress.String(); what != "ps" && (!strings.Contains(shown, "Starting") || !strings.Contains(shown, "warning")) {
+				t.Errorf("what docker said was not shown: %q", shown)
+			}
+		})
+	}
+	_, err := compose.Running(t.Context(), small(t, ""))
+	wantError(t, err, "docker compose ps: no space left on device")
+	fakeDocker(t, "exit 3")
+	wantError(t, docker.Up(t.Context()), "docker compose up: it said nothing: exit status 3")
+}
+
+func TestWithoutDockerTheDoctorIsNamed(t *testing.T) {
+	dir := small(t, "")
+	docker := compose.Docker{Project: load(t, dir, "")}
+	t.Setenv("PATH", t.TempDir())
+	want := "docker is not on the PATH: app doctor says what a workshop needs"
+	_, status := docker.Status(t.Context())
+	_, running := compose.Running(t.Context(), dir)
+	for i, err := range []error{docker.Up(t.Context()), docker.Down(t.Context()), status, running} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%d: the error is %v", i, err)
+		}
+	}
+}
+
+func TestAnAnswerThatIsNotJSONIsAnError(t *testing.T) {
+	p := load(t, small(t, ""), "")
+	for _, answer := range []string{"NAME  IMAGE", "[{]", `{"Service":"web"} web`} {
+		fakeDocker(t, "echo "+quote(answer))
+		_, err := compose.Docker{Project: p}.Status(t.Context())
+		wantError(t, err, "docker compose ps")
+	}
+}
+
+// A docker that hangs is told first, so that it can put things in order, and then killed.
+func TestTheEndOfTheContextIsTheEndOfDocker(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		within time.Duration
+		told   bool
+	}{
+		"that listens":  {`sleep 600 >/dev/null 2>&1 & trap "kill $!; echo told >>'%[1]s'; exit 130" INT; echo $$ >'%[1]s'; wait`, time.Minute, true},
+		"that does not": {`trap '' INT; echo $$ >'%[1]s'; exec sleep 600`, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, file := load(t, small(t, ""), ""), filepath.Join(t.TempDir(), "pid")
+			fakeDocker(t, fmt.Sprintf(c.script, file))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- compose.Docker{Project: p}.Up(ctx) }()
+			testenv.Eventually(t, "docker hangs", func() bool { text, _ := os.ReadFile(file); return bytes.HasSuffix(text, []byte("\n")) })
+			cancel()
+			select {
+			case err := <-ended:
+				wantError(t, err, "docker compose up")
+			case <-time.After(c.within):
+				t.Fatal("docker hangs on")
+			}
+			text, _ := os.ReadFile(file)
+			lines := strings.Fields(string(text))
+			if told := slices.Contains(lines, "told"); told != c.told {
+				t.Errorf("it was told: %v", told)
+			}
+			var pid int
+			fmt.Sscan(lines[0], &pid)
+			if syscall.Kill(pid, 0) == nil {
+				t.Errorf("docker, pid %d, runs on", pid)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+//go:build unix
+
+package compose_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/stack/compose"
+)
+
+// container is what docker compose ps says of one.
+type container struct {
+	Name, Service, State, Health string
+	ExitCode                     int
+}
+
+// forms are how versions of docker compose print a list.
+var forms = map[string]func([]container) string{
+	"array": func(all []container) string {
+		text, _ := json.Marshal(all)
+		return string(text)
+	},
+	"lines": func(all []container) string {
+		var b strings.Builder
+		for _, c := range all {
+			text, _ := json.Marshal(c)
+			b.Write(append(text, '\n'))
+		}
+		return b.String()
+	},
+}
+
+// well are the containers of services, as they should be.
+func well(services ...string) []container {
+	all := []container{}
+	for _, name := range services {
+		all = append(all, container{Name: "small-" + name + "-1", Service: name, State: "running", Health: "healthy"})
+	}
+	return all
+}
+
+// starts are the services that up starts.
+func starts(p *compose.Project) []string {
+	var all []string
+	for name, service := range p.Files.Services {
+		if len(service.Profiles) == 0 {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func TestTheTopologyThatRunsIsFound(t *testing.T) {
+	withoutShell(t)
+	t.Setenv("REDIS_TOPOLOGY", "sentinel") // what is asked for is not what runs
+	for _, topology := range []string{"single", "master-slave", "sentinel", "cluster"} {
+		whole := starts(load(t, lab, topology))
+		wantRunning(t, "array", whole, topology)
+		wantRunning(t, "lines", whole, topology)
+		wantRunning(t, "lines", append(whole, "k6"), topology)
+	}
+	for form := range forms {
+		wantRunning(t, form, nil, "")
+	}
+	cluster := starts(load(t, lab, "cluster"))
+	for _, c := range []struct {
+		services []string
+		want     string
+	}{
+		{[]string{"redis-1", "sentinel-1"}, "sentinel"}, // all else is gone
+		{append([]string{"redis-single"}, cluster...), "cluster"},
+		{append([]string{"redis-1", "redis-2", "redis-3", "redis-4"}, cluster...), "cluster"}, // which another left
+		{[]string{"stranger"}, ""},
+	} {
+		wantRunning(t, "lines", c.services, c.want)
+	}
+}
+
+// wantRunning compares the topology that is found when these services have containers.
+func wantRunning(t *testing.T, form string, services []string, want string) {
+	t.Helper()
+	calls := fakeDocker(t, "echo "+quote(forms[form](well(services...))))
+	got, err := compose.Running(t.Context(), lab)
+	if err != nil || got != want {
+		t.Errorf("of %v, as %s: %q, %v; want %q", services, form, got, err, want)
+	}
+	for _, call := range called(t, calls) {
+		if !strings.HasSuffix(call, "compose ps --all --format json") {
+			t.Errorf("docker was called as %q: a container that ended counts, and nothing else is asked", call)
+		}
+	}
+}
+
+// ills are what a container can be, what docker answers then (a case of a shell), and what is made of it.
+var ills = []struct {
+	name, state, health string
+	exit                int
+	answer, why         string
+}{
+	{"healthy", "running", "healthy", 0, "", ""},
+	{"running, and nobody asks", "running", "", 0, "", ""},
+	{"unhealthy", "running", "unhealthy", 0, `"inspect "*) printf '[{"Output":"old"},{"Output":"curl: (22)\\n  502  Bad Gateway\\n"}]'`, "curl: (22) 502 Bad Gateway"},
+	{"starting, checked before", "running", "starting", 0, `"inspect --format {{json .State.Health.Log}} small-web-1") echo '[{"Output":"refused"}]'`, "refused"},
+	{"starting", "running", "starting", 0, `"inspect "*) echo null`, "its first health check is still to come"},
+	{"gone meanwhile", "running", "starting", 0, `"inspect "*) echo 'No such object' >&2; exit 1`, "its first health check is still to come"},
+	{"stopped", "exited", "", 0, "", "it was stopped"},
+	{"paused", "paused", "healthy", 0, "", "docker compose unpause web lets it go on"},
+	{"ended, with a log", "exited", "", 1, `"logs --tail 1 small-web-1") echo 'app: refused' >&2`, "it ended with status 1. Its last line: app: refused"},
+	{"killed, without a log", "exited", "", 137, `"logs "*) echo`, "it ended with status 137. It logged nothing."},
+	{"ended, and its log cannot be read", "exited", "", 2, `"logs "*) echo 'unsupported driver'; exit 1`, "it ended with status 2. It logged nothing."},
+	{"created", "created", "", 0, "", "it waits for another service"},
+}
+
+func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
+	for _, c := range ills {
+		t.Run(c.name, func(t *testing.T) {
+			p := load(t, small(t, ""), "")
+			ps := forms["lines"](append(well("db", "redis-single"), container{"small-web-1", "web", c.state, c.health, c.exit}))
+			if c.answer == "" {
+				c.answer = "'') "
+			}
+			fakeDocker(t, fmt.Sprintf("case \"$*\" in\n\"compose ps --all --format json\") echo %s;;\n%s;;\n*) exit 9;;\nesac", quote(ps), c.answer))
+			all, err := compose.Docker{Project: p}.Status(t.Context())
+			if err != nil || len(all) != 3 {
+				t.Fatal(all, err)
+			}
+			got := all[slices.IndexFunc(all, func(s compose.State) bool { return s.Service == "web" })]
+			if want := (compose.State{Service: "web", State: c.state, Health: c.health, Why: c.why}); got != want {
+				t.Errorf("%+v\nwant %+v", got, want)
+			}
+			if got.Ready() != (c.why == "") {
+				t.Errorf("%+v is ready: %v", got, got.Ready())
+			}
+		})
+	}
+}
+
+func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
+	p := load(t, small(t, ""), "cluster")
+	containers := append(well("web", "cluster-1", "redis-single", "load"), container{Name: "small-db-1", Service: "db", State: "exited"})
+	for form, text := range forms {
+		t.Run(form, func(t *testing.T) {
+			fakeDocker(t, "echo "+quote(text(containers)))
+			all, err := compose.Docker{Project: p}.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []compose.State{
+				{Service: "cluster-2", State: "missing", Why: "it has no container"},
+				{Service: "db", State: "exited", Why: "it was stopped"},
+				{Service: "cluster-1", State: "running", Health: "healthy"},
+				{Service: "web", State: "running", Health: "healthy"},
+			}
+			if !slices.Equal(all, want) {
+				t.Errorf("%+v\nwant %+v", all, want)
+			}
+		})
+	}
+}
