@@ -45,6 +45,8 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}
+	case err != nil && strings.Contains(err.Error(), ": 401 "):
+		return misuse("%w: --admin-token is missing or wrong", err)
 	case err != nil:
 		return unavailable(err)
 	}

@@ -92,7 +92,7 @@ func TestBurstResetsWithTheAdminToken(t *testing.T) {
 	url := pair(t, "--admin-token=hush")
 	for name, token := range map[string]string{"none": "", "a wrong one": "--admin-token=wrong"} {
 		got := fire(t, strings.Fields(token+" "+url)...)
-		if got.code != exitUnavailable || !strings.Contains(got.err, "401") || !strings.Contains(got.err, "admin token") || got.out != "" {
+		if got.code != exitUsage || !strings.Contains(got.err, "401") || !strings.Contains(got.err, "--admin-token") || got.out != "" {
 			t.Errorf("%s: exit %d: %s%s", name, got.code, got.out, got.err)
 		}
 	}

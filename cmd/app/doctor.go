@@ -106,10 +106,12 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 		}
 	}
 	for _, service := range project.Files.Services {
-		known := func(i doctor.Image) bool { return i.Name == service.Image }
-		if !slices.ContainsFunc(lab.Images, known) {
-			lab.Images = append(lab.Images, doctor.Image{Name: service.Image, Built: service.Build != nil})
+		known := slices.IndexFunc(lab.Images, func(i doctor.Image) bool { return i.Name == service.Image })
+		if known < 0 {
+			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
 		}
+		// One service builds the image, others may only run it.
+		lab.Images[known].Built = lab.Images[known].Built || service.Build != nil
 	}
 }
 

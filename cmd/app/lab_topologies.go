@@ -50,7 +50,9 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 		if err != nil {
 			return misuse("--topologies: %w", err)
 		}
-		if problems := preflight(ctx, c.Dir, project); len(problems) > 0 {
+		if problems := preflight(ctx, c.Dir, project); ctx.Err() != nil {
+			return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+		} else if len(problems) > 0 {
 			list(std.err, problems)
 			return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
 		}

@@ -23,6 +23,7 @@ type checkout struct {
 type upCommand struct {
 	checkout
 	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"single, master-slave, sentinel or cluster (default: what .env says)."`
+	Build    bool   `help:"Build the instances' image again, from this checkout."`
 	Verbose  bool   `short:"v" help:"Show what docker compose says meanwhile."`
 }
 
@@ -49,7 +50,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 		return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
 	}
 	tell.step("starting the lab over Redis %s", project.Topology)
-	docker := compose.Docker{Project: project, Env: []string{"APP_VERSION=" + build()}}
+	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + build()}}
 	if c.Verbose {
 		docker.Progress = std.err
 	}

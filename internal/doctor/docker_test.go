@@ -24,7 +24,7 @@ func TestTheEngineMustBeNewEnoughAndRunLinux(t *testing.T) {
 		`{"Client":{"Version":"19.3.1"},"Server":{"Version":"19.03.1","Os":"linux"}}`:        false,
 		`{"Client":{"Version":"28.2.2"},"Server":{"Version":"28.2.2","Os":"windows"}}`:       false,
 		`{"Client":{"Version":"28.2.2"},"Server":null}`:                                      false,
-		`podman says something else`:                                                         false,
+		`podman says something else`: false,
 	} {
 		m := answering(Lab{}, map[string]printed{"docker version": {out: text}})
 		want(t, m.docker(t.Context()), ok)

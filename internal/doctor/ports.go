@@ -13,12 +13,7 @@ import (
 
 // ports checks that each can be taken, or is by this lab. One line tells of all that are well.
 func (m machine) ports(ctx context.Context) []Result {
-	taken := map[Port]error{}
-	for _, port := range m.lab.Ports {
-		if err := free(ctx, port); err != nil {
-			taken[port] = err
-		}
-	}
+	taken := takenOf(ctx, m.lab.Ports)
 	if len(taken) == 0 {
 		return ok(fmt.Sprintf("all %d are free", len(m.lab.Ports)))
 	}
@@ -67,16 +62,28 @@ func portProblem(port Port, err error, holder string) Result {
 	return r
 }
 
-// free reports why the port cannot be taken. It looks twice: another doctor may have it for a moment.
-func free(ctx context.Context, port Port) error {
-	if err := take(ctx, port); err == nil {
-		return nil
+// takenOf says why which ports cannot be taken. It looks twice: another doctor may have one for a moment.
+func takenOf(ctx context.Context, ports []Port) map[Port]error {
+	var again []Port
+	for _, port := range ports {
+		if take(ctx, port) != nil {
+			again = append(again, port)
+		}
+	}
+	taken := map[Port]error{}
+	if len(again) == 0 {
+		return taken
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(100 * time.Millisecond):
 	}
-	return take(ctx, port)
+	for _, port := range again {
+		if err := take(ctx, port); err != nil {
+			taken[port] = err
+		}
+	}
+	return taken
 }
 
 // take takes the port for a moment. macOS and Windows allow that although another program listens

@@ -25,14 +25,18 @@ const (
 type Docker struct {
 	*Project
 	Progress io.Writer
+	Build    bool     // the instances' image, although there is one
 	Env      []string // added to the environment: NAME=value
 }
 
 // Up creates and starts what is not running as the files say, stops what other topologies left, and
 // returns when everything is healthy. The error is Docker's; [Docker.Status] knows more.
 func (d Docker) Up(ctx context.Context) error {
-	return d.run(ctx, "compose", "up", "--detach", "--wait",
-		"--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans")
+	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans"}
+	if d.Build {
+		args = append(args, "--build")
+	}
+	return d.run(ctx, args...)
 }
 
 // Down removes all containers and the network.

@@ -26,6 +26,7 @@ func (s State) Ready() bool {
 type container struct {
 	Name, Service, State, Health string
 	ExitCode                     int
+	Labels                       string
 }
 
 // Status says of every service of the project how it is, those that are not ready first. Containers
@@ -70,7 +71,9 @@ func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	}
 	byService := map[string]container{}
 	for _, c := range lines {
-		byService[c.Service] = c
+		if !strings.Contains(c.Labels, "com.docker.compose.oneoff=True") { // of docker compose run
+			byService[c.Service] = c
+		}
 	}
 	return byService, nil
 }
@@ -111,28 +114,28 @@ func (d Docker) lastLine(ctx context.Context, name string) string {
 }
 
 // Running is the topology whose services have containers, or "" when none has. Of several it is the
-// one that explains most of them.
+// one that knows most of them.
 func Running(ctx context.Context, dir string) (string, error) {
 	topologies, err := Topologies(dir)
 	if err != nil {
 		return "", err
 	}
+	var containers map[string]container
 	best, most := "", 0
 	for _, topology := range topologies {
 		project, err := Load(ctx, dir, topology)
 		if err != nil {
 			return "", err
 		}
-		containers, err := Docker{Project: project}.containers(ctx)
-		if err != nil || len(containers) == 0 {
-			return "", err
+		if containers == nil {
+			if containers, err = (Docker{Project: project}).containers(ctx); err != nil {
+				return "", err
+			}
 		}
 		fits := 0
 		for name := range containers {
 			if _, known := project.Files.Services[name]; known {
 				fits++
-			} else {
-				fits--
 			}
 		}
 		if fits > most {
