@@ -85,7 +85,7 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return failed(ctx, err)
 	}
-	fmt.Fprintln(std.out, "The lab is down; nothing is left of it.")
+	fmt.Fprintf(std.out, "The lab is down; nothing is left of it.\nNext: %s up, or %[1]s up cluster\n", self())
 	return nil
 }
 
@@ -170,10 +170,14 @@ func urls(project *compose.Project) string {
 		fmt.Fprintf(&b, "  %-6s http://%s\n", service, project.Published(service))
 	}
 	fmt.Fprintf(&b, "  mysql  %s\n", project.Published("mysql"))
-	self := "app"
-	if _, err := os.Stat("go.mod"); err == nil {
-		self = "go run ./cmd/app"
-	}
-	fmt.Fprintf(&b, "Next: %s burst http://%s    or: docker compose run --rm k6    and then: %s down\n", self, project.Published("nginx"), self)
+	fmt.Fprintf(&b, "Next: %s burst http://%s    or: docker compose run --rm k6    and then: %[1]s down\n", self(), project.Published("nginx"))
 	return b.String()
+}
+
+// self is how this program is started where the user is.
+func self() string {
+	if _, err := os.Stat("go.mod"); err == nil {
+		return "go run ./cmd/app"
+	}
+	return "app"
 }
