@@ -74,7 +74,7 @@ func external(name, extension string, command func(ctx context.Context, shot Sho
 		if err != nil {
 			return Record{}, err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		file := filepath.Join(dir, "run"+extension)
 		cmd := command(ctx, shot, file)
 		cmd.WaitDelay = 5 * time.Second

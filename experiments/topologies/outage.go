@@ -66,7 +66,7 @@ func master(ctx context.Context, docker compose.Docker) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	var node redis.Cmdable = r.Master
 	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
 		if node, err = cluster.MasterForKey(ctx, "pview"); err != nil {
