@@ -89,8 +89,11 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			for on, dependency := range service.DependsOn {
 				other := p.Files.Services[on]
 				adopted[on] = adopted[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
-				if len(other.Profiles) > 0 && len(service.Profiles) == 0 {
+				if len(other.Profiles) > 0 {
 					t.Errorf("%s depends on %s, which a profile leaves out", name, on)
+				}
+				if len(service.Profiles) > 0 {
+					t.Errorf("%s depends on %s: to run it would bring that up as the shell's variables say, perhaps over another topology", name, on)
 				}
 				if !isRedis(service) && dependency.Condition != types.ServiceConditionHealthy {
 					t.Errorf("%s does not wait until %s is healthy", name, on)
@@ -98,7 +101,7 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			}
 		}
 		for name, service := range p.Files.Services {
-			if len(service.Profiles) == 0 && service.HealthCheck == nil && !adopted[name] {
+			if len(service.Profiles) == 0 && !asked(service.HealthCheck) && !adopted[name] {
 				t.Errorf("%s has no health check, and nobody adopts it", name)
 			}
 		}
@@ -111,6 +114,8 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+func asked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable && len(h.Test) > 1 }
 
 func TestImagesHaveExactTags(t *testing.T) {
 	exact := regexp.MustCompile(`^[a-z0-9/]+:\d+\.\d+\.\d+[\w.-]*$`)
@@ -157,8 +162,8 @@ func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 			if service.MemLimit == 0 {
 				t.Errorf("%s has no memory limit", name)
 			}
-			official := name == "mysql" || name == "k6" // they do not start with less
-			if !official && (!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
+			if name != "mysql" && // which begins as root, and gives it up itself
+				(!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
 				t.Errorf("%s may write its root file system, or has capabilities", name)
 			}
 			if isRedis(service) && service.Restart != "no" {

@@ -24,6 +24,7 @@ import (
 	"locklab/internal/testenv"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/stack/compose"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -119,14 +120,43 @@ func TestABurstIsHalved(t *testing.T) {
 			t.Errorf("%d requests: %v, final %d, %d failed: %.200v", users, got, record.Final, len(record.Failed), record.Failed)
 		}
 	}
-	upstreams := map[string]int{}
-	for _, line := range n.lines(t) {
-		if line.Request == "POST /v0/pview" {
-			upstreams[line.Upstream]++
+	// A line is written after its answer was sent.
+	testenv.Eventually(t, "the access log has every request", func() bool {
+		upstreams := map[string]int{}
+		for _, line := range n.lines(t) {
+			if line.Request == "POST /v0/pview" {
+				upstreams[line.Upstream]++
+			}
 		}
+		return upstreams[address(one)] == 1333 && upstreams[address(two)] == 1333
+	})
+}
+
+// The health check of docker-compose.yml sees either instance.
+func TestNginxIsHealthyWithBothInstancesOnly(t *testing.T) {
+	testenv.Needs(t, testenv.Curl)
+	p, err := compose.Load(t.Context(), "..", "single")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if upstreams[address(one)] != 1333 || upstreams[address(two)] != 1333 {
-		t.Errorf("the access log has %v", upstreams)
+	check := p.Files.Services["nginx"].HealthCheck.Test[1:] // without CMD
+	for name, stopped := range map[string]int{"both": 0, "without the first": 1, "without the second": 2} {
+		t.Run(name, func(t *testing.T) {
+			one, two := instances(t)
+			n := start(t, address(one), address(two))
+			for i, instance := range []*httptest.Server{one, two} {
+				if i+1 == stopped {
+					instance.Close()
+				}
+			}
+			var args []string
+			for _, arg := range check[1:] {
+				args = append(args, strings.Replace(arg, "http://127.0.0.1:8000", n.url, 1))
+			}
+			if out, err := exec.Command(check[0], args...).CombinedOutput(); (err == nil) != (stopped == 0) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 

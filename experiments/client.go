@@ -52,3 +52,10 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 	}
 	return json.Unmarshal(text, result)
 }
+
+// Build asks an instance what it was built from.
+func (t Target) Build(ctx context.Context) (string, error) {
+	var health struct{ Build string }
+	err := t.call(ctx, http.MethodGet, "/healthz", "", &health)
+	return health.Build, err
+}

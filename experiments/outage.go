@@ -62,7 +62,7 @@ func RunOutage(ctx context.Context, target Target, version string, users int, ki
 	return o, err
 }
 
-// bursts sends one burst after the other until dead is closed.
+// bursts sends one burst after the other until dead is closed and somebody has felt it.
 func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-chan struct{}) error {
 	for {
 		requests := make([]*http.Request, users)
@@ -76,7 +76,9 @@ func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-ch
 		}
 		select {
 		case <-dead:
-			return nil
+			if len(o.Failed) > 0 {
+				return nil
+			} // else it died between two bursts, and nobody has felt it yet
 		default: // it was over before the master died
 		}
 	}

@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/stack/compose"
 )
 
 // burstCommand holds the settings of bursts at instances that run already, such as those of
 // docker-compose.yml.
 type burstCommand struct {
 	bursts
-	URL        string `arg:"" optional:"" default:"http://127.0.0.1:8000" help:"Where the balancer before the two instances listens (${default})."`
-	AdminToken string `placeholder:"SECRET" help:"What the instances ask for before they reset the counter (default: none)."`
+	URL        string `arg:"" optional:"" help:"Where the balancer before the two instances listens (default: nginx as .env has it, or http://127.0.0.1:8000)."`
+	AdminToken string `placeholder:"SECRET" help:"What the instances ask for before they reset the counter (default: as .env has it, or none)."`
 }
 
 const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    another Redis; then this again
-         docker compose down                                                    take everything down
+         docker compose down --remove-orphans                                   take everything down
 `
 
 // Run lets the bursts loose, version by version, and prints what was left.
@@ -28,13 +29,14 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	c.fromFiles(ctx)
 	base := strings.TrimSuffix(c.URL, "/") // a browser adds it
 	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
 		return misuse("the URL is %q; it must be http://host:port, and no more", c.URL)
 	}
 	c.URL = base
 	began, tell := time.Now(), newProgress(std.err)
-	health, err := c.health(ctx)
+	health, err := askHealth(ctx, c.URL)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
 	}
@@ -56,10 +58,16 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	return result.exit()
 }
 
-// health asks an instance what it is.
-func (c *burstCommand) health(ctx context.Context) (health struct{ Instance, Topology string }, err error) {
-	ctx, cancel := context.WithTimeout(ctx, healthWithin)
-	defer cancel()
-	err = getJSON(ctx, c.URL+"/healthz", &health)
-	return health, err
+// fromFiles takes what is not given from the compose files, where there are some.
+func (c *burstCommand) fromFiles(ctx context.Context) {
+	project, err := compose.Load(ctx, ".", "")
+	if c.URL == "" {
+		c.URL = "http://127.0.0.1:8000"
+		if err == nil {
+			c.URL = "http://" + project.Published("nginx")
+		}
+	}
+	if c.AdminToken == "" && err == nil {
+		c.AdminToken = project.Variable("ADMIN_TOKEN")
+	}
 }

@@ -111,7 +111,9 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
 		}
 		// One service builds the image, others may only run it.
-		lab.Images[known].Built = lab.Images[known].Built || service.Build != nil
+		if service.Build != nil {
+			lab.Images[known].Built, lab.Images[known].From = true, project.Variable("GO_IMAGE")
+		}
 	}
 }
 

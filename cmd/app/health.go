@@ -58,6 +58,19 @@ func askReady(ctx context.Context, base string) (readiness, error) {
 	return ready, err
 }
 
+// health is the answer of /healthz.
+type health struct{ Instance, Topology, Build string }
+
+// askHealth asks an instance what it is.
+func askHealth(ctx context.Context, base string) (h health, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin)
+	defer cancel()
+	if err = getJSON(ctx, base+"/healthz", &h); err == nil && h.Instance == "" {
+		err = fmt.Errorf("what listens at %s is no instance of ours", base)
+	}
+	return h, err
+}
+
 // getJSON asks an instance; its refusals are JSON too.
 func getJSON(ctx context.Context, url string, answer any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -30,33 +30,16 @@ type labTopologiesCommand struct {
 
 // Run brings up, fires, breaks, takes down, and writes the page.
 func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
-	sizes := bursts{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}
-	if err := sizes.validate(); err != nil {
+	tell := newProgress(std.err)
+	cfg, err := c.config()
+	if err != nil {
 		return err
 	}
-	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
-		return misuse("--out is %s, and there is no folder %s", c.Out, filepath.Dir(c.Out))
+	cfg.Tell = tell.step
+	if err := c.preflight(ctx, std); err != nil {
+		return err
 	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	tell := newProgress(std.err)
-	cfg := topologies.Config{
-		Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers, Build: build(), Tell: tell.step,
-	}
-	if err := c.choose(&cfg); err != nil {
-		return err
-	}
-	for _, topology := range c.Topologies {
-		project, err := compose.Load(ctx, c.Dir, topology)
-		if err != nil {
-			return misuse("--topologies: %w", err)
-		}
-		if problems := preflight(ctx, c.Dir, project); ctx.Err() != nil {
-			return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
-		} else if len(problems) > 0 {
-			list(std.err, problems)
-			return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
-		}
-	}
 	result, err := topologies.Run(ctx, cfg)
 	tell.done()
 	switch {
@@ -74,6 +57,38 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.out, "%s is written; verdict of all of it: %s\n", c.Out, result.Verdict())
 	return verdictExit(result.Verdict(), "see "+c.Out)
+}
+
+// config finds what cannot work, before anything is started.
+func (c *labTopologiesCommand) config() (topologies.Config, error) {
+	cfg := topologies.Config{Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers}
+	sizes := bursts{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}
+	if err := sizes.validate(); err != nil {
+		return cfg, err
+	}
+	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
+		return cfg, misuse("--out is %s, and there is no folder %s", c.Out, filepath.Dir(c.Out))
+	}
+	return cfg, c.choose(&cfg)
+}
+
+// preflight looks at every topology, and for the load tools.
+func (c *labTopologiesCommand) preflight(ctx context.Context, std streams) error {
+	for _, topology := range c.Topologies {
+		project, err := compose.Load(ctx, c.Dir, topology)
+		if err != nil {
+			return misuse("--topologies: %w", err)
+		}
+		problems := preflight(ctx, c.Dir, project, c.Tools...)
+		if ctx.Err() != nil {
+			return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+		}
+		if len(problems) > 0 {
+			list(std.err, problems)
+			return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
+		}
+	}
+	return nil
 }
 
 // choose finds the tools by their names.

@@ -49,22 +49,24 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 		list(std.err, problems)
 		return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
 	}
-	tell.step("starting the lab over Redis %s", project.Topology)
 	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + build()}}
 	if c.Verbose {
 		docker.Progress = std.err
 	}
-	err = docker.Up(ctx)
+	if docker.Anew, err = docker.Dead(ctx); err == nil {
+		tell.step("starting the lab over Redis %s%s", project.Topology, map[bool]string{true: ", all of it anew: a Redis server has died"}[docker.Anew])
+		err = docker.Up(ctx)
+	}
 	tell.done()
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.New("interrupted; app down takes down what was started")}
 	case err != nil:
-		problems, why := diagnosis(ctx, docker)
+		problems, why := docker.Diagnosis(ctx)
 		list(std.err, problems)
 		return unavailable(errors.Join(err, why))
 	}
-	fmt.Fprintf(std.out, "The lab is up over Redis %s (%.0f s).\n%s", project.Topology, time.Since(began).Seconds(), urls(project))
+	fmt.Fprintf(std.out, "The lab is up over Redis %s (%.0f s).\n%s", project.Topology, time.Since(began).Seconds(), urls(ctx, project))
 	return nil
 }
 
@@ -102,15 +104,15 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return misuse("%w", err)
 	}
-	problems, err := diagnosis(ctx, compose.Docker{Project: project})
+	problems, err := compose.Docker{Project: project}.Diagnosis(ctx)
 	if err != nil || ctx.Err() != nil {
 		return failed(ctx, err)
 	}
 	if len(problems) > 0 {
 		list(std.err, problems)
-		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s starts what is missing, docker compose logs SERVICE tells more", topology))
+		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s brings it back, and begins anew where a Redis server has died; docker compose logs SERVICE tells more", topology))
 	}
-	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(project))
+	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(ctx, project))
 	return nil
 }
 
@@ -122,13 +124,13 @@ func failed(ctx context.Context, err error) error {
 	return unavailable(err)
 }
 
-// preflight finds what would make Docker fail with a worse sentence.
-func preflight(ctx context.Context, dir string, project *compose.Project) []string {
+// preflight finds what would make Docker fail with a worse sentence; more are further checks of the doctor.
+func preflight(ctx context.Context, dir string, project *compose.Project, more ...string) []string {
 	lab := doctor.Lab{Dir: dir, Built: built()}
 	addTo(&lab, project)
 	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !project.Starts(i.Name) })
 	checks := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool {
-		return !slices.Contains([]string{"docker", "compose", "images", "ports", "subnet"}, check.Name)
+		return !slices.Contains(append(more, "docker", "compose", "images", "ports", "subnet"), check.Name)
 	})
 	var problems []string
 	for _, line := range doctor.Run(ctx, checks) {
@@ -139,23 +141,6 @@ func preflight(ctx context.Context, dir string, project *compose.Project) []stri
 	return problems
 }
 
-// diagnosis names the services that are not ready, and why.
-func diagnosis(ctx context.Context, docker compose.Docker) ([]string, error) {
-	states, err := docker.Status(ctx)
-	var problems []string
-	for _, s := range states {
-		if s.Ready() {
-			continue
-		}
-		how := s.State
-		if s.State == "running" {
-			how = s.Health
-		}
-		problems = append(problems, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Why))
-	}
-	return problems, err
-}
-
 // list prints one thing a line; what follows it says what they are.
 func list(w io.Writer, lines []string) {
 	for _, line := range lines {
@@ -164,8 +149,11 @@ func list(w io.Writer, lines []string) {
 }
 
 // urls says where the lab listens, and what comes next.
-func urls(project *compose.Project) string {
+func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
+	if runs, err := askHealth(ctx, "http://"+project.Published("app-1")); err == nil && stamp != "" && runs.Build != stamp {
+		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
+	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {
 		fmt.Fprintf(&b, "  %-6s http://%s\n", service, project.Published(service))
 	}

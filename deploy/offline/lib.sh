@@ -28,7 +28,15 @@ have() { # IMAGE
 }
 
 size() { # IMAGE
-  docker image inspect -f '{{.Size}}' "$1" | numfmt --to=si --suffix=B
+  docker image inspect -f '{{.Size}}' "$1" | mega
+}
+
+mega() { # bytes on its input; numfmt is not everywhere
+  awk '{ printf "%.0f MB", $1 / 1e6 }'
+}
+
+sha() { # as sha256sum, which macOS has under another name
+  if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi
 }
 
 compose_images() { # all images of the compose files, one a line

@@ -25,14 +25,14 @@ type Outage struct {
 	Replaced bool   // somebody is there to take the master's place
 }
 
-// Verdict is refuted when a topology that replaces its master did not answer again in time. What was
+// Verdict is inconclusive when no request failed, which proves no death, and refuted when a topology that replaces its master did not answer again in time. What was
 // lost meanwhile is no breach: no topology promises to keep it.
 func (o Outage) Verdict() experiments.Verdict {
 	switch {
+	case len(o.Failed) == 0:
+		return experiments.Inconclusive
 	case o.Replaced && o.BackAfter == 0:
 		return experiments.Refuted
-	case o.Killed == "":
-		return experiments.Inconclusive
 	}
 	return experiments.Supported
 }

@@ -45,10 +45,13 @@ func final(c Cell) string {
 		text += fmt.Sprintf(" (%d)", c.Attempts)
 	}
 	if c.Verdict != experiments.Supported {
-		text += fmt.Sprintf(" **%s**: %s", c.Verdict, c.Why)
+		text += fmt.Sprintf(" **%s**: %s", c.Verdict, cellText.Replace(c.Why))
 	}
 	return text
 }
+
+// cellText makes of any text one that fits into a table.
+var cellText = strings.NewReplacer("\n", "; ", "|", "\\|")
 
 func agree(r Row) string {
 	if r.Agree() {

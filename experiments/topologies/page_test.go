@@ -1,6 +1,8 @@
 package topologies
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -41,17 +43,19 @@ func TestToolsAgree(t *testing.T) {
 }
 
 func TestOutageIsJudged(t *testing.T) {
-	back := experiments.Outage{ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	felt := experiments.PageviewBurst{Failed: []string{"503"}}
+	back := experiments.Outage{PageviewBurst: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	gone := experiments.Outage{PageviewBurst: felt}
 	for _, c := range []struct {
 		name string
 		o    Outage
 		want experiments.Verdict
 	}{
 		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.Supported},
-		{"replaced and not back", Outage{Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"nobody replaces it", Outage{Killed: "redis-single"}, experiments.Supported},
-		{"nobody was killed", Outage{}, experiments.Inconclusive},
+		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Refuted},
+		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{PageviewBurst: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Refuted},
+		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.Supported},
+		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.o.Verdict(); got != c.want {
@@ -62,7 +66,11 @@ func TestOutageIsJudged(t *testing.T) {
 }
 
 func TestVerdictIsTheWorst(t *testing.T) {
-	outage := Outage{Killed: "redis-single"}
+	outage := Outage{Killed: "redis-single", Outage: experiments.Outage{PageviewBurst: experiments.PageviewBurst{Failed: []string{"503"}}}}
+	late := Result{Topologies: []Topology{{Ready: 2 * time.Minute, Outage: outage}}}
+	if got := late.Verdict(); got != experiments.Refuted {
+		t.Errorf("ready after two minutes, and the verdict is %s", got)
+	}
 	for want, row := range map[experiments.Verdict]Row{
 		experiments.Supported: views("v3", 4, 4), experiments.Refuted: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
 	} {
@@ -81,10 +89,11 @@ func TestPage(t *testing.T) {
 		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 1},
 		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 2},
 	}}
+	torn := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := Result{
 		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []Topology{{
-			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order},
+			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order, torn},
 			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: experiments.Outage{
 				PageviewBurst: experiments.PageviewBurst{Writes: make([]experiments.Write, 5), Final: 3},
 				Statuses:      map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
@@ -98,6 +107,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"| v3 | Redis lock | 4 | 3 **refuted**: it must not happen and did | 1 ms | 1 ms | **no** |",
 		"| v4 | RedLock | 1 | 1 (2) | 0 ms | 0 ms | yes |",
+		"| v1 |  | 0 (3) **inconclusive**: a; b\\|c | 0 ms | yes |",
 		"Ready 12 s after the command.",
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | all | never | never |",
@@ -110,5 +120,27 @@ func TestPage(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page.String())
+	}
+}
+
+// A tool that leaves no record is asked again, and ends nothing.
+func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
+	whole := views("v3", 4).Cells[0].Record
+	claim, _ := experiments.ClaimOf("v3")
+	for stumbles, want := range map[int]experiments.Verdict{0: experiments.Supported, 2: experiments.Supported, 3: experiments.Inconclusive} {
+		asked := 0
+		tool := loadtool.Tool{Name: "it", Fire: func(context.Context, loadtool.Shot) (loadtool.Record, error) {
+			if asked++; asked <= stumbles {
+				return loadtool.Record{}, errors.New("it stumbled")
+			}
+			return whole, nil
+		}}
+		cell, err := fire(t.Context(), tool, loadtool.Shot{}, claim)
+		if err != nil || cell.Verdict != want || cell.Attempts != min(stumbles+1, attempts) {
+			t.Errorf("%d stumbles: %+v, %v", stumbles, cell, err)
+		}
+		if want == experiments.Inconclusive && cell.Why != "it stumbled" {
+			t.Errorf("it says %q", cell.Why)
+		}
 	}
 }

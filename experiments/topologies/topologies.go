@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -25,7 +26,6 @@ type Config struct {
 	Users      int // page views at once
 	Drivers    int // who want one order at once
 	Tools      []loadtool.Tool
-	Build      string               // what the instances' image is built from, for the page
 	Tell       func(string, ...any) // progress
 }
 
@@ -34,6 +34,7 @@ const (
 	attempts    = 3               // of a burst that shows nothing
 	burstWithin = 3 * time.Minute // a load tool's start and end included
 	backWithin  = time.Minute     // after the master's death
+	readyWithin = time.Minute     // from built images
 )
 
 // Result is everything that was seen.
@@ -52,6 +53,23 @@ type Topology struct {
 	Ready  time.Duration // from the command that changes to it to the last healthy container
 	Rows   []Row
 	Outage Outage
+
+	build string // what the instances say they were built from
+}
+
+// Verdict is refuted when the topology was not ready in time, or did not recover; else the worst of its
+// cells.
+func (t Topology) Verdict() experiments.Verdict {
+	all := []experiments.Verdict{t.Outage.Verdict()}
+	if t.Ready > readyWithin {
+		all = append(all, experiments.Refuted)
+	}
+	for _, row := range t.Rows {
+		for _, cell := range row.Cells {
+			all = append(all, cell.Verdict)
+		}
+	}
+	return experiments.Worst(all...)
 }
 
 // Row is one version's bursts of one kind, a cell for each tool.
@@ -77,24 +95,22 @@ func (r Row) Agree() bool {
 	})
 }
 
-// Final is the counter at the end, or how many drivers won.
+// Final is the counter at the end, or how many drivers won; 0 without a record.
 func (c Cell) Final() int64 {
-	if c.Record.Order != nil {
+	switch {
+	case c.Record.Order != nil:
 		return int64(c.Record.Order.Winners())
+	case c.Record.Pageview != nil:
+		return c.Record.Pageview.Final
 	}
-	return c.Record.Pageview.Final
+	return 0
 }
 
 // Verdict is the worst of everything.
 func (r *Result) Verdict() experiments.Verdict {
 	var all []experiments.Verdict
 	for _, t := range r.Topologies {
-		all = append(all, t.Outage.Verdict())
-		for _, row := range t.Rows {
-			for _, cell := range row.Cells {
-				all = append(all, cell.Verdict)
-			}
-		}
+		all = append(all, t.Verdict())
 	}
 	return experiments.Worst(all...)
 }
@@ -102,7 +118,7 @@ func (r *Result) Verdict() experiments.Verdict {
 // Run does it all and takes the containers down, whatever happened. An error means that it could not
 // be done to its end.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {
-	result = &Result{Users: cfg.Users, Drivers: cfg.Drivers, Build: cfg.Build, Began: time.Now()}
+	result = &Result{Users: cfg.Users, Drivers: cfg.Drivers, Began: time.Now()}
 	for _, tool := range cfg.Tools {
 		result.Tools = append(result.Tools, tool.Name)
 	}
@@ -124,12 +140,13 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 			return nil, err
 		}
 		result.Lease = project.Variable("LEASE")
-		last = compose.Docker{Project: project, Env: []string{"APP_VERSION=" + cfg.Build}}
+		last = compose.Docker{Project: project}
 		topology, err := cfg.try(ctx, last)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		result.Topologies = append(result.Topologies, topology)
+		result.Build = topology.build
 	}
 	result.Ended = time.Now()
 	return result, nil
@@ -140,11 +157,19 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	t := Topology{Name: docker.Topology}
 	cfg.Tell("%s: up", t.Name)
 	began := time.Now()
-	if err := docker.Up(ctx); err != nil {
+	var err error
+	if docker.Anew, err = docker.Dead(ctx); err != nil {
 		return t, err
+	}
+	if err := docker.Up(ctx); err != nil {
+		why, _ := docker.Diagnosis(context.WithoutCancel(ctx)) // before all of it is taken down
+		return t, fmt.Errorf("%w: %s", err, strings.Join(why, "; "))
 	}
 	t.Ready = time.Since(began)
 	target := experiments.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
+	if t.build, err = target.Build(ctx); err != nil {
+		return t, err
+	}
 	// A burst that does not count opens every connection.
 	if _, err := experiments.RunPageview(ctx, target, "v0", cfg.Users); err != nil {
 		return t, err
@@ -162,7 +187,6 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 		}
 	}
 	cfg.Tell("%s: the master dies", t.Name)
-	var err error
 	t.Outage, err = outage(ctx, docker, target, cfg.Users)
 	return t, err
 }
@@ -184,20 +208,24 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments
 	return row, nil
 }
 
-// fire lets one tool fire until a burst shows something.
+// fire lets one tool fire until a burst shows something. What left no record shows nothing.
 func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Claim) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
 		record, err := tool.Fire(one, shot)
 		cancel()
+		if ctx.Err() != nil {
+			return cell, ctx.Err()
+		}
+		cell.Attempts++
 		if err != nil {
-			return cell, err
+			cell.Record, cell.Why = loadtool.Record{}, err.Error()
+			continue
 		}
 		outcome := record.Outcome()
 		cell.Record, cell.Verdict = record, experiments.Judge(claim.Expect, outcome)
 		cell.Why = cell.Verdict.Because(outcome)
-		cell.Attempts++
 	}
 	return cell, nil
 }

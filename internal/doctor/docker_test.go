@@ -24,6 +24,7 @@ func TestTheEngineMustBeNewEnoughAndRunLinux(t *testing.T) {
 		`{"Client":{"Version":"19.3.1"},"Server":{"Version":"19.03.1","Os":"linux"}}`:        false,
 		`{"Client":{"Version":"28.2.2"},"Server":{"Version":"28.2.2","Os":"windows"}}`:       false,
 		`{"Client":{"Version":"28.2.2"},"Server":null}`:                                      false,
+
 		`podman says something else`: false,
 	} {
 		m := answering(Lab{}, map[string]printed{"docker version": {out: text}})
@@ -50,7 +51,7 @@ func TestWhatHelpsDependsOnWhatDockerSays(t *testing.T) {
 }
 
 func TestBuildxIsNeededToBuildOnly(t *testing.T) {
-	lab := Lab{Images: []Image{{"locklab:dev", true}, {"redis:7", false}}}
+	lab := Lab{Images: []Image{{Name: "locklab:dev", Built: true}, {Name: "redis:7"}}}
 	gone := printed{err: "Error response from daemon: No such image: it"}
 	built := answering(lab, map[string]printed{"docker image inspect --format {{.Id}} locklab": {out: "sha256:1"}, "docker image inspect --format {{.Id}} redis": gone})
 	want(t, built.buildx(t.Context()), true, "not needed")

@@ -35,7 +35,8 @@ type Port struct {
 // Image is what a service runs.
 type Image struct {
 	Name  string
-	Built bool // from this checkout; not pulled
+	Built bool   // from this checkout; not pulled
+	From  string // image that it is built with; "": not known
 }
 
 // Check looks at one thing. Its name is what --skip takes.

@@ -24,7 +24,7 @@ func (m machine) images(ctx context.Context) []Result {
 		return problem("not known: "+said(err), seeDocker)
 	}
 	if len(missing) == 0 {
-		return ok(fmt.Sprintf("all %d are here", len(m.lab.Images)))
+		return ok(fmt.Sprintf("all %d are here, or can be built", len(m.lab.Images)))
 	}
 	found := fmt.Sprintf("%d of %d are missing (%s)", len(missing), len(m.lab.Images), strings.Join(names(missing), ", "))
 	for _, host := range registries(missing) {
@@ -54,11 +54,21 @@ func (m machine) missing(ctx context.Context) ([]Image, error) {
 	}
 	var missing []Image
 	for i, image := range m.lab.Images {
-		if gone[i] {
+		if gone[i] && !m.canBuild(ctx, image) {
 			missing = append(missing, image)
 		}
 	}
 	return missing, nil
+}
+
+// canBuild reports whether what the image is built from is here. Whether the Go modules are, or can
+// be reached, is not looked at.
+func (m machine) canBuild(ctx context.Context, image Image) bool {
+	if image.From == "" {
+		return false
+	}
+	_, err := m.run(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", image.From)
+	return err == nil
 }
 
 var noSuchImage = regexp.MustCompile(`(?i)no such image`)

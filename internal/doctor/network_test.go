@@ -54,18 +54,18 @@ func TestARouteIsFoundByTheAddressThatIsSpokenFrom(t *testing.T) {
 }
 
 func TestMissingImagesNeedARegistry(t *testing.T) {
-	hub := Image{"redis:7", false}
-	if got := registries([]Image{hub, {"grafana/k6:1", false}, {"locklab:dev", true}, {"docker.io/x/y", false}}); !slices.Equal(got, []string{dockerHub}) {
+	hub := Image{Name: "redis:7"}
+	if got := registries([]Image{hub, {Name: "grafana/k6:1"}, {Name: "locklab:dev", Built: true}, {Name: "docker.io/x/y"}}); !slices.Equal(got, []string{dockerHub}) {
 		t.Error(got)
 	}
-	if got := registries([]Image{hub, {"quay.io/x/y:1", false}, {"localhost:5000/z", false}}); len(got) != 3 {
+	if got := registries([]Image{hub, {Name: "quay.io/x/y:1"}, {Name: "localhost:5000/z"}}); len(got) != 3 {
 		t.Error(got)
 	}
 	gone := printed{err: "Error response from daemon: No such image: it"}
-	m := answering(Lab{Images: []Image{{"localhost:1/x:2", false}}}, map[string]printed{"docker image": gone}) // nobody listens on port 1
+	m := answering(Lab{Images: []Image{{Name: "localhost:1/x:2"}}}, map[string]printed{"docker image": gone}) // nobody listens on port 1
 	want(t, m.images(t.Context()), false, "1 of 1 are missing (localhost:1/x:2)", "cannot be reached", "deploy/offline/usb load FILE")
 	m = answering(Lab{Images: []Image{hub}}, map[string]printed{"docker image": {out: "sha256:1"}})
-	want(t, m.images(t.Context()), true, "all 1 are here")
+	want(t, m.images(t.Context()), true, "all 1 are here, or can be built")
 	m = answering(Lab{Images: []Image{hub}}, map[string]printed{"docker image": {err: "Cannot connect to the Docker daemon"}})
 	want(t, m.images(t.Context()), false, "not known", "see the line docker")
 }

@@ -26,6 +26,7 @@ type Docker struct {
 	*Project
 	Progress io.Writer
 	Build    bool     // the instances' image, although there is one
+	Anew     bool     // make every container again, although there is one
 	Env      []string // added to the environment: NAME=value
 }
 
@@ -35,6 +36,9 @@ func (d Docker) Up(ctx context.Context) error {
 	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans"}
 	if d.Build {
 		args = append(args, "--build")
+	}
+	if d.Anew {
+		args = append(args, "--force-recreate")
 	}
 	return d.run(ctx, args...)
 }

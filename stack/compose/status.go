@@ -56,6 +56,36 @@ func (d Docker) Status(ctx context.Context) ([]State, error) {
 	return all, nil
 }
 
+// Diagnosis has a line for each service that is not ready: which, how it is, and why.
+func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
+	states, err := d.Status(ctx)
+	var lines []string
+	for _, s := range states {
+		if s.Ready() {
+			continue
+		}
+		how := s.State
+		if s.State == "running" {
+			how = s.Health
+		}
+		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Why))
+	}
+	return lines, err
+}
+
+// Dead reports whether a Redis server of the project has stopped. It would come back empty, as a
+// stranger to the others: everything must begin anew.
+func (d Docker) Dead(ctx context.Context) (bool, error) {
+	containers, err := d.containers(ctx)
+	for name, c := range containers {
+		service, known := d.Files.Services[name]
+		if known && service.Image == d.Variable("REDIS_IMAGE") && (c.State == "exited" || c.State == "dead") {
+			return true, err
+		}
+	}
+	return false, err
+}
+
 func compareBool(a, b bool) int {
 	return map[bool]int{true: 1}[a] - map[bool]int{true: 1}[b]
 }

@@ -161,3 +161,36 @@ func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// What docker compose run left, or runs, is no service, although it has a service's name.
+func TestOneOffContainersDoNotCount(t *testing.T) {
+	withoutShell(t)
+	ps := well("redis-single")
+	oneOff, _ := json.Marshal(map[string]string{"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small"})
+	fakeDocker(t, "echo "+quote(forms["lines"](ps)+string(oneOff)))
+	docker := compose.Docker{Project: load(t, lab, "single")}
+	if dead, err := docker.Dead(t.Context()); dead || err != nil {
+		t.Errorf("a one-off container ended, and Redis is dead: %v, %v", dead, err)
+	}
+}
+
+func TestADeadRedisServerIsNoticed(t *testing.T) {
+	withoutShell(t)
+	for name, c := range map[string]struct {
+		container
+		want bool
+	}{
+		"a node":           {container{Service: "cluster-2", State: "exited", ExitCode: 137}, true},
+		"what is no Redis": {container{Service: "nginx", State: "exited"}, false},
+		"of another":       {container{Service: "redis-1", State: "exited"}, false},
+		"a paused node":    {container{Service: "cluster-2", State: "paused"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakeDocker(t, "echo "+quote(forms["lines"](append(well("cluster-1"), c.container))))
+			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.Dead(t.Context())
+			if dead != c.want || err != nil {
+				t.Errorf("dead is %v, %v", dead, err)
+			}
+		})
+	}
+}
