@@ -32,24 +32,27 @@ func RunOutage(ctx context.Context, target Target, version string, users int, ki
 	}
 	asking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	bursting, missed := context.WithCancel(ctx)
+	defer missed()
 	began, dead := time.Now(), make(chan struct{})
 	var killed error
 	var probe *Write
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		killed = kill(ctx)
-		close(dead)
-		if killed == nil {
-			probe = o.watch(asking, target, began)
+		if killed = kill(ctx); killed != nil {
+			missed()
+			return
 		}
+		close(dead)
+		probe = o.watch(asking, target, began)
 	})
-	err := o.bursts(ctx, target, users, dead)
+	err := o.bursts(bursting, target, users, dead)
 	watching.Wait()
 	switch {
-	case err != nil:
-		return o, err
 	case killed != nil:
 		return o, fmt.Errorf("the master was not killed: %w", killed)
+	case err != nil:
+		return o, err
 	}
 	if probe != nil {
 		o.Writes = append(o.Writes, *probe)

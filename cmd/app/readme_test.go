@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -73,6 +74,30 @@ func TestReadmeShowsWhatTheDemoPrints(t *testing.T) {
 	for line := range strings.Lines(got.out) {
 		if !shown[words(line)] {
 			t.Errorf("the README does not show this line of the demo (make readme writes it): %q", line)
+		}
+	}
+}
+
+// A page that a page names must be there.
+func TestLinksHaveTargets(t *testing.T) {
+	pages := []string{"README.md", "CONTRIBUTING.md", "loadtest/README.md", "deploy/offline/README.md"}
+	more, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(more) == 0 {
+		t.Fatal(more, err)
+	}
+	for _, page := range more {
+		pages = append(pages, strings.TrimPrefix(page, "../../"))
+	}
+	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	for _, page := range pages {
+		text, err := os.ReadFile(filepath.Join("../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), found[1])); err != nil {
+				t.Errorf("%s names %s, which is not there", page, found[1])
+			}
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestStatusNamesWhatIsNotReady(t *testing.T) {
 	fakeDocker{ps: containers(t, "cluster", "exited")}.start(t)
 	got := inCheckout(t.Context(), "status")
 	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: it ended with status 1. ") || got.out != "" ||
-		!strings.Contains(got.err, "app: the lab over Redis cluster is not whole: app up cluster starts what is missing") {
+		!strings.Contains(got.err, "app: the lab over Redis cluster is not whole: app up cluster brings it back") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }

@@ -1,0 +1,100 @@
+//go:build unix
+
+package deploy_test
+
+import (
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/handlers"
+	"locklab/internal/testenv"
+	"locklab/order"
+	"locklab/pview"
+)
+
+// nginx runs deploy/nginx.conf, with other addresses, as a process.
+type nginx struct {
+	url string
+	log string // the access log
+}
+
+// start puts nginx before two instances. Each edit is an old and a new part of the configuration.
+func start(t *testing.T, one, two string, edits ...string) nginx {
+	t.Helper()
+	testenv.Needs(t, testenv.Nginx)
+	conf, err := os.ReadFile("nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, listen := t.TempDir(), freeAddress(t)
+	n := nginx{url: "http://" + listen, log: filepath.Join(dir, "access.log")}
+	edits = append(edits, "app-1:8080", one, "app-2:8090", two, "listen 8000", "listen "+listen, "/dev/stdout", n.log, "/tmp/", dir+"/")
+	for i := 0; i < len(edits); i += 2 {
+		if !strings.Contains(string(conf), edits[i]) {
+			t.Fatalf("nginx.conf has no %q: this test must follow it", edits[i])
+		}
+	}
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(edits...).Replace(string(conf))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("nginx", "-p", dir, "-c", file, "-g", "daemon off;")
+	cmd.Stderr = t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+	})
+	testenv.Eventually(t, "nginx listens", func() bool {
+		conn, err := net.Dial("tcp", listen)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return n
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// instances are two of ours over one Redis.
+func instances(t *testing.T) (one, two *httptest.Server) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+	t.Cleanup(func() { client.Close() })
+	orders, err := order.OpenStore(testenv.Context(t), order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { orders.Close() })
+	instance := func(name string) *httptest.Server {
+		server := httptest.NewServer(handlers.New(handlers.Config{
+			Instance: name, Versions: []handlers.Version{{Name: "v0"}}, Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
+			Views: pview.NewCounter(client, func() redis.UniversalClient { return client }), Orders: orders,
+		}))
+		t.Cleanup(server.Close)
+		return server
+	}
+	return instance("8080"), instance("8090")
+}
+
+func address(server *httptest.Server) string { return server.Listener.Addr().String() }
