@@ -80,7 +80,8 @@ func (l *Lease) Fence() uint64 { return l.term.fence }
 // Release gives the lock back and ends the lease's context. It works under a ctx that has ended.
 // The second call returns [ErrNotHeld]. A lease that had been lost returns [ErrLost]: the work
 // under it may have overlapped with another holder's. Any other error means that the server did
-// not confirm; then the lock is free at the latest when its lease ends.
+// not confirm: then the Redis lock goes on trying in the background, and the lock is free at the latest
+// when its lease ends.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.released.Swap(true) {
 		return ErrNotHeld

@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type Redis struct {
 	process string        // the first half of every owner of this process
 	attempt atomic.Uint64 // the second half: unique per attempt, decimal as Redisson's thread id
 	news    *news
+	undo    *undo
 	scripts struct{ acquire, renew, release *redis.Script }
 }
 
@@ -60,15 +62,19 @@ func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{client: client, lease: lease, request: request, process: uuid.NewString(), news: newNews(client)}
+	r := &Redis{client: client, lease: lease, request: request, process: uuid.NewString(), news: newNews(client), undo: newUndo()}
 	r.scripts.acquire = redis.NewScript(acquireSource)
 	r.scripts.renew = redis.NewScript(renewSource)
 	r.scripts.release = redis.NewScript(releaseSource)
 	return r, nil
 }
 
-// Close ends the subscription that waiters share. Leases that are held stay held.
-func (r *Redis) Close() error { return r.news.close() }
+// Close ends the subscription that waiters share, and the attempts to release what no server has
+// confirmed. Leases that are held stay held.
+func (r *Redis) Close() error {
+	r.undo.close()
+	return r.news.close()
+}
 
 // Acquire tries; while another holds key it waits for the release message or for the end of the
 // other's lease, whichever comes first, and tries again. The message may get lost; the timer may not.
@@ -117,7 +123,9 @@ func (r *Redis) try(ctx context.Context, key, owner string) (*Lease, time.Durati
 		err = fmt.Errorf("unexpected answer %v", reply)
 	}
 	if err != nil {
-		_ = r.release(ctx, key, owner)
+		if !unsent(err) {
+			_ = r.giveBack(ctx, key, owner)
+		}
 		return nil, 0, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
 	}
 	if fence := reply[0]; fence > 0 {
@@ -126,7 +134,7 @@ func (r *Redis) try(ctx context.Context, key, owner string) (*Lease, time.Durati
 			until:   r.validUntil(asked),
 			every:   r.lease / 3,
 			renew:   func(ctx context.Context) (time.Time, error) { return r.renew(ctx, key, owner) },
-			release: func(ctx context.Context) error { return r.release(ctx, key, owner) },
+			release: func(ctx context.Context) error { return r.giveBack(ctx, key, owner) },
 		}), 0, nil
 	}
 	if reply[1] < 0 {
@@ -155,8 +163,18 @@ func (r *Redis) renew(ctx context.Context, key, owner string) (time.Time, error)
 	return r.validUntil(asked), nil
 }
 
+// giveBack releases, and goes on trying in the background when there is no answer. A renewal that was
+// under way may have been executed last: a lease after it the key has expired.
+func (r *Redis) giveBack(ctx context.Context, key, owner string) error {
+	err := r.release(context.WithoutCancel(ctx), key, owner)
+	if errors.Is(err, ErrUnavailable) {
+		r.undo.until(time.Now().Add(r.lease+r.request), func(ctx context.Context) error { return r.release(ctx, key, owner) })
+	}
+	return err
+}
+
 func (r *Redis) release(ctx context.Context, key, owner string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.request)
+	ctx, cancel := context.WithTimeout(ctx, r.request)
 	defer cancel()
 	released, err := r.scripts.release.Run(ctx, r.client, []string{key, channelOf(key)}, owner).Int()
 	if err != nil {
