@@ -147,7 +147,7 @@ func TestNothingIsRetried(t *testing.T) {
 		want  int
 	}{
 		"no answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.StatusBadGateway},
-		"late answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusGatewayTimeout},
+		"late answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusBadGateway},
 		"an error":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func RunOrder(ctx context.Context, target Target, version string, drivers int) (
 		record.Answers = append(record.Answers, grab)
 	}
 	var now struct{ Winners []struct{ Driver uint64 } }
-	err = target.call(ctx, http.MethodGet, fmt.Sprintf("/orders/%d", made.ID), "", &now)
+	err = patiently(ctx, target, fmt.Sprintf("/orders/%d", made.ID), &now)
 	for _, w := range now.Winners {
 		record.Recorded = append(record.Recorded, w.Driver)
 	}

@@ -18,8 +18,9 @@ type Outage struct {
 
 // Pauses of the questions after the burst.
 const (
-	askEvery  = 100 * time.Millisecond
-	askAtMost = 3 * time.Second // for one answer
+	askEvery   = 100 * time.Millisecond
+	askAtMost  = 3 * time.Second  // for one answer
+	readWithin = 30 * time.Second // of what is left at the end
 )
 
 // RunOutage resets the counter, calls kill, and sends bursts of views to version, each of users at
@@ -103,20 +104,33 @@ func (o *Outage) add(answers []answer, took time.Duration) {
 
 // watch notes when the counter can be read and when a view is confirmed. The view counts.
 func (o *Outage) watch(ctx context.Context, target Target, began time.Time) *Write {
-	if !ask(ctx, target, http.MethodGet, "/pview", nil) {
+	var last error
+	if !ask(ctx, target, http.MethodGet, "/pview", nil, &last) {
 		return nil
 	}
 	o.ReadAfter = time.Since(began)
 	var write Write
-	if !ask(ctx, target, http.MethodPost, "/"+o.Version+"/pview", &write) {
+	if !ask(ctx, target, http.MethodPost, "/"+o.Version+"/pview", &write, &last) {
 		return nil
 	}
 	o.BackAfter = time.Since(began)
 	return &write
 }
 
-// ask asks until there is an answer or ctx ends.
-func ask(ctx context.Context, target Target, method, path string, result any) bool {
+// patiently reads until there is an answer or readWithin is over: a burst may have ended in the middle
+// of a failover. The error is the last one.
+func patiently(ctx context.Context, target Target, path string, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	var last error
+	if ask(ctx, target, http.MethodGet, path, result, &last) {
+		return nil
+	}
+	return last
+}
+
+// ask asks until there is an answer or ctx ends; last is the error of the last attempt.
+func ask(ctx context.Context, target Target, method, path string, result any, last *error) bool {
 	for {
 		one, cancel := context.WithTimeout(ctx, askAtMost)
 		err := target.call(one, method, path, "", result)
@@ -124,6 +138,7 @@ func ask(ctx context.Context, target Target, method, path string, result any) bo
 		if err == nil {
 			return true
 		}
+		*last = err
 		pause := time.NewTimer(askEvery)
 		select {
 		case <-ctx.Done():

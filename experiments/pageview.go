@@ -51,7 +51,7 @@ func RunPageview(ctx context.Context, target Target, version string, users int) 
 		record.Writes = append(record.Writes, write)
 	}
 	var counter struct{ Value int64 }
-	err = target.call(ctx, http.MethodGet, "/pview", "", &counter)
+	err = patiently(ctx, target, "/pview", &counter)
 	record.Final = counter.Value
 	return record, err
 }

@@ -133,7 +133,7 @@ func (s summary) pageview(b *experiments.PageviewBurst) error {
 		b.Writes = append(b.Writes, slices.Repeat([]experiments.Write{{Instance: p.instance, Value: value}}, parts[p])...)
 	}
 	if final == 0 && n > 0 && s["lab_read"]["count"] == 0 {
-		return fmt.Errorf("the counter shows 0 after %d confirmed views: k6 says 0, too, when it was not read at the end; run it again", n)
+		return fmt.Errorf("the counter was not read at the end, after %d confirmed views (k6 shows 0 then); run it again", n)
 	}
 	b.Failed, err = s.failed(b.Users, len(b.Writes), n, fmt.Sprintf("a view wrote a value outside of 1 to %d, or at an instance that INSTANCES does not name", b.Users))
 	return err

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	howToGetJMeter = "unpack JMeter 5.6.3 (https://jmeter.apache.org/download_jmeter.cgi) and put its bin on the PATH; without: --skip jmeter"
+	howToGetJMeter = "make jmeter (from Maven Central), or unpack JMeter 5.6.3 (https://jmeter.apache.org/download_jmeter.cgi) and put its bin on the PATH; without: app doctor --skip jmeter"
 	howToGetJava   = "install Java 17 (Debian: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17); without: --skip jmeter"
 )
 

@@ -73,12 +73,12 @@ export function options(kind, more) {
 export function call(method, path, body, what, ...statuses) {
   const headers = { 'Content-Type': 'application/json' };
   if (settings.token) headers.Authorization = `Bearer ${settings.token}`;
-  // What only reads may ask again: beside a dead instance the next answers.
-  for (let tries = method === 'GET' ? 2 : 1; ; tries--) {
+  // What only reads may ask again, through a failover too; beside a dead instance the next answers.
+  for (const until = Date.now() + (method === 'GET' ? 30000 : 0); ; sleep(0.5)) {
     const response = http.request(method, settings.base + path, body, { headers, timeout: '60s' });
     const answer = json(response);
     if (statuses.includes(response.status) && answer) return answer;
-    if (tries === 1) fail(`${what}: ${method} ${settings.base}${path} answers ${problem(response)}`);
+    if (Date.now() >= until) fail(`${what}: ${method} ${settings.base}${path} answers ${problem(response)}`);
   }
 }
 

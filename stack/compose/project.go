@@ -26,6 +26,7 @@ const (
 	file     = "docker-compose.yml"
 	profile  = "load" // the load tool, which is no part of the running lab
 	variable = "REDIS_TOPOLOGY"
+	proof    = "redis-ready" // the service whose health is the topology's
 )
 
 // Project is the compose files as they are read for one topology.

@@ -73,13 +73,16 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// Dead reports whether a Redis server of the project has stopped. It would come back empty, as a
-// stranger to the others: everything must begin anew.
+// Dead reports whether a Redis server of the project has stopped, or came back without a topology being
+// whole again: it comes back empty, as a stranger to the others. Then everything must begin anew.
 func (d Docker) Dead(ctx context.Context) (bool, error) {
 	containers, err := d.containers(ctx)
 	for name, c := range containers {
 		service, known := d.Files.Services[name]
-		if known && service.Image == d.Variable("REDIS_IMAGE") && (c.State == "exited" || c.State == "dead") {
+		if !known || service.Image != d.Variable("REDIS_IMAGE") {
+			continue
+		}
+		if c.State == "exited" || c.State == "dead" || name == proof && c.Health == "unhealthy" {
 			return true, err
 		}
 	}

@@ -184,6 +184,8 @@ func TestADeadRedisServerIsNoticed(t *testing.T) {
 		"what is no Redis": {container{Service: "nginx", State: "exited"}, false},
 		"of another":       {container{Service: "redis-1", State: "exited"}, false},
 		"a paused node":    {container{Service: "cluster-2", State: "paused"}, false},
+		"an ill node":      {container{Service: "cluster-2", State: "running", Health: "unhealthy"}, false},
+		"no topology":      {container{Service: "redis-ready", State: "running", Health: "unhealthy"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeDocker(t, "echo "+quote(forms["lines"](append(well("cluster-1"), c.container))))
