@@ -5,7 +5,8 @@ FROM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY . .
 ARG VERSION=dev
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+ENV GOCACHE=/go/cache
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
     CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.stamp=${VERSION}" -o /app ./cmd/app
 
 FROM scratch

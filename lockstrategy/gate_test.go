@@ -12,6 +12,8 @@ import (
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
 
+// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
+
 func TestGateServesInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate(None{})

@@ -11,6 +11,8 @@ import (
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
 
+// Time in these tests is that of a synctest bubble: a Sleep there is work that lasts, and takes none.
+
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
