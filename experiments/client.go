@@ -45,7 +45,7 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %.200s", method, path, response.Status, text)
+		return &StatusError{Code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text)}
 	}
 	if result == nil {
 		return nil
@@ -53,9 +53,22 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 	return json.Unmarshal(text, result)
 }
 
-// Build asks an instance what it was built from.
-func (t Target) Build(ctx context.Context) (string, error) {
-	var health struct{ Build string }
-	err := t.call(ctx, http.MethodGet, "/healthz", "", &health)
-	return health.Build, err
+// StatusError is an answer outside 2xx.
+type StatusError struct {
+	Code int // of HTTP
+	text string
+}
+
+// Error names the request and what was answered.
+func (e *StatusError) Error() string { return e.text }
+
+// Health is what an instance says of itself.
+type Health struct{ Instance, Topology, Build string }
+
+// Health asks an instance what it is. Without an error it is one of ours.
+func (t Target) Health(ctx context.Context) (h Health, err error) {
+	if err = t.call(ctx, http.MethodGet, "/healthz", "", &h); err == nil && h.Instance == "" {
+		err = fmt.Errorf("what listens at %s is no instance of ours", t.URL)
+	}
+	return h, err
 }

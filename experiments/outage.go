@@ -104,13 +104,12 @@ func (o *Outage) add(answers []answer, took time.Duration) {
 
 // watch notes when the counter can be read and when a view is confirmed. The view counts.
 func (o *Outage) watch(ctx context.Context, target Target, began time.Time) *Write {
-	var last error
-	if !ask(ctx, target, http.MethodGet, "/pview", nil, &last) {
+	if ask(ctx, target, http.MethodGet, "/pview", nil) != nil {
 		return nil
 	}
 	o.ReadAfter = time.Since(began)
 	var write Write
-	if !ask(ctx, target, http.MethodPost, "/"+o.Version+"/pview", &write, &last) {
+	if ask(ctx, target, http.MethodPost, "/"+o.Version+"/pview", &write) != nil {
 		return nil
 	}
 	o.BackAfter = time.Since(began)
@@ -122,28 +121,23 @@ func (o *Outage) watch(ctx context.Context, target Target, began time.Time) *Wri
 func patiently(ctx context.Context, target Target, path string, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	var last error
-	if ask(ctx, target, http.MethodGet, path, result, &last) {
-		return nil
-	}
-	return last
+	return ask(ctx, target, http.MethodGet, path, result)
 }
 
-// ask asks until there is an answer or ctx ends; last is the error of the last attempt.
-func ask(ctx context.Context, target Target, method, path string, result any, last *error) bool {
+// ask asks until there is an answer or ctx ends: then the error is that of the last attempt.
+func ask(ctx context.Context, target Target, method, path string, result any) error {
 	for {
 		one, cancel := context.WithTimeout(ctx, askAtMost)
 		err := target.call(one, method, path, "", result)
 		cancel()
 		if err == nil {
-			return true
+			return nil
 		}
-		*last = err
 		pause := time.NewTimer(askEvery)
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return false
+			return err
 		case <-pause.C:
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -44,10 +45,11 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	err = c.play(ctx, experiments.Target{URL: c.URL, AdminToken: c.AdminToken}, result, tell)
 	result.TookMS = time.Since(began).Milliseconds()
 	tell.done()
+	var refused *experiments.StatusError
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}
-	case err != nil && strings.Contains(err.Error(), ": 401 "):
+	case errors.As(err, &refused) && refused.Code == http.StatusUnauthorized:
 		return misuse("%w: --admin-token is missing or wrong", err)
 	case err != nil:
 		return unavailable(err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/experiments"
 )
 
 // healthCommand asks an instance whether it is ready: the image has no other program that could.
@@ -58,15 +60,13 @@ func askReady(ctx context.Context, base string) (readiness, error) {
 	return ready, err
 }
 
-// health is the answer of /healthz.
-type health struct{ Instance, Topology, Build string }
-
 // askHealth asks an instance what it is.
-func askHealth(ctx context.Context, base string) (h health, err error) {
+func askHealth(ctx context.Context, base string) (experiments.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	if err = getJSON(ctx, base+"/healthz", &h); err == nil && h.Instance == "" {
-		err = fmt.Errorf("what listens at %s is no instance of ours", base)
+	h, err := experiments.Target{URL: base}.Health(ctx)
+	if err != nil {
+		err = fmt.Errorf("no instance answers: %w", err)
 	}
 	return h, err
 }

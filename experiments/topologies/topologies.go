@@ -167,9 +167,11 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	}
 	t.Ready = time.Since(began)
 	target := experiments.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
-	if t.build, err = target.Build(ctx); err != nil {
+	health, err := target.Health(ctx)
+	if err != nil {
 		return t, err
 	}
+	t.build = health.Build
 	// A burst that does not count opens every connection.
 	if _, err := experiments.RunPageview(ctx, target, "v0", cfg.Users); err != nil {
 		return t, err

@@ -51,7 +51,10 @@ func (d Docker) Status(ctx context.Context) ([]State, error) {
 		all = append(all, state)
 	}
 	slices.SortFunc(all, func(a, b State) int {
-		return cmp.Or(compareBool(a.Ready(), b.Ready()), strings.Compare(a.Service, b.Service))
+		if a.Ready() != b.Ready() {
+			return map[bool]int{false: -1, true: 1}[a.Ready()]
+		}
+		return strings.Compare(a.Service, b.Service)
 	})
 	return all, nil
 }
@@ -87,10 +90,6 @@ func (d Docker) Dead(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, err
-}
-
-func compareBool(a, b bool) int {
-	return map[bool]int{true: 1}[a] - map[bool]int{true: 1}[b]
 }
 
 func (d Docker) containers(ctx context.Context) (map[string]container, error) {
