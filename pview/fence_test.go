@@ -84,6 +84,16 @@ func testTwoHolders(t *testing.T, addr string) {
 	increments(t, paused, 3, 13)
 }
 
+// What a check at the write alone cannot see: the newer holder has read, and not written yet. Both
+// views are confirmed, and one is lost.
+func testStaleFirst(t *testing.T, addr string) {
+	late := counter(client(t, addr))
+	newer, hook := hooked(t, addr)
+	hook.afterRead = func() { increments(t, late, 1, 1) }
+	increments(t, newer, 2, 1)
+	holds(t, late, 1)
+}
+
 func testFence(t *testing.T, addr string) {
 	const words = 1 << 53 // from here on a float leaves numbers out
 	for _, c := range []struct {
