@@ -184,7 +184,10 @@ const fewFences = 32
 func (g *Gate) block(key string) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return uint64(min(max(fewFences, 1+g.queues[key].Len()), g.bounds.Count))
+	if g.queues[key].Len() == 0 {
+		return uint64(min(fewFences, g.bounds.Count))
+	}
+	return uint64(g.bounds.Count)
 }
 
 // release ends h's time with the lock.
