@@ -11,10 +11,13 @@
 -- ARGV[5] since when the process has been waiting; 0: since now; -1: it does not wait
 -- Reply   {fence, 0} granted; the same owner asking again is granted again, so a repeated request is harmless
 --         {0, ms, since} another's for so long; -1: without an expiry
+local function now()
+  local time = redis.call('time')
+  return time[1] * 1000000 + time[2]
+end
+
 local side = redis.call('mget', KEYS[2], KEYS[4])
 local last, turn = tonumber(side[1] or '0'), side[2]
-local time = redis.call('time')
-local now = time[1] * 1000000 + time[2]
 
 local left
 if redis.call('exists', KEYS[1]) == 1 then
@@ -25,7 +28,7 @@ end
 
 local since = tonumber(ARGV[5])
 if left then
-  if since == 0 then since = now end
+  if since == 0 then since = now() end
   if since > 0 then
     redis.call('zadd', KEYS[3], 'NX', string.format('%.0f', since), ARGV[3])
     redis.call('pexpire', KEYS[3], ARGV[1] + 60000)
@@ -43,6 +46,6 @@ redis.call('pexpire', KEYS[1], ARGV[1])
 
 -- The server's time in microseconds, or one more than the last fence: so it grows although the
 -- counter may expire, and although a failover may have lost the last increments.
-local fence = math.max(now, last + 1)
+local fence = math.max(now(), last + 1)
 redis.call('set', KEYS[2], string.format('%.0f', fence + ARGV[4] - 1), 'PX', 86400000)
 return {fence, 0}
