@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -244,4 +245,36 @@ func TestPreflightIsBounded(t *testing.T) {
 	}
 	wantWeaknesses(t, report)
 	wantUnknown(t, report, "everything: it gives no answer")
+}
+
+// wrong is a server whose clock is off.
+type wrong time.Duration
+
+func (wrong) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (wrong) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (w wrong) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if told, ok := cmd.(*redis.TimeCmd); ok {
+			told.SetVal(told.Val().Add(time.Duration(w)))
+		}
+		return err
+	}
+}
+
+func TestPreflightComparesTheClocks(t *testing.T) {
+	node := testenv.Redis(t, false)
+	for offset, want := range map[time.Duration]string{time.Hour: "1h0m0s ahead of", -time.Hour: "1h0m0s behind"} {
+		c := client(t, node.Addr)
+		c.AddHook(wrong(offset))
+		report := preflight(t, c)
+		wantWeaknesses(t, report, "its clock is "+want)
+		if got := report.Servers[0].ClockOffset; (got - offset).Abs() > report.Servers[0].RoundTrip {
+			t.Errorf("it is off by %s, want %s", got, offset)
+		}
+	}
 }
