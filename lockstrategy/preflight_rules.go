@@ -40,7 +40,7 @@ var preflightRules = []preflightRule{
 	},
 	{
 		lock: NameRedis, found: findReplicas,
-		why:    "replication is asynchronous: a replica that has not got a lock yet may be promoted, and it is granted again; WAIT makes that rarer and not impossible",
+		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
 		remedy: "let the resource check the fence; or lock over independent nodes (RedLock)",
 	},
 	{
