@@ -29,12 +29,18 @@ type Gate struct {
 
 // waiter stands in a queue.
 type waiter struct {
-	turn     chan turn // gets one word
-	ownTerms bool      // takes no lease that was granted to somebody else
+	called   chan struct{} // receives once, when turn is set
+	turn     turn
+	ownTerms bool // takes no lease that was granted to somebody else
 	place    *list.Element
 }
 
-// turn is a waiter's word: it is the next.
+func (w *waiter) call(t turn) {
+	w.turn = t
+	w.called <- struct{}{}
+}
+
+// turn is why a waiter is called: it is the next.
 type turn struct {
 	tenure *tenure       // handed off; nil: ask the backend
 	wait   time.Duration // as in Ask.Defer
@@ -56,65 +62,81 @@ func (g *Gate) Acquire(ctx context.Context, key string, list ...Option) (*Lease,
 		return again, nil
 	}
 	o, err := chosen(list)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, notAcquired(key, err)
+	case o.wait > 0:
+		return g.acquireWithin(ctx, key, o)
 	}
-	waiting := ctx
-	if o.wait > 0 {
-		var cancel context.CancelFunc
-		tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", o.wait, context.DeadlineExceeded)
-		waiting, cancel = context.WithTimeoutCause(ctx, o.wait, tooLong)
-		defer cancel()
-	}
-	turn, err := g.wait(waiting, key, &o)
+	return g.acquire(ctx, ctx, key, o)
+}
+
+// acquireWithin bounds the wait, and only the wait: the lease outlives the bound.
+func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Lease, error) {
+	tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", o.wait, context.DeadlineExceeded)
+	waiting, cancel := context.WithTimeoutCause(ctx, o.wait, tooLong)
+	defer cancel()
+	return g.acquire(ctx, waiting, key, o)
+}
+
+// acquire waits no longer than waiting. Ten thousand callers may stand in it: its frame is small.
+func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*Lease, error) {
+	w, err := g.enter(waiting, key, o)
 	if err != nil {
 		return nil, err
 	}
-	if turn.tenure != nil {
-		if h := turn.tenure.seat(ctx); h != nil {
+	if w == nil { // nobody was there
+		return g.ask(ctx, waiting, key, o, 0)
+	}
+	select {
+	case <-w.called:
+		return g.take(ctx, waiting, key, o, w)
+	case <-waiting.Done():
+		g.leave(key, w)
+		return nil, notAcquired(key, ended(waiting))
+	}
+}
+
+// enter puts the caller into key's queue, or returns nil: the caller has the turn, and must pass it on.
+func (g *Gate) enter(ctx context.Context, key string, o *options) (*waiter, error) {
+	if ctx.Err() != nil {
+		return nil, notAcquired(key, ended(ctx))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	queue, busy := g.queues[key]
+	switch {
+	case !busy:
+		g.queues[key] = list.New()
+		return nil, nil
+	case o.atOnce:
+		return nil, notAcquired(key, ErrTaken)
+	}
+	w := &waiter{called: make(chan struct{}, 1), ownTerms: o.ownTerms()}
+	w.place = queue.PushBack(w)
+	return w, nil
+}
+
+// take takes the turn that w was called for.
+func (g *Gate) take(ctx, waiting context.Context, key string, o *options, w *waiter) (*Lease, error) {
+	if w.turn.err != nil {
+		return nil, w.turn.err
+	}
+	if w.turn.tenure != nil {
+		if h := w.turn.tenure.seat(ctx); h != nil {
 			return h.lease(ctx), nil
 		} // it was lost on the way; the turn is not
 	}
-	return g.ask(ctx, waiting, key, &o, turn.wait)
-}
-
-// wait returns when the caller has the turn; whoever has it must pass it on.
-func (g *Gate) wait(ctx context.Context, key string, o *options) (turn, error) {
-	if ctx.Err() != nil {
-		return turn{}, notAcquired(key, ended(ctx))
-	}
-	g.mu.Lock()
-	queue, busy := g.queues[key]
-	if !busy {
-		g.queues[key] = list.New()
-	}
-	if !busy || o.atOnce {
-		g.mu.Unlock()
-		if busy {
-			return turn{}, notAcquired(key, ErrTaken)
-		}
-		return turn{}, nil
-	}
-	w := &waiter{turn: make(chan turn, 1), ownTerms: o.ownTerms()}
-	w.place = queue.PushBack(w)
-	g.mu.Unlock()
-
-	select {
-	case t := <-w.turn:
-		return t, t.err
-	case <-ctx.Done():
-		g.leave(key, w)
-		return turn{}, notAcquired(key, ended(ctx))
-	}
+	return g.ask(ctx, waiting, key, o, w.turn.wait)
 }
 
 // leave takes w out of key's queue. If its turn came at the same moment, it is passed on.
 func (g *Gate) leave(key string, w *waiter) {
 	g.mu.Lock()
 	select {
-	case t := <-w.turn:
+	case <-w.called:
 		g.mu.Unlock()
-		switch {
+		switch t := w.turn; {
 		case t.tenure != nil:
 			g.inBackground(func() { _ = g.passOn(context.Background(), t.tenure) })
 		case t.err == nil:
@@ -182,7 +204,7 @@ func (g *Gate) next(key string, wait time.Duration) {
 		delete(g.queues, key)
 		return
 	}
-	queue.Remove(first).(*waiter).turn <- turn{wait: wait}
+	queue.Remove(first).(*waiter).call(turn{wait: wait})
 }
 
 // disperse ends the caller's turn, and the waiting of everybody behind it, with err.
@@ -190,7 +212,7 @@ func (g *Gate) disperse(key string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for w := g.queues[key].Front(); w != nil; w = w.Next() {
-		w.Value.(*waiter).turn <- turn{err: err}
+		w.Value.(*waiter).call(turn{err: err})
 	}
 	delete(g.queues, key)
 }

@@ -83,7 +83,7 @@ func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newGate(t, None{})
 		holder := mustAcquire(t, gate, "k")
-		late := &waiter{turn: make(chan turn, 1)}
+		late := &waiter{called: make(chan struct{}, 1)}
 		late.place = gate.queues["k"].PushBack(late)
 		mustRelease(t, holder) // calls late
 		gate.leave("k", late)  // who no longer wants it

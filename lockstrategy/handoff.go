@@ -30,7 +30,7 @@ func (g *Gate) passOn(ctx context.Context, t *tenure) error {
 	if first := queue.Front(); first != nil {
 		if w := first.Value.(*waiter); !w.ownTerms && t.mayPass(g.bounds) {
 			queue.Remove(first)
-			w.turn <- turn{tenure: t}
+			w.call(turn{tenure: t})
 			g.mu.Unlock()
 			return nil
 		}
