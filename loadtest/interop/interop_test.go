@@ -6,7 +6,6 @@ package interop_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 
@@ -38,7 +37,8 @@ var cases = []struct {
 	{"counter", (*bench).counts},
 	{"counter without our lock", (*bench).losesWithoutLock},
 	{"each sees the other's lock", (*bench).seen},
-	{"each waits for the other", (*bench).waits},
+	{"a release wakes who waits", (*bench).waits},
+	{"freed by force", (*bench).forced},
 }
 
 func TestRedisson(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRedisson(t *testing.T) {
 			for _, version := range versions {
 				t.Run(version, func(t *testing.T) {
 					b := &bench{kind: kind, theirs: theirs[version], ours: ours}
-					b.open(ctx, t, started)
+					b.open(testenv.Context(t), t, started)
 					for _, c := range cases {
 						t.Run(c.name, func(t *testing.T) { c.run(b, testenv.Context(t), t) })
 					}
@@ -116,7 +116,7 @@ func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology)
 	})
 }
 
-// connect connects peers to a topology, all at the same time.
+// connect connects peers to a topology until the test's end, all at the same time.
 func connect(ctx context.Context, t *testing.T, started *stack.Topology, peers ...*peer) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -131,11 +131,16 @@ func connect(ctx context.Context, t *testing.T, started *stack.Topology, peers .
 	if t.Failed() {
 		t.FailNow()
 	}
+	t.Cleanup(func() {
+		for _, p := range peers {
+			p.must(context.Background(), t, "main", "disconnect", started.Kind)
+		}
+	})
 }
 
 // key is a key of this test's own. The braces are a hash tag, as the app's keys have one.
 func (b *bench) key(t *testing.T) string {
-	return "lock:interop:{" + strings.ReplaceAll(t.Name(), " ", "-") + "}"
+	return "{" + t.Name() + "}"
 }
 
 func (b *bench) read(ctx context.Context, t *testing.T, key string) int64 {

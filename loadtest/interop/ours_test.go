@@ -22,7 +22,7 @@ import (
 // peerVariable makes this test binary one of our processes, which lock and count as the JVMs do.
 const peerVariable = "LOCKLAB_INTEROP_PEER"
 
-// ours is what one of our processes has: the verbs connect, increment, share and enough of Peer.java.
+// ours is what one of our processes has: the verbs connect, disconnect, increment, share and enough of Peer.java.
 type ours struct {
 	backends map[string]*topology.Redis // by topology
 	counters map[string]*counter        // by thread
@@ -54,6 +54,8 @@ func (o ours) execute(thread, verb, kind string, words []string) (string, error)
 		r, err := topology.Open(ctx, config(kind, words))
 		o.backends[kind] = r
 		return "", err
+	case "disconnect":
+		return "", o.backends[kind].Close()
 	case "increment": // the strategy's name, then as in Counter.java
 		c, err := newCounter(ctx, o.backends[kind].Master, words)
 		if err != nil {

@@ -121,9 +121,6 @@ func (p *peer) stop(t *testing.T) {
 	if err := p.cmd.Wait(); err != nil && !errors.Is(err, os.ErrClosed) {
 		t.Errorf("%s: %v: %s", p.name, err, p.tail())
 	}
-	if t.Failed() {
-		t.Logf("%s said at last: %s", p.name, p.tail())
-	}
 }
 
 // tail is the end of what the process had to say beside its answers.

@@ -65,6 +65,9 @@ public final class Peer {
             case "connect":
                 clients.put(words.get(0), Redisson.create(Connection.config(words.get(0), words.subList(1, words.size()))));
                 return "";
+            case "disconnect":
+                clients.remove(words.get(0)).shutdown(0, 2, TimeUnit.SECONDS);
+                return "";
             case "increment":
                 counters.put(thread, new Counter(clients.get(words.get(0)), words.subList(1, words.size())));
                 return "";
