@@ -3,6 +3,7 @@ package experiments
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,30 @@ type answer struct {
 	Status int
 	Body   []byte
 	Err    error // no answer; the request may have had its effect
+}
+
+// into reads the answer's JSON, if it has one of the statuses.
+func (a answer) into(result any, statuses ...int) error {
+	if a.Err != nil {
+		return fmt.Errorf("no answer: %w", a.Err)
+	}
+	for _, status := range statuses {
+		if a.Status == status {
+			return json.Unmarshal(a.Body, result)
+		}
+	}
+	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+}
+
+// stale reports whether the answer says that a stale holder's write was refused, and by which
+// instance. Other conflicts have the same status: a loser's, for one.
+func (a answer) stale() (instance string, stale bool) {
+	var refusal struct {
+		Instance string
+		Stale    bool
+	}
+	err := a.into(&refusal, http.StatusConflict)
+	return refusal.Instance, err == nil && refusal.Stale && refusal.Instance != ""
 }
 
 // burst sends requests at the same moment, each on a connection of its own that is already open,

@@ -13,7 +13,8 @@ type OrderBurst struct {
 	Drivers  int
 	Order    uint64
 	Answers  []Grab
-	Failed   []string // what went wrong with each request that has no Grab; it may have won
+	Stale    []string // the instance of each driver who was refused as a stale holder: it did not win
+	Failed   []string // what went wrong with each other request that has no Grab; it may have won
 	Recorded []uint64 // the drivers for whom the data say that they won
 	Took     time.Duration
 }
@@ -44,14 +45,7 @@ func RunOrder(ctx context.Context, target Target, version string, drivers int) (
 		return record, err
 	}
 	record.Took = took
-	for _, a := range answers {
-		var grab Grab
-		if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
-			record.Failed = append(record.Failed, err.Error())
-			continue
-		}
-		record.Answers = append(record.Answers, grab)
-	}
+	record.sort(answers)
 	var now struct{ Winners []struct{ Driver uint64 } }
 	err = patiently(ctx, target, fmt.Sprintf("/orders/%d", made.ID), &now)
 	for _, w := range now.Winners {
@@ -60,12 +54,26 @@ func RunOrder(ctx context.Context, target Target, version string, drivers int) (
 	return record, err
 }
 
+// sort files each answer where it belongs.
+func (b *OrderBurst) sort(answers []answer) {
+	for _, a := range answers {
+		var grab Grab
+		if instance, stale := a.stale(); stale {
+			b.Stale = append(b.Stale, instance)
+		} else if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
+			b.Failed = append(b.Failed, err.Error())
+		} else {
+			b.Answers = append(b.Answers, grab)
+		}
+	}
+}
+
 // Winners is how many drivers the data say have won.
 func (b OrderBurst) Winners() int { return len(b.Recorded) }
 
-// PerInstance counts the answers of each instance.
+// PerInstance counts the usable answers of each instance: drivers who were told, and refused.
 func (b OrderBurst) PerInstance() map[string]int {
-	n := map[string]int{}
+	n := count(b.Stale)
 	for _, g := range b.Answers {
 		n[g.Instance]++
 	}

@@ -92,14 +92,9 @@ func (o *Outage) add(answers []answer, took time.Duration) {
 	o.Took += took
 	o.Users += len(answers)
 	for _, a := range answers {
-		var write Write
 		o.Statuses[a.Status]++
-		if err := a.into(&write, http.StatusOK); err != nil {
-			o.Failed = append(o.Failed, err.Error())
-			continue
-		}
-		o.Writes = append(o.Writes, write)
 	}
+	o.sort(answers)
 }
 
 // watch notes when the counter can be read and when a view is confirmed. The view counts.

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +14,8 @@ type PageviewBurst struct {
 	Version string
 	Users   int // requests at once
 	Writes  []Write
-	Failed  []string // what went wrong with each request that has no Write; it may have counted
+	Stale   []string // the instance of each request that was refused as a stale holder's: it did not count
+	Failed  []string // what went wrong with each other request that has no Write; it may have counted
 	Final   int64
 	Took    time.Duration
 }
@@ -42,18 +42,25 @@ func RunPageview(ctx context.Context, target Target, version string, users int) 
 		return record, err
 	}
 	record.Took = took
-	for _, a := range answers {
-		var write Write
-		if err := a.into(&write, http.StatusOK); err != nil {
-			record.Failed = append(record.Failed, err.Error())
-			continue
-		}
-		record.Writes = append(record.Writes, write)
-	}
+	record.sort(answers)
 	var counter struct{ Value int64 }
 	err = patiently(ctx, target, "/pview", &counter)
 	record.Final = counter.Value
 	return record, err
+}
+
+// sort files each answer where it belongs.
+func (b *PageviewBurst) sort(answers []answer) {
+	for _, a := range answers {
+		var write Write
+		if instance, stale := a.stale(); stale {
+			b.Stale = append(b.Stale, instance)
+		} else if err := a.into(&write, http.StatusOK); err != nil {
+			b.Failed = append(b.Failed, err.Error())
+		} else {
+			b.Writes = append(b.Writes, write)
+		}
+	}
 }
 
 // Lost is how many confirmed views the counter does not show.
@@ -100,11 +107,19 @@ func (b PageviewBurst) Across() int {
 	return n
 }
 
-// PerInstance counts the confirmed views of each instance.
+// PerInstance counts the usable answers of each instance: views that were confirmed, and refused.
 func (b PageviewBurst) PerInstance() map[string]int {
-	n := map[string]int{}
+	n := count(b.Stale)
 	for _, w := range b.Writes {
 		n[w.Instance]++
+	}
+	return n
+}
+
+func count(instances []string) map[string]int {
+	n := map[string]int{}
+	for _, name := range instances {
+		n[name]++
 	}
 	return n
 }
@@ -139,17 +154,4 @@ func halved(perInstance map[string]int, requests int) error {
 		return fmt.Errorf("%d instances answered, not two", len(perInstance))
 	}
 	return nil
-}
-
-// into reads the answer's JSON, if it has one of the statuses.
-func (a answer) into(result any, statuses ...int) error {
-	if a.Err != nil {
-		return fmt.Errorf("no answer: %w", a.Err)
-	}
-	for _, status := range statuses {
-		if a.Status == status {
-			return json.Unmarshal(a.Body, result)
-		}
-	}
-	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
 }

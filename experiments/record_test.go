@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,6 +40,10 @@ func TestPageviewOutcome(t *testing.T) {
 		{name: "one instance got more", record: PageviewBurst{Users: 4, Writes: writes("a1 a2 a3 b4"), Final: 4}, why: "half"},
 		{name: "only one instance", record: PageviewBurst{Users: 2, Writes: writes("a1 a2"), Final: 2}, why: "half"},
 		{name: "three instances", record: PageviewBurst{Users: 3, Writes: writes("a1 b2 c3"), Final: 3}, why: "3 instances"},
+		{name: "a stale holder was refused", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a3"), Stale: []string{"b"}, Final: 3}},
+		{name: "a stale holder was refused and counted", record: PageviewBurst{Users: 4, Writes: writes("a1 b2 a3"), Stale: []string{"b"}, Final: 4}, breaches: 1},
+		{name: "a stale holder wrote first", record: PageviewBurst{Users: 4, Writes: writes("a1 b1 a2"), Stale: []string{"b"}, Final: 2}, lost: 1, across: 1, breaches: 1},
+		{name: "all refusals are of one instance", record: PageviewBurst{Users: 4, Writes: writes("a1 b2"), Stale: []string{"b", "b"}, Final: 2}, why: "half"},
 		{name: "nobody answered", record: PageviewBurst{Users: 2, Failed: []string{"x", "y"}}, why: "2 requests failed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,6 +70,9 @@ func TestOrderOutcome(t *testing.T) {
 		{"two winners in the data alone", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1), lost("b")}, Recorded: []uint64{1, 2}}, 1, "1 drivers were told"},
 		{"two winners in the answers alone", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1), won("b", 2)}, Recorded: []uint64{1}}, 0, "2 drivers were told"},
 		{"nobody won", OrderBurst{Drivers: 2, Answers: []Grab{lost("a"), lost("b")}}, 0, "nobody won"},
+		{"one winner and a stale holder", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1)}, Stale: []string{"b"}, Recorded: []uint64{1}}, 0, ""},
+		{"a stale holder is recorded as a winner", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1)}, Stale: []string{"b"}, Recorded: []uint64{1, 2}}, 1, "1 drivers were told"},
+		{"only a stale holder", OrderBurst{Drivers: 2, Answers: []Grab{lost("a")}, Stale: []string{"b"}}, 0, "nobody won"},
 		{"one winner and a failure", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1)}, Failed: []string{"no answer"}, Recorded: []uint64{1}}, 0, "1 requests failed"},
 		{"one instance only", OrderBurst{Drivers: 2, Answers: []Grab{won("a", 1), lost("a")}, Recorded: []uint64{1}}, 0, "half"},
 	} {
@@ -81,5 +90,28 @@ func wantOutcome(t *testing.T, o Outcome, breaches int, why string) {
 		t.Errorf("it proves nothing: %v", o.Err)
 	case why != "" && (o.Err == nil || !strings.Contains(o.Err.Error(), why)):
 		t.Errorf("got %v, want an error with %q", o.Err, why)
+	}
+}
+
+// A loser and a stale holder get the same status.
+func TestAnswersAreToldApart(t *testing.T) {
+	answers := []answer{
+		{Status: 200, Body: []byte(`{"instance":"a","won":true,"driver":1,"value":7}`)},
+		{Status: 409, Body: []byte(`{"error":"order 1: order: stale holder","stale":true,"instance":"b"}`)},
+		{Status: 409, Body: []byte(`{"instance":"b","won":false,"driver":2,"winner":1}`)},
+		{Status: 409, Body: []byte("<html>")},
+		{Status: 503, Body: []byte(`{"error":"lease lost","stale":true}`)},
+		{Status: 502, Body: []byte("<html>")},
+		{Err: errors.New("reset by peer")},
+	}
+	var grabs OrderBurst
+	grabs.sort(answers)
+	if len(grabs.Answers) != 2 || !grabs.Answers[0].Won || grabs.Answers[1].Winner != 1 || !slices.Equal(grabs.Stale, []string{"b"}) || len(grabs.Failed) != 4 {
+		t.Errorf("grabs are %+v", grabs)
+	}
+	var views PageviewBurst
+	views.sort(answers) // a conflict that is none of a stale holder is no usable answer to a view
+	if !slices.Equal(views.Writes, []Write{{"a", 7}}) || !slices.Equal(views.Stale, []string{"b"}) || len(views.Failed) != 5 {
+		t.Errorf("views are %+v", views)
 	}
 }

@@ -45,6 +45,8 @@ var statuses = []struct {
 	{errNoRoute, http.StatusNotFound},
 	{errNoMethod, http.StatusMethodNotAllowed},
 	{order.ErrNotFound, http.StatusNotFound},
+	{order.ErrStale, http.StatusConflict}, // before ErrLost, which says less: nothing was written
+	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
 	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
 	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
@@ -62,7 +64,24 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// fail answers with the error's status and its sentence.
+// resources are those that check fences, with the error by which each refuses a stale holder's write.
+var resources = []struct {
+	name  string
+	stale error
+}{{"order", order.ErrStale}, {"pview", pview.ErrStale}}
+
+// staleAt names the resource that has refused a stale holder's write; empty: none has.
+func staleAt(err error) string {
+	for _, r := range resources {
+		if errors.Is(err, r.stale) {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// fail answers with the error's status and its sentence. Of a stale holder's write it says so in a
+// field of its own, and where: other conflicts have the same status.
 func fail(c *gin.Context, err error) {
 	ctx, status := c.Request.Context(), statusOf(err)
 	switch broke := status >= http.StatusInternalServerError; {
@@ -73,7 +92,12 @@ func fail(c *gin.Context, err error) {
 	case waitedTooLong(err):
 		c.Header("Retry-After", retryAfter)
 	}
-	c.AbortWithStatusJSON(status, gin.H{"error": sentence(err)})
+	answer := gin.H{"error": sentence(err)}
+	if resource := staleAt(err); resource != "" {
+		c.Set("stale", resource)
+		answer["stale"], answer["instance"] = true, c.GetString("instance")
+	}
+	c.AbortWithStatusJSON(status, answer)
 }
 
 // waitedTooLong tells a queue that was too long from a server that took too long to answer.

@@ -82,8 +82,8 @@ func New(cfg Config) http.Handler {
 
 	for _, v := range cfg.Versions {
 		// GET is an alias, because the articles' load plans use it.
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", inVersion(v.Name), a.increment(v))
-		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", inVersion(v.Name), a.grab(v))
+		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
+		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
 	}
 	r.PUT("/pview", a.admin, a.setView)
 	r.POST("/orders", a.createOrder)
@@ -101,8 +101,11 @@ func New(cfg Config) http.Handler {
 }
 
 // inVersion notes the version for metrics and logs: no other part of the URL may label a metric.
-func inVersion(name string) gin.HandlerFunc {
-	return func(c *gin.Context) { c.Set("version", name) }
+func (a *api) inVersion(name string) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		c.Set("version", name)
+		c.Set("instance", a.Instance)
+	}
 }
 
 // observe counts every request, and logs it when that is asked for.
@@ -110,6 +113,9 @@ func (a *api) observe(c *gin.Context) {
 	start := time.Now()
 	c.Next()
 	a.Metrics.request(c.GetString("version"), c.Writer.Status())
+	if resource := c.GetString("stale"); resource != "" {
+		a.Metrics.staleWrite(c.GetString("version"), resource)
+	}
 	a.Log.Debug("request", "method", c.Request.Method, "path", c.Request.URL.Path,
 		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
 }

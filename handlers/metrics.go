@@ -24,14 +24,15 @@ const (
 	unconfirmed = "unconfirmed" // the server did not confirm the release
 )
 
-// Metrics is what an instance tells Prometheus. Its labels are versions, statuses and outcomes,
-// whose number is small; never keys, orders or drivers.
+// Metrics is what an instance tells Prometheus. Its labels are versions, statuses, outcomes and
+// resources, whose number is small; never keys, orders or drivers.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	wait     *prometheus.HistogramVec
 	hold     *prometheus.HistogramVec
 	leases   *prometheus.CounterVec
+	stale    *prometheus.CounterVec
 }
 
 // NewMetrics returns the metrics of one instance, with a registry of their own.
@@ -52,16 +53,23 @@ func NewMetrics() *Metrics {
 			Name: "locklab_leases_total",
 			Help: "Leases by outcome. Asked for: acquired, timed_out, cancelled, unavailable. Of those acquired: lost before release, or release unconfirmed.",
 		}, []string{"version", "outcome"}),
+		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "locklab_stale_writes_refused_total",
+			Help: "Writes that a resource refused, because a holder with a newer fence had written.",
+		}, []string{"version", "resource"}),
 	}
-	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases,
+	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases, m.stale,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Lock returns the observer of one version's locks, with every outcome at zero.
+// Lock returns the observer of one version's locks, with every outcome and every resource at zero.
 func (m *Metrics) Lock(version string) *LockMetrics {
 	for _, outcome := range []string{acquired, timedOut, cancelled, unavailable, lost, unconfirmed} {
 		m.leases.WithLabelValues(version, outcome)
+	}
+	for _, resource := range resources {
+		m.stale.WithLabelValues(version, resource.name)
 	}
 	return &LockMetrics{m, version}
 }
@@ -76,6 +84,10 @@ func (m *Metrics) Gate(version string, waiting func() int) {
 
 func (m *Metrics) request(version string, status int) {
 	m.requests.WithLabelValues(version, strconv.Itoa(status)).Inc()
+}
+
+func (m *Metrics) staleWrite(version, resource string) {
+	m.stale.WithLabelValues(version, resource).Inc()
 }
 
 func (m *Metrics) handler() http.Handler {

@@ -68,6 +68,9 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 		`locklab_lock_wait_seconds_bucket{version="v2",le="+Inf"}`: 6,
 		`locklab_lock_hold_seconds_count{version="v2"}`:            6,
 		`locklab_gate_waiting{version="v2"}`:                       0,
+
+		`locklab_stale_writes_refused_total{resource="order",version="v2"}`: 0, // a loser is not stale
+		`locklab_stale_writes_refused_total{resource="pview",version="v2"}`: 0,
 	} {
 		if got, ok := series[name]; !ok || got != want {
 			t.Errorf("%s is %v (there: %t), want %v", name, got, ok, want)
@@ -78,7 +81,7 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, series are made of versions, statuses, outcomes and buckets only.
+// Whatever is asked for, series are made of versions, statuses, outcomes, resources and buckets only.
 func TestMetricsHaveFewLabels(t *testing.T) {
 	s := serve(t)
 	s.ask(http.MethodPost, "/orders", "")
@@ -109,7 +112,7 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 	if again := series(); len(again) != len(first) {
 		t.Errorf("%d series have become %d", len(first), len(again))
 	}
-	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v[0-4])?"|status="\d{3}"|outcome="[a-z_]+"|le="[0-9.e+Inf-]+"),?)+\}$`)
+	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v[0-4])?"|status="\d{3}"|outcome="[a-z_]+"|resource="(order|pview)"|le="[0-9.e+Inf-]+"),?)+\}$`)
 	for _, name := range first {
 		if !allowed.MatchString(name) || strings.Contains(name, "77") || strings.Contains(name, "lock:") {
 			t.Errorf("series %s", name)

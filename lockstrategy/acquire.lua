@@ -1,22 +1,51 @@
--- Takes the lock for an owner, or says for how long another holds it.
+-- Takes the lock for an owner, or says for how long another has it, and puts the process into the queue.
 --
 -- KEYS[1] the lock: a hash, owner -> hold count, always with an expiry (Redisson's RLock)
--- KEYS[2] the fence counter: the number of the last grant
+-- KEYS[2] the fence counter: the last number that was granted or reserved
+-- KEYS[3] the queue of the processes that wait: process -> since when, in microseconds
+-- KEYS[4] the turn: the process for which a lock that was freed is kept for a moment
 -- ARGV[1] the lease in milliseconds
 -- ARGV[2] the owner
+-- ARGV[3] the process
+-- ARGV[4] how many fences to reserve
+-- ARGV[5] since when the process has been waiting; 0: since now; -1: it does not wait
 -- Reply   {fence, 0} granted; the same owner asking again is granted again, so a repeated request is harmless
---         {0, pttl}  another's for pttl more milliseconds; -1: without an expiry
-if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
-  return {0, redis.call('pttl', KEYS[1])}
+--         {0, ms, since} another's for so long; -1: without an expiry
+local function now()
+  local time = redis.call('time')
+  return time[1] * 1000000 + time[2]
+end
+
+local side = redis.call('mget', KEYS[2], KEYS[4])
+local last, turn = tonumber(side[1] or '0'), side[2]
+
+local left
+if redis.call('exists', KEYS[1]) == 1 then
+  if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then left = redis.call('pttl', KEYS[1]) end
+elseif turn and turn ~= ARGV[3] then
+  left = redis.call('pttl', KEYS[4])
+end
+
+local since = tonumber(ARGV[5])
+if left then
+  if since == 0 then since = now() end
+  if since > 0 then
+    redis.call('zadd', KEYS[3], 'NX', string.format('%.0f', since), ARGV[3])
+    redis.call('pexpire', KEYS[3], ARGV[1] + 60000)
+  end
+  return {0, left, since}
+end
+
+if turn == ARGV[3] then
+  redis.call('del', KEYS[4])
+elseif since > 0 then
+  redis.call('zrem', KEYS[3], ARGV[3])
 end
 redis.call('hset', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 
 -- The server's time in microseconds, or one more than the last fence: so it grows although the
 -- counter may expire, and although a failover may have lost the last increments.
-local time = redis.call('time')
-local now = time[1] * 1000000 + time[2]
-local last = tonumber(redis.call('get', KEYS[2]) or '0')
-local fence = math.max(now, last + 1)
-redis.call('set', KEYS[2], string.format('%.0f', fence), 'PX', 86400000)
+local fence = math.max(now(), last + 1)
+redis.call('set', KEYS[2], string.format('%.0f', fence + ARGV[4] - 1), 'PX', 86400000)
 return {fence, 0}

@@ -12,11 +12,9 @@ import (
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
 
-// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
-
 func TestGateServesInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(None{})
+		gate := newGate(t, None{})
 		first := mustAcquire(t, gate, "k")
 		var served []int
 		for i := range 10 {
@@ -45,7 +43,7 @@ func TestGateServesInOrderOfArrival(t *testing.T) {
 
 func TestGateKeysAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(None{})
+		gate := newGate(t, None{})
 		a, b := mustAcquire(t, gate, "a"), mustAcquire(t, gate, "b") // a second wait would deadlock the bubble
 		mustRelease(t, a)
 		mustRelease(t, b)
@@ -54,7 +52,7 @@ func TestGateKeysAreIndependent(t *testing.T) {
 
 func TestGateForgetsAWaiterThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(None{})
+		gate := newGate(t, None{})
 		holder := mustAcquire(t, gate, "k")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		left := make(chan error, 1)
@@ -83,12 +81,13 @@ func TestGateForgetsAWaiterThatLeaves(t *testing.T) {
 // The turn may come at the moment in which the waiter leaves. It must not stay with it.
 func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(None{})
+		gate := newGate(t, None{})
 		holder := mustAcquire(t, gate, "k")
-		turn := make(chan error, 1)
-		gate.queues["k"].waiting = append(gate.queues["k"].waiting, turn)
-		mustRelease(t, holder) // calls turn
-		gate.leave("k", turn)  // which is no longer wanted
+		late := &waiter{turn: make(chan turn, 1)}
+		late.place = gate.queues["k"].PushBack(late)
+		mustRelease(t, holder) // calls late
+		gate.leave("k", late)  // who no longer wants it
+		gate.background.Wait()
 		mustRelease(t, mustAcquire(t, gate, "k"))
 	})
 }
@@ -96,7 +95,7 @@ func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 func TestGatePassesOnAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		gate := NewGate(strategyFunc(func(context.Context, string) (*Lease, error) { return nil, broken }))
+		gate := newGate(t, backendFunc(func() (Terms, error) { return Terms{}, broken }))
 		for range 3 {
 			if _, err := gate.Acquire(t.Context(), "k"); !errors.Is(err, broken) {
 				t.Fatalf("got %v", err)
@@ -108,9 +107,9 @@ func TestGatePassesOnAfterAnError(t *testing.T) {
 // Three hundred waiters, each finding out by itself after a second, would take five minutes.
 func TestGateTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(strategyFunc(func(context.Context, string) (*Lease, error) {
+		gate := newGate(t, backendFunc(func() (Terms, error) {
 			time.Sleep(time.Second)
-			return nil, fmt.Errorf("%w: %w", ErrNotAcquired, ErrUnavailable)
+			return Terms{}, fmt.Errorf("%w: %w", ErrNotAcquired, ErrUnavailable)
 		}))
 		began := time.Now()
 		answers := make(chan error, 300)
@@ -135,17 +134,8 @@ func TestGateTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	})
 }
 
-func TestGateBehindAGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gate := NewGate(NewGate(None{}))
-		for range 3 {
-			mustRelease(t, mustAcquire(t, gate, "k")) // a lost turn would deadlock the bubble
-		}
-	})
-}
-
 func TestGatePassesOnAfterAPanic(t *testing.T) {
-	gate := NewGate(strategyFunc(func(context.Context, string) (*Lease, error) { panic("oops") }))
+	gate := newGate(t, backendFunc(func() (Terms, error) { panic("oops") }))
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = gate.Acquire(t.Context(), "k")
@@ -158,16 +148,26 @@ func TestGatePassesOnAfterAPanic(t *testing.T) {
 func TestGateRefusesAContextThatHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, s := range []Strategy{None{}, NewGate(None{})} {
+	for _, s := range []Strategy{None{}, newGate(t, None{})} {
 		if _, err := s.Acquire(ctx, "k"); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%T: got %v", s, err)
 		}
 	}
 }
 
-type strategyFunc func(context.Context, string) (*Lease, error)
+// backendFunc is a backend that answers by itself.
+type backendFunc func() (Terms, error)
 
-func (f strategyFunc) Acquire(ctx context.Context, key string) (*Lease, error) { return f(ctx, key) }
+func (f backendFunc) Grant(context.Context, string, Ask) (Terms, error) { return f() }
+
+func newGate(t *testing.T, behind Backend) *Gate {
+	t.Helper()
+	g, err := NewGate(behind, HandOff{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
 
 func mustAcquire(t *testing.T, s Strategy, key string) *Lease {
 	t.Helper()

@@ -3,7 +3,6 @@ package lockstrategy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -45,19 +44,16 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 		}
 	}()
 
-	work, cancel := context.WithCancelCause(ctx)
+	// It ends with the caller's context and with the lease, whichever is first.
+	work, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, lease.hold))
 	defer cancel(nil)
 	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
 	return fn(work, lease.Fence())
 }
 
-// acquire bounds the wait, and only the wait: the lease outlives the bound.
 func (g Guard) acquire(ctx context.Context, key string) (*Lease, error) {
 	if g.Wait > 0 {
-		tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", g.Wait, context.DeadlineExceeded)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, g.Wait, tooLong)
-		defer cancel()
+		return g.Strategy.Acquire(ctx, key, Within(g.Wait))
 	}
 	return g.Strategy.Acquire(ctx, key)
 }

@@ -9,14 +9,12 @@ import (
 	"time"
 )
 
-// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
-
 // Time in these tests is that of a synctest bubble: a Sleep there is work that lasts, and takes none.
 
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: NewGate(None{}), Observer: seen}
+		guard := Guard{Strategy: newGate(t, None{}), Observer: seen}
 		inside := 0
 		for range 5 {
 			go func() {
@@ -44,7 +42,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: NewGate(None{}), Wait: time.Second, Observer: seen}
+		guard := Guard{Strategy: newGate(t, None{}), Wait: time.Second, Observer: seen}
 		go func() {
 			err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 				time.Sleep(time.Minute) // far longer than the wait may be
@@ -71,7 +69,7 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 func TestGuardTellsOfALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 3 * time.Second, renew: func(context.Context) error { return ErrLost }}
-		guard := Guard{Strategy: strategyFunc(func(ctx context.Context, _ string) (*Lease, error) { return s.hold(ctx), nil })}
+		guard := Guard{Strategy: newGate(t, s)}
 		var cause error
 		err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 			<-ctx.Done()
@@ -92,7 +90,7 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 }
 
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
-	gate := NewGate(None{})
+	gate := newGate(t, None{})
 	guard := Guard{Strategy: gate}
 	func() {
 		defer func() { _ = recover() }()

@@ -2,8 +2,6 @@ package lockstrategy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -11,104 +9,117 @@ import (
 // Lease is a held lock. It has a lifetime: its context.
 type Lease struct {
 	ctx      context.Context
-	end      context.CancelCauseFunc
-	term     term
-	expiry   *time.Timer   // fires when the lease can no longer be relied on; nil: it never expires
-	kept     chan struct{} // closed when renewal has stopped; nil: it was never started
+	hold     *hold
 	released atomic.Bool
-	passOn   func() // told once, after release: how a gate learns that the turn is over
 }
 
-// term is what a backend says about a lease that it has just granted.
-type term struct {
-	fence   uint64
-	until   time.Time                                          // counted from BEFORE the request was sent; zero: no expiry
-	every   time.Duration                                      // between renewals
-	renew   func(context.Context) (until time.Time, err error) // an error that wraps ErrLost is final, others are retried
-	release func(context.Context) error                        // bounded by itself; nil: there is nobody to tell
-}
-
-// hold makes a lease of t. It keeps ctx's values, not its end.
-func hold(ctx context.Context, t term) *Lease {
-	l := &Lease{term: t}
-	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	if t.until.IsZero() {
-		return l
-	}
-	// A timer of its own, so that a renewal that hangs cannot delay the loss.
-	l.expiry = time.AfterFunc(time.Until(t.until), func() {
-		l.end(fmt.Errorf("%w: it expired and could not be renewed", ErrLost))
-	})
-	l.kept = make(chan struct{})
-	go l.keep()
-	return l
-}
-
-// keep renews the lease until it ends. A renewal that gets no answer is tried again sooner: the
-// expiry decides when that was too late.
-func (l *Lease) keep() {
-	defer close(l.kept)
-	renewal := time.NewTimer(l.term.every)
-	defer renewal.Stop()
-	for {
-		select {
-		case <-l.ctx.Done():
-			return
-		case <-renewal.C:
-		}
-		until, err := l.term.renew(l.ctx)
-		switch {
-		case errors.Is(err, ErrLost):
-			l.end(err)
-			return
-		case err != nil:
-			renewal.Reset(l.term.every / 4)
-		default:
-			l.expiry.Reset(time.Until(until))
-			renewal.Reset(l.term.every)
-		}
-	}
-}
-
-// Context ends when the lease does: with cause [ErrLost] when it can no longer be relied on,
-// with context.Canceled when it was released. Work under the lock belongs under this context.
+// Context ends when the lock is no longer held: with a cause that wraps [ErrLost] when it can no longer be
+// relied on, with [context.Canceled] when it was released. It has the values of the context under which
+// the lease was acquired, and whoever acquires the same key under it enters again. Work under the
+// lock belongs under this context.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Fence is a number that only grows, one per grant. 0: this strategy issues none.
-func (l *Lease) Fence() uint64 { return l.term.fence }
+// Fence is a number that only grows, one per owner. 0: this strategy issues none.
+func (l *Lease) Fence() uint64 { return l.hold.fence }
 
-// Release gives the lock back and ends the lease's context. It works under a ctx that has ended.
-// The second call returns [ErrNotHeld]. A lease that had been lost returns [ErrLost]: the work
-// under it may have overlapped with another holder's. Any other error means that the server did
-// not confirm: then the Redis lock goes on trying in the background, and the lock is free at the latest
-// when its lease ends.
-func (l *Lease) Release(ctx context.Context) error {
-	if l.released.Swap(true) {
-		return ErrNotHeld
+// Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
+func (l *Lease) Until() time.Time {
+	if l.hold.tenure == nil {
+		return time.Time{}
 	}
-	if l.passOn != nil {
-		defer l.passOn()
-	}
-	l.end(nil) // nobody may rely on the lease from here on, whatever the server will say
-	lost := l.lost()
-	var err error
-	if l.term.release != nil {
-		err = l.term.release(context.WithoutCancel(ctx))
-	}
-	if l.kept != nil {
-		<-l.kept
-		l.expiry.Stop()
-	}
-	if lost != nil {
-		return lost // what the server said about a lock that is no longer ours says nothing
-	}
-	return err
+	return l.hold.tenure.end()
 }
 
-// lost returns why the lease was lost, or nil.
-func (l *Lease) lost() error {
-	if cause := context.Cause(l.ctx); errors.Is(cause, ErrLost) {
-		return cause
+// Release gives up the lease. With the owner's last one the lock goes to the next waiter in this process,
+// or back to its server, and the context ends. It works under a ctx that has ended.
+//
+// The second call returns [ErrNotHeld], and changes nothing. A lease that had been lost returns why, an
+// [ErrLost]: the work under it may have overlapped with another holder's. Any other error means that
+// the server did not confirm: then the strategy goes on trying in the background, and the lock is
+// free at the latest when its lease ends.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.hold == nil || l.released.Swap(true) {
+		return ErrNotHeld
+	}
+	return l.hold.leave(ctx)
+}
+
+// hold is one owner's time with a lock, however often the owner has entered.
+type hold struct {
+	key    string
+	tenure *tenure // nil: a lock without a gate
+	fence  uint64
+	outer  *hold // what the owner held already when it acquired this
+	ctx    context.Context
+	end    context.CancelCauseFunc
+	leases atomic.Int32 // not yet released; at zero the owner is out for good
+}
+
+func newHold(ctx context.Context, t *tenure, key string) *hold {
+	h := &hold{key: key, tenure: t}
+	h.outer, _ = ctx.Value(heldKey{}).(*hold)
+	h.ctx, h.end = context.WithCancelCause(context.Background())
+	h.leases.Store(1)
+	return h
+}
+
+// lease is one entry of h's owner, with ctx's values.
+func (h *hold) lease(ctx context.Context) *Lease { return &Lease{ctx: h.within(ctx), hold: h} }
+
+// enter counts one more entry, unless the owner is out or has lost the lock.
+func (h *hold) enter() bool {
+	for n := h.leases.Load(); n > 0 && h.ctx.Err() == nil; n = h.leases.Load() {
+		if h.leases.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// leave takes one entry back, and with the last one the lock.
+func (h *hold) leave(ctx context.Context) error {
+	switch last := h.leases.Add(-1) == 0; {
+	case h.tenure == nil && last:
+		h.end(nil)
+		return nil
+	case h.tenure == nil:
+		return nil
+	case last:
+		return h.tenure.gate.release(ctx, h)
+	}
+	return h.tenure.lossOf()
+}
+
+// heldKey finds the innermost hold in a context.
+type heldKey struct{}
+
+// reenter returns one more lease for an owner that holds key by g already, or nil.
+func reenter(ctx context.Context, g *Gate, key string) *Lease {
+	h, _ := ctx.Value(heldKey{}).(*hold)
+	for ; h != nil; h = h.outer {
+		if h.key == key && h.tenure != nil && h.tenure.gate == g && h.enter() {
+			return h.lease(ctx)
+		}
 	}
 	return nil
+}
+
+// within is a context with values' values, h's end, and h to be found in it.
+func (h *hold) within(values context.Context) context.Context { return &heldContext{h.ctx, values, h} }
+
+type heldContext struct {
+	context.Context // the end and its cause are the hold's
+	values          context.Context
+	hold            *hold
+}
+
+// Value looks at the hold's own context first, because package context finds the cause of an end by a value.
+func (c *heldContext) Value(key any) any {
+	if key == (heldKey{}) {
+		return c.hold
+	}
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,28 +13,42 @@ import (
 // server is a backend in the bubble's time: it says how renewals end.
 type server struct {
 	lease    time.Duration
-	renewals int
+	renewals atomic.Int32
 	renew    func(context.Context) error // nil: they succeed
-	releases int
+	releases atomic.Int32
 	release  error
 }
 
-func (s *server) hold(ctx context.Context) *Lease {
-	return hold(ctx, term{
-		until: time.Now().Add(s.lease),
-		every: s.lease / 3,
-		renew: func(ctx context.Context) (time.Time, error) {
-			asked := time.Now()
-			s.renewals++
-			if s.renew != nil {
-				if err := s.renew(ctx); err != nil {
-					return time.Time{}, err
-				}
-			}
-			return asked.Add(s.lease), nil
-		},
-		release: func(context.Context) error { s.releases++; return s.release },
-	})
+func (s *server) Grant(context.Context, string, Ask) (Terms, error) {
+	return Terms{Until: time.Now().Add(s.lease), Renewal: s.lease / 3, Keeper: s}, nil
+}
+
+func (s *server) Renew(ctx context.Context) (time.Time, error) {
+	asked := time.Now()
+	s.renewals.Add(1)
+	if s.renew != nil {
+		if err := s.renew(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return asked.Add(s.lease), nil
+}
+
+func (s *server) Release(context.Context, bool) (time.Duration, error) {
+	s.releases.Add(1)
+	return 0, s.release
+}
+
+func (s *server) Watch() (<-chan struct{}, func()) { return nil, func() {} }
+
+// hold acquires a lease on s.
+func (s *server) hold(t *testing.T, ctx context.Context) *Lease {
+	t.Helper()
+	lease, err := newGate(t, s).Acquire(ctx, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
 }
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
@@ -41,16 +56,16 @@ func (s *server) hold(ctx context.Context) *Lease {
 func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second}
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		time.Sleep(10*time.Minute + time.Second)
 		synctest.Wait()
-		if s.renewals != 60 || lease.Context().Err() != nil {
-			t.Fatalf("%d renewals in ten minutes, want 60; context: %v", s.renewals, lease.Context().Err())
+		if s.renewals.Load() != 60 || lease.Context().Err() != nil {
+			t.Fatalf("%d renewals in ten minutes, want 60; context: %v", s.renewals.Load(), lease.Context().Err())
 		}
 		mustRelease(t, lease)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.renewals != 60 {
+		if s.renewals.Load() != 60 {
 			t.Fatal("a released lease is still renewed")
 		}
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, ErrLost) {
@@ -63,14 +78,14 @@ func TestLeaseIsLostWhenItCannotBeRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second, renew: func(context.Context) error { return ErrUnavailable }}
 		began := time.Now()
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 30*time.Second {
 			t.Fatalf("it was relied on for %s, want 30s", lived)
 		}
 		wantLost(t, s, lease)
-		if s.renewals < 4 {
-			t.Fatalf("only %d renewals were tried", s.renewals)
+		if s.renewals.Load() < 4 {
+			t.Fatalf("only %d renewals were tried", s.renewals.Load())
 		}
 	})
 }
@@ -84,7 +99,7 @@ func TestLeaseSurvivesRenewalsThatFailForAWhile(t *testing.T) {
 			}
 			return nil
 		}}
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		time.Sleep(5 * time.Minute)
 		mustRelease(t, lease)
 	})
@@ -94,7 +109,7 @@ func TestLeaseIsLostAtOnceWhenTheServerSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second, renew: func(context.Context) error { return fmt.Errorf("%w: forced", ErrLost) }}
 		began := time.Now()
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 10*time.Second {
 			t.Fatalf("it took %s until the loss was seen, want the first renewal at 10s", lived)
@@ -110,8 +125,9 @@ func TestLeaseIsLostInTimeAlthoughARenewalHangs(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil
 		}}
+		defer time.Sleep(2 * time.Hour) // the bubble ends when all has ended in it
 		began := time.Now()
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 30*time.Second {
 			t.Fatalf("it was relied on for %s, want 30s", lived)
@@ -123,7 +139,7 @@ func TestLeaseIsLostInTimeAlthoughARenewalHangs(t *testing.T) {
 func TestLeaseOutlivesTheContextItWasAcquiredUnder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		lease := (&server{lease: time.Second}).hold(ctx)
+		lease := (&server{lease: time.Second}).hold(t, ctx)
 		cancel()
 		synctest.Wait()
 		if err := lease.Context().Err(); err != nil {
@@ -136,15 +152,15 @@ func TestLeaseOutlivesTheContextItWasAcquiredUnder(t *testing.T) {
 func TestReleaseSaysWhatTheServerSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: time.Second, release: ErrUnavailable}
-		lease := s.hold(t.Context())
+		lease := s.hold(t, t.Context())
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("got %v", err)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrNotHeld) {
 			t.Fatalf("a second release: got %v, want ErrNotHeld", err)
 		}
-		if s.releases != 1 {
-			t.Fatalf("the server was asked %d times", s.releases)
+		if s.releases.Load() != 1 {
+			t.Fatalf("the server was asked %d times", s.releases.Load())
 		}
 	})
 }
@@ -157,7 +173,8 @@ func wantLost(t *testing.T, s *server, lease *Lease) {
 	if err := lease.Release(t.Context()); !errors.Is(err, ErrLost) {
 		t.Fatalf("its release returned %v, want ErrLost", err)
 	}
-	if s.releases != 1 {
+	synctest.Wait()
+	if s.releases.Load() != 1 {
 		t.Fatal("the server was not asked to free what may still be there")
 	}
 }

@@ -3,157 +3,273 @@ package lockstrategy
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// news is one connection on which all waiters of a process hear that locks were released.
+// heard is what an ear has heard since it was last asked.
+type heard uint32
+
+const (
+	began  heard = 1 << iota // listening has begun, or begun again: whatever was told before it is lost
+	freed                    // the lock is free for whoever comes first
+	called                   // it is free, and kept for this process
+	passed                   // it is free, and kept for another process
+)
+
+// ear listens to one channel. Its ring receives when it has heard something.
+type ear struct {
+	channel string
+	ring    chan struct{}
+	what    atomic.Uint32
+}
+
+func newEar(channel string) *ear { return &ear{channel: channel, ring: make(chan struct{}, 1)} }
+
+// take returns what was heard, and forgets it.
+func (e *ear) take() heard {
+	select {
+	case <-e.ring:
+	default:
+	}
+	return heard(e.what.Swap(0))
+}
+
+func (e *ear) hear(what heard) {
+	e.what.Or(uint32(what))
+	select {
+	case e.ring <- struct{}{}:
+	default: // it rings already
+	}
+}
+
+// news is how a process hears that locks were freed: over one connection for all plain channels, over
+// one for each sharded channel, because those may live on different servers, and move.
 //
-// Nothing is guaranteed: a message may be lost while the connection is down. Every start of a
-// subscription wakes the channel's waiters, because what was told before it is lost.
+// Nothing is guaranteed: a message may be lost while a connection is down. Every start of a
+// subscription is heard as such.
 type news struct {
 	client  RedisClient
-	changed chan struct{} // holds one: the set of channels with waiters changed
+	process string // as it is called
 
-	mu      sync.Mutex
-	waiters map[string]map[chan struct{}]struct{} // by channel
-	hearing map[string]bool                       // channels that the server has confirmed
-	stop    context.CancelFunc                    // nil until somebody waits
-	stopped chan struct{}
-	closed  bool
+	mu       sync.Mutex
+	channels map[string]*channel // those with ears
+	shared   *line               // of the plain channels; nil until there is one
+	closed   bool
+	running  sync.WaitGroup
 }
 
-func newNews(client RedisClient) *news {
-	return &news{
-		client:  client,
-		changed: make(chan struct{}, 1),
-		waiters: make(map[string]map[chan struct{}]struct{}),
-		hearing: make(map[string]bool),
-		stopped: make(chan struct{}),
-	}
+type channel struct {
+	ears    map[*ear]struct{}
+	line    *line
+	hearing bool // the server has confirmed the subscription
+	skip    bool // the next "free" goes with a call that was heard
 }
 
-// join returns a channel that receives when a waiter should look again: soon, since what was told
-// before it joined has been missed, and at each message. leave must be called; neither blocks.
-func (n *news) join(channel string) (wake <-chan struct{}, leave func()) {
-	w := make(chan struct{}, 1)
+func newNews(client RedisClient, process string) *news {
+	return &news{client: client, process: process, channels: make(map[string]*channel)}
+}
+
+// listen returns an ear for key's channel. It hears "began" soon. leave must be called; neither blocks.
+func (r *Redis) listen(key string) *ear {
+	e := newEar(channelOf(key))
+	r.news.join(e, r.tells.sharded())
+	return e
+}
+
+func (n *news) join(e *ear, sharded bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.waiters[channel] == nil {
-		n.waiters[channel] = make(map[chan struct{}]struct{})
-		n.announceLocked()
+	if n.closed {
+		return
 	}
-	n.waiters[channel][w] = struct{}{}
-	if n.hearing[channel] {
-		w <- struct{}{}
+	c := n.channels[e.channel]
+	if c == nil {
+		c = &channel{ears: make(map[*ear]struct{}), line: n.lineLocked(sharded)}
+		n.channels[e.channel] = c
+		c.line.announce()
 	}
-	if n.stop == nil && !n.closed {
-		var ctx context.Context
-		ctx, n.stop = context.WithCancel(context.Background())
-		go n.listen(ctx)
+	c.ears[e] = struct{}{}
+	if c.hearing {
+		e.hear(began)
 	}
-	return w, func() { n.leave(channel, w) }
 }
 
-func (n *news) leave(channel string, w chan struct{}) {
+func (n *news) leave(e *ear) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.waiters[channel], w)
-	if len(n.waiters[channel]) == 0 {
-		delete(n.waiters, channel)
-		n.announceLocked()
+	c := n.channels[e.channel]
+	if c == nil {
+		return
+	}
+	if delete(c.ears, e); len(c.ears) > 0 {
+		return
+	}
+	delete(n.channels, e.channel)
+	if c.line != n.shared {
+		c.line.stop()
+		return
+	}
+	c.line.announce()
+}
+
+// hearing is how many ears of this process a message on a channel reaches as the server counts them: 1 or 0.
+func (n *news) hearing(name string) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.channels[name]; c != nil && c.hearing {
+		return 1
+	}
+	return 0
+}
+
+// tell passes on a message.
+func (n *news) tell(name, message string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.channels[name]
+	if c == nil {
+		return
+	}
+	what := passed
+	switch {
+	case message == "0" && c.skip:
+		c.skip = false
+		return
+	case message == "0":
+		what = freed
+	case message == n.process:
+		what = called
+	}
+	c.skip = what != freed
+	for e := range c.ears {
+		e.hear(what)
 	}
 }
 
-func (n *news) announceLocked() {
+// confirmed passes on that a subscription has begun.
+func (n *news) confirmed(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.channels[name]; c != nil {
+		c.hearing, c.skip = true, false
+		for e := range c.ears {
+			e.hear(began)
+		}
+	}
+}
+
+// close ends the connections and waits until their goroutines have ended. Who waits goes by timers.
+func (n *news) close() error {
+	n.mu.Lock()
+	n.closed = true
+	for _, c := range n.channels {
+		c.line.stop()
+	}
+	if n.shared != nil {
+		n.shared.stop()
+	}
+	n.mu.Unlock()
+	n.running.Wait()
+	return nil
+}
+
+// line is a connection on which channels are heard.
+type line struct {
+	news    *news
+	sharded bool
+	stop    context.CancelFunc
+	changed chan struct{} // holds one: the channels that want this line changed
+}
+
+func (n *news) lineLocked(sharded bool) *line {
+	if !sharded && n.shared != nil {
+		return n.shared
+	}
+	var ctx context.Context
+	l := &line{news: n, sharded: sharded, changed: make(chan struct{}, 1)}
+	ctx, l.stop = context.WithCancel(context.Background())
+	if !sharded {
+		n.shared = l
+	}
+	n.running.Go(func() { l.listen(ctx) })
+	return l
+}
+
+func (l *line) announce() {
 	select {
-	case n.changed <- struct{}{}:
+	case l.changed <- struct{}{}:
 	default:
 	}
 }
 
-// listen subscribes to what has waiters and passes on what it hears. go-redis reconnects and
-// subscribes again by itself; the confirmation then wakes the waiters.
-func (n *news) listen(ctx context.Context) {
-	defer close(n.stopped)
-	pubsub := n.client.Subscribe(ctx)
-	defer pubsub.Close()
-	heard := pubsub.ChannelWithSubscriptions()
+// listen subscribes to what has ears and passes on what it hears. go-redis reconnects and subscribes
+// again by itself; the confirmation is heard then, too.
+func (l *line) listen(ctx context.Context) {
+	subscribe := l.news.client.Subscribe
+	if l.sharded {
+		subscribe = l.news.client.SSubscribe
+	}
+	connection := subscribe(ctx)
+	defer connection.Close()
+	messages := connection.ChannelWithSubscriptions()
 	subscribed := make(map[string]bool)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-n.changed:
-			n.resubscribe(ctx, pubsub, subscribed)
-		case message, open := <-heard:
+		case <-l.changed:
+			l.resubscribe(ctx, connection, subscribed)
+		case message, open := <-messages:
 			if !open {
 				return
 			}
 			switch m := message.(type) {
 			case *redis.Message:
-				n.wake(m.Channel, false)
+				l.news.tell(m.Channel, m.Payload)
 			case *redis.Subscription:
-				if m.Kind == "subscribe" {
-					n.wake(m.Channel, true)
+				if m.Kind == "subscribe" || m.Kind == "ssubscribe" {
+					l.news.confirmed(m.Channel)
 				}
 			}
 		}
 	}
 }
 
-// resubscribe makes subscribed equal to the channels that have waiters. Its errors are go-redis's
+// resubscribe makes subscribed equal to the channels that want this line. Its errors are go-redis's
 // to repair: it remembers the channels and subscribes when it has reconnected.
-func (n *news) resubscribe(ctx context.Context, pubsub *redis.PubSub, subscribed map[string]bool) {
-	var add, remove []string
-	n.mu.Lock()
-	for channel := range n.waiters {
-		if !subscribed[channel] {
-			add = append(add, channel)
-			subscribed[channel] = true
+func (l *line) resubscribe(ctx context.Context, connection *redis.PubSub, subscribed map[string]bool) {
+	var add, again, remove []string
+	l.news.mu.Lock()
+	for name, c := range l.news.channels {
+		switch {
+		case c.line != l:
+		case !subscribed[name]:
+			add = append(add, name)
+			subscribed[name] = true
+		case !c.hearing: // it was left, and is wanted again before anything was said about it
+			again = append(again, name)
 		}
 	}
-	for channel := range subscribed {
-		if n.waiters[channel] == nil {
-			remove = append(remove, channel)
-			delete(subscribed, channel)
-			delete(n.hearing, channel)
+	for name := range subscribed {
+		if l.news.channels[name] == nil {
+			remove = append(remove, name)
+			delete(subscribed, name)
 		}
 	}
-	n.mu.Unlock()
+	l.news.mu.Unlock()
+	for _, name := range again {
+		l.news.confirmed(name)
+	}
+	subscribe := connection.Subscribe
+	if l.sharded {
+		subscribe = connection.SSubscribe
+	}
 	if len(add) > 0 {
-		_ = pubsub.Subscribe(ctx, add...)
+		_ = subscribe(ctx, add...)
 	}
-	if len(remove) > 0 {
-		_ = pubsub.Unsubscribe(ctx, remove...)
+	if len(remove) > 0 { // never a sharded one: its line ends with it
+		_ = connection.Unsubscribe(ctx, remove...)
 	}
-}
-
-// wake lets every waiter of channel look again. Behind a gate there is one; without a gate the
-// fastest wins, and nobody's message is lost with a waiter that has just given up.
-func (n *news) wake(channel string, confirmed bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if confirmed && n.waiters[channel] != nil {
-		n.hearing[channel] = true
-	}
-	for w := range n.waiters[channel] {
-		select {
-		case w <- struct{}{}:
-		default: // it has not looked since the last message
-		}
-	}
-}
-
-// close ends the connection and waits until its goroutine has ended. Waiters go by their timers.
-func (n *news) close() error {
-	n.mu.Lock()
-	stop := n.stop
-	n.closed = true
-	n.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-n.stopped
-	}
-	return nil
 }

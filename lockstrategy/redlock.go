@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -16,6 +17,9 @@ import (
 // redlockPrefix keeps the keys of the quorum apart from those of the Redis lock, which are hashes.
 const redlockPrefix = "redlock:"
 
+// redlockChannel is where a release of the quorum is told, before the lock's key.
+const redlockChannel = "redlock_channel:"
+
 // RedLockConfig configures [NewRedLock]. The zero value means the defaults.
 type RedLockConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
@@ -23,21 +27,26 @@ type RedLockConfig struct {
 }
 
 // RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm
-// is redsync's). The key on each node is "redlock:" and the lock's key.
+// is redsync's). The key on each node is "redlock:" and the lock's key. Beside redsync, a release is
+// told on a channel of each node, so that who waits tries at once; the pauses between tries remain for
+// what is not told.
 //
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts
 // empty, or whose clock jumps ahead, votes again within the lease. It issues no fence. A try waits
-// for every node, so one node that hangs slows each down to the request timeout.
+// for every node, so one node that hangs slows each down to the request timeout. It is a [Backend]: for one
+// contender per process and key, so put a [Gate] in front.
 type RedLock struct {
 	sync    *redsync.Redsync
-	nodes   int
+	nodes   []redis.UniversalClient
+	news    []*news // one per node
+	undo    *undo
 	lease   time.Duration
 	request time.Duration
 }
 
-var _ Strategy = (*RedLock)(nil)
+var _ Backend = (*RedLock)(nil)
 
-// NewRedLock returns a lock over nodes, which must be independent of each other: no replicas.
+// NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them.
 func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
 	if err != nil {
@@ -46,97 +55,128 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 	if len(nodes) == 0 {
 		return nil, errors.New("lock: redlock needs at least one node, five in earnest")
 	}
+	r := &RedLock{nodes: nodes, undo: newUndo(), lease: lease, request: request}
 	var pools []pool.Pool
 	for _, node := range nodes {
 		pools = append(pools, goredis.NewPool(node))
+		r.news = append(r.news, newNews(node, ""))
 	}
-	return &RedLock{sync: redsync.New(pools...), nodes: len(nodes), lease: lease, request: request}, nil
+	r.sync = redsync.New(pools...)
+	return r, nil
 }
 
-// Acquire tries until a majority of the nodes has granted key, with random pauses between: RedLock
-// has no release message. It gives up when a majority of the nodes cannot be reached.
-func (r *RedLock) Acquire(ctx context.Context, key string) (*Lease, error) {
-	for {
+// Close ends the subscriptions and the attempts to release what no majority has confirmed.
+func (r *RedLock) Close() error {
+	r.undo.close()
+	for _, n := range r.news {
+		_ = n.close()
+	}
+	return nil
+}
+
+// Grant tries until a majority of the nodes has granted key: when a release is told, and after random
+// pauses, so that contenders who have shared the nodes between them do not meet again. It gives
+// up when a majority of the nodes cannot be reached.
+func (r *RedLock) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
+	at := &place{ear: newEar(redlockChannel + key)}
+	listening := false
+	defer func() {
+		if listening {
+			r.leave(at.ear)
+		}
+	}()
+	for pause := ask.Defer; ; pause = shortPause + rand.N(longPause-shortPause) {
+		if pause > 0 && !listening && !ask.AtOnce {
+			listening = true
+			r.join(at.ear)
+		}
+		at.listen(ctx, pause)
 		if ctx.Err() != nil {
-			return nil, notAcquired(key, ended(ctx))
+			return Terms{}, notAcquired(key, ended(ctx))
 		}
-		mutex, err := r.try(ctx, key)
+		terms, err := r.try(ctx, key, ask)
 		switch {
-		case err == nil && ctx.Err() == nil:
-			return hold(ctx, r.term(mutex)), nil
-		case err == nil: // granted too late: nobody waits for it any more
-			_ = r.term(mutex).release(context.WithoutCancel(ctx))
-			continue
-		case r.unreachable(err):
-			return nil, notAcquired(key, fmt.Errorf("%w: %w", ErrUnavailable, err))
+		case err == nil:
+			return terms, nil
+		case r.silent(err) > len(r.nodes)-r.majority():
+			return Terms{}, notAcquired(key, r.unavailable("acquire", err))
+		case ask.AtOnce:
+			return Terms{}, notAcquired(key, fmt.Errorf("%w: %w", ErrTaken, err))
 		}
-		pause := time.NewTimer(5*time.Millisecond + rand.N(20*time.Millisecond))
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-		pause.Stop()
+	}
+}
+
+// Pauses between tries when nothing is told.
+const (
+	shortPause = 5 * time.Millisecond
+	longPause  = 25 * time.Millisecond
+)
+
+func (r *RedLock) join(e *ear) {
+	for _, n := range r.news {
+		n.join(e, false)
+	}
+}
+
+func (r *RedLock) leave(e *ear) {
+	for _, n := range r.news {
+		n.leave(e)
 	}
 }
 
 // try asks every node once. redsync takes a failed try back under the context of the try, so that
 // context must not be the caller's: under one that has ended, the taking back would do nothing and
 // leave the key until its lease ends.
-func (r *RedLock) try(ctx context.Context, key string) (*redsync.Mutex, error) {
-	mutex := r.sync.NewMutex(redlockPrefix+key,
-		redsync.WithExpiry(r.lease),
-		redsync.WithTimeoutFactor(float64(r.request)/float64(r.lease)), // per node
-	)
-	return mutex, mutex.TryLockContext(context.WithoutCancel(ctx))
-}
-
-func (r *RedLock) term(mutex *redsync.Mutex) term {
-	return term{
-		until: mutex.Until(),
-		every: r.lease / 3,
-		renew: func(ctx context.Context) (time.Time, error) {
-			ctx, cancel := context.WithTimeout(ctx, r.request)
-			defer cancel()
-			extended, err := mutex.ExtendContext(ctx)
-			if extended {
-				return mutex.Until(), nil
-			}
-			if gone := new(redsync.ErrTaken); errors.As(err, &gone) {
-				return time.Time{}, fmt.Errorf("%w: %s has no majority any more: %w", ErrLost, mutex.Name(), err)
-			}
-			return time.Time{}, fmt.Errorf("%w: renew: %w", ErrUnavailable, err)
-		},
-		release: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, r.request)
-			defer cancel()
-			released, err := mutex.UnlockContext(ctx)
-			switch {
-			case released:
-				return nil
-			case silent(err) > 0: // it may have released, and it may still have the key
-				return fmt.Errorf("%w: release: %w", ErrUnavailable, err)
-			}
-			return fmt.Errorf("%w: %s had no majority any more when it was released", ErrLost, mutex.Name())
-		},
+func (r *RedLock) try(ctx context.Context, key string, ask Ask) (Terms, error) {
+	lease := r.lease
+	if ask.Lease > 0 {
+		lease = ask.Lease
 	}
+	mutex := r.sync.NewMutex(redlockPrefix+key,
+		redsync.WithExpiry(lease),
+		redsync.WithTimeoutFactor(float64(r.request)/float64(lease)), // per node
+	)
+	if err := mutex.TryLockContext(context.WithoutCancel(ctx)); err != nil {
+		return Terms{}, err
+	}
+	terms := Terms{Until: mutex.Until(), Keeper: &redlockKeeper{r, mutex, ask.Lease > 0, redlockChannel + key}}
+	if ask.Lease == 0 {
+		terms.Renewal = lease / 3
+	}
+	return terms, nil
 }
 
-// unreachable reports whether so many nodes gave no answer that the others are no majority.
-func (r *RedLock) unreachable(err error) bool {
-	return r.nodes-silent(err) < r.nodes/2+1
+func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
+
+// unavailable names the nodes that gave no answer.
+func (r *RedLock) unavailable(what string, err error) error {
+	var named []string
+	for _, e := range perNode(err) {
+		named = append(named, fmt.Sprintf("%s: %v", address(r.nodes[e.Node]), e.Err))
+	}
+	return fmt.Errorf("%w: %s: %d of %d nodes gave no answer: %s", ErrUnavailable, what, len(named), len(r.nodes), strings.Join(named, "; "))
 }
 
-// silent counts the nodes in err that gave no answer. redsync joins one error per node.
-func silent(err error) int {
+func (r *RedLock) silent(err error) int { return len(perNode(err)) }
+
+// perNode lists the nodes in err that gave no answer. redsync joins one error per node.
+func perNode(err error) []*redsync.RedisError {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		n := 0
+		var all []*redsync.RedisError
 		for _, e := range joined.Unwrap() {
-			n += silent(e)
+			all = append(all, perNode(e)...)
 		}
-		return n
+		return all
 	}
 	if node := new(redsync.RedisError); errors.As(err, &node) {
-		return 1
+		return []*redsync.RedisError{node}
 	}
-	return 0
+	return nil
+}
+
+func address(node redis.UniversalClient) string {
+	if single, ok := node.(*redis.Client); ok {
+		return single.Options().Addr
+	}
+	return fmt.Sprint(node)
 }

@@ -1,12 +1,23 @@
--- Frees the lock and tells the waiters, if the owner still has it.
+-- Frees the lock, if the owner still has it.
 --
--- KEYS[1] the lock
--- KEYS[2] the channel that waiters listen to; its message '0' says: free (Redisson)
+-- KEYS[1] the lock  KEYS[2] its channel  KEYS[3] the queue  KEYS[4] the turn (see acquire.lua)
 -- ARGV[1] the owner
--- Reply   1 released; 0 the lock is not the owner's
+-- ARGV[2] publish, or spublish where channels are sharded
+-- ARGV[3] for how long the lock is kept for who has waited longest, in milliseconds
+-- ARGV[4] the process, if it wants the lock again, behind those that wait; or nothing
+-- Reply   {0} the lock is not the owner's
+--         {1, since, heard} released; since when the owner's process waits (0: it need not, nobody else does), and how
+--         many heard that the lock is free
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
-  return 0
+  return {0}
 end
 redis.call('del', KEYS[1])
-redis.call('publish', KEYS[2], '0')
-return 1
+local longest, heard = free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[2])
+local since = 0
+if longest and ARGV[4] ~= '' then
+  local time = redis.call('time')
+  since = time[1] * 1000000 + time[2]
+  redis.call('zadd', KEYS[3], string.format('%.0f', since), ARGV[4])
+  redis.call('pexpire', KEYS[3], 60000)
+end
+return {1, since, heard}

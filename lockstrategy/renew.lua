@@ -1,10 +1,13 @@
 -- Extends the lease, if the owner still has it. It never creates the key.
 --
 -- KEYS[1] the lock
--- ARGV[1] the lease in milliseconds
+-- ARGV[1] the lease in milliseconds; 0: leave it as it is
 -- ARGV[2] the owner
--- Reply   1 extended; 0 the lock is not the owner's
+-- Reply   {1} the owner has it; {0} it does not
 if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
-  return 0
+  return {0}
 end
-return redis.call('pexpire', KEYS[1], ARGV[1])
+if ARGV[1] ~= '0' then
+  redis.call('pexpire', KEYS[1], ARGV[1])
+end
+return {1}

@@ -2,113 +2,116 @@ package lockstrategy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
-
-// DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
-const DefaultLease = 30 * time.Second
 
 // Strategy is a way to lock.
 type Strategy interface {
 	// Acquire blocks until the caller holds key or ctx ends; then the error wraps [ErrNotAcquired]
 	// and ctx's own. It never returns nil and nil. The lease outlives ctx: it ends by
 	// [Lease.Release] or by loss, and every lease must be released, a lost one too.
-	Acquire(ctx context.Context, key string) (*Lease, error)
+	//
+	// Under the context of a lease on the same key it returns at once, with a lease on what is held
+	// already (re-entrance); options then change nothing.
+	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
-// Names of the strategies, as [Open] takes them.
-const (
-	NameNone    = "none"    // no lock: v1
-	NameProcess = "process" // a mutex in the process: v2
-	NameRedis   = "redis"   // one Redis: v3
-	NameRedLock = "redlock" // five independent nodes: v4
-)
+// Option changes how a lock is acquired.
+type Option func(*options)
 
-// Backends is what strategies are built on. A strategy needs only its own part.
-type Backends struct {
-	Redis   RedisClient             // for NameRedis
-	Nodes   []redis.UniversalClient // for NameRedLock
-	Lease   time.Duration           // 0: DefaultLease
-	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+type options struct {
+	atOnce bool
+	wait   time.Duration // longest; 0: as long as the context
+	lease  time.Duration // explicit; 0: the strategy's own, renewed
+	total  time.Duration // longest time under renewal; 0: no bound
 }
 
-// Opened is a strategy ready for use, and what it holds open.
-type Opened struct {
-	Strategy
-	Gate  *Gate        // nil: this strategy has no queue
-	Close func() error // ends its goroutines and connections; not the clients it was given
-}
+// AtOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
+func AtOnce() Option { return func(o *options) { o.atOnce = true } }
 
-// Open builds the strategy called name, with a gate in front where there is a queue. It connects
-// to nothing; an error names a setting that cannot work.
-func Open(name string, b Backends) (*Opened, error) {
-	nothing := func() error { return nil }
-	switch name {
-	case NameNone:
-		return &Opened{Strategy: None{}, Close: nothing}, nil
-	case NameProcess:
-		return gated(None{}, nothing), nil
-	case NameRedis:
-		s, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return gated(s, s.Close), nil
-	case NameRedLock:
-		s, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return gated(s, nothing), nil
+// Within waits for d at most; then the error wraps [context.DeadlineExceeded].
+func Within(d time.Duration) Option { return func(o *options) { o.wait = d } }
+
+// For takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free
+// even if its holder hangs. At least ten milliseconds.
+func For(d time.Duration) Option { return func(o *options) { o.lease = d } }
+
+// AtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d.
+func AtMost(d time.Duration) Option { return func(o *options) { o.total = d } }
+
+// ownTerms reports whether the lease cannot be one that was handed off.
+func (o *options) ownTerms() bool { return o.lease > 0 || o.total > 0 }
+
+// chosen applies options; the zero value waits as long as the context and renews.
+func chosen(list []Option) (options, error) {
+	var o options
+	for _, option := range list {
+		option(&o)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
+	if o.wait < 0 || o.total < 0 || o.lease < 0 || o.lease > 0 && o.lease < shortestLease {
+		return o, fmt.Errorf("lock: wait %s, lease %s, at most %s: durations are positive, and a lease is at least %s", o.wait, o.lease, o.total, shortestLease)
+	}
+	return o, nil
 }
 
-func gated(s Strategy, closer func() error) *Opened {
-	g := NewGate(s)
-	return &Opened{Strategy: g, Gate: g, Close: closer}
+// Backend is what stands behind a [Gate]: it grants a key to one process at a time. A gate asks for a key
+// only when its process has not got it, and with one question at a time.
+type Backend interface {
+	// Grant waits until the caller has key or ctx ends; then the error wraps [ErrNotAcquired]. What may have
+	// been granted to a question without an answer, it undoes.
+	Grant(ctx context.Context, key string, ask Ask) (Terms, error)
+}
+
+// Ask is what a gate wants of its backend.
+type Ask struct {
+	AtOnce bool          // do not wait: ErrTaken
+	Lease  time.Duration // explicit, not to be renewed; 0: the backend's own
+	Block  uint64        // how many fences the grant is to reserve
+	Defer  time.Duration // let the other processes go first: for so long, or until one has
+}
+
+// Terms is what a backend says about a key that it has just granted.
+type Terms struct {
+	Fence   uint64        // the number of this grant; 0: the backend issues none
+	Block   uint64        // the numbers from Fence on that are this grant's: one for each lease
+	Until   time.Time     // counted from BEFORE the request was sent; zero: no expiry
+	Renewal time.Duration // between renewals; 0: it is not renewed
+	Keeper  Keeper        // nil: there is nobody to tell
+}
+
+// Keeper keeps a key that was granted, and gives it back. Its calls bound themselves.
+type Keeper interface {
+	// Renew extends the lease, an explicit one only confirms it. An error that wraps [ErrLost] is final, others are retried.
+	Renew(ctx context.Context) (until time.Time, err error)
+	// Release gives the key back. again: this process wants the key next. wait: other processes do, too,
+	// and are to go first (see [Ask.Defer]).
+	Release(ctx context.Context, again bool) (wait time.Duration, err error)
+	// Watch returns a channel that receives when the lock may have been taken away. stop must be called.
+	Watch() (ring <-chan struct{}, stop func())
 }
 
 // None grants every key to everybody at once. Alone it is no lock (v1); behind a [Gate] it is a
 // mutex in the process (v2), which another process does not see.
 type None struct{}
 
-// Acquire grants key, unless ctx has ended.
-func (None) Acquire(ctx context.Context, key string) (*Lease, error) {
+var (
+	_ Strategy = None{}
+	_ Backend  = None{}
+)
+
+// Acquire grants key, unless ctx has ended. There is no lock that an option could be about.
+func (None) Acquire(ctx context.Context, key string, _ ...Option) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, notAcquired(key, ended(ctx))
 	}
-	return hold(ctx, term{}), nil
+	return newHold(ctx, nil, key).lease(ctx), nil
 }
 
-// notAcquired joins the domain's error with its cause, so that errors.Is finds both.
-func notAcquired(key string, cause error) error {
-	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
-}
-
-// ended says why ctx ended: its cause, and in any case its own error.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
+// Grant grants key.
+func (None) Grant(_ context.Context, _ string, ask Ask) (Terms, error) {
+	if ask.Lease > 0 {
+		return Terms{Until: time.Now().Add(ask.Lease)}, nil
 	}
-	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// timing applies the defaults and checks the relations lease > 2 × renewal > request.
-func timing(lease, request time.Duration) (time.Duration, time.Duration, error) {
-	if lease == 0 {
-		lease = DefaultLease
-	}
-	if request == 0 {
-		request = min(2*time.Second, lease/3)
-	}
-	if renewal := lease / 3; lease < 10*time.Millisecond || request <= 0 || 2*renewal <= request {
-		return 0, 0, fmt.Errorf("lock: lease %s, request timeout %s: the lease must be at least 10ms and over one and a half times the request timeout", lease, request)
-	}
-	return lease, request, nil
+	return Terms{}, nil
 }

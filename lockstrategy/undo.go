@@ -3,7 +3,6 @@ package lockstrategy
 import (
 	"context"
 	"errors"
-	"net"
 	"sync"
 	"time"
 )
@@ -31,8 +30,8 @@ func newUndo() *undo {
 	return u
 }
 
-// until repeats release until it is answered or the lock has surely expired.
-func (u *undo) until(expired time.Time, release func(context.Context) error) {
+// repeat asks, first after a pause, until there is an answer or what it is about has surely expired.
+func (u *undo) repeat(first time.Duration, expired time.Time, ask func(context.Context) error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ctx.Err() != nil {
@@ -41,15 +40,15 @@ func (u *undo) until(expired time.Time, release func(context.Context) error) {
 	u.running.Go(func() {
 		ctx, cancel := context.WithDeadline(u.ctx, expired)
 		defer cancel()
-		pause := time.NewTimer(firstUndo)
+		pause := time.NewTimer(first)
 		defer pause.Stop()
-		for wait := firstUndo; ; pause.Reset(wait) {
+		for wait := max(first, firstUndo); ; pause.Reset(wait) {
 			select {
 			case <-ctx.Done():
 				return
 			case <-pause.C:
 			}
-			if err := release(ctx); !errors.Is(err, ErrUnavailable) {
+			if err := ask(ctx); !errors.Is(err, ErrUnavailable) {
 				return
 			}
 			wait = min(2*wait, slowUndo)
@@ -63,10 +62,4 @@ func (u *undo) close() {
 	u.stop()
 	u.mu.Unlock()
 	u.running.Wait()
-}
-
-// unsent reports whether a request has surely not reached its server: there was no connection.
-func unsent(err error) bool {
-	op := new(net.OpError)
-	return errors.As(err, &op) && op.Op == "dial"
 }

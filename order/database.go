@@ -87,6 +87,7 @@ func (c Config) source() (source, error) {
 			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value")
 		}
 		dsn.ParseTime = true
+		dsn.ClientFoundRows = true                        // a row that matches counts, as in SQLite, also when nothing in it changes
 		dsn.Timeout = cmp.Or(dsn.Timeout, answer)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, answer) // for what no context bounds
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }
@@ -109,12 +110,23 @@ func (f source) open(ctx context.Context) (*gorm.DB, error) {
 		db, err = gorm.Open(f.dialect(pool), &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
 	}
 	if err == nil {
-		err = db.WithContext(ctx).AutoMigrate(&Order{}, &Win{})
+		err = createTables(db.WithContext(ctx))
 	}
 	if err != nil {
 		_ = pool.Close()
 	}
 	return db, err
+}
+
+// createTables creates what is missing, tables and columns. gorm panics over a column that another
+// instance adds while it looks; what it did until then is whole, and the next try finds the column.
+func createTables(db *gorm.DB) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("create tables: %v", cause)
+		}
+	}()
+	return db.AutoMigrate(&Order{}, &Win{})
 }
 
 // sqliteURI sets SQLite up for several processes: readers beside one writer (WAL), waiting for the

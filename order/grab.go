@@ -38,24 +38,12 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 	return result, err
 }
 
-// write grants the order to the attempt, whoever has it by now: it trusts what was read, as A2 does.
-func (s *Store) write(ctx context.Context, a Attempt, fence uint64) error {
-	return s.do(ctx, func(db *gorm.DB) error {
-		return db.Transaction(func(tx *gorm.DB) error {
-			if err := tx.Model(&Order{ID: a.OrderID}).Updates(grantTo(a)).Error; err != nil {
-				return err
-			}
-			return tx.Create(win(a, fence)).Error
-		})
-	})
-}
-
 // GrabAtomic takes the order if it is open, in one conditional UPDATE: no thinking, no lock.
 func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	var won bool
 	err := s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a))
+			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a, 0))
 			if won = update.RowsAffected == 1; !won {
 				return update.Error
 			}
@@ -70,12 +58,6 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	}
 	order, err := s.read(ctx, a.OrderID)
 	return Result{Winner: order.Driver}, err
-}
-
-func grantTo(a Attempt) Order { return Order{Status: Granted, Driver: a.Driver} }
-
-func win(a Attempt, fence uint64) *Win {
-	return &Win{OrderID: a.OrderID, Driver: a.Driver, Version: a.Version, Instance: a.Instance, Fence: fence, At: time.Now().UTC()}
 }
 
 // think passes the time between reading and writing, in which others read too.

@@ -30,7 +30,11 @@ func TestStore(t *testing.T) {
 			{"the lock is lost while thinking", testLostWhileThinking},
 			{"the lock is lost before anything", testLostAtOnce},
 			{"the lock is not granted", testNotGranted},
+			{"fences are checked", testFence},
+			{"a holder that slept is refused", testTwoHolders},
+			{"a fence for an order that does not exist", testFenceNotFound},
 			{"tables are created once", testTables},
+			{"tables of a time before fences", testOlderTables},
 			{"tables that are there are left alone", testTablesAgain},
 			{"a closed store", testClosed},
 		} {

@@ -5,8 +5,12 @@
 // conditional UPDATE, which needs no lock. Each writes a [Win] for the driver it told so, in the
 // same transaction as the order: two winners are visible in the data, not only in answers.
 //
-// What is NOT guaranteed: a request without an answer may have won. The fence is recorded and not
-// checked yet, so a holder that lost its lease may still write.
+// A write under a lease with a fence is refused ([ErrStale]) once a holder with a newer fence has
+// written the order.
+//
+// What is NOT guaranteed: a request without an answer may have won. A write without a fence is never
+// refused. Nor is a stale holder's that comes before the newer holder's: the order has not seen the
+// newer fence yet, for reading does not show it.
 package order
 
 import (
@@ -29,7 +33,8 @@ const (
 type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
-	Driver    uint64    `gorm:"not null"` // who has it, by the last write; 0: nobody
+	Driver    uint64    `gorm:"not null"`           // who has it, by the last write; 0: nobody
+	Fence     uint64    `gorm:"not null;default:0"` // the newest that a write came with; 0: none did
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // everybody who was told it won; more than one: the lock was no lock
 }
@@ -64,6 +69,9 @@ type Result struct {
 
 // ErrNotFound says that there is no such order.
 var ErrNotFound = errors.New("order: not found")
+
+// ErrStale says that the write was refused, and changed nothing: a holder with a newer fence has written.
+var ErrStale = errors.New("order: stale holder")
 
 // ErrUnavailable says that the database gave no usable answer. Whether the attempt won is unknown.
 var ErrUnavailable = errors.New("order: database unavailable")

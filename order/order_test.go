@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,9 +57,13 @@ func createIn(t *testing.T, server *stack.Database) string {
 	return "mysql:lab:" + password + "@tcp(" + server.Addr + ")/" + name
 }
 
-func execute(t *testing.T, dsn, statement string) {
+func execute(t *testing.T, dsn, statement string) { t.Helper(); executeIn(t, "mysql:"+dsn, statement) }
+
+// executeIn executes a statement in a database as Config has it.
+func executeIn(t *testing.T, where, statement string) {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
+	kind, dsn, _ := strings.Cut(where, ":")
+	db, err := sql.Open(kind, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,8 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return nil
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return ErrNotFound
+	case errors.Is(err, ErrStale): // the database's answer, whatever ended since
+		return err
 	case ctx.Err() != nil: // not the database's fault: the caller left, or the lock was lost
 		return errors.Join(ended(ctx), err)
 	}

@@ -4,12 +4,18 @@
 // between them and nothing atomic. Run beside itself it loses updates, and that is its purpose: a
 // lock around it is what the lab tries. [Counter.IncrementAtomic] is one INCR, which needs no lock.
 //
-// What is NOT guaranteed: a request without an answer may have been counted. The fence is reported
-// and not checked yet, so a holder that lost its lease may still write.
+// A write under a lease with a fence is refused ([ErrStale]) once a holder with a newer fence has
+// written the counter.
+//
+// What is NOT guaranteed: a request without an answer may have been counted. A write without a fence
+// is never refused. Nor is a stale holder's that comes before the newer holder's: the counter has not
+// seen the newer fence yet, for reading does not show it. And a Redis that loses its last writes in a
+// failover loses the fences that came with them.
 package pview
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strconv"
@@ -20,12 +26,19 @@ import (
 
 // Names on the wire. Other programs that count or lock with us use them.
 const (
-	Key     = "pview"      // the counter, a decimal number
-	LockKey = "lock:pview" // what to lock around an increment
+	Key      = "pview"         // the counter, a decimal number
+	FenceKey = "{pview}:fence" // the newest fence that a write came with; the braces keep it in the counter's slot of a cluster
+	LockKey  = "lock:pview"    // what to lock around an increment
 )
+
+//go:embed write.lua
+var writeSource string
 
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
+
+// ErrStale says that the write was refused, and changed nothing: a holder with a newer fence has written.
+var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
 var ErrNotNumber = errors.New("pview: the counter is not a number")
@@ -47,12 +60,13 @@ type View struct {
 type Counter struct {
 	master  redis.Cmdable
 	replica func() redis.UniversalClient
+	fenced  *redis.Script // write.lua
 }
 
 // NewCounter returns a counter that reads and writes at master. replica says where to read when
 // an old value will do.
 func NewCounter(master redis.Cmdable, replica func() redis.UniversalClient) *Counter {
-	return &Counter{master: master, replica: replica}
+	return &Counter{master: master, replica: replica, fenced: redis.NewScript(writeSource)}
 }
 
 // Increment reads the counter, adds one and writes it, inside lock.
@@ -69,7 +83,7 @@ func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 			return err
 		}
 		view.Value = value + 1
-		return c.Set(ctx, view.Value)
+		return c.write(ctx, view.Value, fence)
 	})
 	return view, err
 }
@@ -86,7 +100,23 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
-// Set writes the counter.
+// write writes the counter for a holder. A fence is checked where the value is written: a check
+// beside it could pass before a newer holder's write and act after it. An equal fence is the same
+// holder, who may write twice. Without a fence nothing is checked.
+func (c *Counter) write(ctx context.Context, value int64, fence uint64) error {
+	if fence == 0 {
+		return c.Set(ctx, value)
+	}
+	own := strconv.FormatUint(fence, 10)
+	newest, err := c.fenced.Run(ctx, c.master, []string{Key, FenceKey}, value, own).Text()
+	if err == nil && newest != own {
+		return fmt.Errorf("%w: its fence is %s, and a newer holder with the fence %s has written; nothing was changed", ErrStale, own, newest)
+	}
+	return answered(ctx, err)
+}
+
+// Set writes the counter, whoever holds the lock. The newest fence stays what it is: it belongs to
+// the lock's holders, and setting the counter makes nobody stale or fresh.
 func (c *Counter) Set(ctx context.Context, value int64) error {
 	return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
 }

@@ -97,6 +97,11 @@ func TestCounter(t *testing.T) {
 			{"increments that interleave lose one", testInterleaved},
 			{"a lock loses none", testLock},
 			{"atomic increments lose none", testAtomic},
+			{"a holder that slept is refused", testTwoHolders},
+			{"a stale holder that comes first is not refused", testStaleFirst},
+			{"fences are checked", testFence},
+			{"the newest fence stays", testFenceStays},
+			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},
 		} {

@@ -37,6 +37,7 @@ type judged struct {
 	Lock        string              `json:"lock"`
 	PerInstance map[string]int      `json:"per_instance"`
 	TookMS      float64             `json:"took_ms"`
+	Stale       int                 `json:"stale,omitempty"` // requests refused as a stale holder's; none of them had its effect
 	Failed      []string            `json:"failed,omitempty"`
 	Verdict     experiments.Verdict `json:"verdict"`
 	Why         string              `json:"why,omitempty"` // it is not supported
@@ -60,10 +61,12 @@ type orderRow struct {
 // add judges one version's two bursts.
 func (r *burstsResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
 	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
+	row.Stale = len(views.Stale)
 	r.Pageview = append(r.Pageview, pageviewRow{
 		judged: row.with(claim.Expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
 		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: claim.Article,
 	})
+	row.Stale = len(grabs.Stale)
 	r.Order = append(r.Order, orderRow{
 		judged:  row.with(claim.Expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
 		Order:   grabs.Order,

@@ -126,6 +126,11 @@ var explanations = map[string]string{
 
 func (r *burstsResult) explanation() string {
 	var b strings.Builder
+	for i, views := range r.Pageview {
+		if n, m := views.Stale, r.Order[i].Stale; n+m > 0 {
+			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n", r.named(views.judged), n, m)
+		}
+	}
 	for _, claim := range experiments.Claims() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
 			return row.Version == claim.Version && row.Verdict == experiments.Supported

@@ -159,6 +159,22 @@ func TestDemoIsJudged(t *testing.T) {
 	}
 }
 
+// A request that was refused as a stale holder's is shown, and is no reason to doubt the rest.
+func TestDemoShowsStaleHolders(t *testing.T) {
+	views := experiments.PageviewBurst{Version: "v3", Users: 2, Final: 1, Writes: []experiments.Write{{Instance: "a", Value: 1}}, Stale: []string{"b"}}
+	grabs := experiments.OrderBurst{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
+	grabs.Answers = []experiments.Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
+	result := &burstsResult{Users: 2, Drivers: 4}
+	result.add(1, experiments.Claim{Version: "v3", Expect: experiments.Never}, views, grabs)
+	result.judge()
+	if end := result.exit(); end != nil || result.Pageview[0].Stale != 1 || result.Order[0].Stale != 2 {
+		t.Errorf("%v: %+v", end, result)
+	}
+	if text := result.text(false); !strings.Contains(text, "v3: 1 page views and 2 drivers were refused") {
+		t.Errorf("printed: %s", text)
+	}
+}
+
 func TestDemoNeedsRealServersForTopologies(t *testing.T) {
 	wantSentence(t, app(t.Context(), "demo", "--embedded", "--topology=cluster"), exitUsage, "--embedded", "--topology cluster")
 	t.Setenv("PATH", t.TempDir())

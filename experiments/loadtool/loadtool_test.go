@@ -48,12 +48,14 @@ func TestEveryFormatIsJudgedTheSame(t *testing.T) {
 		{"v3 with another's view and a double", made{Pageview, "v3", 4, "a1 b1 a3 b4", 5}, 0, 0, 1, experiments.Refuted, "must not happen"},
 		{"v3 at one instance", made{Pageview, "v3", 2, "a1 a2", 2}, 0, 0, 0, experiments.Inconclusive, "half"},
 		{"v3 at three", made{Pageview, "v3", 3, "a1 b2 c3", 3}, 0, 0, 0, experiments.Inconclusive, "3 instances"},
+		{"v3 with a stale holder", made{Pageview, "v3", 4, "a1 b2 a3 ~", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 		{"no such version", made{Pageview, "v9", 2, "a1 b2", 2}, 0, 0, 0, experiments.Inconclusive, "no claim"},
 		{"one winner", made{Order, "v3", 4, "a+ b- a- b-", 1}, 0, 0, 0, experiments.Supported, ""},
 		{"two winners", made{Order, "v3", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Refuted, "must not happen"},
 		{"two winners, wanted", made{Order, "v1", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Supported, ""},
 		{"two told, one recorded", made{Order, "v3", 4, "a+ b+ a- b-", 1}, 0, 0, 0, experiments.Inconclusive, "2 drivers were told"},
 		{"nobody won", made{Order, "v3", 4, "a- b- a- b-", 0}, 0, 0, 0, experiments.Inconclusive, "nobody won"},
+		{"one winner and a stale holder, who is no loser", made{Order, "v3", 4, "a+ b- a- ~", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 		{"one winner and a failure", made{Order, "v3", 4, "a+ b- a- !", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	} {
 		for form, file := range c.run.forms() {

@@ -13,7 +13,7 @@ type made struct {
 	kind    Kind
 	version string
 	users   int
-	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!" is a user without a usable answer
+	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!" is a user without a usable answer, "~" one who was refused as a stale holder
 	final   int    // of the counter, or the number of winners
 }
 
@@ -33,6 +33,8 @@ func (m made) rows() [][]string {
 		switch {
 		case w == "!":
 			rows = append(rows, []string{view, "503", `{"error":"the lock was not obtained"}`, ms})
+		case w == "~":
+			rows = append(rows, []string{view, "409", `{"error":"stale holder","stale":true,"instance":"b"}`, ms})
 		case m.kind == Order:
 			rows = append(rows, []string{view, status, fmt.Sprintf(`{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`, w[:1], m.version, i+1, status == "200"), ms})
 		default:
@@ -79,7 +81,7 @@ func (m made) metrics() map[string]map[string]float64 {
 		"vus":      {"value": 9},
 	}
 	for _, w := range strings.Fields(m.writes) {
-		if w == "!" {
+		if w == "!" || w == "~" {
 			all["lab_failed"] = map[string]float64{"count": all["lab_failed"]["count"] + 1}
 			continue
 		}

@@ -16,11 +16,20 @@ func TestNoLockIsCaught(t *testing.T) {
 
 // So would one that does not see two processes with a mutex each.
 func TestTwoMutexesAreCaught(t *testing.T) {
-	one, two := lockstrategy.NewGate(lockstrategy.None{}), lockstrategy.NewGate(lockstrategy.None{})
+	one, two := mutex(t), mutex(t)
 	if err := Excludes(t.Context(), one, two, 8, 200); !errors.Is(err, errOverlap) {
 		t.Fatalf("two mutexes pass as one: %v", err)
 	}
 	if err := Excludes(t.Context(), one, one, 8, 200); err != nil {
 		t.Fatalf("one mutex does not pass: %v", err)
 	}
+}
+
+func mutex(t *testing.T) lockstrategy.Strategy {
+	t.Helper()
+	opened, err := lockstrategy.Open(lockstrategy.NameProcess, lockstrategy.Backends{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
 }

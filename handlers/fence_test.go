@@ -1,0 +1,111 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/handlers"
+	"locklab/internal/testenv"
+	"locklab/order"
+	"locklab/pview"
+)
+
+// refusedWrite is how a resource refuses a stale holder's write.
+func refusedWrite(stale error) error {
+	return fmt.Errorf("%w: its fence is 1, and a newer holder with the fence 2 has written; nothing was changed", stale)
+}
+
+// wasStale fails unless the answer says that a stale holder's write was refused, in words, in the
+// field that no other conflict has, and by whom.
+func (a answer) wasStale(t *testing.T, sentence string) {
+	t.Helper()
+	a.is(t, http.StatusConflict, map[string]any{"error": sentence, "stale": true, "instance": "8080"})
+}
+
+func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
+	s := serve(t)
+	s.ask(http.MethodPost, "/orders", "")
+	const why = "stale holder: its fence is 1, and a newer holder with the fence 2 has written; nothing was changed"
+	for _, test := range []struct {
+		err    func(stale error) error
+		before string // in the sentence
+	}{
+		{refusedWrite, ""},
+		// A stale holder has lost its lease, and the guard says so; that nothing was written says more.
+		{func(stale error) error { return errors.Join(leaseLost, refusedWrite(stale)) }, leaseLost.Error() + "; "},
+	} {
+		s.views.err, s.orders.err = test.err(pview.ErrStale), test.err(order.ErrStale)
+		for _, accept := range []string{"application/json", "text/plain"} {
+			s.ask(http.MethodPost, "/v2/pview", "", "Accept: "+accept).wasStale(t, test.before+"pview: "+why)
+		}
+		s.ask(http.MethodPost, "/v3/orders/1/grab?driver=12", "").wasStale(t, "order 1: "+test.before+"order: "+why)
+	}
+	s.views.err, s.orders.err = pview.ErrNotNumber, nil
+	s.get("/v2/pview").fails(t, http.StatusConflict, "not a number")
+	s.get("/v3/orders/1/grab?driver=12")
+	if loser := s.get("/v3/orders/1/grab?driver=13"); loser.status != http.StatusConflict || loser.json(t)["stale"] != nil {
+		t.Errorf("a loser is told %d %s", loser.status, loser.body)
+	}
+	series := s.scrape()
+	for name, want := range map[string]float64{
+		`locklab_stale_writes_refused_total{resource="pview",version="v2"}`: 4,
+		`locklab_stale_writes_refused_total{resource="order",version="v2"}`: 0,
+		`locklab_stale_writes_refused_total{resource="order",version="v3"}`: 2,
+		`locklab_requests_total{status="409",version="v2"}`:                 5,
+	} {
+		if got, ok := series[name]; !ok || got != want {
+			t.Errorf("%s is %v (there: %t), want %v", name, got, ok, want)
+		}
+	}
+}
+
+// What the counter itself says: while a holder with the fence 1 is between reading and writing,
+// another with the fence 42 counts a view.
+func TestAHolderThatSleptIsRefused(t *testing.T) {
+	node := testenv.Redis(t, false)
+	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})
+	defer client.Close()
+	s := serve(t, func(_ *instance, cfg *handlers.Config) {
+		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
+		cfg.Versions[4].Lock = lock{fence: 1}
+	})
+	slept := false
+	client.AddHook(afterFirstGet{func() {
+		slept = true
+		if newer := s.ask(http.MethodPost, "/v3/pview", "").json(t); newer["value"] != 1.0 || newer["fence"] != 42.0 {
+			t.Errorf("the newer holder was told %v", newer)
+		}
+	}, &slept})
+	s.ask(http.MethodPost, "/v4/pview", "").
+		wasStale(t, "pview: stale holder: its fence is 1, and a newer holder with the fence 42 has written; nothing was changed")
+	if got := s.get("/pview").json(t)["value"]; got != 1.0 || !slept {
+		t.Errorf("the counter is %v (slept: %t)", got, slept)
+	}
+}
+
+// afterFirstGet is a hook that runs do when the first GET has been answered.
+type afterFirstGet struct {
+	do   func()
+	done *bool
+}
+
+func (h afterFirstGet) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h afterFirstGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h afterFirstGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "get" && !*h.done {
+			h.do()
+		}
+		return err
+	}
+}

@@ -1,0 +1,114 @@
+package lockstrategy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Names of the strategies, as [Open] takes them.
+const (
+	NameNone    = "none"    // no lock: v1
+	NameProcess = "process" // a mutex in the process: v2
+	NameRedis   = "redis"   // one Redis: v3
+	NameRedLock = "redlock" // five independent nodes: v4
+)
+
+// DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
+const DefaultLease = 30 * time.Second
+
+// shortestLease leaves room for a renewal on a machine that is busy.
+const shortestLease = 10 * time.Millisecond
+
+// Backends is what strategies are built on. A strategy needs only its own part.
+type Backends struct {
+	Redis   RedisClient             // for NameRedis
+	Nodes   []redis.UniversalClient // for NameRedLock
+	Lease   time.Duration           // 0: DefaultLease
+	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+	HandOff HandOff                 // of the gate
+}
+
+// Opened is a strategy ready for use, and what it holds open.
+type Opened struct {
+	Strategy
+	Gate  *Gate        // nil: this strategy has no queue
+	Admin Admin        // nil: nobody can be asked who holds a lock
+	Close func() error // ends its goroutines and connections; not the clients it was given
+}
+
+// Admin looks at locks from outside.
+type Admin interface {
+	// Inspect says who holds key. By the time it is read, the answer may be old.
+	Inspect(ctx context.Context, key string) (State, error)
+	// ForceUnlock frees key whoever holds it, and reports whether somebody did. A holder that listens is
+	// told, and its lease ends with [ErrForced]; one that cannot hear loses it at its next renewal.
+	ForceUnlock(ctx context.Context, key string) (bool, error)
+}
+
+// State is what a lock's server knows about a key.
+type State struct {
+	Held      bool
+	Owner     string        // as it stands in the server
+	Count     int           // how often its owner has entered; ours count in the process and say 1
+	Remaining time.Duration // of the lease, unless it is renewed; -1: it has no expiry
+	Mine      bool          // this process is the owner
+}
+
+// Open builds the strategy called name, with a gate in front where there is a queue. It connects
+// to nothing; an error names a setting that cannot work.
+func Open(name string, b Backends) (*Opened, error) {
+	switch name {
+	case NameNone:
+		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
+	case NameProcess:
+		return gated(None{}, nil, b.HandOff)
+	case NameRedis:
+		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		opened, err := gated(r, r.Close, b.HandOff)
+		if err == nil {
+			opened.Admin = r
+		}
+		return opened, err
+	case NameRedLock:
+		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		return gated(r, r.Close, b.HandOff)
+	}
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
+}
+
+func gated(behind Backend, closer func() error, bounds HandOff) (*Opened, error) {
+	g, err := NewGate(behind, bounds)
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Strategy: g, Gate: g, Close: func() error {
+		g.close()
+		if closer == nil {
+			return nil
+		}
+		return closer()
+	}}, nil
+}
+
+// timing applies the defaults and checks the relations lease > 2 × renewal > request.
+func timing(lease, request time.Duration) (time.Duration, time.Duration, error) {
+	if lease == 0 {
+		lease = DefaultLease
+	}
+	if request == 0 {
+		request = min(2*time.Second, lease/3)
+	}
+	if renewal := lease / 3; lease < shortestLease || request <= 0 || 2*renewal <= request {
+		return 0, 0, fmt.Errorf("lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout", lease, request, shortestLease)
+	}
+	return lease, request, nil
+}

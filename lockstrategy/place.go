@@ -1,0 +1,129 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// calledFor is how long a freed lock is kept for the process that was called.
+	calledFor = 100 * time.Millisecond
+	// lookAgain is when a process that was not called tries nevertheless: the one that was may be dead.
+	lookAgain = 250 * time.Millisecond
+	// linger is how long a process listens on when it no longer waits.
+	linger = time.Second
+	// giveUp is how long a process stays in the queue when nobody in it waits: another caller may come at once.
+	giveUp = 10 * time.Millisecond
+)
+
+// place is where a process waits for a key, whoever of its callers has the turn.
+type place struct {
+	ear   *ear
+	since int64 // in the queue since then, by the server's clock in microseconds; 0: not in the queue
+	users int
+	idle  *time.Timer
+}
+
+// place returns the process's place for key, and makes one if wanted. Whoever takes it must call rest.
+func (r *Redis) place(key string, wanted bool) *place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.places[key]
+	switch {
+	case p == nil && !wanted:
+		return nil
+	case p == nil:
+		p = &place{ear: r.listen(key)}
+		r.places[key] = p
+	case p.idle != nil:
+		p.idle.Stop()
+	}
+	p.users++
+	return p
+}
+
+// listen returns when it is time to try: at once without patience, and then what was heard before is forgotten.
+func (p *place) listen(ctx context.Context, patience time.Duration) {
+	if p == nil {
+		return
+	}
+	if patience <= 0 {
+		p.ear.take()
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-p.ear.ring:
+			if what := p.ear.take(); what&(began|freed|called) != 0 {
+				return
+			} else if what&passed != 0 {
+				timer.Reset(lookAgain)
+			}
+		}
+	}
+}
+
+// rest ends the use of a place. Without users it is given up, after a while.
+func (r *Redis) rest(key string, p *place) {
+	if p == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.users--; p.users > 0 {
+		return
+	}
+	after := linger
+	if p.since != 0 {
+		after = giveUp
+	}
+	p.idle = time.AfterFunc(after, func() { r.retire(key, p) })
+}
+
+// retire takes an unused place out of the queue, and a while later away.
+func (r *Redis) retire(key string, p *place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case p.users > 0 || r.places[key] != p:
+	case p.since != 0:
+		p.since = 0
+		r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error { return r.leaveQueue(ctx, key) })
+		p.idle.Reset(linger)
+	default:
+		delete(r.places, key)
+		r.news.leave(p.ear)
+	}
+}
+
+// leavePlaces gives up all places.
+func (r *Redis) leavePlaces() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, p := range r.places {
+		if p.idle != nil {
+			p.idle.Stop()
+		}
+		if p.since != 0 {
+			_ = r.leaveQueue(context.Background(), key) // or the others wait a moment for nothing
+		}
+		r.news.leave(p.ear)
+	}
+	clear(r.places)
+}
+
+// leaveQueue takes the process out of key's queue; if it was called meanwhile, the next one is.
+func (r *Redis) leaveQueue(ctx context.Context, key string) error {
+	_, err := r.run(ctx, r.scripts.leave, freeKeys(key), r.number, r.tells.command(), calledFor.Milliseconds())
+	if err != nil {
+		return errors.Join(ErrUnavailable, err)
+	}
+	return nil
+}

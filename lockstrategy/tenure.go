@@ -1,0 +1,235 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// settled is how old a lease is before its holder listens for a forced unlock. A shorter one costs no
+// subscription; the check with which listening begins catches up on what it has missed.
+const settled = 100 * time.Millisecond
+
+// tenure is the time for which a process has a key: from the backend's grant until it is given back or lost.
+// In it the leases of the process's waiters follow each other, one at a time. It renews what the
+// backend granted, and its end is the end of whoever relies on it.
+type tenure struct {
+	gate  *Gate
+	key   string
+	terms Terms
+	began time.Time
+	bound time.Time // no longer than this, renewed or not; zero: no bound
+
+	mu      sync.Mutex
+	hold    *hold     // who relies on it; nil: it is between two holders, or over
+	leases  uint64    // how many there were
+	until   time.Time // the last confirmed end; zero: it does not expire
+	failing error     // why the last renewal was not confirmed; nil: it was
+	over    bool
+	lost    error       // why, if it was
+	expiry  *time.Timer // a timer of its own, so that a renewal that hangs cannot delay the loss
+	upkeep  *time.Timer // starts keep
+	stop    context.CancelFunc
+	kept    chan struct{} // closed when keep has ended; nil: it has not begun
+}
+
+func (g *Gate) newTenure(key string, terms Terms, total time.Duration) *tenure {
+	t := &tenure{gate: g, key: key, terms: terms, began: time.Now(), until: terms.Until}
+	if total > 0 {
+		t.bound = t.began.Add(total)
+	}
+	t.mu.Lock() // the timers' functions wait until there are timers
+	defer t.mu.Unlock()
+	if end := t.endLocked(); !end.IsZero() {
+		t.expiry = time.AfterFunc(time.Until(end), t.expire)
+	}
+	if terms.Keeper != nil && !terms.Until.IsZero() {
+		first := settled
+		if terms.Renewal > 0 {
+			first = min(first, terms.Renewal)
+		}
+		t.upkeep = time.AfterFunc(first, t.keep)
+	}
+	return t
+}
+
+// seat makes t a new holder's, or returns nil when t is over.
+func (t *tenure) seat(ctx context.Context) *hold {
+	h := newHold(ctx, t, t.key)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return nil
+	}
+	if t.terms.Fence > 0 {
+		h.fence = t.terms.Fence + t.leases
+	}
+	t.leases++
+	t.hold = h
+	return h
+}
+
+// vacate ends its holder's time, or returns why it had ended before.
+func (t *tenure) vacate() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hold = nil
+	return t.lost
+}
+
+// mayPass reports whether the next waiter of the process may have the lease, without asking anybody.
+func (t *tenure) mayPass(bounds HandOff) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	within := t.leases < uint64(bounds.Count) && now.Sub(t.began) < bounds.Time && t.bound.IsZero()
+	numbered := t.terms.Fence == 0 || t.leases < t.terms.Block
+	sound := t.until.IsZero() || t.terms.Renewal > 0 && t.failing == nil && t.until.Sub(now) > t.terms.Renewal
+	return !t.over && within && numbered && sound
+}
+
+// close gives the key back, and waits until nothing of t runs any more.
+func (t *tenure) close(ctx context.Context, again bool) (wait time.Duration, err error) {
+	t.mu.Lock()
+	t.stopLocked()
+	kept := t.kept
+	t.mu.Unlock()
+	if t.terms.Keeper != nil {
+		wait, err = t.terms.Keeper.Release(context.WithoutCancel(ctx), again)
+	}
+	if kept != nil {
+		<-kept
+	}
+	return wait, err
+}
+
+// lose ends t for cause, and whoever relies on it, before anything else happens.
+func (t *tenure) lose(cause error) {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	t.lost = cause
+	t.stopLocked()
+	h := t.hold
+	t.hold = nil
+	if h != nil {
+		h.end(cause)
+	}
+	t.mu.Unlock()
+	if !errors.Is(cause, ErrGone) && !errors.Is(cause, ErrForced) {
+		t.gate.inBackground(func() { _, _ = t.close(context.Background(), false) }) // the server may have it still
+	}
+	if h != nil { // otherwise the next holder is on its way, and has the turn
+		t.gate.next(t.key, 0)
+	}
+}
+
+func (t *tenure) stopLocked() {
+	t.over = true
+	if t.expiry != nil {
+		t.expiry.Stop()
+	}
+	if t.upkeep != nil {
+		t.upkeep.Stop()
+	}
+	if t.stop != nil {
+		t.stop()
+	}
+}
+
+func (t *tenure) expire() {
+	t.mu.Lock()
+	if left := time.Until(t.endLocked()); left > 0 { // it was renewed at the last moment
+		t.expiry.Reset(left)
+		t.mu.Unlock()
+		return
+	}
+	cause := ErrExpired
+	if t.failing != nil && t.bound.IsZero() {
+		cause = fmt.Errorf("%w: %w", ErrUnreachable, t.failing)
+	}
+	t.mu.Unlock()
+	t.lose(cause)
+}
+
+// keep renews until t is over, and at once when the lock may have been taken away. A renewal without an
+// answer is tried again sooner: the expiry decides when that was too late.
+func (t *tenure) keep() {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	var ctx context.Context
+	ctx, t.stop = context.WithCancel(context.Background())
+	t.kept = make(chan struct{})
+	defer close(t.kept)
+	t.mu.Unlock()
+
+	ring, leave := t.terms.Keeper.Watch()
+	defer leave()
+	var due *time.Timer
+	tick := make(<-chan time.Time) // never, unless it is to be renewed
+	if t.terms.Renewal > 0 {
+		due = time.NewTimer(time.Until(t.began.Add(t.terms.Renewal)))
+		defer due.Stop()
+		tick = due.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ring:
+		case <-tick:
+		}
+		pause := t.renew(ctx)
+		if due != nil {
+			due.Reset(pause)
+		}
+	}
+}
+
+// renew renews once and returns when to do so again.
+func (t *tenure) renew(ctx context.Context) time.Duration {
+	until, err := t.terms.Keeper.Renew(ctx)
+	if errors.Is(err, ErrLost) {
+		t.lose(err)
+		return t.terms.Renewal
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return t.terms.Renewal
+	}
+	if t.failing = err; err != nil {
+		return t.terms.Renewal / 4
+	}
+	if t.terms.Renewal > 0 {
+		t.until = until
+		t.expiry.Reset(time.Until(t.endLocked()))
+	}
+	return t.terms.Renewal
+}
+
+func (t *tenure) end() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.endLocked()
+}
+
+func (t *tenure) endLocked() time.Time {
+	if t.until.IsZero() || !t.bound.IsZero() && t.bound.Before(t.until) {
+		return t.bound
+	}
+	return t.until
+}
+
+func (t *tenure) lossOf() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}

@@ -1,0 +1,185 @@
+package lockstrategy
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed free.lua
+	freeSource string
+	//go:embed release.lua
+	releaseSource string
+	//go:embed leave.lua
+	leaveSource string
+	//go:embed force.lua
+	forceSource string
+)
+
+// scripts are what a [Redis] says to its server. Each replies with a list of integers.
+type scripts struct{ acquire, renew, release, leave, force *redis.Script }
+
+func newScripts() scripts {
+	return scripts{
+		acquire: redis.NewScript(acquireSource),
+		renew:   redis.NewScript(renewSource),
+		release: redis.NewScript(freeSource + releaseSource),
+		leave:   redis.NewScript(freeSource + leaveSource),
+		force:   redis.NewScript(freeSource + forceSource),
+	}
+}
+
+// run executes script within the time for one request.
+func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.request)
+	defer cancel()
+	reply, err := script.Run(ctx, r.client, keys, args...).Int64Slice()
+	switch {
+	case err == nil && len(reply) == 0:
+		return nil, errors.New("an empty answer")
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return nil, fmt.Errorf("%s holds something else than a lock of this kind, another library's perhaps: %w", keys[0], err)
+	}
+	return reply, err
+}
+
+// Names of what belongs to a lock. All of it lies in the lock's cluster slot.
+func acquireKeys(key string) []string {
+	return []string{key, prefixed("locklab_fence", key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
+}
+
+func freeKeys(key string) []string {
+	return []string{key, channelOf(key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
+}
+
+// channelOf names the channel on which the release of key is told.
+func channelOf(key string) string { return prefixed("redisson_lock__channel", key) }
+
+// prefixed names what belongs to key so that it lands in key's cluster slot, as Redisson does.
+func prefixed(prefix, key string) string {
+	if strings.Contains(key, "{") {
+		return prefix + ":" + key
+	}
+	return prefix + ":{" + key + "}"
+}
+
+// checkKey refuses keys whose companions would lie in another slot, and Redisson's too.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("a lock needs a name")
+	}
+	if _, tag, braced := strings.Cut(key, "{"); braced && strings.Index(tag, "}") < 1 {
+		return fmt.Errorf("%q has an opening brace without a {tag}: its companions would lie in another slot of a cluster", key)
+	}
+	return nil
+}
+
+// owner is what stands in the lock, in Redisson's form.
+func (r *Redis) owner(attempt uint64) string {
+	return r.process + ":" + strconv.FormatUint(attempt, 10)
+}
+
+// processNumber is id as a number that is none of Redisson's messages.
+func processNumber(id uuid.UUID) string {
+	n := uint64(1)
+	for _, b := range id[:6] {
+		n = n<<8 | uint64(b)
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// tells is by which command releases are told. In a cluster of Redis 7 channels are sharded, as Redisson has it
+// since 3.22: a message on a sharded channel is not heard on a plain one of the same name.
+type tells struct{ known atomic.Int32 }
+
+const (
+	plain   = 1
+	sharded = 2
+)
+
+func (t *tells) settle(what int32) { t.known.Store(what) }
+
+func (t *tells) sharded() bool { return t.known.Load() == sharded }
+
+func (t *tells) command() string {
+	if t.sharded() {
+		return "spublish"
+	}
+	return "publish"
+}
+
+// learnTells asks a cluster once whether it knows sharded channels.
+func (r *Redis) learnTells(ctx context.Context) error {
+	if r.tells.known.Load() != 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.request)
+	defer cancel()
+	err := r.client.PubSubShardNumSub(ctx, "any").Err()
+	refused := redis.Error(nil)
+	switch {
+	case err == nil:
+		r.tells.settle(sharded)
+	case errors.As(err, &refused):
+		r.tells.settle(plain)
+	default:
+		return err
+	}
+	return nil
+}
+
+// unsent reports whether a request has surely not reached its server: there was no connection.
+func unsent(err error) bool {
+	op := new(net.OpError)
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// Inspect implements [Admin].
+func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.request)
+	defer cancel()
+	var fields *redis.MapStringStringCmd
+	var expiry *redis.DurationCmd
+	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		fields, expiry = p.HGetAll(ctx, key), p.PTTL(ctx, key)
+		return nil
+	})
+	if err != nil {
+		return State{}, fmt.Errorf("%w: inspect: %w", ErrUnavailable, err)
+	}
+	s := State{Remaining: max(expiry.Val(), -1)}
+	for owner, count := range fields.Val() {
+		s.Held, s.Owner, s.Mine = true, owner, strings.HasPrefix(owner, r.process+":")
+		s.Count, _ = strconv.Atoi(count)
+	}
+	if !s.Held || expiry.Val() == -2*time.Nanosecond { // it ended between the two questions
+		return State{}, nil
+	}
+	return s, nil
+}
+
+// ForceUnlock implements [Admin].
+func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
+	if err := r.learnTells(ctx); err != nil {
+		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+	}
+	reply, err := r.run(ctx, r.scripts.force, freeKeys(key), r.tells.command(), calledFor.Milliseconds())
+	if err != nil {
+		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+	}
+	return reply[0] == 1, nil
+}

@@ -1,0 +1,176 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/internal/testenv"
+	"locklab/order"
+)
+
+// granted lets everybody in, as a lock does whose leases have all expired, with this fence.
+func granted(fence uint64) order.Locker {
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		return fn(ctx, fence)
+	})
+}
+
+// holder is somebody who was granted the lock.
+type holder struct{ driver, fence uint64 }
+
+// inTurn lets all holders read an open order and then write it one after the other: the thinking of
+// each takes an hour more than that of the one before, in a bubble where hours pass when all wait.
+func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
+	errs = make([]error, len(holders))
+	synctest.Test(t, func(t *testing.T) {
+		first := open(t, where, 0)
+		id := create(t, first)
+		var all errgroup.Group
+		for i, h := range holders {
+			s := open(t, where, time.Duration(i+1)*time.Hour)
+			all.Go(func() error {
+				result, err := s.Grab(t.Context(), granted(h.fence), order.Attempt{OrderID: id, Driver: h.driver})
+				if errs[i] = err; result.Won != (err == nil) {
+					t.Errorf("holder %d was told %+v, %v", i+1, result, err)
+				}
+				return nil
+			})
+		}
+		_ = all.Wait()
+		o = get(t, first, id)
+	})
+	return o, errs
+}
+
+// The largest fence that fits a signed integer of the databases.
+const largest = 1<<63 - 1
+
+func testFence(t *testing.T, database fresh) {
+	where := database(t)
+	for _, c := range []struct {
+		name    string
+		holders []holder
+		refused []uint64 // drivers
+		stored  uint64   // fence, at the end
+	}{
+		{"a stale holder is refused", []holder{{2, 2}, {1, 1}}, []uint64{1}, 2},
+		{"and again, and the newer one may go on", []holder{{2, 2}, {1, 1}, {3, 1}, {2, 2}}, []uint64{1, 3}, 2},
+		// The second write finds the row as it will leave it: MySQL counts no change.
+		{"a holder writes twice", []holder{{1, 5}, {1, 5}}, nil, 5},
+		{"fences are numbers, not words", []holder{{2, 10}, {1, 9}, {3, 11}}, []uint64{1}, 11},
+		{"fences are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1}, largest},
+		{"without a fence nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
+		{"without a fence first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
+		// What a check at the write alone cannot see: the newer holder has read, and not written yet.
+		{"a stale holder that comes first is not refused", []holder{{1, 1}, {2, 2}}, nil, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, errs := inTurn(t, where, c.holders)
+			var won []uint64
+			for i, h := range c.holders {
+				if !slices.Contains(c.refused, h.driver) {
+					won = append(won, h.driver)
+					if errs[i] != nil {
+						t.Errorf("%+v: %v", h, errs[i])
+					}
+					continue
+				}
+				stale(t, errs[i], h.fence)
+			}
+			if _, recorded := winners(o, nil); !slices.Equal(recorded, slices.Sorted(slices.Values(won))) {
+				t.Errorf("recorded are the wins of %v, want %v", recorded, won)
+			}
+			if o.Driver != won[len(won)-1] || o.Fence != c.stored {
+				t.Errorf("the order is %+v, want driver %d and fence %d", o, won[len(won)-1], c.stored)
+			}
+		})
+	}
+}
+
+// stale fails unless err says that a holder with this fence was refused, and nothing else.
+func stale(t *testing.T, err error, fence uint64) {
+	t.Helper()
+	if !errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrNotFound) {
+		t.Errorf("got %v, want ErrStale alone", err)
+	} else if !strings.Contains(err.Error(), fmt.Sprintf("its fence is %d,", fence)) {
+		t.Errorf("%q does not say that the fence is %d", err, fence)
+	}
+}
+
+// A holder is granted fence 1 and pauses in the middle of its work; its lease expires, another is
+// granted fence 2 and writes; the first wakes up.
+func testTwoHolders(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		paused, awake := open(t, where, time.Hour), open(t, where, 0)
+		id := create(t, awake)
+		woke := make(chan error, 1)
+		go func() {
+			_, err := paused.Grab(t.Context(), granted(1), order.Attempt{OrderID: id, Driver: 1, Version: "v3", Instance: "8080"})
+			woke <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		result, err := awake.Grab(t.Context(), granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v3", Instance: "8090"})
+		if err != nil || !result.Won {
+			t.Fatalf("the newer holder was told %+v, %v", result, err)
+		}
+		before := get(t, awake, id)
+		stale(t, <-woke, 1)
+		after := get(t, awake, id)
+		if after.Driver != 2 || after.Fence != 2 || !slices.Equal(after.Wins, before.Wins) || len(after.Wins) != 1 {
+			t.Errorf("the order was %+v and is %+v", before, after)
+		}
+	})
+}
+
+// An order that is not there is not stale.
+func testFenceNotFound(t *testing.T, database fresh) {
+	s := open(t, database(t), 0)
+	if _, err := grabber(granted(1), create(t, s)+1)(s, 1); !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+// Tables of a time before fences get the column, whatever several instances do at that moment, and
+// keep what is in them.
+func testOlderTables(t *testing.T, database fresh) {
+	where := database(t)
+	s := open(t, where, 0)
+	taken, free := create(t, s), create(t, s)
+	if result, err := grabber(noLock, taken)(s, 7); err != nil || !result.Won {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	before := get(t, s, taken)
+	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence")
+	stores := make([]*order.Store, 5)
+	var group errgroup.Group
+	for i := range stores {
+		group.Go(func() (err error) {
+			if stores[i], err = order.OpenStore(testenv.Context(t), order.Config{Database: where}); err == nil {
+				t.Cleanup(func() { _ = stores[i].Close() })
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	after := get(t, stores[0], taken)
+	if after.Driver != 7 || after.Fence != 0 || !after.CreatedAt.Equal(before.CreatedAt) || !slices.Equal(after.Wins, before.Wins) {
+		t.Errorf("the order was %+v and is %+v", before, after)
+	}
+	if result, err := grabber(granted(3), free)(stores[1], 8); err != nil || !result.Won {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if o := get(t, stores[2], free); o.Driver != 8 || o.Fence != 3 {
+		t.Errorf("the order is %+v", o)
+	}
+}

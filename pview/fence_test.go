@@ -1,0 +1,199 @@
+package pview_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/pview"
+)
+
+// granted lets everybody in, as a lock does whose leases have all expired, with this fence.
+func granted(fence uint64) pview.Locker {
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		return fn(ctx, fence)
+	})
+}
+
+// sent is a hook that notes the commands, and runs afterRead, if set, when the counter has been read.
+type sent struct {
+	names     []string
+	afterRead func()
+}
+
+func (h *sent) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *sent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *sent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.names = append(h.names, cmd.Name())
+		err := next(ctx, cmd)
+		if cmd.Name() == "get" && h.afterRead != nil {
+			h.afterRead()
+		}
+		return err
+	}
+}
+
+// hooked is a counter whose commands are noted.
+func hooked(t *testing.T, addr string) (*pview.Counter, *sent) {
+	c, hook := client(t, addr), new(sent)
+	c.AddHook(hook)
+	return counter(c), hook
+}
+
+// increments fails unless an increment with the fence writes want.
+func increments(t *testing.T, c *pview.Counter, fence uint64, want int64) {
+	t.Helper()
+	if view, err := c.Increment(t.Context(), granted(fence)); err != nil || view.Value != want || view.Fence != fence {
+		t.Errorf("with the fence %d: %+v, %v, want that it wrote %d", fence, view, err, want)
+	}
+}
+
+// stale fails unless an increment with the fence is refused because of newest.
+func stale(t *testing.T, c *pview.Counter, fence, newest uint64) {
+	t.Helper()
+	_, err := c.Increment(t.Context(), granted(fence))
+	want := fmt.Sprintf("its fence is %d, and a newer holder with the fence %d", fence, newest)
+	if !errors.Is(err, pview.ErrStale) || errors.Is(err, pview.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("with the fence %d: %v, want ErrStale alone with %q", fence, err, want)
+	}
+}
+
+// A holder is granted fence 1, reads, and pauses; its lease expires, another is granted fence 2 and
+// writes; the first wakes up.
+func testTwoHolders(t *testing.T, addr string) {
+	awake := counter(client(t, addr))
+	set(t, awake, 10)
+	paused, hook := hooked(t, addr)
+	hook.afterRead = func() { increments(t, awake, 2, 11) }
+	stale(t, paused, 1, 2)
+	holds(t, awake, 11)
+	hook.afterRead = nil
+	stale(t, paused, 1, 2) // still
+	increments(t, awake, 2, 12)
+	increments(t, paused, 3, 13)
+}
+
+// What a check at the write alone cannot see: the newer holder has read, and not written yet. Both
+// views are confirmed, and one is lost.
+func testStaleFirst(t *testing.T, addr string) {
+	late := counter(client(t, addr))
+	newer, hook := hooked(t, addr)
+	hook.afterRead = func() { increments(t, late, 1, 1) }
+	increments(t, newer, 2, 1)
+	holds(t, late, 1)
+}
+
+func testFence(t *testing.T, addr string) {
+	const words = 1 << 53 // from here on a float leaves numbers out
+	for _, c := range []struct {
+		name          string
+		newest, fence uint64
+		refused       bool
+	}{
+		{"a holder writes twice", 7, 7, false},
+		{"fences are numbers, not words", 10, 9, true},
+		{"and the other way round", 9, 10, false},
+		{"fences are exact", words + 1, words, true},
+		{"and the other way round, exactly", words, words + 1, false},
+		{"the largest", 1<<64 - 1, 1<<64 - 2, true},
+		{"without a fence nothing is checked", 7, 0, false},
+		{"a fence after none", 0, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			admin := client(t, addr)
+			if err := admin.FlushDB(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			counter := counter(admin)
+			increments(t, counter, c.newest, 1)
+			if c.refused {
+				stale(t, counter, c.fence, c.newest)
+				holds(t, counter, 1)
+				return
+			}
+			increments(t, counter, c.fence, 2)
+			holds(t, counter, 2)
+		})
+	}
+}
+
+// Neither setting the counter nor a write without a fence forgets the newest fence, or makes a newer
+// one stale.
+func testFenceStays(t *testing.T, addr string) {
+	c := counter(client(t, addr))
+	increments(t, c, 5, 1)
+	set(t, c, 0)
+	stale(t, c, 4, 5)
+	increments(t, c, 0, 1)
+	if _, err := c.IncrementAtomic(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stale(t, c, 4, 5)
+	holds(t, c, 2)
+	set(t, c, 0)
+	increments(t, c, 5, 1)
+	increments(t, c, 6, 2)
+	if ttl, err := client(t, addr).PTTL(t.Context(), pview.FenceKey).Result(); err != nil || ttl != -1 {
+		t.Errorf("the fence expires in %s (%v): a stale holder has time", ttl, err)
+	}
+}
+
+// Reading is one command and writing another. A server that does not know the script yet, or no
+// more, says so and has done nothing.
+func testCommands(t *testing.T, addr string) {
+	admin := client(t, addr)
+	c, hook := hooked(t, addr)
+	holds(t, c, 0) // by now it is connected
+	for i, want := range [][]string{{"get", "evalsha", "eval"}, {"get", "evalsha"}, {"get", "evalsha"}} {
+		if i == 0 {
+			if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hook.names = nil
+		increments(t, c, 1, int64(i+1))
+		if !slices.Equal(hook.names, want) {
+			t.Errorf("increment %d sent %v, want %v", i+1, hook.names, want)
+		}
+	}
+	hook.names = nil
+	increments(t, c, 0, 4)
+	if want := []string{"get", "set"}; !slices.Equal(hook.names, want) {
+		t.Errorf("without a fence it sent %v, want %v", hook.names, want)
+	}
+}
+
+// A cluster refuses a script whose keys are in different slots; that all keys are at the same node
+// is not enough.
+func TestFenceInACluster(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	node, err := testenv.Stack(t).Redis(testenv.Context(t), "cluster", true, "--cluster-enabled", "yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := client(t, node.Addr)
+	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{node.Addr}})
+	defer cluster.Close()
+	testenv.Eventually(t, "the cluster is whole", func() bool { return cluster.Set(t.Context(), pview.Key, 0, 0).Err() == nil })
+	c := pview.NewCounter(cluster, func() redis.UniversalClient { return cluster })
+	increments(t, c, 2, 1)
+	stale(t, c, 1, 2)
+	value, fence := admin.ClusterKeySlot(t.Context(), pview.Key).Val(), admin.ClusterKeySlot(t.Context(), pview.FenceKey).Val()
+	if value == 0 || value != fence {
+		t.Errorf("%s is in the slot %d and %s in %d", pview.Key, value, pview.FenceKey, fence)
+	}
+}
