@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 )
 
@@ -32,31 +35,38 @@ func (b *bench) forced(ctx context.Context, t *testing.T) {
 		lease := b.acquire(ctx, t, key)
 		b.held(ctx, t, key, true)
 		granted := b.waiting(ctx, t, waiter, key)
+		b.listen(ctx, t, key, 2) // the waiter, and the holder
 		b.force(ctx, t, key)
-		told(t, ctx, lease)
+		ends(t, lease, lockstrategy.ErrForced)
 		within(t, soon, granted)
 		if err := waiter.release(ctx, key); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("Java's ends our holder's context and frees our waiter", func(t *testing.T) {
-		key, waiter := b.key(t), b.we()
-		lease := b.acquire(ctx, t, key)
-		if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
-			t.Error("Java's forceUnlock says that nobody held it")
-		}
-		told(t, ctx, lease)
-		if err := waiter.lock(ctx, key); err != nil {
-			t.Fatal(err)
-		}
-		if err := waiter.release(ctx, key); err != nil {
-			t.Error(err)
-		}
-	})
+	for name, listens := range map[string]bool{"that listens": true, "that has just begun": false} {
+		t.Run("Java's ends the context of a holder of ours "+name, func(t *testing.T) {
+			key, next, cause := b.key(t), b.we(), lockstrategy.ErrLost
+			lease := b.acquire(ctx, t, key)
+			if listens {
+				b.listen(ctx, t, key, 1)
+				cause = lockstrategy.ErrForced
+			}
+			if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
+				t.Error("Java's forceUnlock says that nobody held it")
+			}
+			ends(t, lease, cause)
+			if err := next.lock(ctx, key); err != nil {
+				t.Fatal(err)
+			}
+			if err := next.release(ctx, key); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
-// told: the holder's context must end before the next renewal would have found out.
-func told(t *testing.T, ctx context.Context, lease *lockstrategy.Lease) {
+// ends checks that a lease is lost long before its next renewal would have found out.
+func ends(t *testing.T, lease *lockstrategy.Lease, want error) {
 	t.Helper()
 	late := time.NewTimer(lockstrategy.DefaultLease / 6)
 	defer late.Stop()
@@ -66,12 +76,29 @@ func told(t *testing.T, ctx context.Context, lease *lockstrategy.Lease) {
 		t.Error("our holder is not told: its context lives until the next renewal")
 		<-lease.Context().Done()
 	}
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrForced) {
-		t.Errorf("our holder's context ended with %v, want ErrForced", cause)
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, want) {
+		t.Errorf("our holder's context ended with %q, want %q", cause, want)
 	}
-	if err := lease.Release(ctx); !errors.Is(err, lockstrategy.ErrLost) {
+	if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrLost) {
 		t.Errorf("the release of a lost lease: got %v, want ErrLost", err)
 	}
+}
+
+// listen returns when so many listen to the channel of key, on whichever server: a holder of ours begins
+// to when it has held for a moment.
+func (b *bench) listen(ctx context.Context, t *testing.T, key string, want int64) {
+	t.Helper()
+	channel := "redisson_lock__channel:" + key // which has a hash tag
+	testenv.Eventually(t, "they listen for the release", func() bool {
+		return b.sum(ctx, t, func(server *redis.Client) (int64, error) {
+			plain, err := server.PubSubNumSub(ctx, channel).Result()
+			if err != nil {
+				return 0, err
+			}
+			sharded, err := server.PubSubShardNumSub(ctx, channel).Result()
+			return plain[channel] + sharded[channel], err
+		}) >= want
+	})
 }
 
 func (b *bench) force(ctx context.Context, t *testing.T, key string) {

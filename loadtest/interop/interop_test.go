@@ -107,7 +107,7 @@ func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology)
 	t.Run("warm up", func(t *testing.T) {
 		for _, p := range append(b.theirs[:], b.ours[:]...) {
 			key := b.key(t) + p.name
-			if err := p.increment(ctx, "warm", b.kind, lockstrategy.NameRedis, key, key+":counter", 2*threads); err != nil {
+			if err := p.increment(ctx, "warm", b.kind, lockstrategy.NameRedis, key, key+":counter"); err != nil {
 				t.Fatal(err)
 			}
 			p.must(ctx, t, "warm", "share", b.kind)

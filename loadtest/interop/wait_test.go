@@ -149,21 +149,30 @@ func within(t *testing.T, limit time.Duration, granted <-chan error) {
 // what PTTL is called for, in Redisson's script and in ours.
 func (b *bench) refusals(ctx context.Context, t *testing.T) int64 {
 	t.Helper()
-	var all atomic.Int64
-	count := func(ctx context.Context, server *redis.Client) error {
+	return b.sum(ctx, t, func(server *redis.Client) (calls int64, err error) {
 		stats, err := server.Info(ctx, "commandstats").Result()
 		if _, after, found := strings.Cut(stats, "cmdstat_pttl:calls="); found {
-			var calls int64
 			_, err = fmt.Sscanf(after, "%d,", &calls)
-			all.Add(calls)
 		}
+		return calls, err
+	})
+}
+
+// sum asks every server and adds up what they say. A replica knows of what it is told only, which is
+// neither a refusal nor a listener.
+func (b *bench) sum(ctx context.Context, t *testing.T, ask func(server *redis.Client) (int64, error)) int64 {
+	t.Helper()
+	var all atomic.Int64
+	add := func(_ context.Context, server *redis.Client) error {
+		n, err := ask(server)
+		all.Add(n)
 		return err
 	}
 	var err error
 	if cluster, ok := b.redis.Master.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(ctx, count)
+		err = cluster.ForEachShard(ctx, add)
 	} else {
-		err = count(ctx, b.redis.Master.(*redis.Client))
+		err = add(ctx, b.redis.Master.(*redis.Client))
 	}
 	if err != nil {
 		t.Fatal(err)
