@@ -9,14 +9,6 @@ import (
 	"time"
 )
 
-// HandOff bounds how long a process may keep a key among its own waiters before the other processes get
-// their turn. Zero fields mean the defaults. It is looked at when a lease is released: a
-// holder that keeps its lease longer is not interrupted.
-type HandOff struct {
-	Count int           // leases in a row; 0: 128, 1: no hand-off
-	Time  time.Duration // since the key came to the process; 0: 100 ms
-}
-
 // Gate puts one first-in-first-out queue per key in front of a backend: only the head of a queue asks it,
 // so that a process shows it one contender whatever the load. On release the lease is handed off to
 // the next waiter without a word to the backend, within the bounds of [HandOff]; then the key goes back,
@@ -51,14 +43,9 @@ type turn struct {
 
 // NewGate puts a gate in front of behind.
 func NewGate(behind Backend, bounds HandOff) (*Gate, error) {
-	if bounds.Count < 0 || bounds.Time < 0 {
-		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
-	}
-	if bounds.Count == 0 {
-		bounds.Count = 128
-	}
-	if bounds.Time == 0 {
-		bounds.Time = 100 * time.Millisecond
+	bounds, err := bounds.checked()
+	if err != nil {
+		return nil, err
 	}
 	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*list.List)}, nil
 }
@@ -176,20 +163,6 @@ func (g *Gate) grant(ctx context.Context, key string, o *options, wait time.Dura
 	return g.newTenure(key, terms, o.total), nil
 }
 
-// fewFences is how many numbers a grant reserves when nobody waits yet. A grant takes longer than so many
-// microseconds, by which the numbers grow anyway.
-const fewFences = 32
-
-// block is how many fences the grant may need.
-func (g *Gate) block(key string) uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.queues[key].Len() == 0 {
-		return uint64(min(fewFences, g.bounds.Count))
-	}
-	return uint64(g.bounds.Count)
-}
-
 // release ends h's time with the lock.
 func (g *Gate) release(ctx context.Context, h *hold) error {
 	if lost := h.tenure.vacate(); lost != nil {
@@ -197,25 +170,6 @@ func (g *Gate) release(ctx context.Context, h *hold) error {
 	}
 	h.end(nil) // nobody may rely on it from here on, whatever the server will say
 	return g.passOn(ctx, h.tenure)
-}
-
-// passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
-func (g *Gate) passOn(ctx context.Context, t *tenure) error {
-	g.mu.Lock()
-	queue := g.queues[t.key]
-	if first := queue.Front(); first != nil {
-		if w := first.Value.(*waiter); !w.ownTerms && t.mayPass(g.bounds) {
-			queue.Remove(first)
-			w.turn <- turn{tenure: t}
-			g.mu.Unlock()
-			return nil
-		}
-	}
-	more := queue.Len() > 0
-	g.mu.Unlock()
-	wait, err := t.close(ctx, more)
-	g.next(t.key, wait)
-	return err
 }
 
 // next gives the turn to the first waiter, or ends the queue.

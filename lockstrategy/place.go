@@ -43,6 +43,13 @@ func (r *Redis) place(key string, wanted bool) *place {
 	return p
 }
 
+// listen returns an ear for key, which news.leave takes back.
+func (r *Redis) listen(key string) *ear {
+	e := newEar(channelOf(key))
+	r.news.join(e, r.tells.sharded())
+	return e
+}
+
 // listen returns when it is time to try: at once without patience, and then what was heard before is forgotten.
 func (p *place) listen(ctx context.Context, patience time.Duration) {
 	if p == nil {

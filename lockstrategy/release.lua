@@ -8,10 +8,9 @@
 -- Reply   {0} the lock is not the owner's
 --         {1, since, heard} released; since when the owner's process waits (0: it need not, nobody else does), and how
 --         many heard that the lock is free
-if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
+if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then -- there is one owner at most: with it goes the key
   return {0}
 end
-redis.call('del', KEYS[1])
 local longest, heard = free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[2])
 local since = 0
 if longest and ARGV[4] ~= '' then
