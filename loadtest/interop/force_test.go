@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 )
@@ -35,7 +33,7 @@ func (b *bench) forced(ctx context.Context, t *testing.T) {
 		lease := b.acquire(ctx, t, key)
 		b.held(ctx, t, key, true)
 		granted := b.waiting(ctx, t, waiter, key)
-		b.listen(ctx, t, key, 2) // the waiter, and the holder
+		listens(t, lease)
 		b.force(ctx, t, key)
 		ends(t, lease, lockstrategy.ErrForced)
 		within(t, soon, granted)
@@ -43,12 +41,12 @@ func (b *bench) forced(ctx context.Context, t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for name, listens := range map[string]bool{"that listens": true, "that has just begun": false} {
+	for name, settled := range map[string]bool{"that listens": true, "that has just begun": false} {
 		t.Run("Java's ends the context of a holder of ours "+name, func(t *testing.T) {
 			key, next, cause := b.key(t), b.we(), lockstrategy.ErrLost
 			lease := b.acquire(ctx, t, key)
-			if listens {
-				b.listen(ctx, t, key, 1)
+			if settled {
+				listens(t, lease)
 				cause = lockstrategy.ErrForced
 			}
 			if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
@@ -84,21 +82,11 @@ func ends(t *testing.T, lease *lockstrategy.Lease, want error) {
 	}
 }
 
-// listen returns when so many listen to the channel of key, on whichever server: a holder of ours begins
-// to when it has held for a moment.
-func (b *bench) listen(ctx context.Context, t *testing.T, key string, want int64) {
+// listens returns when the holder listens for force, and has looked whether it missed any: which renews.
+func listens(t *testing.T, lease *lockstrategy.Lease) {
 	t.Helper()
-	channel := "redisson_lock__channel:" + key // which has a hash tag
-	testenv.Eventually(t, "they listen for the release", func() bool {
-		return b.sum(ctx, t, func(server *redis.Client) (int64, error) {
-			plain, err := server.PubSubNumSub(ctx, channel).Result()
-			if err != nil {
-				return 0, err
-			}
-			sharded, err := server.PubSubShardNumSub(ctx, channel).Result()
-			return plain[channel] + sharded[channel], err
-		}) >= want
-	})
+	granted := lease.Until()
+	testenv.Eventually(t, "the holder has begun to listen", func() bool { return lease.Until().After(granted) })
 }
 
 func (b *bench) force(ctx context.Context, t *testing.T, key string) {
