@@ -4,6 +4,7 @@
 -- KEYS[2] the fence counter: the last number that was granted or reserved
 -- KEYS[3] the queue of the processes that wait: process -> since when, in microseconds
 -- KEYS[4] the turn: the process for which a lock that was freed is kept for a moment
+-- KEYS[5] the channel on which releases are told (Redisson's); every script gets these five, in this order
 -- ARGV[1] the lease in milliseconds
 -- ARGV[2] the owner
 -- ARGV[3] the process

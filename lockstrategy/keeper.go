@@ -12,6 +12,7 @@ import (
 type redisKeeper struct {
 	r        *Redis
 	key      string
+	keys     []string // of every script
 	owner    string
 	lease    time.Duration
 	explicit bool      // not to be renewed
@@ -24,7 +25,7 @@ type redisKeeper struct {
 var _ Keeper = (*redisKeeper)(nil)
 
 func (r *Redis) newKeeper(key string, explicit time.Duration) *redisKeeper {
-	k := &redisKeeper{r: r, key: key, lease: r.lease, owner: r.owner(r.attempt.Add(1))}
+	k := &redisKeeper{r: r, key: key, keys: keysOf(key), lease: r.lease, owner: r.owner(r.attempt.Add(1))}
 	if explicit > 0 {
 		k.lease, k.explicit = explicit, true
 	}
@@ -43,7 +44,7 @@ func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, t
 		return Terms{}, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now() // the server cannot have started the expiry earlier
-	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, acquireKeys(k.key),
+	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
 		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, k.since)
 	switch {
 	case err != nil:
@@ -92,7 +93,7 @@ func (k *redisKeeper) Renew(ctx context.Context) (time.Time, error) {
 		lease = 0
 	}
 	asked := time.Now()
-	reply, err := k.r.run(ctx, k.r.scripts.renew, []string{k.key}, lease, k.owner)
+	reply, err := k.r.run(ctx, k.r.scripts.renew, k.keys, lease, k.owner)
 	switch {
 	case err != nil:
 		return time.Time{}, fmt.Errorf("%w: renew: %w", ErrUnavailable, err)
@@ -136,7 +137,7 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	defer func() { k.r.rest(k.key, at) }()
 	at.listen(ctx, 0)
 	asked := time.Now()
-	reply, err := k.r.run(ctx, k.r.scripts.release, freeKeys(k.key), k.owner, k.r.tells.command(), calledFor.Milliseconds(), number)
+	reply, err := k.r.run(ctx, k.r.scripts.release, k.keys, k.owner, k.r.tells.command(), calledFor.Milliseconds(), number)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: release: %w", ErrUnavailable, err)

@@ -1,6 +1,6 @@
 -- Takes a process out of the queue. If it has been called meanwhile, the next one is.
 --
--- KEYS[1] the lock  KEYS[2] its channel  KEYS[3] the queue  KEYS[4] the turn (see acquire.lua)
+-- KEYS    as in acquire.lua
 -- ARGV[1] the process  ARGV[2], ARGV[3] as in release.lua
 -- Reply   {1} it was called; {0} it was not
 redis.call('zrem', KEYS[3], ARGV[1])
@@ -9,6 +9,6 @@ if redis.call('get', KEYS[4]) ~= ARGV[1] then
 end
 redis.call('del', KEYS[4])
 if redis.call('exists', KEYS[1]) == 0 then
-  free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[2])
+  free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[5])
 end
 return {1}

@@ -128,7 +128,7 @@ func (r *Redis) leavePlaces() {
 
 // leaveQueue takes the process out of key's queue; if it was called meanwhile, the next one is.
 func (r *Redis) leaveQueue(ctx context.Context, key string) error {
-	_, err := r.run(ctx, r.scripts.leave, freeKeys(key), r.number, r.tells.command(), calledFor.Milliseconds())
+	_, err := r.run(ctx, r.scripts.leave, keysOf(key), r.number, r.tells.command(), calledFor.Milliseconds())
 	if err != nil {
 		return errors.Join(ErrUnavailable, err)
 	}

@@ -1,6 +1,6 @@
 -- Frees the lock, if the owner still has it.
 --
--- KEYS[1] the lock  KEYS[2] its channel  KEYS[3] the queue  KEYS[4] the turn (see acquire.lua)
+-- KEYS    as in acquire.lua
 -- ARGV[1] the owner
 -- ARGV[2] publish, or spublish where channels are sharded
 -- ARGV[3] for how long the lock is kept for who has waited longest, in milliseconds
@@ -11,7 +11,7 @@
 if redis.call('hdel', KEYS[1], ARGV[1]) == 0 then -- there is one owner at most: with it goes the key
   return {0}
 end
-local longest, heard = free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[2])
+local longest, heard = free(KEYS[3], KEYS[4], ARGV[3], ARGV[2], KEYS[5])
 local since = 0
 if longest and ARGV[4] ~= '' then
   local time = redis.call('time')

@@ -56,13 +56,10 @@ func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return reply, err
 }
 
-// Names of what belongs to a lock. All of it lies in the lock's cluster slot.
-func acquireKeys(key string) []string {
-	return []string{key, prefixed("locklab_fence", key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
-}
-
-func freeKeys(key string) []string {
-	return []string{key, channelOf(key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
+// keysOf names what belongs to a lock, in the order in which every script takes it: the lock, the fence
+// counter, the queue, the turn, and the channel. All of it lies in the lock's cluster slot.
+func keysOf(key string) []string {
+	return []string{key, prefixed("locklab_fence", key), prefixed("locklab_queue", key), prefixed("locklab_turn", key), channelOf(key)}
 }
 
 // channelOf names the channel on which the release of key is told.
