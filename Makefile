@@ -7,7 +7,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter topologies lint cross fuzz bench readme
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz bench readme
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ down: ## Take the containers down; nothing stays
 
 jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
+
+interop: ## The Redis lock beside real Redisson, two versions, three topologies (a minute); a part of make test
+	go test -count=1 -v ./loadtest/interop
 
 topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (10 minutes)
 	@$(APP) lab topologies
