@@ -1,0 +1,2 @@
+package locklab;
+public final class Worker { public static void main(String[] a) { System.out.println("x"); } }

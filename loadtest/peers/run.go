@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/loadtest/peers/page"
+	"locklab/loadtest/peers/record"
+	"locklab/loadtest/peers/runner"
+)
+
+type runCommand struct {
+	Only     []string `help:"Locks, such as ours,local,limit; they are measured under every workload that is left."`
+	Workload []string `help:"Workloads: ${workloads}."`
+	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows."`
+	Long     bool     `help:"All rows, longer runs."`
+	Out      string   `help:"File for the runs, one JSON line each."`
+	Jar      string   `default:"java/target/peers-1.jar" help:"The Java worker."`
+}
+
+// Run measures, and prints the tables.
+func (c runCommand) Run(ctx context.Context) error {
+	plan, form := runner.Short(), "short"
+	if c.Long {
+		plan, form = runner.Long(), "long"
+	}
+	if len(c.Only)+len(c.Workload) > 0 {
+		form = "quick look"
+	}
+	plan = runner.Only(plan, c.Workload, c.Only)
+	if len(plan) == 0 {
+		return fmt.Errorf("no workload %v", c.Workload)
+	}
+	out, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	began := time.Now()
+	saved, err := c.measure(ctx, plan, form, out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "\r%d runs in %s%20s\n", len(saved.Runs), time.Since(began).Round(time.Second), "")
+	return page.Tables(os.Stdout, saved)
+}
+
+func (c runCommand) open() (io.WriteCloser, error) {
+	if c.Out == "" {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return os.Create(c.Out)
+}
+
+// measure does every row once, then every row again, each time in another order.
+func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved record.Saved, err error) {
+	var locks []string
+	delayed := false
+	for _, w := range plan {
+		locks = append(locks, w.Locks...)
+		delayed = delayed || w.Delayed
+	}
+	bench, err := runner.Open(ctx, locks, delayed, c.Jar)
+	if err != nil {
+		return saved, err
+	}
+	defer func() {
+		if closed := bench.Close(); err == nil {
+			err = closed
+		}
+	}()
+	saved.Header = runner.Describe(ctx, bench, form, c.Reps)
+	lines := json.NewEncoder(out)
+	if err := lines.Encode(saved.Header); err != nil {
+		return saved, err
+	}
+	for rep := range c.Reps {
+		for _, w := range plan {
+			rows := slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool { return bench.Missing[lock] != "" })
+			rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+			for _, lock := range rows {
+				fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep+1, c.Reps, w.Name, lock)
+				r, err := bench.Run(ctx, w, lock, rep)
+				if err != nil {
+					return saved, err
+				}
+				saved.Runs = append(saved.Runs, r)
+				if err := lines.Encode(r); err != nil {
+					return saved, err
+				}
+			}
+		}
+	}
+	return saved, nil
+}
+
+// workloads are the names that --workload takes.
+func workloads() string {
+	var names []string
+	for _, w := range runner.Short() {
+		names = append(names, w.Name)
+	}
+	return strings.Join(names, ", ")
+}
