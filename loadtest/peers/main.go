@@ -20,6 +20,7 @@ func (workerCommand) Run() error { return worker.Serve(os.Stdin, os.Stdout) }
 func main() {
 	var cli struct {
 		Run    runCommand    `cmd:"" help:"Measure; without flags the short form of the page."`
+		Page   pageCommand   `cmd:"" help:"Make the page docs/benchmark.md of saved runs."`
 		Worker workerCommand `cmd:"" hidden:""`
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -4,6 +4,7 @@ package page
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"locklab/loadtest/peers/record"
@@ -62,13 +63,9 @@ func row(out io.Writer, lock string, runs []record.Run, workload string) {
 		med(func(r record.Run) float64 { return r.WaitP50 }), med(func(r record.Run) float64 { return r.WaitP99 }), med(func(r record.Run) float64 { return r.WaitMax }),
 		med(func(r record.Run) float64 { return r.Jain }), med(func(r record.Run) float64 { return r.Commands }), med(func(r record.Run) float64 { return r.Reads }),
 		med(func(r record.Run) float64 { return r.ServerCPU }), med(func(r record.Run) float64 { return r.ClientCPU }), med(func(r record.Run) float64 { return r.PerWaiter }),
-		failed, lost, said)
+		failed, lost, strings.Join(strings.Fields(said), " "))
 }
 
 func spread(runs []record.Run, of func(record.Run) float64) stats.Spread {
-	var sample []float64
-	for _, r := range runs {
-		sample = append(sample, of(r))
-	}
-	return stats.SpreadOf(sample)
+	return stats.SpreadOf(figures(runs, of))
 }

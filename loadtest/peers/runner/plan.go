@@ -33,39 +33,44 @@ var (
 
 func list(parts ...[]string) []string { return slices.Concat(parts...) }
 
-// Short is what make bench runs.
+// Short is what make bench runs. It leaves out rows that are slow and teach nothing there.
 func Short() []Workload {
-	const s, limit = time.Second, 20 * time.Second
+	const limit = 8 * time.Second
+	quick := []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
 	return []Workload{
-		{Name: "uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: s * 3 / 10, Limit: limit, Locks: list([]string{"ping"}, own, []string{"naive"}, peers, five)},
+		{Name: "uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond, Limit: limit, Locks: list([]string{"ping"}, own, quick, five)},
 		{Name: "burst", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Locks: list(bounds, own, []string{"naive"}, peers, five)},
-		{Name: "sustained", Kind: wire.Sustained, Processes: 2, Waiters: 64, Lasts: s, Limit: limit, Locks: list(bounds, own, []string{"naive"}, peers, five)},
+		{Name: "sustained", Kind: wire.Sustained, Processes: 2, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, quick, []string{"redlock"})},
 		{Name: "burst-4000", Kind: wire.Burst, Processes: 2, Waiters: 4000, Limit: limit, Locks: list(bounds, own)},
-		{Name: "keys-10", Kind: wire.Sustained, Processes: 2, Waiters: 64, Keys: 10, Lasts: s, Limit: limit, Locks: list(bounds, own, []string{"rueidislock", "redsync", "redisson"})},
-		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: s, Limit: limit, Locks: list(bounds, own, []string{"rueidislock", "redsync"})},
-		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: s, Limit: limit, Locks: list(own, []string{"naive"}, peers, five)},
-		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own, []string{"redsync"})},
-		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own, []string{"rueidislock"})},
+		{Name: "keys-10", Kind: wire.Sustained, Processes: 2, Waiters: 64, Keys: 10, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, []string{"rueidislock"})},
+		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, []string{"rueidislock"})},
+		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(own, quick, []string{"redlock"})},
+		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own)},
+		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own)},
 	}
 }
+
+// Slow reports whether a lock is so slow that the short form measures it in every second repetition only.
+func Slow(lock string) bool { return lock == "redisson-fair" }
 
 // Long adds rows and time.
 func Long() []Workload {
 	plan := Short()
-	all := list(bounds, own, []string{"naive"}, peers, five, others)
+	all := list([]string{"ping"}, bounds, own, []string{"naive"}, peers, five, others)
 	for i := range plan {
 		w := &plan[i]
 		w.Limit, w.Count, w.Lasts = 60*time.Second, 5*w.Count, 5*w.Lasts
 		switch w.Name {
 		case "uncontended", "hand-over":
-			w.Locks = append(w.Locks, others...)
+			w.Locks = all
 		case "rtt":
 			w.Locks = list(bounds, own, []string{"rueidislock", "redsync", "redisson"})
 		case "memory":
-			w.Locks = append(w.Locks, "redsync")
+			w.Locks = []string{"local", "ours", "rueidislock", "redsync"}
 		default:
 			w.Locks = all
 		}
+		w.Locks = slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool { return !w.fits(lock) })
 	}
 	return plan
 }
@@ -94,7 +99,7 @@ func (w Workload) fits(lock string) bool {
 	case "limit":
 		return w.Kind == wire.Burst || w.Kind == wire.Sustained
 	case "local":
-		return w.Kind != wire.HandOver
+		return w.Kind != wire.HandOver && w.Kind != wire.Uncontended
 	}
 	return w.Kind != wire.Memory || !strings.HasPrefix(lock, "redisson")
 }

@@ -49,13 +49,13 @@ type Answer struct {
 
 // Result is what one worker saw in one run.
 type Result struct {
-	Done    []int  `json:"done"`    // sections of each waiter
-	InTime  []int  `json:"in_time"` // of those, how many before a sustained load's time was over
-	Failed  int    `json:"failed"`  // waiters that got an error, or were still waiting at the limit
-	Error   string `json:"error"`   // one of their errors
-	Waits   []int  `json:"waits"`   // microseconds, lock asked to lock granted; uncontended: to lock released
-	Began   int64  `json:"began"`   // Unix microseconds
-	Ended   int64  `json:"ended"`   // likewise: of the last section
+	Done   []int  `json:"done"`    // sections of each waiter
+	InTime []int  `json:"in_time"` // of those, how many before a sustained load's time was over
+	Failed int    `json:"failed"`  // waiters that got an error, or were still waiting at the limit
+	Error  string `json:"error"`   // one of their errors
+	Waits  []int  `json:"waits"`   // microseconds, lock asked to lock granted; uncontended: to lock released
+	Began  int64  `json:"began"`   // Unix microseconds
+	Ended  int64  `json:"ended"`   // likewise: of the last section
 }
 
 // Key names lock number i, Value the counter that it guards.
