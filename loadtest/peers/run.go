@@ -71,7 +71,7 @@ func (c runCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	began := time.Now()
 	saved, err := c.measure(ctx, plan, form, out)
 	fmt.Fprintf(os.Stderr, "\r%d runs in %s%20s\n", len(saved.Runs), time.Since(began).Round(time.Second), "")
@@ -110,7 +110,7 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form st
 	for rep := range c.Reps {
 		for _, w := range plan {
 			rows := slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-				return bench.Missing[lock] != "" || form == "short" && rep%2 == 1 && runner.Slow(lock)
+				return bench.Missing[lock] != "" || form == "short" && rep%2 == 1 && w.Slow(lock)
 			})
 			rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 			for _, lock := range rows {

@@ -75,8 +75,12 @@ var (
 
 	sections = []section{
 		{"uncontended", []column{latency, against("× PING", "ping", waitP50), perSec, cost, received, server, clients}},
-		{"burst", burst}, {"burst-4000", burst}, {"rtt", burst},
-		{"sustained", sustained}, {"keys-10", sustained}, {"processes-8", sustained},
+		{"burst", burst},
+		{"burst-4000", burst},
+		{"rtt", burst},
+		{"sustained", sustained},
+		{"keys-10", sustained},
+		{"processes-8", sustained},
 		{"hand-over", []column{latency, against("× rueidislock", "rueidislock", waitP50), cost, received, server, clients}},
 		{"memory", []column{memory, total, cost}},
 	}

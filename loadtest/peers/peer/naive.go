@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -27,7 +28,7 @@ func (n naive) Lock(ctx context.Context, key string) (func() error, error) {
 		if err == nil {
 			return func() error { return compareAndDelete.Run(ctx, n.redis, []string{key}, value).Err() }, nil
 		}
-		if err != redis.Nil {
+		if !errors.Is(err, redis.Nil) {
 			return nil, err
 		}
 		select {

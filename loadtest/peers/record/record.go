@@ -4,6 +4,7 @@ package record
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -67,7 +68,7 @@ func Read(in io.Reader) (Saved, error) {
 	}
 	for {
 		var r Run
-		if err := lines.Decode(&r); err == io.EOF || err == io.ErrUnexpectedEOF {
+		if err := lines.Decode(&r); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return s, nil
 		} else if err != nil {
 			return s, fmt.Errorf("run %d: %w", len(s.Runs), err)

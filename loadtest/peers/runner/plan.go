@@ -35,23 +35,25 @@ func list(parts ...[]string) []string { return slices.Concat(parts...) }
 
 // Short is what make bench runs. It leaves out rows that are slow and teach nothing there.
 func Short() []Workload {
-	const limit = 8 * time.Second
+	const limit = 6 * time.Second
 	quick := []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
 	return []Workload{
-		{Name: "uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond, Limit: limit, Locks: list([]string{"ping"}, own, quick, five)},
-		{Name: "burst", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Locks: list(bounds, own, []string{"naive"}, peers, five)},
+		{Name: "uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond, Limit: limit, Locks: list([]string{"ping"}, own, quick, []string{"redlock"})},
+		{Name: "burst", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Locks: list(bounds, own, peers, five)},
 		{Name: "sustained", Kind: wire.Sustained, Processes: 2, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, quick, []string{"redlock"})},
 		{Name: "burst-4000", Kind: wire.Burst, Processes: 2, Waiters: 4000, Limit: limit, Locks: list(bounds, own)},
 		{Name: "keys-10", Kind: wire.Sustained, Processes: 2, Waiters: 64, Keys: 10, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, []string{"rueidislock"})},
-		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, []string{"rueidislock"})},
+		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own)},
 		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(own, quick, []string{"redlock"})},
 		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own)},
 		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own)},
 	}
 }
 
-// Slow reports whether a lock is so slow that the short form measures it in every second repetition only.
-func Slow(lock string) bool { return lock == "redisson-fair" }
+// Slow reports whether a lock is so slow under w that the short form measures it in every second repetition only.
+func (w Workload) Slow(lock string) bool {
+	return w.Name != "uncontended" && slices.Contains([]string{"redisson", "redisson-fair", "redislock", "redsync5", "etcd"}, lock)
+}
 
 // Long adds rows and time.
 func Long() []Workload {

@@ -30,7 +30,7 @@ type Task struct {
 	Load  Load     `json:"load"`
 }
 
-// Orders are "prepare", then "go"; for a hand-over "take" and "give" any number of times; for the
+// Order is "prepare", then "go"; for a hand-over "take" and "give" any number of times; for the
 // memory "take" to one worker, "go" (all wait), "give", "collect". A closed input ends the worker.
 type Order struct {
 	Do   string `json:"do"`

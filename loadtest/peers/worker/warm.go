@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -59,7 +60,7 @@ func cycle(ctx context.Context, lock peer.Lock, section *redis.Client, key strin
 // increment is the section: a read, and a write of what was read plus one. Two at once lose one.
 func increment(ctx context.Context, section *redis.Client, key string) error {
 	n, err := section.Get(ctx, key).Int()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return err
 	}
 	return section.Set(ctx, key, n+1, 0).Err()
