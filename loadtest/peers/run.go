@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -107,26 +106,37 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form st
 	if err := lines.Encode(saved.Header); err != nil {
 		return saved, err
 	}
+	return saved, c.repeat(ctx, bench, plan, form != "short", func(r record.Run) error {
+		saved.Runs = append(saved.Runs, r)
+		return lines.Encode(r)
+	})
+}
+
+// repeat runs all rows of the plan in every repetition and hands each run to keep.
+func (c runCommand) repeat(ctx context.Context, bench *runner.Bench, plan []runner.Workload, every bool, keep func(record.Run) error) error {
 	for rep := range c.Reps {
 		for _, w := range plan {
-			rows := slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-				return bench.Missing[lock] != "" || form == "short" && rep%2 == 1 && w.Slow(lock)
-			})
-			rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-			for _, lock := range rows {
-				fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep+1, c.Reps, w.Name, lock)
-				r, err := bench.Run(ctx, w, lock, rep)
-				if err != nil {
-					return saved, err
-				}
-				saved.Runs = append(saved.Runs, r)
-				if err := lines.Encode(r); err != nil {
-					return saved, err
+			times := max(1, w.Times)
+			for again := range times {
+				rows := w.Round(rep, again, every)
+				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+				for _, lock := range rows {
+					if bench.Missing[lock] != "" {
+						continue
+					}
+					fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep+1, c.Reps, w.Name, lock)
+					r, err := bench.Run(ctx, w, lock, rep*times+again)
+					if err == nil {
+						err = keep(r)
+					}
+					if err != nil {
+						return err
+					}
 				}
 			}
 		}
 	}
-	return saved, nil
+	return nil
 }
 
 // workloads are the names that --workload takes.

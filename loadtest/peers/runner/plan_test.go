@@ -34,3 +34,16 @@ func TestOnly(t *testing.T) {
 		t.Errorf("an unknown workload: %+v", plan)
 	}
 }
+
+func TestRound(t *testing.T) {
+	w := Workload{Name: "burst", Times: 2, Locks: []string{"ours", "etcd"}}
+	for _, c := range []struct {
+		rep, again int
+		every      bool
+		rows       int
+	}{{0, 0, false, 2}, {0, 1, false, 1}, {1, 0, false, 1}, {1, 0, true, 2}, {1, 1, true, 1}} {
+		if got := w.Round(c.rep, c.again, c.every); len(got) != c.rows || got[0] != "ours" {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
