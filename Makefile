@@ -56,7 +56,7 @@ fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
 		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) $$package || exit 1; done
 
-bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (7 minutes; LONG=1: every row, hours)
+bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (6 minutes; LONG=1: every row, hours)
 	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package
 	cd loadtest/peers && go run . run $(if $(LONG),--long) --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
