@@ -1,50 +1,77 @@
 package lockstrategy
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Broken is a Redis lock in which one thing is wrong, for tests that must notice it.
 type Broken struct {
-	Name   string
-	script func(*scripts) **redis.Script
-	source string
-	right  string // what stands in the script,
-	wrong  string // and what is to stand there
+	Name string
+	Open func(Backends) (*Opened, error)
 }
 
 // BrokenLocks returns locks that a check must not let pass.
 func BrokenLocks() []Broken {
 	acquire := func(s *scripts) **redis.Script { return &s.acquire }
+	release := func(s *scripts) **redis.Script { return &s.release }
+	renew := func(s *scripts) **redis.Script { return &s.renew }
 	return []Broken{
-		{"release without compare", func(s *scripts) **redis.Script { return &s.release }, freeSource + releaseSource,
-			"if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if redis.call('exists', KEYS[1]) == 0 then"},
-		{"acquire without NX", acquire, acquireSource,
-			"if redis.call('exists', KEYS[1]) == 1 then", "if false then"},
-		{"renewal that creates the key", func(s *scripts) **redis.Script { return &s.renew }, renewSource,
-			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return {0}\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)"},
-		{"fence that does not grow", acquire, acquireSource,
-			"math.max(now, last + 1)", "1000000"},
+		{"release without compare", misspelt(release, freeSource+releaseSource,
+			"if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if redis.call('exists', KEYS[1]) == 0 then")},
+		{"acquire without NX", misspelt(acquire, acquireSource,
+			"if redis.call('exists', KEYS[1]) == 1 then", "if false then")},
+		{"renewal that creates the key", misspelt(renew, renewSource,
+			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return {0}\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
+		{"fence that does not grow", misspelt(acquire, acquireSource,
+			"math.max(now, last + 1)", "1000000")},
+		{"gate that serves who came last", openLIFO},
 	}
 }
 
-// Open is [Open] of the Redis lock, with the wrong script. It says when the right one no longer
-// contains what was to be replaced.
-func (b Broken) Open(with Backends) (*Opened, error) {
-	if strings.Count(b.source, b.right) != 1 {
-		return nil, fmt.Errorf("%s: the script has not got %q once: follow its change here", b.Name, b.right)
+// misspelt opens the Redis lock with something else in a script. It says when the script no longer contains what was
+// to be replaced: a broken lock that is not broken would be caught by nothing.
+func misspelt(script func(*scripts) **redis.Script, source, right, wrong string) func(Backends) (*Opened, error) {
+	return func(b Backends) (*Opened, error) {
+		if strings.Count(source, right) != 1 {
+			return nil, fmt.Errorf("the script has not got %q once: follow its change here", right)
+		}
+		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		*script(&r.scripts) = redis.NewScript(strings.Replace(source, right, wrong, 1))
+		opened, err := gated(r, r.Close, b.HandOff)
+		if err == nil {
+			opened.Admin = r
+		}
+		return opened, err
 	}
-	r, err := NewRedis(with.Redis, RedisConfig{Lease: with.Lease, Request: with.Request})
-	if err != nil {
-		return nil, err
-	}
-	*b.script(&r.scripts) = redis.NewScript(strings.Replace(b.source, b.right, b.wrong, 1))
-	opened, err := gated(r, r.Close, with.HandOff)
+}
+
+func openLIFO(b Backends) (*Opened, error) {
+	opened, err := Open(NameRedis, b)
 	if err == nil {
-		opened.Admin = r
+		opened.Strategy = lifo{opened.Gate}
 	}
 	return opened, err
+}
+
+// lifo moves everybody to the front of the queue who has just come. It works in a synctest bubble only.
+type lifo struct{ *Gate }
+
+func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
+	go func() {
+		time.Sleep(1) // by now the caller stands in the queue
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if queue := l.queues[key]; queue != nil && queue.Len() > 1 {
+			queue.MoveToFront(queue.Back())
+		}
+	}()
+	return l.Gate.Acquire(ctx, key, list...)
 }

@@ -107,13 +107,13 @@ func (p *Program) turn(rng *rand.Rand, keys []string) turn {
 	case 1:
 		t.note, t.option = fmt.Sprintf("within %s", d), lockstrategy.Within(d)
 	case 2:
-		t.note, t.option = fmt.Sprintf("for %s", d), lockstrategy.For(d)
+		t.note, t.option = history.Explicit+d.String(), lockstrategy.For(d)
 	case 3:
-		t.note, t.option = fmt.Sprintf("for %s at most", d), lockstrategy.AtMost(d)
+		t.note, t.option = fmt.Sprintf("at most %s", d), lockstrategy.AtMost(d)
 	case 4:
 		t.note, t.cancel = fmt.Sprintf("canceled after %s", d), d
 	}
-	if strings.HasPrefix(t.note, "for ") {
+	if strings.HasPrefix(t.note, history.Explicit) {
 		t.hold = upTo(rng, 2*d)
 	}
 	return t

@@ -43,8 +43,9 @@ type process struct {
 
 // Run runs a program with a lock, and returns what happened. server says whether the lock needs one.
 //
-// Two runs of one program give the same history as long as the scheduler has no say: it may order what happens
-// at the same instant, such as callers that are told at once that the server is away.
+// Two runs of one program give the same history in about 98 of 100 cases, and that is measured by a test. In the
+// others the scheduler had a say: it orders what happens at the same instant, such as two connections that begin,
+// or a word that comes with the timer for it. Such a failure comes back after some runs of its seed.
 func Run(t *testing.T, p Program, open Open, server bool) (events []history.Event) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{program: p, recorder: history.NewRecorder()}
@@ -178,6 +179,7 @@ func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
 	select {
 	case <-timer.C:
 	case <-stop:
+		time.Sleep(1) // so that the loss is recorded first, not one time so and one time so
 	}
 }
 
