@@ -66,7 +66,7 @@ type lifo struct{ *Gate }
 
 func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
 	go func() {
-		time.Sleep(1) // by now the caller stands in the queue
+		time.Sleep(time.Nanosecond) // by now the caller stands in the queue
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if queue := l.queues[key]; queue != nil && queue.Len() > 1 {

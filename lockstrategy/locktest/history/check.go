@@ -60,6 +60,11 @@ func (r Report) Caught(check Check) bool {
 	return slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Check == check })
 }
 
+// Empty reports whether nothing speaks against the history, and nothing for it: nobody ever had a lock.
+func (r Report) Empty() bool { return r.Grants == 0 && r.Why == nothing }
+
+const nothing = "nothing was granted"
+
 // Judge checks events. Exclusion and fences are checked twice: by porcupine, which looks for an order of all
 // operations that the lock's model allows, and by a comparison of each two leases. Where they do not agree one of
 // them is wrong, and nothing is concluded.
@@ -87,7 +92,7 @@ func Judge(events []Event, terms Terms) Report {
 	case len(r.Violations) > 0:
 		r.Verdict = Refuted
 	case r.Grants == 0:
-		r.Why = "nothing was granted"
+		r.Why = nothing
 	default:
 		r.Verdict = Supported
 	}

@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -26,40 +25,52 @@ type step struct {
 }
 
 // state is who has a key. A doomed tenure is one whose key the server took away: until its process notices, its
-// lease is handed off as before, and excludes nobody.
+// lease is handed off as before, to one after the other, and excludes nobody else.
 type state struct {
-	holder int // 0: free
-	tenure int // the last one
+	seat
 	fence  uint64
-	doomed string // tenures, each between commas
+	doomed []seat
+}
+
+type seat struct{ tenure, holder int } // holder 0: between two, or over
+
+func (s state) equal(other state) bool {
+	return s.seat == other.seat && s.fence == other.fence && slices.Equal(s.doomed, other.doomed)
 }
 
 // next returns the state after o, if o may happen now. Without fences only exclusion counts.
 func (s state) next(o step, fences bool) (bool, state) {
-	mark := fmt.Sprintf(",%d,", o.tenure)
+	at := slices.IndexFunc(s.doomed, func(d seat) bool { return d.tenure == o.tenure })
 	switch {
-	case o.kind == Granted && strings.Contains(s.doomed, mark):
-		return true, s
-	case o.kind == Granted:
-		if s.holder != 0 || fences && o.fence > 0 && o.fence <= s.fence {
+	case o.kind == FaultFrom && s.tenure != 0:
+		s.doomed = append(slices.Clone(s.doomed), s.seat)
+		s.seat = seat{}
+	case o.kind == FaultFrom:
+	case o.kind != Granted && s.holder == o.hold:
+		s.holder = 0
+	case o.kind != Granted && at >= 0 && s.doomed[at].holder == o.hold:
+		s.doomed = slices.Clone(s.doomed)
+		s.doomed[at].holder = 0
+	case o.kind != Granted: // it ends as soon as it begins, at one instant
+	case at >= 0:
+		if s.doomed[at].holder != 0 {
 			return false, s
 		}
-		return true, state{holder: o.hold, tenure: o.tenure, fence: max(o.fence, s.fence), doomed: s.doomed}
-	case o.kind == FaultFrom:
-		s.holder = 0
-		if last := fmt.Sprintf(",%d,", s.tenure); !strings.Contains(s.doomed, last) {
-			s.doomed += last
-		}
-	case s.holder == o.hold:
-		s.holder = 0
+		s.doomed = slices.Clone(s.doomed)
+		s.doomed[at].holder = o.hold
+	case s.holder != 0 || fences && o.fence > 0 && o.fence <= s.fence:
+		return false, s
+	default:
+		s.seat, s.fence = seat{o.tenure, o.hold}, max(o.fence, s.fence)
 	}
 	return true, s
 }
 
 func model(fences bool) porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return state{} },
-		Step: func(s, input, _ any) (bool, any) { return s.(state).next(input.(step), fences) },
+		Init:  func() any { return state{} },
+		Step:  func(s, input, _ any) (bool, any) { return s.(state).next(input.(step), fences) },
+		Equal: func(one, two any) bool { return one.(state).equal(two.(state)) },
 	}
 }
 

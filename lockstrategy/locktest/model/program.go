@@ -129,7 +129,7 @@ func (p *Program) plan(rng *rand.Rand, keys []string) {
 			f.key = pick(rng, keys...)
 		default:
 			f.process = rng.IntN(len(p.Processes))
-			f.lasts = upTo(rng, pick(rng, 20*time.Millisecond, p.Lease/2, 2*p.Lease))
+			f.lasts = upTo(rng, pick(rng, 20*time.Millisecond, p.Lease/2, 2*p.Lease, 2*p.Lease))
 		}
 		p.Plan = append(p.Plan, f)
 	}

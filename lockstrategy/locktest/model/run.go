@@ -115,7 +115,9 @@ func (w *world) play() {
 func (w *world) follow(ctx context.Context, c caller, s script) {
 	for _, t := range s {
 		time.Sleep(t.pause)
-		c.take(ctx, t)
+		if err := c.take(ctx, t); errors.Is(err, lockstrategy.ErrUnavailable) {
+			time.Sleep(w.program.Lease / 4) // otherwise a program is soon over without a server
+		}
 	}
 }
 
@@ -131,8 +133,8 @@ func (c caller) record(kind history.Kind, attempt int, key string, fence uint64,
 	c.recorder.Add(history.Event{Kind: kind, Process: c.number, Caller: c.caller, Key: key, Attempt: attempt, Fence: fence, Note: note})
 }
 
-// take tries once to get a key, and gives it back.
-func (c caller) take(ctx context.Context, t turn) {
+// take tries once to get a key, and gives it back. It returns why it did not get it.
+func (c caller) take(ctx context.Context, t turn) error {
 	var options []lockstrategy.Option
 	if t.option != nil {
 		options = append(options, t.option)
@@ -149,7 +151,7 @@ func (c caller) take(ctx context.Context, t turn) {
 	lease, err := c.process.lock.Acquire(waiting, t.key, options...)
 	if err != nil {
 		c.record(history.Refused, attempt, t.key, 0, reason(err))
-		return
+		return err
 	}
 	c.record(history.Granted, attempt, t.key, lease.Fence(), "")
 	context.AfterFunc(lease.Context(), func() {
@@ -160,6 +162,7 @@ func (c caller) take(ctx context.Context, t turn) {
 	c.work(lease, attempt, t)
 	c.record(history.Releasing, attempt, t.key, 0, "")
 	c.record(history.Released, attempt, t.key, 0, reason(lease.Release(ctx)))
+	return nil
 }
 
 // work holds the key for a while.
@@ -179,7 +182,7 @@ func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
 	select {
 	case <-timer.C:
 	case <-stop:
-		time.Sleep(1) // so that the loss is recorded first, not one time so and one time so
+		time.Sleep(time.Nanosecond) // so that the loss is recorded first, not one time so and one time so
 	}
 }
 
