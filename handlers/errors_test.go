@@ -83,14 +83,14 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 func TestRedisThatIsAway(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer client.Close()
-	locks, err := lockstrategy.NewRedis(client, lockstrategy.RedisConfig{})
+	locks, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer locks.Close()
 	s := serve(t, func(s *instance, cfg *handlers.Config) {
 		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
-		cfg.Versions[3].Lock = lockstrategy.Guard{Strategy: lockstrategy.NewGate(locks), Wait: time.Minute, Observer: s.metrics.Lock("v3")}
+		cfg.Versions[3].Lock = lockstrategy.Guard{Strategy: locks, Wait: time.Minute, Observer: s.metrics.Lock("v3")}
 	})
 	for _, path := range []string{"/v0/pview", "/v1/pview", "/v2/pview", "/pview", "/pview?from=replica"} {
 		s.get(path).fails(t, http.StatusServiceUnavailable, "redis unavailable", "127.0.0.1:1")

@@ -61,6 +61,7 @@ type Config struct {
 	Views      Views
 	Orders     Orders
 	Checks     []Check
+	Preflight  func(context.Context) []Preflight // for /readyz, which it does not make unready; nil: none is made
 	Metrics    *Metrics
 	AdminToken string // asked for by what resets; empty: nobody is asked
 	Log        *slog.Logger

@@ -17,15 +17,44 @@ func (a *api) healthz(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build})
 }
 
-// readyz asks every server at the same time and names those that do not answer.
+// Preflight is what weakens a version's lock on the servers that it has here.
+type Preflight struct {
+	Lock       string     `json:"lock"` // "v3"
+	At         time.Time  `json:"at"`   // when the servers were asked
+	Weaknesses []Weakness `json:"weaknesses"`
+	Unknown    []Unknown  `json:"unknown"`
+}
+
+// Weakness is one reason why a lock is weaker than it could be.
+type Weakness struct {
+	Where  []string `json:"where"` // servers
+	What   string   `json:"what"`
+	Why    string   `json:"why"`
+	Remedy string   `json:"remedy"`
+	Grave  bool     `json:"grave"` // this is no lock at all
+}
+
+// Unknown is what servers did not tell.
+type Unknown struct {
+	Where []string `json:"where"`
+	What  string   `json:"what"`
+	Why   string   `json:"why"`
+}
+
+// readyz asks every server at the same time and names those that do not answer. What weakens a lock
+// is told beside it: the instance is ready all the same.
 func (a *api) readyz(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readiness)
 	defer cancel()
 	var (
 		mu          sync.Mutex
 		unreachable = map[string]string{}
+		found       []Preflight
 		asked       sync.WaitGroup
 	)
+	if a.Preflight != nil {
+		asked.Go(func() { found = a.Preflight(ctx) })
+	}
 	for _, check := range a.Checks {
 		asked.Go(func() {
 			if err := check.Ping(ctx); err != nil {
@@ -40,5 +69,9 @@ func (a *api) readyz(c *gin.Context) {
 	if len(unreachable) > 0 {
 		status = http.StatusServiceUnavailable
 	}
-	c.JSON(status, gin.H{"instance": a.Instance, "ready": len(unreachable) == 0, "unreachable": unreachable})
+	answer := gin.H{"instance": a.Instance, "ready": len(unreachable) == 0, "unreachable": unreachable}
+	if a.Preflight != nil {
+		answer["preflight"] = found
+	}
+	c.JSON(status, answer)
 }

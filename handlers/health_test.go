@@ -57,6 +57,43 @@ func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
 	}
 }
 
+// What weakens a lock is told, and makes nothing unready.
+func TestReadinessTellsWhatWeakensALock(t *testing.T) {
+	for _, check := range []handlers.Check{up("redis"), down("redis", errors.New("refused"))} {
+		s := serve(t, func(_ *instance, cfg *handlers.Config) {
+			cfg.Checks = []handlers.Check{check}
+			cfg.Preflight = func(ctx context.Context) []handlers.Preflight {
+				if _, bounded := ctx.Deadline(); !bounded {
+					t.Error("it may ask for ever")
+				}
+				return []handlers.Preflight{
+					{
+						Lock: "v3", At: noon,
+						Weaknesses: []handlers.Weakness{{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}},
+						Unknown:    []handlers.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
+					},
+					{Lock: "v4", At: noon, Weaknesses: []handlers.Weakness{}, Unknown: []handlers.Unknown{}},
+				}
+			}
+		})
+		status, unreachable := http.StatusOK, map[string]any{}
+		if check.Ping(t.Context()) != nil {
+			status, unreachable = http.StatusServiceUnavailable, map[string]any{"redis": "refused"}
+		}
+		s.get("/readyz").is(t, status, map[string]any{
+			"instance": "8080", "ready": status == http.StatusOK, "unreachable": unreachable,
+			"preflight": []any{
+				map[string]any{
+					"lock": "v3", "at": "2024-05-06T12:00:00Z",
+					"weaknesses": []any{map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true}},
+					"unknown":    []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
+				},
+				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
+			},
+		})
+	}
+}
+
 // Servers that hang are asked at the same time, and no longer than the bound.
 func TestReadinessDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,11 @@ type instance struct {
 // the fence 42; a test sets the fakes' failures.
 func parts(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &views{}, orders: &orders{}, metrics: handlers.NewMetrics(), log: &lines{}}
-	s.gate = lockstrategy.NewGate(lockstrategy.None{})
+	gate, err := lockstrategy.NewGate(lockstrategy.None{}, lockstrategy.HandOff{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.gate = gate
 	s.metrics.Gate("v2", s.gate.Waiting)
 	return s, handlers.Config{
 		Instance: "8080", Topology: "single", Views: s.views, Orders: s.orders, Metrics: s.metrics,

@@ -4,17 +4,22 @@
 -- KEYS[2] the fence counter: the last number that was granted or reserved
 -- KEYS[3] the queue of the processes that wait: process -> since when, in microseconds
 -- KEYS[4] the turn: the process for which a lock that was freed is kept for a moment
+-- KEYS[5] the channel on which releases are told (Redisson's); every script gets these five, in this order
 -- ARGV[1] the lease in milliseconds
 -- ARGV[2] the owner
 -- ARGV[3] the process
 -- ARGV[4] how many fences to reserve
--- ARGV[5] since when the process has been waiting; 0: since now; -1: it does not wait
+-- ARGV[5] since when the process has been in the queue; 0: it is not
+-- ARGV[6] for how long the queue may live without a word, in milliseconds; 0: this attempt does not wait
 -- Reply   {fence, 0} granted; the same owner asking again is granted again, so a repeated request is harmless
 --         {0, ms, since} another's for so long; -1: without an expiry
+local function now()
+  local time = redis.call('time')
+  return time[1] * 1000000 + time[2]
+end
+
 local side = redis.call('mget', KEYS[2], KEYS[4])
 local last, turn = tonumber(side[1] or '0'), side[2]
-local time = redis.call('time')
-local now = time[1] * 1000000 + time[2]
 
 local left
 if redis.call('exists', KEYS[1]) == 1 then
@@ -25,24 +30,21 @@ end
 
 local since = tonumber(ARGV[5])
 if left then
-  if since == 0 then since = now end
-  if since > 0 then
+  if ARGV[6] ~= '0' then
+    if since == 0 then since = now() end
     redis.call('zadd', KEYS[3], 'NX', string.format('%.0f', since), ARGV[3])
-    redis.call('pexpire', KEYS[3], ARGV[1] + 60000)
+    redis.call('pexpire', KEYS[3], ARGV[6])
   end
   return {0, left, since}
 end
 
-if turn == ARGV[3] then
-  redis.call('del', KEYS[4])
-elseif since > 0 then
-  redis.call('zrem', KEYS[3], ARGV[3])
-end
+if turn == ARGV[3] then redis.call('del', KEYS[4]) end
+if since > 0 then redis.call('zrem', KEYS[3], ARGV[3]) end -- a call takes it out, too, but Java may have come first
 redis.call('hset', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 
 -- The server's time in microseconds, or one more than the last fence: so it grows although the
 -- counter may expire, and although a failover may have lost the last increments.
-local fence = math.max(now, last + 1)
+local fence = math.max(now(), last + 1)
 redis.call('set', KEYS[2], string.format('%.0f', fence + ARGV[4] - 1), 'PX', 86400000)
 return {fence, 0}

@@ -22,13 +22,13 @@ func BrokenLocks() []Broken {
 	renew := func(s *scripts) **redis.Script { return &s.renew }
 	return []Broken{
 		{"release without compare", misspelt(release, freeSource+releaseSource,
-			"if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if redis.call('exists', KEYS[1]) == 0 then")},
+			"redis.call('hdel', KEYS[1], ARGV[5])", "redis.call('del', KEYS[1])")},
 		{"acquire without NX", misspelt(acquire, acquireSource,
 			"if redis.call('exists', KEYS[1]) == 1 then", "if false then")},
 		{"renewal that creates the key", misspelt(renew, renewSource,
 			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return {0}\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
 		{"fence that does not grow", misspelt(acquire, acquireSource,
-			"math.max(now, last + 1)", "1000000")},
+			"math.max(now(), last + 1)", "1000000")},
 		{"gate that serves who came last", openLIFO},
 	}
 }
@@ -69,9 +69,15 @@ func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, 
 		time.Sleep(time.Nanosecond) // by now the caller stands in the queue
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if queue := l.queues[key]; queue != nil && queue.Len() > 1 {
-			queue.MoveToFront(queue.Back())
+		q := l.queues[key]
+		if q == nil || q.len < 2 {
+			return
 		}
+		w := q.last
+		q.remove(w)
+		w.next, q.first.prev = q.first, w
+		q.first = w
+		q.len++
 	}()
 	return l.Gate.Acquire(ctx, key, list...)
 }

@@ -1,21 +1,12 @@
 package lockstrategy
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
-
-// HandOff bounds how long a process may keep a key among its own waiters before the other processes get
-// their turn. Zero fields mean the defaults. It is looked at when a lease is released: a
-// holder that keeps its lease longer is not interrupted.
-type HandOff struct {
-	Count int           // leases in a row; 0: 128, 1: no hand-off
-	Time  time.Duration // since the key came to the process; 0: 100 ms
-}
 
 // Gate puts one first-in-first-out queue per key in front of a backend: only the head of a queue asks it,
 // so that a process shows it one contender whatever the load. On release the lease is handed off to
@@ -31,110 +22,109 @@ type Gate struct {
 	background sync.WaitGroup
 
 	mu     sync.Mutex
-	queues map[string]*list.List // of *waiter. A key has one while somebody has the turn
+	queues map[string]*queue // a key has one while somebody has the turn
 	closed bool
-}
-
-// waiter stands in a queue.
-type waiter struct {
-	turn     chan turn // gets one word
-	ownTerms bool      // takes no lease that was granted to somebody else
-	place    *list.Element
-}
-
-// turn is a waiter's word: it is the next.
-type turn struct {
-	tenure *tenure       // handed off; nil: ask the backend
-	wait   time.Duration // as in Ask.Defer
-	err    error         // it is not: the wait has ended
 }
 
 // NewGate puts a gate in front of behind.
 func NewGate(behind Backend, bounds HandOff) (*Gate, error) {
-	if bounds.Count < 0 || bounds.Time < 0 {
-		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
-	}
-	if bounds.Count == 0 {
-		bounds.Count = 128
-	}
-	if bounds.Time == 0 {
-		bounds.Time = 100 * time.Millisecond
-	}
-	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*list.List)}, nil
-}
-
-// Acquire waits for its turn in key's queue, then takes the lease that is handed to it or asks the backend.
-func (g *Gate) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
-	if again := reenter(ctx, g, key); again != nil {
-		return again, nil
-	}
-	o, err := chosen(list)
-	if err != nil {
-		return nil, notAcquired(key, err)
-	}
-	waiting := ctx
-	if o.wait > 0 {
-		var cancel context.CancelFunc
-		tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", o.wait, context.DeadlineExceeded)
-		waiting, cancel = context.WithTimeoutCause(ctx, o.wait, tooLong)
-		defer cancel()
-	}
-	turn, err := g.wait(waiting, key, &o)
+	bounds, err := bounds.checked()
 	if err != nil {
 		return nil, err
 	}
-	if turn.tenure != nil {
-		if h := turn.tenure.seat(ctx); h != nil {
+	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*queue)}, nil
+}
+
+// Acquire waits for its turn in key's queue, then takes the lease that is handed to it or asks the backend.
+func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Lease, error) {
+	if again := reenter(ctx, g, key); again != nil {
+		return again, nil
+	}
+	o, err := chosen(choice)
+	switch {
+	case err != nil:
+		return nil, notAcquired(key, err)
+	case o.wait > 0:
+		return g.acquireWithin(ctx, key, o)
+	}
+	return g.acquire(ctx, ctx, key, o)
+}
+
+// acquireWithin bounds the wait, and only the wait: the lease outlives the bound.
+func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Lease, error) {
+	tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", o.wait, context.DeadlineExceeded)
+	waiting, cancel := context.WithTimeoutCause(ctx, o.wait, tooLong)
+	defer cancel()
+	return g.acquire(ctx, waiting, key, o)
+}
+
+// acquire waits no longer than waiting. Ten thousand callers may stand in it: its frame is small, and it
+// makes what it needs before it goes deeper.
+func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*Lease, error) {
+	switch {
+	case waiting.Err() != nil:
+		return nil, notAcquired(key, ended(waiting))
+	case g.enter(key, nil):
+		return g.ask(ctx, waiting, key, o, 0)
+	case o.atOnce:
+		return nil, notAcquired(key, ErrTaken)
+	}
+	w := &waiter{called: make(chan struct{}, 1), ownTerms: o.ownTerms()}
+	if g.enter(key, w) { // everybody has gone meanwhile
+		return g.ask(ctx, waiting, key, o, 0)
+	}
+	select {
+	case <-w.called:
+		return g.take(ctx, waiting, key, o, w)
+	case <-waiting.Done():
+		g.leave(key, w)
+		return nil, notAcquired(key, ended(waiting))
+	}
+}
+
+// enter reports whether the caller has the turn, because nobody was there; whoever has it must pass it on.
+// Otherwise w, if there is one, now stands in the queue.
+func (g *Gate) enter(key string, w *waiter) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.queues[key]
+	if q == nil {
+		g.queues[key] = new(queue)
+		return true
+	}
+	if w != nil {
+		q.push(w)
+	}
+	return false
+}
+
+// take takes the turn that w was called for.
+func (g *Gate) take(ctx, waiting context.Context, key string, o *options, w *waiter) (*Lease, error) {
+	if w.turn.err != nil {
+		return nil, w.turn.err
+	}
+	if w.turn.tenure != nil {
+		if h := w.turn.tenure.seat(ctx); h != nil {
 			return h.lease(ctx), nil
 		} // it was lost on the way; the turn is not
 	}
-	return g.ask(ctx, waiting, key, &o, turn.wait)
-}
-
-// wait returns when the caller has the turn; whoever has it must pass it on.
-func (g *Gate) wait(ctx context.Context, key string, o *options) (turn, error) {
-	if ctx.Err() != nil {
-		return turn{}, notAcquired(key, ended(ctx))
-	}
-	g.mu.Lock()
-	queue, busy := g.queues[key]
-	if !busy {
-		g.queues[key] = list.New()
-	}
-	if !busy || o.atOnce {
-		g.mu.Unlock()
-		if busy {
-			return turn{}, notAcquired(key, ErrTaken)
-		}
-		return turn{}, nil
-	}
-	w := &waiter{turn: make(chan turn, 1), ownTerms: o.ownTerms()}
-	w.place = queue.PushBack(w)
-	g.mu.Unlock()
-
-	select {
-	case t := <-w.turn:
-		return t, t.err
-	case <-ctx.Done():
-		g.leave(key, w)
-		return turn{}, notAcquired(key, ended(ctx))
-	}
+	return g.ask(ctx, waiting, key, o, w.turn.wait)
 }
 
 // leave takes w out of key's queue. If its turn came at the same moment, it is passed on.
 func (g *Gate) leave(key string, w *waiter) {
 	g.mu.Lock()
 	select {
-	case t := <-w.turn:
+	case <-w.called:
 		g.mu.Unlock()
-		switch {
+		switch t := w.turn; {
 		case t.tenure != nil:
 			g.inBackground(func() { _ = g.passOn(context.Background(), t.tenure) })
 		case t.err == nil:
 			g.next(key, t.wait)
 		}
 	default:
-		g.queues[key].Remove(w.place)
+		g.queues[key].remove(w)
 		g.mu.Unlock()
 	}
 }
@@ -176,17 +166,6 @@ func (g *Gate) grant(ctx context.Context, key string, o *options, wait time.Dura
 	return g.newTenure(key, terms, o.total), nil
 }
 
-// fewFences is how many numbers a grant reserves when nobody waits yet. A grant takes longer than so many
-// microseconds, by which the numbers grow anyway.
-const fewFences = 32
-
-// block is how many fences the grant may need.
-func (g *Gate) block(key string) uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return uint64(min(max(fewFences, 1+g.queues[key].Len()), g.bounds.Count))
-}
-
 // release ends h's time with the lock.
 func (g *Gate) release(ctx context.Context, h *hold) error {
 	if lost := h.tenure.vacate(); lost != nil {
@@ -196,44 +175,23 @@ func (g *Gate) release(ctx context.Context, h *hold) error {
 	return g.passOn(ctx, h.tenure)
 }
 
-// passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
-func (g *Gate) passOn(ctx context.Context, t *tenure) error {
-	g.mu.Lock()
-	queue := g.queues[t.key]
-	if first := queue.Front(); first != nil {
-		if w := first.Value.(*waiter); !w.ownTerms && t.mayPass(g.bounds) {
-			queue.Remove(first)
-			w.turn <- turn{tenure: t}
-			g.mu.Unlock()
-			return nil
-		}
-	}
-	more := queue.Len() > 0
-	g.mu.Unlock()
-	wait, err := t.close(ctx, more)
-	g.next(t.key, wait)
-	return err
-}
-
 // next gives the turn to the first waiter, or ends the queue.
 func (g *Gate) next(key string, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue := g.queues[key]
-	first := queue.Front()
-	if first == nil {
-		delete(g.queues, key)
+	if first := g.queues[key].pop(); first != nil {
+		first.call(turn{wait: wait})
 		return
 	}
-	queue.Remove(first).(*waiter).turn <- turn{wait: wait}
+	delete(g.queues, key)
 }
 
 // disperse ends the caller's turn, and the waiting of everybody behind it, with err.
 func (g *Gate) disperse(key string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for w := g.queues[key].Front(); w != nil; w = w.Next() {
-		w.Value.(*waiter).turn <- turn{err: err}
+	for w := g.queues[key].pop(); w != nil; w = g.queues[key].pop() {
+		w.call(turn{err: err})
 	}
 	delete(g.queues, key)
 }
@@ -243,8 +201,8 @@ func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
-	for _, queue := range g.queues {
-		n += queue.Len()
+	for _, q := range g.queues {
+		n += q.len
 	}
 	return n
 }

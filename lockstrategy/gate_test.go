@@ -83,8 +83,8 @@ func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newGate(t, None{})
 		holder := mustAcquire(t, gate, "k")
-		late := &waiter{turn: make(chan turn, 1)}
-		late.place = gate.queues["k"].PushBack(late)
+		late := &waiter{called: make(chan struct{}, 1)}
+		gate.queues["k"].push(late)
 		mustRelease(t, holder) // calls late
 		gate.leave("k", late)  // who no longer wants it
 		gate.background.Wait()

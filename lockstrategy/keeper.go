@@ -12,6 +12,7 @@ import (
 type redisKeeper struct {
 	r        *Redis
 	key      string
+	keys     []string // of every script
 	owner    string
 	lease    time.Duration
 	explicit bool      // not to be renewed
@@ -24,7 +25,7 @@ type redisKeeper struct {
 var _ Keeper = (*redisKeeper)(nil)
 
 func (r *Redis) newKeeper(key string, explicit time.Duration) *redisKeeper {
-	k := &redisKeeper{r: r, key: key, lease: r.lease, owner: r.owner(r.attempt.Add(1))}
+	k := &redisKeeper{r: r, key: key, keys: keysOf(key), lease: r.lease, owner: r.owner(r.attempt.Add(1))}
 	if explicit > 0 {
 		k.lease, k.explicit = explicit, true
 	}
@@ -33,22 +34,24 @@ func (r *Redis) newKeeper(key string, explicit time.Duration) *redisKeeper {
 
 // acquire asks once, from the process's place if it has one. It returns terms, or for how long another has the key.
 func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, time.Duration, error) {
+	since, queue := int64(0), k.r.queueLife()
 	if at != nil {
-		k.since = at.since
+		since = at.since
 	}
 	if ask.AtOnce {
-		k.since = -1
+		queue = 0
 	}
 	if err := k.r.learnTells(ctx); err != nil {
 		return Terms{}, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now() // the server cannot have started the expiry earlier
-	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, acquireKeys(k.key),
-		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, k.since)
+	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
+		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, since, queue)
 	switch {
 	case err != nil:
-		if !unsent(err) { // it may have been executed
+		if !unsent(err) { // it may have been executed, and then it may have been granted, or be in the queue
 			_, _ = k.Release(ctx, false)
+			k.r.giveUpQueue(k.key)
 		}
 		return Terms{}, 0, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
 	case reply[0] == 0:
@@ -67,7 +70,7 @@ func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, t
 
 // refused returns for how long another has the key.
 func (k *redisKeeper) refused(at *place, reply []int64) time.Duration {
-	if k.since = max(0, reply[2]); at != nil {
+	if k.since = reply[2]; at != nil {
 		at.since = k.since
 	}
 	if reply[1] < 0 {
@@ -92,7 +95,7 @@ func (k *redisKeeper) Renew(ctx context.Context) (time.Time, error) {
 		lease = 0
 	}
 	asked := time.Now()
-	reply, err := k.r.run(ctx, k.r.scripts.renew, []string{k.key}, lease, k.owner)
+	reply, err := k.r.run(ctx, k.r.scripts.renew, k.keys, lease, k.owner)
 	switch {
 	case err != nil:
 		return time.Time{}, fmt.Errorf("%w: renew: %w", ErrUnavailable, err)
@@ -123,6 +126,9 @@ func (k *redisKeeper) Release(ctx context.Context, again bool) (time.Duration, e
 			_, err := k.release(ctx, false)
 			return err
 		})
+		if again { // it may be in the queue, and not know since when
+			k.r.giveUpQueue(k.key)
+		}
 	}
 	return wait, err
 }
@@ -136,7 +142,7 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	defer func() { k.r.rest(k.key, at) }()
 	at.listen(ctx, 0)
 	asked := time.Now()
-	reply, err := k.r.run(ctx, k.r.scripts.release, freeKeys(k.key), k.owner, k.r.tells.command(), calledFor.Milliseconds(), number)
+	reply, err := k.r.free(ctx, k.r.scripts.release, k.keys, k.owner, number, k.r.queueLife())
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: release: %w", ErrUnavailable, err)

@@ -1,7 +1,6 @@
 package lockstrategy
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -37,24 +36,6 @@ type Opened struct {
 	Gate  *Gate        // nil: this strategy has no queue
 	Admin Admin        // nil: nobody can be asked who holds a lock
 	Close func() error // ends its goroutines and connections; not the clients it was given
-}
-
-// Admin looks at locks from outside.
-type Admin interface {
-	// Inspect says who holds key. By the time it is read, the answer may be old.
-	Inspect(ctx context.Context, key string) (State, error)
-	// ForceUnlock frees key whoever holds it, and reports whether somebody did. A holder that listens is
-	// told, and its lease ends with [ErrForced]; one that cannot hear loses it at its next renewal.
-	ForceUnlock(ctx context.Context, key string) (bool, error)
-}
-
-// State is what a lock's server knows about a key.
-type State struct {
-	Held      bool
-	Owner     string        // as it stands in the server
-	Count     int           // how often its owner has entered; ours count in the process and say 1
-	Remaining time.Duration // of the lease, unless it is renewed; -1: it has no expiry
-	Mine      bool          // this process is the owner
 }
 
 // Open builds the strategy called name, with a gate in front where there is a queue. It connects

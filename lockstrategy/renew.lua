@@ -1,6 +1,6 @@
 -- Extends the lease, if the owner still has it. It never creates the key.
 --
--- KEYS[1] the lock
+-- KEYS    as in acquire.lua
 -- ARGV[1] the lease in milliseconds; 0: leave it as it is
 -- ARGV[2] the owner
 -- Reply   {1} the owner has it; {0} it does not

@@ -43,14 +43,14 @@ func AtMost(d time.Duration) Option { return func(o *options) { o.total = d } }
 // ownTerms reports whether the lease cannot be one that was handed off.
 func (o *options) ownTerms() bool { return o.lease > 0 || o.total > 0 }
 
-// chosen applies options; the zero value waits as long as the context and renews.
-func chosen(list []Option) (options, error) {
-	var o options
+// chosen applies options; without any it waits as long as the context and renews.
+func chosen(list []Option) (*options, error) {
+	o := new(options)
 	for _, option := range list {
-		option(&o)
+		option(o)
 	}
 	if o.wait < 0 || o.total < 0 || o.lease < 0 || o.lease > 0 && o.lease < shortestLease {
-		return o, fmt.Errorf("lock: wait %s, lease %s, at most %s: durations are positive, and a lease is at least %s", o.wait, o.lease, o.total, shortestLease)
+		return nil, fmt.Errorf("lock: wait %s, lease %s, at most %s: durations are positive, and a lease is at least %s", o.wait, o.lease, o.total, shortestLease)
 	}
 	return o, nil
 }

@@ -79,17 +79,6 @@ func (t *tenure) vacate() error {
 	return t.lost
 }
 
-// mayPass reports whether the next waiter of the process may have the lease, without asking anybody.
-func (t *tenure) mayPass(bounds HandOff) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	within := t.leases < uint64(bounds.Count) && now.Sub(t.began) < bounds.Time && t.bound.IsZero()
-	numbered := t.terms.Fence == 0 || t.leases < t.terms.Block
-	sound := t.until.IsZero() || t.terms.Renewal > 0 && t.failing == nil && t.until.Sub(now) > t.terms.Renewal
-	return !t.over && within && numbered && sound
-}
-
 // close gives the key back, and waits until nothing of t runs any more.
 func (t *tenure) close(ctx context.Context, again bool) (wait time.Duration, err error) {
 	t.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -57,13 +56,16 @@ func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return reply, err
 }
 
-// Names of what belongs to a lock. All of it lies in the lock's cluster slot.
-func acquireKeys(key string) []string {
-	return []string{key, prefixed("locklab_fence", key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
+// free executes a script that may free the lock: what they have in common stands first, and then args.
+func (r *Redis) free(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+	common := []any{r.tells.command(), r.news.hearing(keys[len(keys)-1]), calledFor.Milliseconds(), strangersFor.Milliseconds()}
+	return r.run(ctx, script, keys, append(common, args...)...)
 }
 
-func freeKeys(key string) []string {
-	return []string{key, channelOf(key), prefixed("locklab_queue", key), prefixed("locklab_turn", key)}
+// keysOf names what belongs to a lock, in the order in which every script takes it: the lock, the fence
+// counter, the queue, the turn, and the channel. All of it lies in the lock's cluster slot.
+func keysOf(key string) []string {
+	return []string{key, prefixed("locklab_fence", key), prefixed("locklab_queue", key), prefixed("locklab_turn", key), channelOf(key)}
 }
 
 // channelOf names the channel on which the release of key is told.
@@ -146,40 +148,4 @@ func (r *Redis) learnTells(ctx context.Context) error {
 func unsent(err error) bool {
 	op := new(net.OpError)
 	return errors.As(err, &op) && op.Op == "dial"
-}
-
-// Inspect implements [Admin].
-func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.request)
-	defer cancel()
-	var fields *redis.MapStringStringCmd
-	var expiry *redis.DurationCmd
-	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		fields, expiry = p.HGetAll(ctx, key), p.PTTL(ctx, key)
-		return nil
-	})
-	if err != nil {
-		return State{}, fmt.Errorf("%w: inspect: %w", ErrUnavailable, err)
-	}
-	s := State{Remaining: max(expiry.Val(), -1)}
-	for owner, count := range fields.Val() {
-		s.Held, s.Owner, s.Mine = true, owner, strings.HasPrefix(owner, r.process+":")
-		s.Count, _ = strconv.Atoi(count)
-	}
-	if !s.Held || expiry.Val() == -2*time.Nanosecond { // it ended between the two questions
-		return State{}, nil
-	}
-	return s, nil
-}
-
-// ForceUnlock implements [Admin].
-func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	if err := r.learnTells(ctx); err != nil {
-		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
-	}
-	reply, err := r.run(ctx, r.scripts.force, freeKeys(key), r.tells.command(), calledFor.Milliseconds())
-	if err != nil {
-		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
-	}
-	return reply[0] == 1, nil
 }

@@ -47,17 +47,19 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
+	p.preflight.log(ctx, log)
 	return c.serve(ctx, listener, p.handler(c, log), log)
 }
 
 // parts are what an instance is made of: the only place where they meet.
 type parts struct {
-	redis    *topology.Redis
-	nodes    *topology.Independent // nil: no v4
-	orders   *order.Store
-	metrics  *handlers.Metrics
-	versions []handlers.Version
-	closers  []func() error // in the order of opening
+	redis     *topology.Redis
+	nodes     *topology.Independent // nil: no v4
+	preflight *lockPreflight
+	orders    *order.Store
+	metrics   *handlers.Metrics
+	versions  []handlers.Version
+	closers   []func() error // in the order of opening
 }
 
 // open connects topology, strategies and scenarios. What it opened is in parts, also in failure.
@@ -86,6 +88,8 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 		return p, fmt.Errorf("--database: %w", err)
 	}
 	p.closers = append(p.closers, p.orders.Close)
+	p.preflight = newPreflight(p)
+	p.preflight.current(ctx)
 	for _, v := range c.versions() {
 		if err := p.add(v, backends, c); err != nil {
 			return p, err
@@ -127,7 +131,7 @@ func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 	return handlers.New(handlers.Config{
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
 		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders,
-		Checks: checks, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
+		Checks: checks, Preflight: p.preflight.ready, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }
 

@@ -1,0 +1,65 @@
+package lockstrategy
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Admin looks at locks from outside.
+type Admin interface {
+	// Inspect says who holds key. By the time it is read, the answer may be old.
+	Inspect(ctx context.Context, key string) (State, error)
+	// ForceUnlock frees key whoever holds it, and reports whether somebody did. A holder that listens is
+	// told, and its lease ends with [ErrForced]; one that cannot hear loses it at its next renewal.
+	ForceUnlock(ctx context.Context, key string) (bool, error)
+}
+
+// State is what a lock's server knows about a key.
+type State struct {
+	Held      bool
+	Owner     string        // as it stands in the server
+	Count     int           // how often its owner has entered; ours count in the process and say 1
+	Remaining time.Duration // of the lease, unless it is renewed; -1: it has no expiry
+	Mine      bool          // this process is the owner
+}
+
+// Inspect implements [Admin].
+func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.request)
+	defer cancel()
+	var fields *redis.MapStringStringCmd
+	var expiry *redis.DurationCmd
+	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		fields, expiry = p.HGetAll(ctx, key), p.PTTL(ctx, key)
+		return nil
+	})
+	if err != nil {
+		return State{}, fmt.Errorf("%w: inspect: %w", ErrUnavailable, err)
+	}
+	s := State{Remaining: max(expiry.Val(), -1)}
+	for owner, count := range fields.Val() {
+		s.Held, s.Owner, s.Mine = true, owner, strings.HasPrefix(owner, r.process+":")
+		s.Count, _ = strconv.Atoi(count)
+	}
+	if !s.Held || expiry.Val() == -2*time.Nanosecond { // it ended between the two questions
+		return State{}, nil
+	}
+	return s, nil
+}
+
+// ForceUnlock implements [Admin].
+func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
+	if err := r.learnTells(ctx); err != nil {
+		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+	}
+	reply, err := r.free(ctx, r.scripts.force, keysOf(key))
+	if err != nil {
+		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+	}
+	return reply[0] == 1, nil
+}

@@ -1,0 +1,65 @@
+package lockstrategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+)
+
+// HandOff bounds how long a process may keep a key among its own waiters before the other processes get
+// their turn. Zero fields mean the defaults. It is looked at when a lease is released: a
+// holder that keeps its lease longer is not interrupted.
+type HandOff struct {
+	Count int           // leases in a row; 0: 128, 1: no hand-off
+	Time  time.Duration // since the key came to the process; 0: 100 ms
+}
+
+// checked applies the defaults.
+func (b HandOff) checked() (HandOff, error) {
+	if b.Count < 0 || b.Time < 0 {
+		return b, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", b.Count, b.Time)
+	}
+	return HandOff{Count: cmp.Or(b.Count, 128), Time: cmp.Or(b.Time, 100*time.Millisecond)}, nil
+}
+
+// passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
+func (g *Gate) passOn(ctx context.Context, t *tenure) error {
+	g.mu.Lock()
+	q := g.queues[t.key]
+	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {
+		q.pop().call(turn{tenure: t})
+		g.mu.Unlock()
+		return nil
+	}
+	more := q.len > 0
+	g.mu.Unlock()
+	wait, err := t.close(ctx, more)
+	g.next(t.key, wait)
+	return err
+}
+
+// mayPass reports whether the next waiter of the process may have the lease, without asking anybody.
+func (t *tenure) mayPass(bounds HandOff) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	within := t.leases < uint64(bounds.Count) && now.Sub(t.began) < bounds.Time && t.bound.IsZero()
+	numbered := t.terms.Fence == 0 || t.leases < t.terms.Block
+	sound := t.until.IsZero() || t.terms.Renewal > 0 && t.failing == nil && t.until.Sub(now) > t.terms.Renewal
+	return !t.over && within && numbered && sound
+}
+
+// fewFences is how many numbers a grant reserves when nobody waits yet. A grant takes longer than so many
+// microseconds, by which the numbers grow anyway.
+const fewFences = 32
+
+// block is how many fences the grant may need.
+func (g *Gate) block(key string) uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.queues[key].len == 0 {
+		return uint64(min(fewFences, g.bounds.Count))
+	}
+	return uint64(g.bounds.Count)
+}

@@ -1,0 +1,141 @@
+package lockstrategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Report is what a preflight found: the servers behind a lock as they are set up now, and what about
+// them weakens the lock. It takes their word. What they will be told later, and who else may evict,
+// delete or promote, it cannot know; and it is no verdict: a lock without weaknesses here still breaks
+// when its holder ignores its lease's context.
+type Report struct {
+	Taken      time.Time
+	Cluster    bool       // the client is one of a cluster
+	Sharded    bool       // a cluster with sharded publish: releases are told there, as Redisson does
+	Servers    []Facts    // each server that can grant: of a cluster every master, of RedLock every node
+	Weaknesses []Weakness // the grave ones first
+	Unknown    []Unknown  // what no weakness was looked for in
+}
+
+// Weakness is one reason why the lock is weaker here than it could be: a sentence for each question.
+type Weakness struct {
+	Where  []string // servers
+	What   string   // how it is
+	Why    string   // what that does to a lock
+	Remedy string
+	Grave  bool // this is no lock at all
+}
+
+// Unknown is what a server did not tell. A managed Redis refuses some questions.
+type Unknown struct {
+	Where []string // servers
+	What  string
+	Why   string
+}
+
+// Preflight asks the servers of [Redis]: the one behind client, or every master of a cluster. It takes
+// one request timeout at most (0: two seconds), if client lets a context bound its commands; a clock
+// that differs by more than that is a weakness.
+//
+// What a server refuses to tell is in Unknown. The error wraps [ErrUnavailable]: no server answered,
+// and the report says only that.
+func Preflight(ctx context.Context, client redis.UniversalClient, request time.Duration) (Report, error) {
+	return preflight(ctx, NameRedis, []redis.UniversalClient{client}, request)
+}
+
+// PreflightRedLock asks the nodes of [RedLock], as [Preflight] does.
+func PreflightRedLock(ctx context.Context, nodes []redis.UniversalClient, request time.Duration) (Report, error) {
+	return preflight(ctx, NameRedLock, nodes, request)
+}
+
+func preflight(ctx context.Context, lock string, clients []redis.UniversalClient, request time.Duration) (Report, error) {
+	if request <= 0 {
+		request = 2 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, request)
+	defer cancel()
+	servers, silent := askAll(ctx, clients)
+	r := Report{Taken: time.Now(), Servers: servers}
+	for i := range servers {
+		servers[i].ClockBound = request
+		r.Cluster = r.Cluster || servers[i].Cluster
+	}
+	r.Sharded = allSharded(servers)
+	r.Weaknesses = weaknesses(lock, servers)
+	r.Unknown = unknowns(servers)
+	if !slices.ContainsFunc(servers, Facts.answered) {
+		return r, fmt.Errorf("%w: preflight: %w", ErrUnavailable, silent)
+	}
+	return r, nil
+}
+
+// allSharded reports whether releases may be told on sharded channels. One server that refuses is
+// enough to say no; one that is silent is not, or an instance that starts during a failover would tell
+// where the others do not listen.
+func allSharded(servers []Facts) bool {
+	some := false
+	for _, f := range servers {
+		if !f.Cluster || f.is(saidSharded, saidNo) || f.answered() && f.Said[saidSharded] == "" {
+			return false
+		}
+		some = some || f.is(saidSharded, saidYes)
+	}
+	return some
+}
+
+// askAll asks all servers at the same time. The error is one of those of the servers that are silent.
+func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts, silent error) {
+	var (
+		mu    sync.Mutex
+		asked sync.WaitGroup
+	)
+	note := func(f Facts, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		servers = append(servers, f)
+		if err != nil {
+			silent = err
+		}
+	}
+	for _, client := range clients {
+		asked.Go(func() {
+			cluster, ok := client.(*redis.ClusterClient)
+			if !ok {
+				note(askServer(ctx, client, addrOf(client), false))
+				return
+			}
+			err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+				note(askServer(ctx, master, addrOf(master), true))
+				return nil
+			})
+			if err != nil { // nobody says who the masters are
+				note(silentFacts("the cluster", true, err), err)
+			}
+		})
+	}
+	asked.Wait()
+	slices.SortFunc(servers, func(a, b Facts) int { return strings.Compare(a.Node, b.Node) })
+	return servers, silent
+}
+
+// unknowns says of each reason once where it was met.
+func unknowns(servers []Facts) []Unknown {
+	var all []Unknown
+	for _, f := range servers {
+		for _, u := range f.Unknown {
+			i := slices.IndexFunc(all, func(other Unknown) bool { return other.What == u.What && other.Why == u.Why })
+			if i < 0 {
+				i, all = len(all), append(all, Unknown{What: u.What, Why: u.Why})
+			}
+			all[i].Where = append(all[i].Where, f.Node)
+		}
+	}
+	return all
+}

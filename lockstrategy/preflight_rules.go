@@ -1,0 +1,236 @@
+package lockstrategy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// preflightRule finds one weakness in what a server said. What it did not say is no weakness, but unknown.
+type preflightRule struct {
+	lock   string             // of this one only; empty: of both
+	found  func(Facts) string // What; empty: not here
+	why    string
+	remedy string
+	grave  bool
+}
+
+// preflightRules are all weaknesses that a preflight knows, the grave ones first.
+//
+// Not among them: a policy that evicts, where maxmemory sets no limit, because nothing is evicted then;
+// noeviction with a limit, because a full server refuses a lock and forgets none; and WAIT, which
+// neither lock asks for.
+var preflightRules = []preflightRule{
+	{
+		grave: true, found: findReplica,
+		why:    "a replica takes no writes; one that did would lose each lock at its next synchronization",
+		remedy: "name the master, or let sentinel or a cluster name it",
+	},
+	{
+		lock: NameRedis, grave: true, found: findOlder(5, "its scripts may not ask for the time before they write"),
+		why:    "no lock is granted: each grant takes its fence from the server's clock",
+		remedy: "run Redis 5 or later",
+	},
+	{
+		found:  findEviction,
+		why:    "a lock may be evicted while it is held, when memory runs out, and is granted again",
+		remedy: "set maxmemory-policy noeviction, or give the locks a server that holds nothing else",
+	},
+	{
+		lock: NameRedis, found: findReplicas,
+		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
+		remedy: "let the resource check the fence; or lock over independent nodes (RedLock)",
+	},
+	{
+		lock: NameRedis, found: findUnguarded,
+		why:    "a master that is cut off goes on granting after one of its replicas was promoted and grants too",
+		remedy: "set min-replicas-to-write 1 and min-replicas-max-lag to seconds: the time of two masters gets shorter",
+	},
+	{
+		lock: NameRedis, found: findAlone,
+		why:    "while it is down nobody gets a lock that it keeps, and no holder can renew one",
+		remedy: "add replicas with sentinel or a cluster, at the price of failovers that may lose a lock; or RedLock",
+	},
+	{
+		lock: NameRedis, found: findForgetting,
+		why:    "a restart forgets locks that are held, and grants them again",
+		remedy: "set appendonly yes with appendfsync always; or start a server that crashed only when a lease has passed",
+	},
+	{
+		lock: NameRedis, found: findLag,
+		why:    "a crash of its machine forgets the grants that were not yet on disk, and they are granted again",
+		remedy: "set appendfsync always, at the price of a disk write for each grant",
+	},
+	{
+		lock: NameRedLock, found: findEither(findForgetting, findLag),
+		why:    "a node that restarts without a key votes again, so that a second majority can form while the first holds the lock",
+		remedy: "set appendonly yes with appendfsync always; or start a node that crashed only when a lease has passed",
+	},
+	{
+		lock: NameRedLock, found: findReplicas,
+		why:    "a replica that has not got the key and is promoted votes again, so that a second majority can form",
+		remedy: "let the nodes be independent masters without replicas",
+	},
+	{
+		lock: NameRedis, found: findClock,
+		why:    "leases end by the server's clock and fences start from it: set right in one step, it ends leases early; set back, it repeats fences where their counter was lost",
+		remedy: steadyClock,
+	},
+	{
+		lock: NameRedLock, found: findClock,
+		why:    "a node's vote ends by its own clock: set right in one step, the vote ends early, and a second majority can form",
+		remedy: steadyClock,
+	},
+	{
+		lock: NameRedis, found: findBroadcast,
+		why:    "each release is told to every node of the cluster, so that waiters get slower the larger the cluster is; exclusion is not concerned",
+		remedy: "run Redis 7 or later",
+	},
+}
+
+const steadyClock = "let NTP keep every machine's clock by slewing, and set none in one step while locks are held"
+
+// weaknesses applies the rules of a lock. What several servers have in common is said once.
+func weaknesses(lock string, servers []Facts) []Weakness {
+	var all []Weakness
+	if lock == NameRedLock {
+		all = counted(servers)
+	}
+	for _, r := range preflightRules {
+		if r.lock != "" && r.lock != lock {
+			continue
+		}
+		first := len(all)
+		for _, f := range servers {
+			what := r.found(f)
+			if what == "" {
+				continue
+			}
+			same := func(w Weakness) bool { return w.What == what }
+			i := slices.IndexFunc(all[first:], same)
+			if i < 0 {
+				i, all = len(all)-first, append(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave})
+			}
+			all[first+i].Where = append(all[first+i].Where, f.Node)
+		}
+	}
+	return all
+}
+
+// counted finds servers that vote more than once, as in the listing of A2, which names a node twice.
+func counted(nodes []Facts) []Weakness {
+	var all []Weakness
+	byRun := make(map[string][]string)
+	for _, f := range nodes {
+		if f.run != "" {
+			byRun[f.run] = append(byRun[f.run], f.Node)
+		}
+	}
+	for _, f := range nodes {
+		if names := byRun[f.run]; len(names) > 1 {
+			delete(byRun, f.run)
+			all = append(all, Weakness{
+				Where: names, What: "these are one server under several addresses", Grave: true,
+				Why:    "it votes more than once, so that it may be a majority with fewer servers than that",
+				Remedy: "name each server once",
+			})
+		}
+	}
+	return all
+}
+
+func findReplica(f Facts) string { return sayIf(f.is(saidRole, "slave"), "it is a replica") }
+
+func findOlder(major int, so string) func(Facts) string {
+	return func(f Facts) string {
+		version := f.Said[saidVersion]
+		first, _, _ := strings.Cut(version, ".")
+		n, err := strconv.Atoi(first)
+		return sayIf(err == nil && n < major, "it is Redis "+version+": "+so)
+	}
+}
+
+func findEviction(f Facts) string {
+	policy := f.Said[saidPolicy]
+	evicting := strings.HasPrefix(policy, "allkeys-") || strings.HasPrefix(policy, "volatile-") // each lock has an expiry
+	return sayIf(evicting && f.some(saidMemory), fmt.Sprintf("maxmemory is %s bytes with maxmemory-policy %s", f.Said[saidMemory], policy))
+}
+
+func findReplicas(f Facts) string {
+	return sayIf(f.some(saidReplicas), "it has replicas: "+f.Said[saidReplicas])
+}
+
+func findUnguarded(f Facts) string {
+	return sayIf(f.some(saidReplicas) && f.is(saidInSync, "0"), "min-replicas-to-write is 0")
+}
+
+// findAlone does not speak of what is a replica itself.
+func findAlone(f Facts) string {
+	return sayIf(f.is(saidReplicas, "0") && !f.is(saidRole, "slave"), "it has no replica that is connected")
+}
+
+func findForgetting(f Facts) string {
+	switch {
+	case !f.is(saidAOF, saidNo):
+		return ""
+	case f.is(saidSave, ""):
+		return "it keeps nothing on disk"
+	case f.Said[saidSave] == "":
+		return "it keeps no file of its writes (appendonly no)"
+	}
+	return "it keeps snapshots only (appendonly no, save " + f.Said[saidSave] + ")"
+}
+
+func findLag(f Facts) string {
+	if !f.is(saidAOF, saidYes) || f.Said[saidFsync] == "" || f.is(saidFsync, "always") {
+		return ""
+	}
+	return "appendfsync is " + f.Said[saidFsync] + map[string]string{"everysec": ": a second of writes at most, as a rule", saidNo: ": as many writes as the system pleases, often 30 s"}[f.Said[saidFsync]]
+}
+
+func findEither(found ...func(Facts) string) func(Facts) string {
+	return func(f Facts) string {
+		for _, one := range found {
+			if what := one(f); what != "" {
+				return what
+			}
+		}
+		return ""
+	}
+}
+
+func findClock(f Facts) string {
+	if f.RoundTrip == 0 || f.ClockOffset.Abs()-f.RoundTrip/2 <= f.ClockBound {
+		return ""
+	}
+	direction := "ahead of"
+	if f.ClockOffset < 0 {
+		direction = "behind"
+	}
+	return fmt.Sprintf("its clock is %s %s this process's", f.ClockOffset.Abs().Round(100*time.Millisecond), direction)
+}
+
+func findBroadcast(f Facts) string {
+	return sayIf(f.Cluster && f.is(saidSharded, saidNo), "this cluster has no sharded publish")
+}
+
+// is reports whether the server said value.
+func (f Facts) is(name, value string) bool {
+	said, told := f.Said[name]
+	return told && said == value
+}
+
+// some reports whether the server said a number above zero.
+func (f Facts) some(name string) bool {
+	n, err := strconv.ParseInt(f.Said[name], 10, 64)
+	return err == nil && n > 0
+}
+
+func sayIf(holds bool, what string) string {
+	if holds {
+		return what
+	}
+	return ""
+}

@@ -1,0 +1,144 @@
+package lockstrategy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sound is a server in which no rule but the one for lonely servers finds anything.
+var sound = map[string]string{
+	saidVersion: "7.0.15", saidMode: "standalone", saidRole: "master", saidReplicas: "0", saidMemory: "0", saidPolicy: "noeviction",
+	saidAOF: saidYes, saidFsync: "always", saidSave: "", saidInSync: "0", saidWait: saidYes, saidSharded: saidYes,
+}
+
+// but is sound with some answers changed; nil: nothing was told.
+func but(changes ...string) Facts {
+	said := maps.Clone(sound)
+	for pair := range slices.Chunk(changes, 2) {
+		said[pair[0]] = pair[1]
+	}
+	return Facts{Node: "a:1", Said: said, ClockBound: 2 * time.Second, RoundTrip: time.Millisecond}
+}
+
+func inCluster(f Facts) Facts {
+	f.Cluster = true
+	return f
+}
+
+func off(f Facts, offset, trip time.Duration) Facts {
+	f.ClockOffset, f.RoundTrip = offset, trip
+	return f
+}
+
+func TestWhatWeakensALock(t *testing.T) {
+	const lonely = "no replica"
+	for name, c := range map[string]struct {
+		facts   Facts
+		redis   []string // parts of What, in order
+		redlock []string
+	}{
+		"noeviction without a limit":   {but(), []string{lonely}, nil},
+		"noeviction with a limit":      {but(saidMemory, "104857600"), []string{lonely}, nil},
+		"allkeys without a limit":      {but(saidPolicy, "allkeys-lru"), []string{lonely}, nil},
+		"allkeys with a limit":         {but(saidMemory, "104857600", saidPolicy, "allkeys-lru"), []string{"maxmemory is 104857600 bytes with maxmemory-policy allkeys-lru", lonely}, []string{"allkeys-lru"}},
+		"volatile with a limit":        {but(saidMemory, "1", saidPolicy, "volatile-ttl"), []string{"volatile-ttl", lonely}, []string{"volatile-ttl"}},
+		"a policy, the limit untold":   {but(saidMemory, "", saidPolicy, "allkeys-lru"), []string{lonely}, nil},
+		"nothing was told":             {Facts{Node: "a:1", Said: map[string]string{}}, nil, nil},
+		"nothing was answered":         {Facts{Node: "a:1"}, nil, nil},
+		"replicas":                     {but(saidReplicas, "2"), []string{"replicas: 2", "min-replicas-to-write is 0"}, []string{"replicas: 2"}},
+		"replicas that must keep up":   {but(saidReplicas, "2", saidInSync, "1"), []string{"replicas: 2"}, []string{"replicas: 2"}},
+		"it is a replica":              {but(saidRole, "slave"), []string{"it is a replica"}, []string{"it is a replica"}},
+		"nothing on disk":              {but(saidAOF, saidNo), []string{lonely, "nothing on disk"}, []string{"nothing on disk"}},
+		"snapshots":                    {but(saidAOF, saidNo, saidSave, "3600 1"), []string{lonely, "snapshots only (appendonly no, save 3600 1)"}, []string{"snapshots only"}},
+		"everysec":                     {but(saidFsync, "everysec"), []string{lonely, "everysec: a second"}, []string{"everysec: a second"}},
+		"never synced":                 {but(saidFsync, saidNo), []string{lonely, "appendfsync is no: as many"}, []string{"appendfsync is no"}},
+		"synced, how was not told":     {but(saidFsync, ""), []string{lonely}, nil},
+		"Redis 4":                      {but(saidVersion, "4.0.14"), []string{"Redis 4.0.14: its scripts", lonely}, nil},
+		"Redis 10":                     {but(saidVersion, "10.0.0"), []string{lonely}, nil},
+		"a cluster with sharding":      {inCluster(but()), []string{lonely}, nil},
+		"a cluster without sharding":   {inCluster(but(saidSharded, saidNo)), []string{lonely, "no sharded publish"}, nil},
+		"no cluster, nor sharding":     {but(saidSharded, saidNo), []string{lonely}, nil},
+		"a cluster, sharding untold":   {inCluster(but(saidSharded, "")), []string{lonely}, nil},
+		"a clock ahead":                {off(but(), 5*time.Second, time.Millisecond), []string{lonely, "5s ahead of"}, []string{"5s ahead of"}},
+		"a clock behind":               {off(but(), -5*time.Second, time.Millisecond), []string{lonely, "5s behind"}, []string{"5s behind"}},
+		"a clock near enough":          {off(but(), 2*time.Second, time.Millisecond), []string{lonely}, nil},
+		"a clock behind a slow answer": {off(but(), 2500*time.Millisecond, time.Second), []string{lonely}, nil},
+		"a clock that was not told":    {off(but(), time.Hour, 0), []string{lonely}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for lock, want := range map[string][]string{NameRedis: c.redis, NameRedLock: c.redlock} {
+				found := weaknesses(lock, []Facts{c.facts})
+				if len(found) != len(want) {
+					t.Fatalf("%s: found %+v, want %q", lock, found, want)
+				}
+				for i, w := range found {
+					if !strings.Contains(w.What, want[i]) || !slices.Equal(w.Where, []string{"a:1"}) {
+						t.Errorf("%s: %q at %v, want %q", lock, w.What, w.Where, want[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// Each weakness says what it does and what helps, in one sentence each.
+func TestRulesAreSentences(t *testing.T) {
+	for i, r := range preflightRules {
+		for _, text := range []string{r.why, r.remedy} {
+			if text == "" || strings.Contains(text, ". ") || strings.HasSuffix(text, ".") {
+				t.Errorf("rule %d: %q is no sentence to stand in a line", i, text)
+			}
+		}
+		if i > 0 && r.grave && !preflightRules[i-1].grave {
+			t.Errorf("rule %d is grave and comes late", i)
+		}
+	}
+}
+
+func TestWhatServersShareIsSaidOnce(t *testing.T) {
+	a, b, c := but(saidAOF, saidNo), but(saidAOF, saidNo), but(saidFsync, "everysec")
+	a.Node, b.Node, c.Node = "a:1", "b:2", "c:3"
+	found := weaknesses(NameRedLock, []Facts{a, b, c})
+	if len(found) != 2 || !slices.Equal(found[0].Where, []string{"a:1", "b:2"}) || !slices.Equal(found[1].Where, []string{"c:3"}) {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestANodeThatIsNamedTwiceIsGrave(t *testing.T) {
+	a, b, c := but(), but(), but()
+	a.Node, b.Node, c.Node = "127.0.0.1:1", "b:2", "localhost:1"
+	a.run, b.run, c.run = "one", "two", "one"
+	found := weaknesses(NameRedLock, []Facts{a, b, c})
+	if len(found) != 1 || !found[0].Grave || !slices.Equal(found[0].Where, []string{"127.0.0.1:1", "localhost:1"}) {
+		t.Errorf("found %+v", found)
+	}
+	c.run, a.run = "", "" // a server that does not tell may be any
+	if found := weaknesses(NameRedLock, []Facts{a, b, c}); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// A master that is away during a failover must not make an instance listen where the others do not tell.
+func TestShardedPublishNeedsEveryMasterThatAnswers(t *testing.T) {
+	has, hasNot, untold, silent := inCluster(but()), inCluster(but(saidSharded, saidNo)), inCluster(but()), Facts{Cluster: true}
+	delete(untold.Said, saidSharded)
+	for name, c := range map[string]struct {
+		servers []Facts
+		want    bool
+	}{
+		"all have it":       {[]Facts{has, has}, true},
+		"one has not":       {[]Facts{has, hasNot}, false},
+		"one may not tell":  {[]Facts{has, untold}, false},
+		"one is silent":     {[]Facts{silent, has}, true},
+		"all are silent":    {[]Facts{silent, silent}, false},
+		"it is not cluster": {[]Facts{but()}, false},
+		"nobody":            {nil, false},
+	} {
+		if got := allSharded(c.servers); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
