@@ -166,7 +166,7 @@ func TestReleaseSaysWhatTheServerSaid(t *testing.T) {
 }
 
 // A grant whose answer took longer than its lease is none: the key may be another's by now. The model check
-// found it, seed 1204.
+// found it.
 func TestALeaseThatIsOverIsNotGranted(t *testing.T) {
 	for range 200 { // a timer ended the lease soon, and mostly in time
 		synctest.Test(t, func(t *testing.T) {

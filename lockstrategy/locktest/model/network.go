@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
+	"fmt"
+	"hash/fnv"
 	"net"
 	"sync"
 	"time"
 )
+
+// beginning is how much of a message is the same in each run of a program: the command and the name of its script,
+// which is its hash. So a seed means another run when a script has changed.
+const beginning = 48
 
 // link is a process's network: connections to the server over which messages take their time.
 //
@@ -16,11 +21,10 @@ import (
 // a mutex locked, and in a bubble no time passes while somebody waits for a mutex.
 type link struct {
 	server  func() (net.Conn, error)
-	seed    [2]uint64
+	seed    string
 	running sync.WaitGroup
 
 	mu    sync.Mutex
-	dials uint64
 	wires map[*wire]struct{}
 	until time.Time     // it is cut so long
 	lose  bool          // the next answer to a script is lost, and its connection
@@ -31,15 +35,14 @@ type link struct {
 }
 
 func newLink(server func() (net.Conn, error), seed uint64, process int) *link {
-	return &link{server: server, seed: [2]uint64{seed, uint64(process) << 32}, wires: make(map[*wire]struct{})}
+	return &link{server: server, seed: fmt.Sprint(seed, "/", process), wires: make(map[*wire]struct{})}
 }
 
 // wire is a connection.
 type wire struct {
 	link      *link
 	near, far net.Conn
-	rng       *rand.Rand // of link.mu
-	works     bool       // it has said more than greetings; of link.mu
+	works     bool // it has said more than greetings; of link.mu
 }
 
 // way is one direction. Whoever sends never waits, because miniredis sends while it is locked.
@@ -68,8 +71,7 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "memory", Err: err}
 	}
 	outer, near := net.Pipe()
-	l.dials++
-	w := &wire{link: l, near: near, far: far, rng: rand.New(rand.NewPCG(l.seed[0], l.seed[1]+l.dials))}
+	w := &wire{link: l, near: near, far: far}
 	l.wires[w] = struct{}{}
 	w.open(near, far, true)
 	w.open(far, near, false)
@@ -101,12 +103,12 @@ func (y *way) send(data []byte) (parcel, bool) {
 	l, now := y.wire.link, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	script := bytes.Contains(bytes.ToLower(data[:min(len(data), 64)]), []byte("eval"))
+	script := bytes.Contains(bytes.ToLower(data[:min(len(data), beginning)]), []byte("eval"))
 	y.wire.works = y.wire.works || script || y.request && bytes.Contains(data, []byte("subscribe"))
 	if !y.wire.works || l.calm {
 		return parcel{data, now}, true
 	}
-	at := now.Add(50*time.Microsecond + time.Duration(y.wire.rng.Int64N(int64(time.Millisecond))))
+	at := now.Add(50*time.Microsecond + y.delay(now, data))
 	if now.Before(l.worse) {
 		if y.request && script {
 			at = at.Add(l.late)
@@ -124,6 +126,15 @@ func (y *way) send(data []byte) (parcel, bool) {
 	}
 	y.last = at
 	return parcel{data, at}, true
+}
+
+// delay follows from what is sent, and when, and by whom: not from the connection, for which the scheduler
+// decides, nor from what stands behind a message's beginning, such as the random names of processes.
+func (y *way) delay(now time.Time, data []byte) time.Duration {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprint(hash, y.wire.link.seed, y.request, now.UnixNano(), len(data), " ")
+	_, _ = hash.Write(data[:min(len(data), beginning)])
+	return time.Duration(hash.Sum64() % uint64(time.Millisecond))
 }
 
 // bring delivers, to whoever still listens. It hangs up when its sender has.
