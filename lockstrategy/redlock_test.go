@@ -11,34 +11,8 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest"
 	"locklab/stack"
 )
-
-func TestRedLockConforms(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		nodes := redlockNodes(t, real)
-		admins := clients(t, nodes)
-		locktest.Run(t, locktest.Backend{
-			Shared: true,
-			Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
-				own := clients(t, nodes)
-				crash := func() {
-					for _, c := range own {
-						_ = c.Close()
-					}
-				}
-				return open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: own, Lease: lease}), crash
-			},
-			Forget: func(t *testing.T, key string) {
-				for _, c := range admins {
-					c.Del(t.Context(), "redlock:"+key)
-				}
-			},
-			Held: func(t *testing.T, key string) bool { return held(t, admins, "redlock:"+key) > len(admins)/2 },
-		})
-	})
-}
 
 func TestRedLockNeedsAMajority(t *testing.T) {
 	nodes := redlockNodes(t, false)

