@@ -7,10 +7,10 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter topologies lint cross fuzz bench readme
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz bench bench-test microbench readme
 
 help: ## Show this list
-	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 demo: ## The main job: two instances, 666 page views at once on every version, judged; DEMO="--keep" passes flags
 	@$(APP) demo $(DEMO)
@@ -41,6 +41,9 @@ down: ## Take the containers down; nothing stays
 jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
 
+interop: ## The Redis lock beside real Redisson, two versions, three topologies (a minute); a part of make test
+	go test -count=1 -v ./loadtest/interop
+
 topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (10 minutes)
 	@$(APP) lab topologies
 
@@ -56,7 +59,15 @@ fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
 		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) $$package || exit 1; done
 
-bench: ## Benchmarks of the locks, one process, as Go prints them
+bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (6 minutes; LONG=1: every row, hours)
+	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package
+	cd loadtest/peers && go run . run $(if $(LONG),--long) --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
+
+bench-test: ## Lint and test that benchmark, which is a module of its own
+	cd loadtest/peers && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
+	cd loadtest/peers && go test -count=1 ./...
+
+microbench: ## Benchmarks of the locks, one process, as Go prints them
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/...
 
 readme: ## Run the demo and write what it printed into README.md

@@ -9,7 +9,8 @@
 -- ARGV[2] the owner
 -- ARGV[3] the process
 -- ARGV[4] how many fences to reserve
--- ARGV[5] since when the process has been waiting; 0: since now; -1: it does not wait
+-- ARGV[5] since when the process has been in the queue; 0: it is not
+-- ARGV[6] for how long the queue may live without a word, in milliseconds; 0: this attempt does not wait
 -- Reply   {fence, 0} granted; the same owner asking again is granted again, so a repeated request is harmless
 --         {0, ms, since} another's for so long; -1: without an expiry
 local function now()
@@ -29,19 +30,16 @@ end
 
 local since = tonumber(ARGV[5])
 if left then
-  if since == 0 then since = now() end
-  if since > 0 then
+  if ARGV[6] ~= '0' then
+    if since == 0 then since = now() end
     redis.call('zadd', KEYS[3], 'NX', string.format('%.0f', since), ARGV[3])
-    redis.call('pexpire', KEYS[3], ARGV[1] + 60000)
+    redis.call('pexpire', KEYS[3], ARGV[6])
   end
   return {0, left, since}
 end
 
-if turn == ARGV[3] then
-  redis.call('del', KEYS[4])
-elseif since > 0 then
-  redis.call('zrem', KEYS[3], ARGV[3])
-end
+if turn == ARGV[3] then redis.call('del', KEYS[4]) end
+if since > 0 then redis.call('zrem', KEYS[3], ARGV[3]) end -- a call takes it out, too, but Java may have come first
 redis.call('hset', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 

@@ -57,7 +57,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	if err := r.learnTells(ctx); err != nil {
 		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
 	}
-	reply, err := r.run(ctx, r.scripts.force, keysOf(key), r.tells.command(), calledFor.Milliseconds())
+	reply, err := r.free(ctx, r.scripts.force, keysOf(key))
 	if err != nil {
 		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
 	}

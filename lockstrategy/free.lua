@@ -1,10 +1,22 @@
 -- Stands before release, leave and force: the lock is free. The process that has waited longest is called, and the
 -- lock kept for it for a moment; then everybody else is told. Java takes '0' for "free" and ignores other numbers.
-local function free(queue, turn, grace, publish, channel)
-  local longest = redis.call('zpopmin', queue)[1]
-  if longest then
-    redis.call('set', turn, longest, 'PX', grace)
-    redis.call(publish, channel, longest)
+--
+-- Java would never win against a process that is called. So while somebody listens who is not in the queue, every
+-- other time, by the clock's last digit, nobody is called: '2' asks the queue to try a little later.
+--
+-- here is 1 if the caller listens itself. Returns the process in front, if there is one, and how many heard it.
+local function free(queue, turn, publish, channel, here, grace, later)
+  local first = redis.call('zrange', queue, 0, 0)[1]
+  if first then
+    local count = publish == 'spublish' and 'shardnumsub' or 'numsub'
+    local strangers = redis.call('pubsub', count, channel)[2] - redis.call('zcard', queue) - here
+    if strangers > 0 and redis.call('time')[2] % 2 == 0 then
+      first, grace = '2', later
+    else
+      redis.call('zrem', queue, first)
+    end
+    redis.call('set', turn, first, 'PX', grace)
+    redis.call(publish, channel, first)
   end
-  return longest, redis.call(publish, channel, '0')
+  return first, redis.call(publish, channel, '0')
 end

@@ -1,7 +1,6 @@
 package lockstrategy
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -23,28 +22,8 @@ type Gate struct {
 	background sync.WaitGroup
 
 	mu     sync.Mutex
-	queues map[string]*list.List // of *waiter. A key has one while somebody has the turn
+	queues map[string]*queue // a key has one while somebody has the turn
 	closed bool
-}
-
-// waiter stands in a queue.
-type waiter struct {
-	called   chan struct{} // receives once, when turn is set
-	turn     turn
-	ownTerms bool // takes no lease that was granted to somebody else
-	place    *list.Element
-}
-
-func (w *waiter) call(t turn) {
-	w.turn = t
-	w.called <- struct{}{}
-}
-
-// turn is why a waiter is called: it is the next.
-type turn struct {
-	tenure *tenure       // handed off; nil: ask the backend
-	wait   time.Duration // as in Ask.Defer
-	err    error         // it is not: the wait has ended
 }
 
 // NewGate puts a gate in front of behind.
@@ -53,15 +32,15 @@ func NewGate(behind Backend, bounds HandOff) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*list.List)}, nil
+	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*queue)}, nil
 }
 
 // Acquire waits for its turn in key's queue, then takes the lease that is handed to it or asks the backend.
-func (g *Gate) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
+func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Lease, error) {
 	if again := reenter(ctx, g, key); again != nil {
 		return again, nil
 	}
-	o, err := chosen(list)
+	o, err := chosen(choice)
 	switch {
 	case err != nil:
 		return nil, notAcquired(key, err)
@@ -79,13 +58,19 @@ func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Leas
 	return g.acquire(ctx, waiting, key, o)
 }
 
-// acquire waits no longer than waiting. Ten thousand callers may stand in it: its frame is small.
+// acquire waits no longer than waiting. Ten thousand callers may stand in it: its frame is small, and it
+// makes what it needs before it goes deeper.
 func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*Lease, error) {
-	w, err := g.enter(waiting, key, o)
-	if err != nil {
-		return nil, err
+	switch {
+	case waiting.Err() != nil:
+		return nil, notAcquired(key, ended(waiting))
+	case g.enter(key, nil):
+		return g.ask(ctx, waiting, key, o, 0)
+	case o.atOnce:
+		return nil, notAcquired(key, ErrTaken)
 	}
-	if w == nil { // nobody was there
+	w := &waiter{called: make(chan struct{}, 1), ownTerms: o.ownTerms()}
+	if g.enter(key, w) { // everybody has gone meanwhile
 		return g.ask(ctx, waiting, key, o, 0)
 	}
 	select {
@@ -97,24 +82,20 @@ func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*L
 	}
 }
 
-// enter puts the caller into key's queue, or returns nil: the caller has the turn, and must pass it on.
-func (g *Gate) enter(ctx context.Context, key string, o *options) (*waiter, error) {
-	if ctx.Err() != nil {
-		return nil, notAcquired(key, ended(ctx))
-	}
+// enter reports whether the caller has the turn, because nobody was there; whoever has it must pass it on.
+// Otherwise w, if there is one, now stands in the queue.
+func (g *Gate) enter(key string, w *waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue, busy := g.queues[key]
-	switch {
-	case !busy:
-		g.queues[key] = list.New()
-		return nil, nil
-	case o.atOnce:
-		return nil, notAcquired(key, ErrTaken)
+	q := g.queues[key]
+	if q == nil {
+		g.queues[key] = new(queue)
+		return true
 	}
-	w := &waiter{called: make(chan struct{}, 1), ownTerms: o.ownTerms()}
-	w.place = queue.PushBack(w)
-	return w, nil
+	if w != nil {
+		q.push(w)
+	}
+	return false
 }
 
 // take takes the turn that w was called for.
@@ -143,7 +124,7 @@ func (g *Gate) leave(key string, w *waiter) {
 			g.next(key, t.wait)
 		}
 	default:
-		g.queues[key].Remove(w.place)
+		g.queues[key].remove(w)
 		g.mu.Unlock()
 	}
 }
@@ -198,21 +179,19 @@ func (g *Gate) release(ctx context.Context, h *hold) error {
 func (g *Gate) next(key string, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue := g.queues[key]
-	first := queue.Front()
-	if first == nil {
-		delete(g.queues, key)
+	if first := g.queues[key].pop(); first != nil {
+		first.call(turn{wait: wait})
 		return
 	}
-	queue.Remove(first).(*waiter).call(turn{wait: wait})
+	delete(g.queues, key)
 }
 
 // disperse ends the caller's turn, and the waiting of everybody behind it, with err.
 func (g *Gate) disperse(key string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for w := g.queues[key].Front(); w != nil; w = w.Next() {
-		w.Value.(*waiter).call(turn{err: err})
+	for w := g.queues[key].pop(); w != nil; w = g.queues[key].pop() {
+		w.call(turn{err: err})
 	}
 	delete(g.queues, key)
 }
@@ -222,8 +201,8 @@ func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
-	for _, queue := range g.queues {
-		n += queue.Len()
+	for _, q := range g.queues {
+		n += q.len
 	}
 	return n
 }

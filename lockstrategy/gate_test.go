@@ -84,7 +84,7 @@ func TestGatePassesOnATurnThatCameTooLate(t *testing.T) {
 		gate := newGate(t, None{})
 		holder := mustAcquire(t, gate, "k")
 		late := &waiter{called: make(chan struct{}, 1)}
-		late.place = gate.queues["k"].PushBack(late)
+		gate.queues["k"].push(late)
 		mustRelease(t, holder) // calls late
 		gate.leave("k", late)  // who no longer wants it
 		gate.background.Wait()

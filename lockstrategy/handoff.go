@@ -26,16 +26,13 @@ func (b HandOff) checked() (HandOff, error) {
 // passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
 func (g *Gate) passOn(ctx context.Context, t *tenure) error {
 	g.mu.Lock()
-	queue := g.queues[t.key]
-	if first := queue.Front(); first != nil {
-		if w := first.Value.(*waiter); !w.ownTerms && t.mayPass(g.bounds) {
-			queue.Remove(first)
-			w.call(turn{tenure: t})
-			g.mu.Unlock()
-			return nil
-		}
+	q := g.queues[t.key]
+	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {
+		q.pop().call(turn{tenure: t})
+		g.mu.Unlock()
+		return nil
 	}
-	more := queue.Len() > 0
+	more := q.len > 0
 	g.mu.Unlock()
 	wait, err := t.close(ctx, more)
 	g.next(t.key, wait)
@@ -61,7 +58,7 @@ const fewFences = 32
 func (g *Gate) block(key string) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.queues[key].Len() == 0 {
+	if g.queues[key].len == 0 {
 		return uint64(min(fewFences, g.bounds.Count))
 	}
 	return uint64(g.bounds.Count)

@@ -34,22 +34,24 @@ func (r *Redis) newKeeper(key string, explicit time.Duration) *redisKeeper {
 
 // acquire asks once, from the process's place if it has one. It returns terms, or for how long another has the key.
 func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, time.Duration, error) {
+	since, queue := int64(0), k.r.queueLife()
 	if at != nil {
-		k.since = at.since
+		since = at.since
 	}
 	if ask.AtOnce {
-		k.since = -1
+		queue = 0
 	}
 	if err := k.r.learnTells(ctx); err != nil {
 		return Terms{}, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	asked := time.Now() // the server cannot have started the expiry earlier
 	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
-		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, k.since)
+		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, since, queue)
 	switch {
 	case err != nil:
-		if !unsent(err) { // it may have been executed
+		if !unsent(err) { // it may have been executed, and then it may have been granted, or be in the queue
 			_, _ = k.Release(ctx, false)
+			k.r.giveUpQueue(k.key)
 		}
 		return Terms{}, 0, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
 	case reply[0] == 0:
@@ -68,7 +70,7 @@ func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, t
 
 // refused returns for how long another has the key.
 func (k *redisKeeper) refused(at *place, reply []int64) time.Duration {
-	if k.since = max(0, reply[2]); at != nil {
+	if k.since = reply[2]; at != nil {
 		at.since = k.since
 	}
 	if reply[1] < 0 {
@@ -124,6 +126,9 @@ func (k *redisKeeper) Release(ctx context.Context, again bool) (time.Duration, e
 			_, err := k.release(ctx, false)
 			return err
 		})
+		if again { // it may be in the queue, and not know since when
+			k.r.giveUpQueue(k.key)
+		}
 	}
 	return wait, err
 }
@@ -137,7 +142,7 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	defer func() { k.r.rest(k.key, at) }()
 	at.listen(ctx, 0)
 	asked := time.Now()
-	reply, err := k.r.run(ctx, k.r.scripts.release, k.keys, k.owner, k.r.tells.command(), calledFor.Milliseconds(), number)
+	reply, err := k.r.free(ctx, k.r.scripts.release, k.keys, k.owner, number, k.r.queueLife())
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: release: %w", ErrUnavailable, err)

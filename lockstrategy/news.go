@@ -13,6 +13,7 @@ const (
 	freed                    // the lock is free for whoever comes first
 	called                   // it is free, and kept for this process
 	passed                   // it is free, and kept for another process
+	later                    // it is free, and kept for a moment for who is in no queue
 )
 
 // ear listens to one channel. Its ring receives when it has heard something.
@@ -77,7 +78,7 @@ func (n *news) join(e *ear, sharded bool) {
 	}
 	c := n.channels[e.channel]
 	if c == nil {
-		c = &channel{ears: make(map[*ear]struct{}), line: n.lineLocked(sharded)}
+		c = &channel{ears: make(map[*ear]struct{}), line: n.lineLocked(e.channel, sharded)}
 		n.channels[e.channel] = c
 		c.line.announce()
 	}
@@ -132,6 +133,8 @@ func (n *news) tell(name, message string) {
 		what = freed
 	case message == n.process:
 		what = called
+	case message == "2":
+		what = later
 	}
 	c.skip = what != freed
 	for e := range c.ears {

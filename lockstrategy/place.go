@@ -9,6 +9,8 @@ import (
 const (
 	// calledFor is how long a freed lock is kept for the process that was called.
 	calledFor = 100 * time.Millisecond
+	// strangersFor is how long a freed lock is kept for those who are in no queue: Java.
+	strangersFor = 5 * time.Millisecond
 	// lookAgain is when a process that was not called tries nevertheless: the one that was may be dead.
 	lookAgain = 250 * time.Millisecond
 	// linger is how long a process listens on when it no longer waits.
@@ -68,9 +70,12 @@ func (p *place) listen(ctx context.Context, patience time.Duration) {
 		case <-timer.C:
 			return
 		case <-p.ear.ring:
-			if what := p.ear.take(); what&(began|freed|called) != 0 {
+			switch what := p.ear.take(); {
+			case what&(began|freed|called) != 0:
 				return
-			} else if what&passed != 0 {
+			case what&later != 0:
+				timer.Reset(strangersFor)
+			case what&passed != 0:
 				timer.Reset(lookAgain)
 			}
 		}
@@ -102,7 +107,7 @@ func (r *Redis) retire(key string, p *place) {
 	case p.users > 0 || r.places[key] != p:
 	case p.since != 0:
 		p.since = 0
-		r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error { return r.leaveQueue(ctx, key) })
+		r.giveUpQueue(key)
 		p.idle.Reset(linger)
 	default:
 		delete(r.places, key)
@@ -126,9 +131,17 @@ func (r *Redis) leavePlaces() {
 	clear(r.places)
 }
 
+// giveUpQueue takes the process out of key's queue as soon as the server can be reached.
+func (r *Redis) giveUpQueue(key string) {
+	r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error { return r.leaveQueue(ctx, key) })
+}
+
+// queueLife is how long a queue lives without a word, in milliseconds: longer than who waits says nothing.
+func (r *Redis) queueLife() int64 { return (r.lease + time.Minute).Milliseconds() }
+
 // leaveQueue takes the process out of key's queue; if it was called meanwhile, the next one is.
 func (r *Redis) leaveQueue(ctx context.Context, key string) error {
-	_, err := r.run(ctx, r.scripts.leave, keysOf(key), r.number, r.tells.command(), calledFor.Milliseconds())
+	_, err := r.free(ctx, r.scripts.leave, keysOf(key), r.number)
 	if err != nil {
 		return errors.Join(ErrUnavailable, err)
 	}

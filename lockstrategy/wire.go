@@ -56,6 +56,12 @@ func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return reply, err
 }
 
+// free executes a script that may free the lock: what they have in common stands first, and then args.
+func (r *Redis) free(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]int64, error) {
+	common := []any{r.tells.command(), r.news.hearing(keys[len(keys)-1]), calledFor.Milliseconds(), strangersFor.Milliseconds()}
+	return r.run(ctx, script, keys, append(common, args...)...)
+}
+
 // keysOf names what belongs to a lock, in the order in which every script takes it: the lock, the fence
 // counter, the queue, the turn, and the channel. All of it lies in the lock's cluster slot.
 func keysOf(key string) []string {

@@ -34,11 +34,13 @@ var (
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a look for processes that are left"}
+	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
+	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
 // All returns every need.
-func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, Compiler} }
+func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Compiler} }
 
 // Met reports whether the need is on the PATH.
 func (n Need) Met() bool {

@@ -1,0 +1,153 @@
+// Package interop_test proves that the Redis lock and Redisson's are one lock: with real Redisson, an
+// old version and a new one, over every topology that both can open.
+//
+// What is NOT proved: versions and settings other than these; failovers, which break either lock.
+package interop_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+func TestMain(m *testing.M) {
+	peerMain()
+	testenv.Main(m)
+}
+
+// bench is one topology with the peers that are connected to it.
+type bench struct {
+	kind   string
+	theirs [2]*peer // JVMs
+	ours   [2]*peer // processes of ours
+	redis  *topology.Redis
+	locks  *lockstrategy.Opened // this process's
+}
+
+// cases are what must hold between every version of Redisson and us, in every topology.
+var cases = []struct {
+	name string
+	run  func(b *bench, ctx context.Context, t *testing.T)
+}{
+	{"counter", (*bench).counts},
+	{"counter without our lock", (*bench).losesWithoutLock},
+	{"each sees the other's lock", (*bench).seen},
+	{"a release wakes who waits", (*bench).waits},
+	{"freed by force", (*bench).forced},
+}
+
+func TestRedisson(t *testing.T) {
+	for _, need := range []testenv.Need{testenv.RedisServer, testenv.JDK, testenv.Maven} {
+		testenv.Needs(t, need)
+	}
+	theirs, ours := startPeers(t)
+	for _, kind := range []string{"single", "sentinel", "cluster"} {
+		t.Run(kind, func(t *testing.T) {
+			ctx := testenv.Context(t)
+			started, err := testenv.Stack(t).Topology(ctx, kind, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			connect(ctx, t, started, ours[:]...)
+			for _, version := range versions {
+				t.Run(version, func(t *testing.T) {
+					b := &bench{kind: kind, theirs: theirs[version], ours: ours}
+					b.open(testenv.Context(t), t, started)
+					for _, c := range cases {
+						t.Run(c.name, func(t *testing.T) { c.run(b, testenv.Context(t), t) })
+					}
+				})
+			}
+		})
+	}
+}
+
+// startPeers starts two JVMs of each version, all at the same time, and two of our processes. They
+// serve all topologies.
+func startPeers(t *testing.T) (theirs map[string][2]*peer, ours [2]*peer) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	theirs = make(map[string][2]*peer)
+	for _, version := range versions {
+		classpath := build(ctx, t, version)
+		theirs[version] = [2]*peer{jvm(t, "java-1-"+version, classpath), jvm(t, "java-2-"+version, classpath)}
+	}
+	ours = [2]*peer{process(t, "go-1"), process(t, "go-2")}
+	for _, version := range versions {
+		if loaded := theirs[version][0].must(ctx, t, "main", "version"); loaded != version {
+			t.Fatalf("the JVM has loaded Redisson %s, wanted is %s", loaded, version)
+		}
+	}
+	return theirs, ours
+}
+
+// open connects the JVMs and this process, and lets everybody count alone for a while: classes that
+// a JVM loads in its first turn would be taken for starvation.
+func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology) {
+	t.Helper()
+	connect(ctx, t, started, b.theirs[:]...)
+	var err error
+	if b.redis, err = topology.Open(ctx, config(b.kind, started.Addrs)); err != nil {
+		t.Fatal(err)
+	}
+	if b.locks, err = lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: b.redis.Master}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.locks.Close(); err != nil {
+			t.Error(err)
+		}
+		b.redis.Close()
+	})
+	t.Run("warm up", func(t *testing.T) {
+		for _, p := range append(b.theirs[:], b.ours[:]...) {
+			key := b.key(t) + p.name
+			if err := p.increment(ctx, "warm", b.kind, lockstrategy.NameRedis, key, key+":counter"); err != nil {
+				t.Fatal(err)
+			}
+			p.must(ctx, t, "warm", "share", b.kind)
+			p.must(ctx, t, "warm", "enough", b.kind)
+		}
+	})
+}
+
+// connect connects peers to a topology until the test's end, all at the same time.
+func connect(ctx context.Context, t *testing.T, started *stack.Topology, peers ...*peer) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, p := range peers {
+		all.Go(func() {
+			if _, err := p.do(ctx, "main", append([]string{"connect", started.Kind}, started.Addrs...)...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	t.Cleanup(func() {
+		for _, p := range peers {
+			p.must(context.Background(), t, "main", "disconnect", started.Kind)
+		}
+	})
+}
+
+// key is a key of this test's own. The braces are a hash tag, as the app's keys have one.
+func (b *bench) key(t *testing.T) string {
+	return "{" + t.Name() + "}"
+}
+
+func (b *bench) read(ctx context.Context, t *testing.T, key string) int64 {
+	t.Helper()
+	value, err := b.redis.Master.Get(ctx, key).Int64()
+	if err != nil && value != 0 {
+		t.Fatal(err)
+	}
+	return value
+}

@@ -1,0 +1,40 @@
+package locklab.interop;
+
+import java.util.List;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.Config;
+import org.redisson.config.ReadMode;
+
+/** Redisson's settings. What concerns locks stays as Redisson ships it: that is what is tested. */
+final class Connection {
+    private Connection() {}
+
+    static Config config(String kind, List<String> addresses) {
+        Config config = new Config();
+        String[] urls = addresses.stream().map(address -> "redis://" + address).toArray(String[]::new);
+        switch (kind) {
+            case "single":
+                config.useSingleServer().setAddress(urls[0]).setConnectionMinimumIdleSize(1);
+                break;
+            case "sentinel":
+                small(config.useSentinelServers().setMasterName("lab").addSentinelAddress(urls));
+                break;
+            case "cluster":
+                small(config.useClusterServers().addNodeAddress(urls));
+                break;
+            default:
+                throw new IllegalArgumentException("no topology " + kind);
+        }
+        return config;
+    }
+
+    /**
+     * Reads go to the master: a replica may not have the last increment yet, and the update that is lost
+     * then is not the lock's fault. By itself Redisson would open 24 connections to every server.
+     */
+    private static void small(BaseMasterSlaveServersConfig<?> servers) {
+        servers.setReadMode(ReadMode.MASTER)
+                .setMasterConnectionMinimumIdleSize(1)
+                .setSlaveConnectionMinimumIdleSize(1);
+    }
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"locklab/loadtest/peers/record"
+)
+
+var update = flag.Bool("update", false, "write what is made as what is wanted")
+
+// The page of a saved file, and of nothing else: the same file makes the same page.
+func TestPage(t *testing.T) {
+	in, err := os.Open("testdata/runs.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	saved, err := record.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Write(&got, saved); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile("testdata/page.md", got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/page.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the page is not testdata/page.md; go test ./page -update writes it. Got:\n%s", got.String())
+	}
+}
+
+// A row that fails is shown as one that failed, and its figures are in no ratio.
+func TestFailuresAreShown(t *testing.T) {
+	all := []record.Run{
+		{Workload: "burst", Lock: "local", Seconds: 1},
+		{Workload: "burst", Lock: "ours", Seconds: 1.1},
+		{Workload: "burst", Lock: "rueidislock", Seconds: 3},
+		{Workload: "burst", Lock: "rueidislock", Rep: 1, Seconds: 0.1, Failed: 3, Error: "nobody\nwoke it"},
+	}
+	var out bytes.Buffer
+	if err := Write(&out, record.Saved{Runs: all}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"- **rueidislock failed in 1 of 2 runs**: nobody woke it",
+		"| burst of 666, time: ours / local | ≤ 1.15 × | 1.10 × | yes |",
+		"| burst of 666, time: best library / ours | ≥ 2.50 × | 2.73 × | yes |",
+		"| sustained 2 × 32, Jain's index over all 64 waiters | ≥ 0.99 | – | not measured |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("not on the page: %s", want)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	at := func(value float64, ok bool) func(rows) (float64, bool) {
+		return func(rows) (float64, bool) { return value, ok }
+	}
+	lost := rowsOf([]record.Run{{Workload: "burst", Lock: "ours", Lost: 1}})
+	for _, c := range []struct {
+		goal goal
+		all  rows
+		want string
+	}{
+		{goal{bound: 2, figure: at(2, true)}, nil, "yes"},
+		{goal{bound: 2, figure: at(2.1, true)}, nil, "no"},
+		{goal{bound: 2, least: true, figure: at(2, true)}, nil, "yes"},
+		{goal{bound: 2, least: true, figure: at(1.9, true)}, nil, "no"},
+		{goal{bound: 2, figure: at(0, false)}, nil, "not measured"},
+		{goal{bound: 2, workload: "burst", figure: at(1, true)}, lost, "no: 0 failed, 1 lost"},
+	} {
+		if got := c.goal.judge(c.all).Met; got != c.want {
+			t.Errorf("%+v: %q, want %q", c.goal.bound, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package runner
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSplit(t *testing.T) {
+	for _, w := range slices.Concat(Short(), Long()) {
+		for _, lock := range w.Locks {
+			if !w.fits(lock) {
+				t.Errorf("%s is planned under %s, where it means nothing", lock, w.Name)
+			}
+			sections, processes := 0, w.split(lock)
+			for _, load := range processes {
+				sections += load.Waiters * load.Each
+			}
+			if want := w.Waiters; sections != want && want%max(1, w.Keys) == 0 {
+				t.Errorf("%s, %s: %d sections in a burst, want %d", w.Name, lock, sections, want)
+			}
+			if one := lock == "limit" || lock == "local"; one && len(processes) != 1 {
+				t.Errorf("%s, %s: %d processes", w.Name, lock, len(processes))
+			}
+		}
+	}
+}
+
+func TestOnly(t *testing.T) {
+	plan := Only(Short(), []string{"burst", "hand-over"}, []string{"limit", "ours"})
+	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"limit", "ours"}) || !slices.Equal(plan[1].Locks, []string{"ours"}) {
+		t.Errorf("got %+v", plan)
+	}
+	if plan := Only(Short(), []string{"bust"}, nil); len(plan) != 0 {
+		t.Errorf("an unknown workload: %+v", plan)
+	}
+}
+
+func TestRound(t *testing.T) {
+	w := Workload{Name: "burst", Times: 2, Locks: []string{"ours", "etcd"}}
+	for _, c := range []struct {
+		rep, again int
+		every      bool
+		rows       int
+	}{{0, 0, false, 2}, {0, 1, false, 1}, {1, 0, false, 1}, {1, 0, true, 2}, {1, 1, true, 1}} {
+		if got := w.Round(c.rep, c.again, c.every); len(got) != c.rows || got[0] != "ours" {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy"
+)
+
+// Without retries of the client: it would repeat commands whose answer is late.
+func ExampleOpen() {
+	server, err := miniredis.Run() // a Redis in this process, for the example
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+	defer client.Close()
+
+	lock, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Close()
+
+	ctx := context.Background()
+	lease, err := lock.Acquire(ctx, "lock:order:{7}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("held:", lease.Context().Err() == nil, "with a fence:", lease.Fence() > 0)
+	fmt.Println("released:", lease.Release(ctx) == nil)
+	fmt.Println("held:", lease.Context().Err() == nil)
+	// Output:
+	// held: true with a fence: true
+	// released: true
+	// held: false
+}
+
+func ExampleGuard_Do() {
+	lock, end := exampleLock()
+	defer end()
+	guard := lockstrategy.Guard{Strategy: lock, Wait: time.Second}
+
+	err := guard.Do(context.Background(), "lock:pview", func(ctx context.Context, fence uint64) error {
+		fmt.Println("work under ctx, write with the fence:", fence > 0)
+		return ctx.Err()
+	})
+	fmt.Println("error:", err)
+	// Output:
+	// work under ctx, write with the fence: true
+	// error: <nil>
+}
+
+func ExampleAtOnce() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	holder, err := lock.Acquire(ctx, "lock:pview")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer holder.Release(ctx)
+
+	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.AtOnce())
+	fmt.Println(err)
+	fmt.Println("another's:", errors.Is(err, lockstrategy.ErrTaken))
+	// Output:
+	// lock: not acquired: lock:pview: lock: another holds it
+	// another's: true
+}
+
+func ExampleWithin() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	holder, err := lock.Acquire(ctx, "lock:pview")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer holder.Release(ctx)
+
+	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.Within(20*time.Millisecond))
+	fmt.Println("not acquired:", errors.Is(err, lockstrategy.ErrNotAcquired))
+	fmt.Println("because it took too long:", errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// not acquired: true
+	// because it took too long: true
+}
+
+// A lease that is not renewed ends by itself, and its context says why.
+func ExampleFor() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.For(50*time.Millisecond))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	<-lease.Context().Done() // work that takes too long
+	cause := context.Cause(lease.Context())
+	fmt.Println(cause)
+	fmt.Println("expired:", errors.Is(cause, lockstrategy.ErrExpired), "and so lost:", errors.Is(cause, lockstrategy.ErrLost))
+	fmt.Println("release:", lease.Release(ctx)) // of a lost lease, too
+	// Output:
+	// lock: lease lost: its time is over
+	// expired: true and so lost: true
+	// release: lock: lease lost: its time is over
+}
+
+// A lease that is renewed, but not for ever: a holder that hangs does not keep the others out.
+func ExampleAtMost() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.AtMost(50*time.Millisecond))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lease.Release(ctx)
+
+	next, err := lock.Acquire(ctx, "lock:pview") // waits
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer next.Release(ctx)
+	fmt.Println("the first:", context.Cause(lease.Context()))
+	fmt.Println("the next has a newer fence:", next.Fence() > lease.Fence())
+	// Output:
+	// the first: lock: lease lost: its time is over
+	// the next has a newer fence: true
+}
+
+// The owner enters again under its lease's context, without a word to the server. It is out when it has
+// released as often.
+func ExampleLease_Context() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	outer, err := lock.Acquire(ctx, "lock:pview")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	inner, err := lock.Acquire(outer.Context(), "lock:pview")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the same fence:", inner.Fence() == outer.Fence())
+	_ = inner.Release(ctx)
+	fmt.Println("still held:", outer.Context().Err() == nil)
+	_ = outer.Release(ctx)
+	fmt.Println("still held:", outer.Context().Err() == nil)
+	// Output:
+	// the same fence: true
+	// still held: true
+	// still held: false
+}
+
+// The holder is told, and its context ends: with ErrForced when it had heard of it, with ErrGone when its lease
+// was too young to listen.
+func ExampleAdmin() {
+	lock, end := exampleLock()
+	defer end()
+	ctx := context.Background()
+	lease, err := lock.Acquire(ctx, "lock:pview")
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	state, err := lock.Admin.Inspect(ctx, "lock:pview")
+	fmt.Println("held:", state.Held, "by this process:", state.Mine, err)
+	had, err := lock.Admin.ForceUnlock(ctx, "lock:pview")
+	fmt.Println("somebody had it:", had, err)
+	<-lease.Context().Done()
+	fmt.Println("lost:", errors.Is(context.Cause(lease.Context()), lockstrategy.ErrLost))
+	fmt.Println("its release says so:", errors.Is(lease.Release(ctx), lockstrategy.ErrLost))
+	// Output:
+	// held: true by this process: true <nil>
+	// somebody had it: true <nil>
+	// lost: true
+	// its release says so: true
+}
+
+// exampleLock opens the Redis lock, as ExampleOpen does.
+func exampleLock() (lock *lockstrategy.Opened, end func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+	lock, err = lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return lock, func() {
+		_ = lock.Close()
+		_ = client.Close()
+		server.Close()
+	}
+}
