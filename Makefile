@@ -7,7 +7,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz bench bench-test microbench readme
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz model bench bench-test microbench readme
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 	@for target in $$(grep -rhoE 'func Fuzz[A-Za-z]+' --include=*_test.go . | cut -c6- | sort); do \
 		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
 		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) $$package || exit 1; done
+
+model: ## Random runs of the Redis lock with faults, judged: make model RUNS=20000 SEED=1. A failure names its seed
+	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
 bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (6 minutes; LONG=1: every row, hours)
 	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package

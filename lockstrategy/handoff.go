@@ -11,7 +11,7 @@ import (
 // their turn. Zero fields mean the defaults. It is looked at when a lease is released: a
 // holder that keeps its lease longer is not interrupted.
 type HandOff struct {
-	Count int           // leases in a row; 0: 128, 1: no hand-off
+	Count int           // leases in a row; 0: 256, 1: no hand-off
 	Time  time.Duration // since the key came to the process; 0: 100 ms
 }
 
@@ -20,7 +20,7 @@ func (b HandOff) checked() (HandOff, error) {
 	if b.Count < 0 || b.Time < 0 {
 		return b, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", b.Count, b.Time)
 	}
-	return HandOff{Count: cmp.Or(b.Count, 128), Time: cmp.Or(b.Time, 100*time.Millisecond)}, nil
+	return HandOff{Count: cmp.Or(b.Count, 256), Time: cmp.Or(b.Time, 100*time.Millisecond)}, nil
 }
 
 // passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
@@ -50,16 +50,17 @@ func (t *tenure) mayPass(bounds HandOff) bool {
 	return !t.over && within && numbered && sound
 }
 
-// fewFences is how many numbers a grant reserves when nobody waits yet. A grant takes longer than so many
-// microseconds, by which the numbers grow anyway.
-const fewFences = 32
+// Fences that a grant reserves: some for those who may come, and for each who waits several, for who is served
+// may come again. They must not outrun the server's clock by which they grow: a grant takes longer than
+// 32 microseconds, and a lease longer than eight.
+const (
+	fewFences = 32
+	perWaiter = 8
+)
 
 // block is how many fences the grant may need.
 func (g *Gate) block(key string) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.queues[key].len == 0 {
-		return uint64(min(fewFences, g.bounds.Count))
-	}
-	return uint64(g.bounds.Count)
+	return uint64(min(g.bounds.Count, max(fewFences, perWaiter*(1+g.queues[key].len))))
 }

@@ -42,7 +42,7 @@ func (s *server) Release(context.Context, bool) (time.Duration, error) {
 func (s *server) Watch() (<-chan struct{}, func()) { return nil, func() {} }
 
 // hold acquires a lease on s.
-func (s *server) hold(t *testing.T, ctx context.Context) *Lease {
+func (s *server) hold(ctx context.Context, t *testing.T) *Lease {
 	t.Helper()
 	lease, err := newGate(t, s).Acquire(ctx, "k")
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *server) hold(t *testing.T, ctx context.Context) *Lease {
 func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second}
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		time.Sleep(10*time.Minute + time.Second)
 		synctest.Wait()
 		if s.renewals.Load() != 60 || lease.Context().Err() != nil {
@@ -78,7 +78,7 @@ func TestLeaseIsLostWhenItCannotBeRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second, renew: func(context.Context) error { return ErrUnavailable }}
 		began := time.Now()
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 30*time.Second {
 			t.Fatalf("it was relied on for %s, want 30s", lived)
@@ -99,7 +99,7 @@ func TestLeaseSurvivesRenewalsThatFailForAWhile(t *testing.T) {
 			}
 			return nil
 		}}
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		time.Sleep(5 * time.Minute)
 		mustRelease(t, lease)
 	})
@@ -109,7 +109,7 @@ func TestLeaseIsLostAtOnceWhenTheServerSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: 30 * time.Second, renew: func(context.Context) error { return fmt.Errorf("%w: forced", ErrLost) }}
 		began := time.Now()
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 10*time.Second {
 			t.Fatalf("it took %s until the loss was seen, want the first renewal at 10s", lived)
@@ -127,7 +127,7 @@ func TestLeaseIsLostInTimeAlthoughARenewalHangs(t *testing.T) {
 		}}
 		defer time.Sleep(2 * time.Hour) // the bubble ends when all has ended in it
 		began := time.Now()
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		<-lease.Context().Done()
 		if lived := time.Since(began); lived != 30*time.Second {
 			t.Fatalf("it was relied on for %s, want 30s", lived)
@@ -139,7 +139,7 @@ func TestLeaseIsLostInTimeAlthoughARenewalHangs(t *testing.T) {
 func TestLeaseOutlivesTheContextItWasAcquiredUnder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		lease := (&server{lease: time.Second}).hold(t, ctx)
+		lease := (&server{lease: time.Second}).hold(ctx, t)
 		cancel()
 		synctest.Wait()
 		if err := lease.Context().Err(); err != nil {
@@ -152,7 +152,7 @@ func TestLeaseOutlivesTheContextItWasAcquiredUnder(t *testing.T) {
 func TestReleaseSaysWhatTheServerSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{lease: time.Second, release: ErrUnavailable}
-		lease := s.hold(t, t.Context())
+		lease := s.hold(t.Context(), t)
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("got %v", err)
 		}
@@ -163,6 +163,23 @@ func TestReleaseSaysWhatTheServerSaid(t *testing.T) {
 			t.Fatalf("the server was asked %d times", s.releases.Load())
 		}
 	})
+}
+
+// A grant whose answer took longer than its lease is none: the key may be another's by now. The model check
+// found it.
+func TestALeaseThatIsOverIsNotGranted(t *testing.T) {
+	for range 200 { // a timer ended the lease soon, and mostly in time
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{lease: -time.Millisecond}
+			if lease, err := newGate(t, s).Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || lease != nil {
+				t.Fatalf("got a lease (%v) whose time is over", err)
+			}
+			synctest.Wait()
+			if s.releases.Load() != 1 {
+				t.Fatal("the server was not asked to free what may still be there")
+			}
+		})
+	}
 }
 
 func wantLost(t *testing.T, s *server, lease *Lease) {

@@ -60,7 +60,7 @@ func (t *tenure) seat(ctx context.Context) *hold {
 	h := newHold(ctx, t, t.key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	if end := t.endLocked(); t.over || !end.IsZero() && !time.Now().Before(end) { // the timer may be late
 		return nil
 	}
 	if t.terms.Fence > 0 {

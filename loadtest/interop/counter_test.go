@@ -22,8 +22,8 @@ const (
 
 	// When the lock comes free, one of four processes gets it. Where each has the same chance, one that waits
 	// is passed over 64 times in a row once in 100 million times (3/4 to the 64th power); and each time costs it
-	// 128 grants, which a process of ours may hand off. Who waits longer is not unlucky: it starves.
-	bound = 64 * 128
+	// 256 grants, which a process of ours may hand off. Who waits longer is not unlucky: it starves.
+	bound = 64 * 256
 	limit = 5 * bound // where the count is given up: by then all have had their share, or somebody starves
 )
 

@@ -1,0 +1,212 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest/history"
+)
+
+// Open opens the lock that is to be checked.
+type Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
+
+const (
+	settles = 5 * time.Second  // in so long after the last caller everything that is undone has been
+	endless = 20 * time.Minute // longer than any program takes: who waits so long waits for ever
+)
+
+// world is where a program runs.
+type world struct {
+	program  Program
+	recorder *history.Recorder
+	server   *miniredis.Miniredis // nil: there is none
+	admin    *process             // its network is always well
+	all      []*process
+}
+
+// process is one application with a lock.
+type process struct {
+	number int
+	link   *link
+	client *redis.Client
+	lock   *lockstrategy.Opened
+}
+
+// Run runs a program with a lock, and returns what happened. server says whether the lock needs one.
+//
+// Two runs of one program nearly always give the same history, but for the order of what happens at one instant;
+// lockstrategy's TestModelRepeats measures it. In the other cases the scheduler had a say, such as which of two
+// callers comes first to a mutex. A failure of that kind comes back after some runs of its seed.
+func Run(t *testing.T, p Program, open Open, server bool) (events []history.Event) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{program: p, recorder: history.NewRecorder()}
+		if server {
+			w.server = miniredis.NewMiniRedis()
+			w.server.ClockTTL(true)
+			defer w.server.Close()
+		}
+		for n := range len(p.Processes) + 1 {
+			made, err := w.start(n, open)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.all = append(w.all, made)
+		}
+		w.admin = w.all[len(p.Processes)]
+		w.play()
+		for _, made := range w.all {
+			if err := made.lock.Close(); err != nil {
+				t.Error(err)
+			}
+			_ = made.client.Close()
+			made.link.close()
+		}
+		events = w.recorder.Events()
+	})
+	return events
+}
+
+func (w *world) start(number int, open Open) (*process, error) {
+	p := &process{number: number, link: newLink(w.dialer(), w.program.Seed, number)}
+	p.client = redis.NewClient(&redis.Options{
+		Dialer: p.link.dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
+		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	var err error
+	p.lock, err = open(lockstrategy.Backends{Redis: p.client, Lease: w.program.Lease, HandOff: w.program.HandOff})
+	return p, err
+}
+
+// play lets all callers and all faults have their time, waits until all is settled, and looks what is left.
+func (w *world) play() {
+	ctx, cancel := context.WithTimeout(context.Background(), endless)
+	defer cancel()
+	var callers, faults sync.WaitGroup
+	for n, scripts := range w.program.Processes {
+		for c, s := range scripts {
+			callers.Go(func() { w.follow(ctx, caller{w.recorder, w.all[n], n, c}, s) })
+		}
+	}
+	for _, f := range w.program.Plan {
+		faults.Go(func() { w.harm(ctx, f) })
+	}
+	callers.Wait()
+	faults.Wait()
+	for _, p := range w.all {
+		p.link.mend(false)
+	}
+	time.Sleep(settles)
+	for _, p := range w.all {
+		p.link.mend(true)
+	}
+	w.look()
+}
+
+func (w *world) follow(ctx context.Context, c caller, s script) {
+	for _, t := range s {
+		time.Sleep(t.pause)
+		if err := c.take(ctx, t); errors.Is(err, lockstrategy.ErrUnavailable) {
+			time.Sleep(w.program.Lease / 4) // otherwise a program is soon over without a server
+		}
+	}
+}
+
+// caller is one goroutine of a process.
+type caller struct {
+	recorder *history.Recorder
+	process  *process
+	number   int
+	caller   int
+}
+
+func (c caller) record(kind history.Kind, attempt int, key string, fence uint64, note string) {
+	c.recorder.Add(history.Event{Kind: kind, Process: c.number, Caller: c.caller, Key: key, Attempt: attempt, Fence: fence, Note: note})
+}
+
+// take tries once to get a key, and gives it back. It returns why it did not get it.
+func (c caller) take(ctx context.Context, t turn) error {
+	var options []lockstrategy.Option
+	if t.option != nil {
+		options = append(options, t.option)
+	}
+	waiting := ctx
+	if t.cancel > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithCancel(ctx)
+		defer time.AfterFunc(t.cancel, cancel).Stop()
+		defer cancel()
+	}
+	attempt := c.recorder.Attempt()
+	c.record(history.Called, attempt, t.key, 0, t.note)
+	lease, err := c.process.lock.Acquire(waiting, t.key, options...)
+	if err != nil {
+		c.record(history.Refused, attempt, t.key, 0, reason(err))
+		return err
+	}
+	c.record(history.Granted, attempt, t.key, lease.Fence(), "")
+	context.AfterFunc(lease.Context(), func() {
+		if cause := context.Cause(lease.Context()); errors.Is(cause, lockstrategy.ErrLost) {
+			c.record(history.Lost, attempt, t.key, 0, reason(cause))
+		}
+	})
+	c.work(lease, attempt, t)
+	c.record(history.Releasing, attempt, t.key, 0, "")
+	c.record(history.Released, attempt, t.key, 0, reason(lease.Release(ctx)))
+	return nil
+}
+
+// work holds the key for a while.
+func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
+	if t.again {
+		if inner, err := c.process.lock.Acquire(lease.Context(), t.key); err == nil {
+			c.record(history.Entered, attempt, t.key, inner.Fence(), "")
+			defer func() { _ = inner.Release(context.Background()) }()
+		}
+	}
+	stop := lease.Context().Done()
+	if !t.quits {
+		stop = nil
+	}
+	timer := time.NewTimer(t.hold)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stop:
+		time.Sleep(time.Nanosecond) // so that the loss is recorded first, not one time so and one time so
+	}
+}
+
+// reason is err in a word of package history.
+func reason(err error) string {
+	for _, known := range []struct {
+		err  error
+		note string
+	}{
+		{lockstrategy.ErrUnreachable, history.Unreachable},
+		{lockstrategy.ErrForced, history.Forced},
+		{lockstrategy.ErrGone, history.Gone},
+		{lockstrategy.ErrExpired, history.Expired},
+		{lockstrategy.ErrTaken, history.Taken},
+		{lockstrategy.ErrUnavailable, history.Unavailable},
+		{context.DeadlineExceeded, history.Deadline},
+		{context.Canceled, history.Canceled},
+	} {
+		if errors.Is(err, known.err) {
+			return known.note
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
