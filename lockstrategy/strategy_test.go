@@ -1,6 +1,8 @@
 package lockstrategy_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"strings"
 	"testing"
@@ -19,6 +21,15 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testenv.Main(m)
+}
+
+// None is no lock, so it does not conform.
+func TestNoneRefusesAContextThatHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (lockstrategy.None{}).Acquire(ctx, "k"); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestOpenRefusesWhatCannotWork(t *testing.T) {

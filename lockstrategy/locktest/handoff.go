@@ -202,6 +202,7 @@ func (c trial) processLeaves() {
 	if g := <-waiters[0]; g.err == nil {
 		c.Fatal("it left, and got the lock")
 	}
+	c.queued(2)
 	c.release(holder)
 	c.serveAll(waiters[1:])
 }

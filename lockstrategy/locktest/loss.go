@@ -126,7 +126,7 @@ func (c trial) lostAfterHandOff() {
 func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) {
 	guard := lockstrategy.Guard{Strategy: client, Wait: patience}
 	err := guard.Do(ctx, c.key, func(work context.Context, _ uint64) error {
-		again, err := client.Acquire(work, c.key, lockstrategy.AtOnce())
+		again, err := c.atOnce(work, client)
 		if err != nil {
 			return err
 		}

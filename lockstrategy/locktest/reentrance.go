@@ -60,12 +60,12 @@ func (c trial) entersWithoutARoundTrip() {
 func (c trial) strangers() {
 	one := c.open(Settings{Lease: long})
 	lease := c.acquire(one)
-	if _, err := one.Acquire(context.Background(), c.key, lockstrategy.AtOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+	if _, err := c.atOnce(context.Background(), one); !errors.Is(err, lockstrategy.ErrTaken) {
 		c.Errorf("another caller of the same process: got %v, want ErrTaken", err)
 	}
 	if c.backend.Server != nil { // another process's mutex is another lock
 		two := c.open(Settings{Lease: long})
-		if _, err := two.Acquire(lease.Context(), c.key, lockstrategy.AtOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+		if _, err := c.atOnce(lease.Context(), two); !errors.Is(err, lockstrategy.ErrTaken) {
 			c.Errorf("another strategy: got %v, want ErrTaken", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (c trial) entersNoMore() {
 	past := c.acquire(one)
 	c.release(past)
 	now := c.acquire(two)
-	if _, err := one.Acquire(past.Context(), c.key); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+	if _, err := c.atOnce(past.Context(), one); !errors.Is(err, lockstrategy.ErrNotAcquired) {
 		c.Errorf("got %v, want ErrNotAcquired", err)
 	}
 	c.release(now)

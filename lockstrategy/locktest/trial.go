@@ -82,10 +82,15 @@ func (c trial) release(lease *lockstrategy.Lease) {
 	}
 }
 
+// atOnce makes one attempt. One that waits nevertheless does not do so for ever.
+func (c trial) atOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
+	return client.Acquire(ctx, c.key, lockstrategy.AtOnce(), lockstrategy.Within(patience))
+}
+
 // free demands that nobody has the key, for client.
 func (c trial) free(client Client) {
 	c.Helper()
-	lease, err := client.Acquire(context.Background(), c.key, lockstrategy.AtOnce())
+	lease, err := c.atOnce(context.Background(), client)
 	if err != nil {
 		c.Fatalf("the key is not free: %v", err)
 	}
@@ -95,7 +100,7 @@ func (c trial) free(client Client) {
 // taken demands that another than client has the key, or another of its callers.
 func (c trial) taken(client Client) {
 	c.Helper()
-	if _, err := client.Acquire(context.Background(), c.key, lockstrategy.AtOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+	if _, err := c.atOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
 		c.Fatalf("a key that is held: got %v, want ErrTaken", err)
 	}
 }

@@ -14,7 +14,7 @@ func waiting() []promise {
 	return []promise{
 		{"a wait lasts until its context ends, says why, and leaves nothing behind", everybody, trial.waitEnds},
 		{"under a context that has ended nothing is acquired", everybody, trial.neverWaits},
-		{"AtOnce does not wait: a key that another holds is ErrTaken", everybody, trial.atOnce},
+		{"AtOnce does not wait: a key that another holds is ErrTaken", everybody, trial.triesOnce},
 		{"Within bounds the wait", everybody, trial.withinWait},
 		{"Within does not bound the lease", everybody, trial.withinLease},
 		{"in one process waiters are served in the order of their arrival", everybody, trial.inOrder},
@@ -55,11 +55,11 @@ func (c trial) neverWaits() {
 	c.free(client)
 }
 
-func (c trial) atOnce() {
+func (c trial) triesOnce() {
 	one, two := c.pair(Settings{Lease: long})
 	lease := c.acquire(one, lockstrategy.AtOnce())
 	for _, client := range []Client{one, two} {
-		_, err := client.Acquire(context.Background(), c.key, lockstrategy.AtOnce())
+		_, err := c.atOnce(context.Background(), client)
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrTaken) {
 			c.Errorf("got %v, want ErrNotAcquired and ErrTaken", err)
 		}
