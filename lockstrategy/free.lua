@@ -2,7 +2,8 @@
 -- lock kept for it for a moment; then everybody else is told. Java takes '0' for "free" and ignores other numbers.
 --
 -- Java would never win against a process that is called. So while somebody listens who is not in the queue, every
--- other time, by the clock's last digit, nobody is called: '2' asks the queue to try a little later.
+-- other time, by the clock's last digit, nobody is called: '-' and its number asks the first to try a little later.
+-- The others leave it the lead, for the stranger may be a process of ours that listens on and does not wait.
 --
 -- here is 1 if the caller listens itself. Returns the process in front, if there is one, and how many heard it.
 local function free(queue, turn, publish, channel, here, grace, later)
@@ -11,12 +12,13 @@ local function free(queue, turn, publish, channel, here, grace, later)
     local count = publish == 'spublish' and 'shardnumsub' or 'numsub'
     local strangers = redis.call('pubsub', count, channel)[2] - redis.call('zcard', queue) - here
     if strangers > 0 and redis.call('time')[2] % 2 == 0 then
-      first, grace = '2', later
+      redis.call('set', turn, 'nobody', 'PX', later)
+      redis.call(publish, channel, '-' .. first)
     else
       redis.call('zrem', queue, first)
+      redis.call('set', turn, first, 'PX', grace)
+      redis.call(publish, channel, first)
     end
-    redis.call('set', turn, first, 'PX', grace)
-    redis.call(publish, channel, first)
   end
   return first, redis.call(publish, channel, '0')
 end

@@ -13,7 +13,7 @@ const (
 	freed                    // the lock is free for whoever comes first
 	called                   // it is free, and kept for this process
 	passed                   // it is free, and kept for another process
-	later                    // it is free, and kept for a moment for who is in no queue
+	later                    // it is free, kept for a moment for who is in no queue, and then this process's to take
 )
 
 // ear listens to one channel. Its ring receives when it has heard something.
@@ -133,7 +133,7 @@ func (n *news) tell(name, message string) {
 		what = freed
 	case message == n.process:
 		what = called
-	case message == "2":
+	case message == "-"+n.process:
 		what = later
 	}
 	c.skip = what != freed

@@ -1,50 +1,15 @@
 package lockstrategy_test
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest"
 )
-
-func TestRedisConforms(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		node := testenv.Redis(t, real)
-		locktest.Run(t, redisBackend(t, func(t *testing.T) redis.UniversalClient { return client(t, node.Addr) }))
-	})
-}
-
-// redisBackend is the Redis lock over whatever connect connects to.
-func redisBackend(t *testing.T, connect func(*testing.T) redis.UniversalClient) locktest.Backend {
-	admin := connect(t)
-	return locktest.Backend{
-		Shared: true,
-		Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
-			c := connect(t)
-			return open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, Lease: lease}), func() { _ = c.Close() }
-		},
-		Forget: func(t *testing.T, key string) {
-			if err := admin.Del(t.Context(), key).Err(); err != nil {
-				t.Fatal(err)
-			}
-		},
-		Held: func(t *testing.T, key string) bool {
-			n, err := admin.Exists(t.Context(), key).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n > 0
-		},
-	}
-}
 
 // What Java sees: research of Redisson's RLock, section "Redisson wire protocol".
 func TestRedisSpeaksRedisson(t *testing.T) {
@@ -139,31 +104,6 @@ func TestRedisWaitsForTheLeaseWithoutAMessage(t *testing.T) {
 	})
 }
 
-func TestRedisFenceOnlyGrows(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		admin := client(t, testenv.Redis(t, real).Addr)
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
-		ctx := testenv.Context(t)
-		var last uint64
-		for i := range 100 {
-			if i%10 == 9 { // the counter expired, or a failover lost it
-				admin.Del(ctx, "locklab_fence:{lock:pview}")
-			}
-			lease, err := lock.Acquire(ctx, "lock:pview")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if lease.Fence() <= last {
-				t.Fatalf("grant %d has fence %d after %d", i, lease.Fence(), last)
-			}
-			last = lease.Fence()
-			if err := lease.Release(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-}
-
 // A server that accepts and does not answer must not make anybody hang, and what it may have
 // granted must not stay.
 func TestRedisThatDoesNotAnswer(t *testing.T) {
@@ -193,22 +133,4 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("got %v, want ErrUnavailable with the address", err)
 		}
 	})
-}
-
-// The holder of a server that went away must stop before its lease can be another's.
-func TestRedisThatGoesAwayWhileHeld(t *testing.T) {
-	node := testenv.Redis(t, false)
-	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, node.Addr), Lease: 600 * time.Millisecond})
-	lease, err := lock.Acquire(testenv.Context(t), "lock:pview")
-	if err != nil {
-		t.Fatal(err)
-	}
-	node.Kill()
-	<-lease.Context().Done()
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrLost) {
-		t.Fatalf("it ended with %v, want ErrLost", cause)
-	}
-	if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrLost) {
-		t.Fatalf("its release returned %v, want ErrLost", err)
-	}
 }

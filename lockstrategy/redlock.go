@@ -11,6 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	pool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -132,18 +133,37 @@ func (r *RedLock) try(ctx context.Context, key string, ask Ask) (Terms, error) {
 	if ask.Lease > 0 {
 		lease = ask.Lease
 	}
+	value := uuid.NewString()
 	mutex := r.sync.NewMutex(redlockPrefix+key,
+		redsync.WithValue(value), // known before the answers are, or what they say could not be taken back
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil }),
 		redsync.WithExpiry(lease),
 		redsync.WithTimeoutFactor(float64(r.request)/float64(lease)), // per node
 	)
+	keeper := &redlockKeeper{r, mutex, ask.Lease > 0, redlockChannel + key}
 	if err := mutex.TryLockContext(context.WithoutCancel(ctx)); err != nil {
+		if r.mayBlock(err) {
+			r.undo.repeat(firstUndo, time.Now().Add(lease+r.request), keeper.release)
+		}
 		return Terms{}, err
 	}
-	terms := Terms{Until: mutex.Until(), Keeper: &redlockKeeper{r, mutex, ask.Lease > 0, redlockChannel + key}}
+	terms := Terms{Until: mutex.Until(), Keeper: keeper}
 	if ask.Lease == 0 {
 		terms.Renewal = lease / 3
 	}
 	return terms, nil
+}
+
+// mayBlock reports whether a try that failed with err, and could not be taken back, may keep everybody else from a
+// majority until its lease ends.
+func (r *RedLock) mayBlock(err error) bool {
+	asked := 0
+	for _, e := range perNode(err) {
+		if !unsent(e.Err) {
+			asked++
+		}
+	}
+	return asked > len(r.nodes)-r.majority()
 }
 
 func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }

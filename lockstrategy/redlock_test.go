@@ -11,62 +11,113 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest"
 	"locklab/stack"
 )
 
-func TestRedLockConforms(t *testing.T) {
+// What is particular to a quorum; the rest is in the conformance suite.
+
+func TestRedLockNeedsAMajority(t *testing.T) {
+	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		nodes := redlockNodes(t, real)
-		admins := clients(t, nodes)
-		locktest.Run(t, locktest.Backend{
-			Shared: true,
-			Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
-				own := clients(t, nodes)
-				crash := func() {
-					for _, c := range own {
-						_ = c.Close()
-					}
-				}
-				return open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: own, Lease: lease}), crash
-			},
-			Forget: func(t *testing.T, key string) {
-				for _, c := range admins {
-					c.Del(t.Context(), "redlock:"+key)
-				}
-			},
-			Held: func(t *testing.T, key string) bool { return held(t, admins, "redlock:"+key) > len(admins)/2 },
-		})
+		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Lease: time.Minute})
+		ctx := testenv.Context(t)
+		for down := 1; down <= 2; down++ {
+			nodes[down].Kill()
+			lease, err := lock.Acquire(ctx, "lock:k")
+			if err != nil {
+				t.Fatalf("with %d nodes down: %v", down, err)
+			}
+			if err := lease.Release(ctx); err != nil {
+				t.Fatalf("with %d nodes down the release says: %v", down, err)
+			}
+		}
+		nodes[3].Kill()
+		_, err := lock.Acquire(ctx, "lock:k")
+		wantUnavailable(t, err, nodes, nodes[1:4])
 	})
 }
 
-func TestRedLockNeedsAMajority(t *testing.T) {
-	nodes := redlockNodes(t, false)
-	lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes)})
-	ctx := testenv.Context(t)
-	for down := 1; down <= 2; down++ {
-		nodes[down].Kill()
+// Nodes that hang are worse than nodes that are down: each question to them lasts until its time is up.
+func TestRedLockNeedsAMajorityThatAnswers(t *testing.T) {
+	t.Parallel()
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		const request = 250 * time.Millisecond
+		nodes := redlockNodes(t, real)
+		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Lease: time.Hour, Request: request})
+		ctx := testenv.Context(t)
+		warm, err := lock.Acquire(ctx, "lock:k") // there are connections
+		if err != nil {
+			t.Fatal(err)
+		}
+		testenv.Pause(t, nodes[1])
+		testenv.Pause(t, nodes[4])
+		if err := warm.Release(ctx); err != nil {
+			t.Fatalf("with two nodes that hang the release says: %v", err)
+		}
+		began := time.Now()
 		lease, err := lock.Acquire(ctx, "lock:k")
 		if err != nil {
-			t.Fatalf("with %d nodes down: %v", down, err)
+			t.Fatalf("with two nodes that hang: %v", err)
 		}
-		_ = lease.Release(ctx) // the dead nodes do not confirm
-	}
-	nodes[3].Kill()
-	_, err := lock.Acquire(ctx, "lock:k")
-	if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrUnavailable) {
-		t.Fatalf("with three nodes down: %v, want ErrNotAcquired and ErrUnavailable", err)
-	}
-	for _, node := range nodes[1:4] {
-		if !strings.Contains(err.Error(), node.Addr) {
-			t.Errorf("%v does not name %s", err, node.Addr)
+		if err := lease.Release(ctx); err != nil {
+			t.Fatalf("with two nodes that hang the release says: %v", err)
 		}
-	}
+		if took := time.Since(began); took > 20*request { // a lease is an hour
+			t.Errorf("with two nodes that hang a turn took %s, and one request may take %s", took, request)
+		}
+		testenv.Pause(t, nodes[2])
+		began = time.Now()
+		_, err = lock.Acquire(ctx, "lock:k")
+		wantUnavailable(t, err, nodes, []*stack.Node{nodes[1], nodes[2], nodes[4]})
+		if took := time.Since(began); took > 20*request {
+			t.Errorf("it took %s to find out, and one request may take %s", took, request)
+		}
+		for _, node := range nodes { // now they execute what they were sent: an acquire, and its undoing
+			node.Resume()
+		}
+		if lease, err = lock.Acquire(ctx, "lock:k"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A majority that confirms a renewal is enough.
+func TestRedLockRenewsOverLeases(t *testing.T) {
+	t.Parallel()
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		const short = 1200 * time.Millisecond
+		nodes := redlockNodes(t, real)
+		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Lease: short})
+		lease, err := lock.Acquire(testenv.Context(t), "lock:k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes[0].Kill()
+		nodes[1].Kill()
+		first := lease.Until()
+		testenv.Eventually(t, "it is renewed for the length of two leases", func() bool {
+			return lease.Context().Err() != nil || lease.Until().After(first.Add(2*short))
+		})
+		if lease.Context().Err() != nil {
+			t.Fatalf("it was lost: %v", context.Cause(lease.Context()))
+		}
+		nodes[2].Kill()
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrUnreachable) {
+			t.Fatalf("without a majority it ended with %v, want ErrUnreachable", cause)
+		}
+		_ = lease.Release(t.Context())
+	})
 }
 
 // redsync takes a failed try back under the caller's context; under one that has ended it would
 // leave the key of a minority until its lease ends.
 func TestRedLockTakesBackWhatAMinorityGranted(t *testing.T) {
+	t.Parallel()
 	nodes := redlockNodes(t, false)
 	admins := clients(t, nodes)
 	ctx := testenv.Context(t)
@@ -74,13 +125,29 @@ func TestRedLockTakesBackWhatAMinorityGranted(t *testing.T) {
 		c.Set(ctx, "redlock:lock:k", "another", time.Hour)
 	}
 	lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes)})
-	soon, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	if _, err := lock.Acquire(soon, "lock:k"); !errors.Is(err, context.DeadlineExceeded) {
+	_, err := lock.Acquire(ctx, "lock:k", lockstrategy.Within(50*time.Millisecond))
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}
-	if n := held(t, admins[3:], "redlock:lock:k"); n != 0 {
-		t.Fatalf("%d nodes still have the key of a try that failed", n)
+	if left := owners(t, admins[3:], "lock:k"); len(left) != 0 {
+		t.Fatalf("nodes still have the key of a try that failed: %v", left)
+	}
+}
+
+// wantUnavailable demands an error that names the silent nodes, and no other.
+func wantUnavailable(t *testing.T, err error, nodes, silent []*stack.Node) {
+	t.Helper()
+	if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Fatalf("with three nodes away: %v, want ErrNotAcquired and ErrUnavailable", err)
+	}
+	for _, node := range nodes {
+		away := false
+		for _, s := range silent {
+			away = away || s == node
+		}
+		if strings.Contains(err.Error(), node.Addr) != away {
+			t.Errorf("%s is away: %t, and the error says %v", node.Addr, away, err)
+		}
 	}
 }
 
@@ -99,17 +166,4 @@ func clients(t testing.TB, nodes []*stack.Node) []redis.UniversalClient {
 		all = append(all, client(t, node.Addr))
 	}
 	return all
-}
-
-func held(t *testing.T, nodes []redis.UniversalClient, key string) int {
-	t.Helper()
-	n := 0
-	for _, c := range nodes {
-		exists, err := c.Exists(t.Context(), key).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += int(exists)
-	}
-	return n
 }

@@ -1,6 +1,9 @@
 package lockstrategy_test
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -9,15 +12,24 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+// Most cases wait most of their time, so more of them run at once than there are processors.
+func TestMain(m *testing.M) {
+	testing.Init()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	testenv.Main(m)
+}
 
-func TestProcessMutexConforms(t *testing.T) {
-	locktest.Run(t, locktest.Backend{Client: func(t *testing.T, lease time.Duration) (lockstrategy.Strategy, func()) {
-		return open(t, lockstrategy.NameProcess, lockstrategy.Backends{}), func() {}
-	}})
+// None is no lock, so it does not conform.
+func TestNoneRefusesAContextThatHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (lockstrategy.None{}).Acquire(ctx, "k"); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestOpenRefusesWhatCannotWork(t *testing.T) {

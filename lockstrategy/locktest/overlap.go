@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,9 +34,9 @@ func (o *Overlap) Hold() error {
 	return nil
 }
 
-// Excludes lets goroutines of both clients fight for one key, each for some turns, and returns an
+// Excludes lets goroutines of both clients fight for key, each for some turns, and returns an
 // error when two held it at once, or when anything else went wrong.
-func Excludes(ctx context.Context, one, two lockstrategy.Strategy, goroutines, turns int) error {
+func Excludes(ctx context.Context, one, two lockstrategy.Strategy, key string, goroutines, turns int) error {
 	var section Overlap
 	var entered atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -49,7 +47,7 @@ func Excludes(ctx context.Context, one, two lockstrategy.Strategy, goroutines, t
 		}
 		group.Go(func() error {
 			for range turns {
-				if err := turn(ctx, client, &section); err != nil {
+				if err := turn(ctx, client, key, &section); err != nil {
 					return err
 				}
 				entered.Add(1)
@@ -66,21 +64,11 @@ func Excludes(ctx context.Context, one, two lockstrategy.Strategy, goroutines, t
 	return nil
 }
 
-func turn(ctx context.Context, client lockstrategy.Strategy, section *Overlap) error {
-	lease, err := client.Acquire(ctx, "lock:contended")
+func turn(ctx context.Context, client lockstrategy.Strategy, key string, section *Overlap) error {
+	lease, err := client.Acquire(ctx, key)
 	if err != nil {
 		return err
 	}
 	err = section.Hold()
 	return errors.Join(err, lease.Release(ctx))
-}
-
-// awaitWaiting returns when n callers stand in the gate's queues.
-func awaitWaiting(t *testing.T, gate *lockstrategy.Gate, n int) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); gate.Waiting() != n; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d callers wait, want %d", gate.Waiting(), n)
-		}
-	}
 }

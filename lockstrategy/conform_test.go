@@ -1,0 +1,185 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+func TestProcessMutexConforms(t *testing.T) {
+	t.Parallel()
+	locktest.Run(t, locktest.Backend{Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+		return locktest.Client{Opened: open(t, lockstrategy.NameProcess, lockstrategy.Backends{HandOff: s.HandOff})}
+	}})
+}
+
+func TestRedisConforms(t *testing.T) {
+	t.Parallel()
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		node := testenv.Redis(t, real)
+		b := redisBackend(client(t, node.Addr), func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+			return client(t, behind(t, s.Wire, node.Addr))
+		})
+		b.Wired = true
+		locktest.Run(t, b)
+	})
+}
+
+// In the other topologies the clients find the servers by themselves, so no wire lies between.
+func TestRedisConformsInEveryTopology(t *testing.T) {
+	for _, kind := range []topology.Kind{topology.MasterSlave, topology.Sentinel, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.RedisServer)
+			started, err := testenv.Stack(t).Topology(testenv.Context(t), string(kind), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			connect := func(t *testing.T, _ locktest.Settings) redis.UniversalClient {
+				r, err := topology.Open(testenv.Context(t), topology.Config{
+					Kind: kind, Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = r.Close() }) // a client that crashed is closed already
+				return r.Master
+			}
+			locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), connect))
+		})
+	}
+}
+
+// redisBackend is the Redis lock over whatever connect connects to.
+func redisBackend(admin redis.UniversalClient, connect func(*testing.T, locktest.Settings) redis.UniversalClient) locktest.Backend {
+	return locktest.Backend{
+		Fenced: true, Fair: true, Admin: true,
+		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+			c, sent := connect(t, s), new(counter)
+			c.AddHook(sent)
+			return locktest.Client{
+				Opened: open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, Lease: s.Lease, Request: s.Request, HandOff: s.HandOff}),
+				Crash:  func() { _ = c.Close() },
+				Sent:   sent.count,
+			}
+		},
+		Server: &locktest.Server{
+			Entries: func(t *testing.T, key string) (all []string) {
+				for owner, count := range must(admin.HGetAll(t.Context(), key).Result())(t) {
+					all = append(all, owner+" "+count)
+				}
+				return all
+			},
+			Forget:      func(t *testing.T, key string) { must(admin.Del(t.Context(), key).Result())(t) },
+			ForgetFence: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_fence:{"+key+"}").Result())(t) },
+			Waiting: func(t *testing.T, key string) int {
+				return int(must(admin.ZCard(t.Context(), "locklab_queue:{"+key+"}").Result())(t))
+			},
+			Foreign: func(t *testing.T, key, owner string) {
+				must(admin.HSet(t.Context(), key, owner, 2).Result())(t)
+				must(admin.PExpire(t.Context(), key, time.Hour).Result())(t)
+			},
+		},
+	}
+}
+
+func TestRedLockConforms(t *testing.T) {
+	t.Parallel()
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		nodes := redlockNodes(t, real)
+		admins := clients(t, nodes)
+		locktest.Run(t, locktest.Backend{
+			Wired: true,
+			Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+				var own []redis.UniversalClient
+				sent := new(counter)
+				for _, node := range nodes {
+					c := client(t, behind(t, s.Wire, node.Addr))
+					c.AddHook(sent)
+					own = append(own, c)
+				}
+				return locktest.Client{
+					Opened: open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: own, Lease: s.Lease, Request: s.Request, HandOff: s.HandOff}),
+					Crash: func() {
+						for _, c := range own {
+							_ = c.Close()
+						}
+					},
+					Sent: sent.count,
+				}
+			},
+			Server: &locktest.Server{
+				Entries: func(t *testing.T, key string) []string { return owners(t, admins, key) },
+				Forget: func(t *testing.T, key string) {
+					for _, c := range admins {
+						must(c.Del(t.Context(), "redlock:"+key).Result())(t)
+					}
+				},
+			},
+		})
+	})
+}
+
+// owners lists who stands in any of the nodes, each once.
+func owners(t *testing.T, nodes []redis.UniversalClient, key string) (all []string) {
+	seen := make(map[string]bool)
+	for _, c := range nodes {
+		owner, err := c.Get(t.Context(), "redlock:"+key).Result()
+		if err == nil && !seen[owner] {
+			all = append(all, owner)
+			seen[owner] = true
+		}
+	}
+	return all
+}
+
+// behind is the address of a server behind a wire, if there is one.
+func behind(t *testing.T, wire *locktest.Wire, addr string) string {
+	if wire == nil {
+		return addr
+	}
+	return wire.To(t, addr)
+}
+
+// must fails the test unless a question was answered.
+func must[T any](answer T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+}
+
+// counter counts the commands that a server has executed for a client, but for those with which a connection
+// begins. One that asks for a script that the server has not got is none.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) count() int { return int(c.n.Load()) }
+
+func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if name := cmd.Name(); (err == nil || err == redis.Nil) && name != "hello" && name != "client" {
+			c.n.Add(1)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook counts nothing: pipelines are how connections begin.
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

@@ -1,0 +1,105 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+
+	"locklab/lockstrategy"
+)
+
+func exclusion() []promise {
+	return []promise{
+		{"one holder at a time, over two processes", everybody, trial.oneHolder},
+		{"one holder at a time, when nothing is handed off", everybody, trial.oneHolderWithoutHandOff},
+		{"a key does not wait for another", everybody, trial.keysApart},
+		{"a released lease's context ends, and not as lost", everybody, trial.released},
+		{"a second release is ErrNotHeld and frees nobody's lock", everybody, trial.releasedTwice},
+		{"a release works under a context that has ended", everybody, trial.releasedLate},
+		{"a lease outlives the context it was acquired under", everybody, trial.outlives},
+		{"a living holder keeps its lease beyond the lease's length", served, trial.renewed},
+	}
+}
+
+func (c trial) oneHolder() {
+	one, two := c.pair(Settings{Lease: long})
+	if err := Excludes(c.Context(), one, two, c.key, 8, 12); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c trial) oneHolderWithoutHandOff() {
+	one, two := c.pair(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 1}})
+	if err := Excludes(c.Context(), one, two, c.key, 4, 12); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c trial) keysApart() {
+	one, two := c.pair(Settings{Lease: long})
+	lease, other := c.acquire(one), c
+	other.key += "-b"
+	other.release(other.acquire(two))
+	other.release(other.acquire(one))
+	c.release(lease)
+}
+
+func (c trial) released() {
+	lease := c.acquire(c.open(Settings{Lease: long}))
+	if err := lease.Context().Err(); err != nil {
+		c.Fatalf("a lease that is held ends with %v", err)
+	}
+	c.release(lease)
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, lockstrategy.ErrLost) {
+		c.Fatalf("a released lease ends with %v, want context.Canceled", cause)
+	}
+	if n := c.standing(); n != 0 {
+		c.Fatalf("the server has %d owners of a lock that was released", n)
+	}
+}
+
+func (c trial) releasedTwice() {
+	one, two := c.pair(Settings{Lease: long})
+	first := c.acquire(one)
+	c.release(first)
+	second := c.acquire(two)
+	if err := first.Release(context.Background()); !errors.Is(err, lockstrategy.ErrNotHeld) {
+		c.Fatalf("the second release returned %v, want ErrNotHeld", err)
+	}
+	c.taken(one)
+	c.release(second)
+}
+
+func (c trial) releasedLate() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := lease.Release(ended); err != nil {
+		c.Fatal(err)
+	}
+	c.free(two)
+}
+
+func (c trial) outlives() {
+	one, two := c.pair(Settings{Lease: long})
+	ctx, cancel := context.WithCancel(context.Background())
+	lease := c.acquireUnder(ctx, one)
+	cancel()
+	c.taken(two)
+	if err := lease.Context().Err(); err != nil {
+		c.Fatalf("it ended with the context it was acquired under: %v", err)
+	}
+	c.release(lease)
+}
+
+func (c trial) renewed() {
+	one, two := c.pair(Settings{Lease: short})
+	lease := c.acquire(one)
+	if _, err := two.Acquire(c.Context(), c.key, lockstrategy.Within(2*short)); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		c.Fatalf("another client got the lock of a living holder: %v", err)
+	}
+	if err := lease.Context().Err(); err != nil {
+		c.Fatalf("the holder lost its lease: %v", context.Cause(lease.Context()))
+	}
+	c.release(lease)
+}

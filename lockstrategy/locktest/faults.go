@@ -1,0 +1,134 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"locklab/lockstrategy"
+)
+
+func faults() []promise {
+	return []promise{
+		{"a release that was not confirmed is repeated until it is", wired, trial.releaseRepeated},
+		{"a release whose answer was lost is repeated, and frees nobody else's lock", wired, trial.releaseAnswerLost},
+		{"an acquire whose answer was lost leaves nothing locked", wired, trial.acquireAnswerLost},
+		{"an acquire whose answer was lost is not counted twice", wired, trial.acquireCountedOnce},
+		{"a server that does not answer keeps nobody waiting", wired, trial.hangingServer},
+		{"who waits while the wire is cut hears when it is mended that the lock is free", wired, trial.deafWaiter},
+	}
+}
+
+// wiredPair opens a client behind a wire and one with a way of its own. What is sent once has been sent.
+func (c trial) wiredPair(s Settings) (one Client, wire *Wire, two Client) {
+	c.Helper()
+	two = c.open(s)
+	s.Wire = new(Wire)
+	one = c.open(s)
+	warm := c
+	warm.key += "-warm"
+	warm.release(warm.acquire(one))
+	return one, s.Wire, two
+}
+
+func (c trial) unavailable(what string, err error) {
+	c.Helper()
+	if !errors.Is(err, lockstrategy.ErrUnavailable) {
+		c.Fatalf("%s: got %v, want ErrUnavailable", what, err)
+	}
+}
+
+func (c trial) releaseRepeated() {
+	one, wire, two := c.wiredPair(Settings{Lease: long})
+	lease := c.acquire(one)
+	wire.Cut()
+	c.unavailable("a release over a cut wire", lease.Release(context.Background()))
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) {
+		c.Errorf("the released lease ended with %v", cause)
+	}
+	c.taken(two)
+	waiter := c.wait(context.Background(), two)
+	wire.Mend()
+	c.release(c.granted(waiter))
+}
+
+func (c trial) releaseAnswerLost() {
+	one, wire, two := c.wiredPair(Settings{Lease: long})
+	before := one.Sent()
+	lease := c.acquire(one)
+	if c.backend.Admin { // the first word on its subscription is no answer to the release
+		c.eventually("it listens", func() bool { return one.Sent() > before+1 })
+	}
+	wire.LoseNextAnswer()
+	c.unavailable("a release whose answer was lost", lease.Release(context.Background()))
+	next := c.acquire(two)
+	before = one.Sent()
+	wire.Mend()
+	c.eventually("the release was repeated", func() bool { return one.Sent() > before })
+	c.taken(one)
+	c.release(next)
+}
+
+func (c trial) acquireAnswerLost() {
+	one, wire, two := c.wiredPair(Settings{Lease: long})
+	wire.LoseNextAnswer()
+	_, err := one.Acquire(context.Background(), c.key)
+	c.unavailable("an acquire whose answer was lost", err)
+	if c.standing() == 0 {
+		c.Fatal("the request was not executed: nothing is tested")
+	}
+	waiter := c.wait(context.Background(), two)
+	wire.Mend()
+	c.release(c.granted(waiter))
+	c.free(one)
+}
+
+func (c trial) acquireCountedOnce() {
+	one, wire, two := c.wiredPair(Settings{Lease: long})
+	wire.LoseNextAnswer()
+	_, err := one.Acquire(context.Background(), c.key)
+	c.unavailable("an acquire whose answer was lost", err)
+	wire.Mend()
+	lease := c.acquire(one)
+	entries := c.backend.Server.Entries(c.T, c.key)
+	if len(entries) != 1 || strings.Contains(entries[0], " ") && !strings.HasSuffix(entries[0], " 1") {
+		c.Errorf("the server has the owners %q, want one that has entered once", entries)
+	}
+	c.taken(two)
+	c.release(lease)
+	c.free(two)
+}
+
+func (c trial) hangingServer() {
+	one, wire, two := c.wiredPair(Settings{Lease: long, Request: short / 4})
+	lease := c.acquire(one)
+	wire.Hang()
+	_, err := one.Acquire(context.Background(), c.key+"-b") // longer than the lease of minutes it does not wait
+	c.unavailable("an acquire over a wire that hangs", err)
+	c.unavailable("a release over a wire that hangs", lease.Release(context.Background()))
+	waiter := c.wait(context.Background(), two)
+	wire.Mend()
+	c.release(c.granted(waiter))
+	c.free(one)
+}
+
+func (c trial) deafWaiter() {
+	one, wire, two := c.wiredPair(Settings{Lease: long})
+	holder := c.acquire(two)
+	before := one.Sent()
+	waiter := c.wait(context.Background(), one)
+	c.eventually("it waits", func() bool { return one.Sent() > before })
+	if c.backend.Fair {
+		c.queued(1)
+	}
+	wire.Cut()
+	c.release(holder)
+	wire.Mend()
+	if g := <-waiter; g.err == nil {
+		c.release(g.lease)
+	} else if !errors.Is(g.err, lockstrategy.ErrUnavailable) { // it asked while the wire was cut, and was told so
+		c.Errorf("the waiter was not served: %v", g.err)
+	}
+	c.release(c.acquire(one))
+	c.free(two)
+}

@@ -1,0 +1,141 @@
+package locktest
+
+import (
+	"context"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+func forced() []promise {
+	return []promise{
+		{"Inspect says who holds a key, and for how long", admin, trial.inspect},
+		{"a holder of another kind is seen, excludes, and can be freed by force", admin, trial.foreign},
+		{"by force: the holder is told, long before it would have renewed", admin, trial.forcedLoss},
+		{"by force: a holder that does not listen yet is told as soon as it does", admin, trial.forcedEarly},
+		{"by force: who waits gets the lock", admin, trial.forcedWaiter},
+		{"by force: a lease that was handed off is lost, and the waiters go on", admin, trial.forcedAfterHandOff},
+		{"by force: what nobody holds is not freed", admin, trial.forcedNothing},
+	}
+}
+
+func (c trial) state(client Client) lockstrategy.State {
+	c.Helper()
+	s, err := client.Admin.Inspect(context.Background(), c.key)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return s
+}
+
+func (c trial) force(client Client, freed bool) {
+	c.Helper()
+	got, err := client.Admin.ForceUnlock(context.Background(), c.key)
+	if err != nil || got != freed {
+		c.Fatalf("ForceUnlock says %t (%v), want %t", got, err, freed)
+	}
+}
+
+// listening acquires, and returns when the holder listens: then it has looked once whether it still holds.
+func (c trial) listening(client Client) *lockstrategy.Lease {
+	c.Helper()
+	lease := c.acquire(client)
+	before := client.Sent()
+	c.eventually("the holder listens", func() bool { return client.Sent() > before })
+	return lease
+}
+
+func (c trial) inspect() {
+	one, two := c.pair(Settings{Lease: long})
+	if s := c.state(one); s != (lockstrategy.State{}) {
+		c.Errorf("a free key: %+v", s)
+	}
+	lease := c.acquire(one)
+	mine, theirs := c.state(one), c.state(two)
+	if !mine.Held || !mine.Mine || mine.Owner == "" || mine.Count != 1 || mine.Remaining <= long/2 || mine.Remaining > long {
+		c.Errorf("my own key: %+v", mine)
+	}
+	if !theirs.Held || theirs.Mine || theirs.Owner != mine.Owner {
+		c.Errorf("another's key: %+v, its owner says %+v", theirs, mine)
+	}
+	again := c.acquireUnder(lease.Context(), one)
+	c.release(again)
+	c.release(lease)
+	if s := c.state(two); s.Held {
+		c.Errorf("a key that was released: %+v", s)
+	}
+}
+
+func (c trial) foreign() {
+	client := c.open(Settings{Lease: long})
+	c.backend.Server.Foreign(c.T, c.key, "java:1")
+	s := c.state(client)
+	if !s.Held || s.Mine || s.Owner != "java:1" || s.Count != 2 || s.Remaining <= 0 || s.Remaining > time.Hour {
+		c.Errorf("another kind's key: %+v", s)
+	}
+	c.taken(client)
+	waiter := c.wait(context.Background(), client)
+	c.queued(1)
+	c.force(client, true)
+	c.release(c.granted(waiter))
+}
+
+func (c trial) forcedLoss() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.listening(one)
+	c.force(two, true)
+	c.lost(lease, lockstrategy.ErrForced)
+	c.free(two)
+}
+
+// It has missed the message, so it cannot say that force it was.
+func (c trial) forcedEarly() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one)
+	c.force(two, true)
+	c.lost(lease, lockstrategy.ErrLost)
+	c.free(two)
+}
+
+func (c trial) forcedWaiter() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.listening(one)
+	waiter := c.wait(context.Background(), two)
+	c.queued(1)
+	c.force(c.open(Settings{Lease: long}), true)
+	next := c.granted(waiter)
+	c.lost(lease, lockstrategy.ErrForced)
+	c.taken(one)
+	if next.Fence() <= lease.Fence() {
+		c.Errorf("the fence %d of the next holder does not come after %d", next.Fence(), lease.Fence())
+	}
+	c.release(next)
+}
+
+func (c trial) forcedAfterHandOff() {
+	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	first := c.listening(client)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.worksUntilLoss(context.Background(), client, func() {
+			if freed, err := client.Admin.ForceUnlock(context.Background(), c.key); !freed || err != nil {
+				c.Errorf("ForceUnlock says %t (%v)", freed, err)
+			}
+		})
+	}()
+	c.waiters(client, 1)
+	third := c.wait(context.Background(), client)
+	c.waiters(client, 2)
+	c.release(first)
+	<-done
+	c.release(c.granted(third))
+}
+
+func (c trial) forcedNothing() {
+	one, two := c.pair(Settings{Lease: long})
+	c.force(one, false)
+	c.release(c.acquire(two))
+	c.force(one, false)
+	c.free(one) // and kept for nobody
+}

@@ -1,0 +1,150 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+func losses() []promise {
+	return []promise{
+		{"For: the lease is not renewed, and lost with ErrExpired", everybody, trial.explicit},
+		{"For: the server's key is gone with the lease", served, trial.explicitOnTheServer},
+		{"AtMost bounds a lease that is renewed: it is lost with ErrExpired", everybody, trial.atMost},
+		{"AtMost: the key is given back at once, whatever its lease", everybody, trial.atMostGivesBack},
+		{"a lease that the server has forgotten is lost with ErrGone", served, trial.gone},
+		{"a dead holder's key is free after its lease, and not before it stopped", served, trial.dead},
+		{"a lease that is lost ends every context that relied on it", served, trial.lostTogether},
+		{"a lease that is lost after a hand-off is the next owner's loss, and the waiters go on", served, trial.lostAfterHandOff},
+	}
+}
+
+func (c trial) explicit() {
+	one, two := c.pair(Settings{Lease: long})
+	asked := time.Now()
+	lease := c.acquire(one, lockstrategy.For(short))
+	if end := lease.Until(); end.After(time.Now().Add(short)) {
+		c.Errorf("a lease of %s ends %s after it was asked for", short, end.Sub(asked))
+	}
+	next := c.acquire(two)
+	if lease.Context().Err() == nil {
+		c.Error("another has the lock, and the lease's context has not ended")
+	}
+	if lived := time.Since(asked); lived < short/2 {
+		c.Errorf("a lease of %s ended after %s", short, lived)
+	}
+	c.lost(lease, lockstrategy.ErrExpired)
+	c.taken(one) // the release of the lost one has freed nobody's
+	c.release(next)
+}
+
+func (c trial) explicitOnTheServer() {
+	lease := c.acquire(c.open(Settings{Lease: long}), lockstrategy.For(short))
+	c.eventually("the key is gone", func() bool { return c.standing() == 0 })
+	if lease.Context().Err() == nil {
+		c.Error("the key is gone, and the lease's context has not ended")
+	}
+	c.lost(lease, lockstrategy.ErrExpired)
+}
+
+func (c trial) atMost() {
+	one, two := c.pair(Settings{Lease: short})
+	asked := time.Now()
+	lease := c.acquire(one, lockstrategy.AtMost(2*short))
+	next := c.acquire(two)
+	if lived := time.Since(asked); lived < 2*short {
+		c.Errorf("it was not renewed: another has the lock after %s", lived)
+	}
+	if lease.Context().Err() == nil {
+		c.Error("another has the lock, and the lease's context has not ended")
+	}
+	c.lost(lease, lockstrategy.ErrExpired)
+	c.release(next)
+}
+
+func (c trial) atMostGivesBack() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one, lockstrategy.AtMost(short/4))
+	waiter := c.wait(context.Background(), two)
+	c.lost(lease, lockstrategy.ErrExpired)
+	c.release(c.granted(waiter))
+}
+
+func (c trial) gone() {
+	client := c.open(Settings{Lease: short})
+	lease := c.acquire(client)
+	c.backend.Server.Forget(c.T, c.key)
+	waiter := c.wait(context.Background(), client)
+	c.lost(lease, lockstrategy.ErrGone)
+	c.release(c.granted(waiter)) // the gate has passed on
+}
+
+func (c trial) dead() {
+	one, two := c.open(Settings{Lease: short}), c.open(Settings{Lease: short})
+	lease := c.acquire(one)
+	one.Crash()
+	next := c.acquire(two)
+	if lease.Context().Err() == nil {
+		c.Error("the next holder was let in while the dead one's lease still ran")
+	}
+	c.lost(lease, lockstrategy.ErrUnreachable)
+	c.release(next)
+}
+
+func (c trial) lostTogether() {
+	client := c.open(Settings{Lease: short})
+	outer := c.acquire(client)
+	inner := c.acquireUnder(outer.Context(), client)
+	c.worksUntilLoss(outer.Context(), client, func() { c.backend.Server.Forget(c.T, c.key) })
+	c.lost(inner, lockstrategy.ErrGone)
+	c.lost(outer, lockstrategy.ErrGone)
+	c.release(c.acquire(client))
+}
+
+func (c trial) lostAfterHandOff() {
+	client := c.open(Settings{Lease: short, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	first := c.acquire(client)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.worksUntilLoss(context.Background(), client, func() { c.backend.Server.Forget(c.T, c.key) })
+	}()
+	c.waiters(client, 1)
+	third := c.wait(context.Background(), client)
+	c.waiters(client, 2)
+	c.release(first)
+	<-done
+	c.release(c.granted(third))
+	if cause := context.Cause(first.Context()); errors.Is(cause, lockstrategy.ErrLost) {
+		c.Errorf("a lease that was released before counts as lost: %v", cause)
+	}
+}
+
+// worksUntilLoss works under the lock, with one more entry inside, until the lock is lost by cause.
+func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) {
+	guard := lockstrategy.Guard{Strategy: client, Wait: patience}
+	err := guard.Do(ctx, c.key, func(work context.Context, _ uint64) error {
+		again, err := c.atOnce(work, client)
+		if err != nil {
+			return err
+		}
+		cause()
+		select {
+		case <-work.Done():
+		case <-time.After(patience):
+			return errors.New("the work's context did not end")
+		}
+		if again.Context().Err() == nil {
+			c.Error("the work's context ended before the lease's")
+		}
+		if err := again.Release(work); !errors.Is(err, lockstrategy.ErrLost) {
+			c.Errorf("the inner release returned %v, want ErrLost", err)
+		}
+		return context.Cause(work)
+	})
+	if !errors.Is(err, lockstrategy.ErrLost) {
+		c.Errorf("work whose lock was lost ended with %v, want ErrLost", err)
+	}
+}

@@ -1,0 +1,159 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+// trial is one case at work. Its key is no other case's, for they run at the same time.
+type trial struct {
+	*testing.T
+	backend Backend
+	key     string
+}
+
+func (c trial) open(s Settings) Client {
+	c.Helper()
+	client := c.backend.Open(c.T, s)
+	if client.Gate == nil {
+		c.Fatal("this strategy was opened without a gate")
+	}
+	return client
+}
+
+// pair opens two clients, or the same one twice where clients do not share a server.
+func (c trial) pair(s Settings) (one, two Client) {
+	c.Helper()
+	one = c.open(s)
+	if c.backend.Server == nil {
+		return one, one
+	}
+	return one, c.open(s)
+}
+
+func (c trial) acquire(s lockstrategy.Strategy, options ...lockstrategy.Option) *lockstrategy.Lease {
+	c.Helper()
+	return c.acquireUnder(context.Background(), s, options...)
+}
+
+func (c trial) acquireUnder(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) *lockstrategy.Lease {
+	c.Helper()
+	lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.Within(patience))...)
+	if err != nil {
+		c.Fatalf("acquire: %v", err)
+	}
+	return lease
+}
+
+// grant is what a wait in the background ended with.
+type grant struct {
+	lease *lockstrategy.Lease
+	err   error
+}
+
+// wait acquires in the background. The caller takes the grant from the channel, or the case leaves a goroutine.
+func (c trial) wait(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) <-chan grant {
+	granted := make(chan grant, 1)
+	go func() {
+		lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.Within(patience))...)
+		granted <- grant{lease, err}
+	}()
+	return granted
+}
+
+// granted is the lease of a wait.
+func (c trial) granted(waiter <-chan grant) *lockstrategy.Lease {
+	c.Helper()
+	g := <-waiter
+	if g.err != nil {
+		c.Fatalf("a waiter was not served: %v", g.err)
+	}
+	return g.lease
+}
+
+func (c trial) release(lease *lockstrategy.Lease) {
+	c.Helper()
+	if err := lease.Release(context.Background()); err != nil {
+		c.Fatalf("release: %v", err)
+	}
+}
+
+// atOnce makes one attempt. One that waits nevertheless does not do so for ever.
+func (c trial) atOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
+	return client.Acquire(ctx, c.key, lockstrategy.AtOnce(), lockstrategy.Within(patience))
+}
+
+// free demands that nobody has the key, for client.
+func (c trial) free(client Client) {
+	c.Helper()
+	lease, err := c.atOnce(context.Background(), client)
+	if err != nil {
+		c.Fatalf("the key is not free: %v", err)
+	}
+	c.release(lease)
+}
+
+// taken demands that another than client has the key, or another of its callers.
+func (c trial) taken(client Client) {
+	c.Helper()
+	if _, err := c.atOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
+		c.Fatalf("a key that is held: got %v, want ErrTaken", err)
+	}
+}
+
+// lost waits until lease is lost, demands the cause, and releases it.
+func (c trial) lost(lease *lockstrategy.Lease, cause error) {
+	c.Helper()
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(patience):
+		c.Fatal("the lease's context did not end")
+	}
+	if got := context.Cause(lease.Context()); !errors.Is(got, cause) || !errors.Is(got, lockstrategy.ErrLost) {
+		c.Errorf("the lease's context ended with %q, want %q", got, cause)
+	}
+	if err := lease.Release(context.Background()); !errors.Is(err, cause) {
+		c.Errorf("the release of a lost lease returned %v, want %q", err, cause)
+	}
+}
+
+// standing is how many entries the server has under the key; without a server none.
+func (c trial) standing() int {
+	c.Helper()
+	if c.backend.Server == nil {
+		return 0
+	}
+	return len(c.backend.Server.Entries(c.T, c.key))
+}
+
+// eventually asks until ok reports true.
+func (c trial) eventually(what string, ok func() bool) {
+	c.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			c.Fatalf("it did not happen: %s", what)
+		case <-again.C:
+		}
+	}
+}
+
+// waiters returns when n callers stand in client's gate.
+func (c trial) waiters(client Client, n int) {
+	c.Helper()
+	c.eventually("the waiters are in the gate", func() bool { return client.Gate.Waiting() == n })
+}
+
+// queued returns when n processes stand in the server's queue.
+func (c trial) queued(n int) {
+	c.Helper()
+	c.eventually("the processes are in the queue", func() bool { return c.backend.Server.Waiting(c.T, c.key) == n })
+}

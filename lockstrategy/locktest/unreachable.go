@@ -1,0 +1,77 @@
+package locktest
+
+import (
+	"context"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+func unreachable() []promise {
+	return []promise{
+		{"a holder whose wire is cut loses its lease with ErrUnreachable, before another has it", wired, trial.cutHolder},
+		{"a holder whose wire hangs loses its lease with ErrUnreachable, before another has it", wired, trial.hungHolder},
+		{"a holder whose wire is cut for a while keeps its lease", wired, trial.cutForAWhile},
+		{"a lease counts from before its request was sent", wired, trial.countsFromBefore},
+		{"over a slow wire there is one holder at a time", wired, trial.slowWire},
+	}
+}
+
+func (c trial) cutHolder() { c.losesUnreachable((*Wire).Cut) }
+
+func (c trial) hungHolder() { c.losesUnreachable((*Wire).Hang) }
+
+func (c trial) losesUnreachable(fault func(*Wire)) {
+	one, wire, two := c.wiredPair(Settings{Lease: short})
+	lease := c.acquire(one)
+	fault(wire)
+	next := c.acquire(two)
+	if lease.Context().Err() == nil {
+		c.Error("another has the lock, and the lease's context has not ended")
+	}
+	c.lost(lease, lockstrategy.ErrUnreachable)
+	wire.Mend()
+	c.release(next)
+	c.release(c.acquire(one))
+}
+
+func (c trial) cutForAWhile() {
+	one, wire, two := c.wiredPair(Settings{Lease: 3 * short})
+	lease := c.acquire(one)
+	before := lease.Until()
+	wire.Cut()
+	select { // two renewals fail
+	case <-time.After(time.Until(before) / 2):
+	case <-lease.Context().Done():
+	}
+	wire.Mend()
+	c.eventually("it is renewed again", func() bool { return lease.Until().After(before) })
+	if err := lease.Context().Err(); err != nil {
+		c.Fatalf("the lease was lost: %v", context.Cause(lease.Context()))
+	}
+	c.taken(two)
+	c.release(lease)
+}
+
+func (c trial) countsFromBefore() {
+	one, wire, _ := c.wiredPair(Settings{Lease: long})
+	wire.Delay(0, short/2)
+	asked := time.Now()
+	lease := c.acquire(one)
+	if took := time.Since(asked); took < short/2 {
+		c.Fatalf("the answer took %s: nothing is tested", took)
+	}
+	if counted := lease.Until().Sub(asked); counted > long {
+		c.Errorf("a lease of %s is relied on until %s after it was asked for", long, counted)
+	}
+	wire.Delay(0, 0)
+	c.release(lease)
+}
+
+func (c trial) slowWire() {
+	one, wire, two := c.wiredPair(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 3}})
+	wire.Delay(5*time.Millisecond, 5*time.Millisecond)
+	if err := Excludes(c.Context(), one, two, c.key, 3, 5); err != nil {
+		c.Error(err)
+	}
+}

@@ -1,0 +1,159 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"locklab/lockstrategy"
+)
+
+func waiting() []promise {
+	return []promise{
+		{"a wait lasts until its context ends, says why, and leaves nothing behind", everybody, trial.waitEnds},
+		{"under a context that has ended nothing is acquired", everybody, trial.neverWaits},
+		{"AtOnce does not wait: a key that another holds is ErrTaken", everybody, trial.triesOnce},
+		{"Within bounds the wait", everybody, trial.withinWait},
+		{"Within does not bound the lease", everybody, trial.withinLease},
+		{"in one process waiters are served in the order of their arrival", everybody, trial.inOrder},
+		{"a waiter that leaves costs the others nothing", everybody, trial.leavers},
+	}
+}
+
+func (c trial) waitEnds() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one)
+	reason := errors.New("the caller went away")
+	ctx, cancel := context.WithTimeoutCause(context.Background(), short/4, reason)
+	defer cancel()
+	_, err := two.Acquire(ctx, c.key)
+	for _, want := range []error{lockstrategy.ErrNotAcquired, context.DeadlineExceeded, reason} {
+		if !errors.Is(err, want) {
+			c.Errorf("%v does not wrap %q", err, want)
+		}
+	}
+	if ctx.Err() == nil {
+		c.Error("it ended before its context")
+	}
+	c.release(lease)
+	if n := c.standing(); n != 0 {
+		c.Errorf("the server has %d owners although nobody holds the key", n)
+	}
+	c.release(c.acquire(one))
+	c.release(c.acquire(two))
+}
+
+func (c trial) neverWaits() {
+	client := c.open(Settings{Lease: long})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := client.Acquire(ctx, c.key); !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+		c.Errorf("got %v, want ErrNotAcquired and the context's own error", err)
+	}
+	c.free(client)
+}
+
+func (c trial) triesOnce() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one, lockstrategy.AtOnce())
+	for _, client := range []Client{one, two} {
+		_, err := c.atOnce(context.Background(), client)
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrTaken) {
+			c.Errorf("got %v, want ErrNotAcquired and ErrTaken", err)
+		}
+	}
+	c.release(lease)
+	c.free(one)
+	c.free(two)
+}
+
+func (c trial) withinWait() {
+	one, two := c.pair(Settings{Lease: long})
+	lease := c.acquire(one)
+	for _, client := range []Client{one, two} {
+		began := time.Now()
+		_, err := client.Acquire(context.Background(), c.key, lockstrategy.Within(short/4))
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
+			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
+		}
+		if waited := time.Since(began); waited < short/4 {
+			c.Errorf("it waited %s, not %s", waited, short/4)
+		}
+	}
+	c.release(lease)
+	c.free(two)
+}
+
+func (c trial) withinLease() {
+	one, two := c.pair(Settings{Lease: long})
+	lease, err := one.Acquire(context.Background(), c.key, lockstrategy.Within(short))
+	if err != nil {
+		c.Fatal(err)
+	}
+	select {
+	case <-lease.Context().Done():
+		c.Fatalf("the lease ended: %v", context.Cause(lease.Context()))
+	case <-time.After(short + short/4): // the bound is over
+	}
+	c.taken(two)
+	c.release(lease)
+}
+
+func (c trial) inOrder() { c.serves(nil) }
+
+// The one that is next, some in the middle, and the last.
+func (c trial) leavers() { c.serves([]int{0, 3, 4, 9, 11}) }
+
+// serves lets a dozen wait, those in leave go away, and demands that the rest is served in its order.
+func (c trial) serves(leave []int) {
+	const waiters = 12
+	client := c.open(Settings{Lease: long})
+	first := c.acquire(client)
+	var mu sync.Mutex
+	var order, want []int
+	var all sync.WaitGroup
+	defer all.Wait()
+	left := make(chan error, waiters)
+	var cancels [waiters]context.CancelFunc
+	for i := range waiters {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		cancels[i] = cancel
+		all.Go(func() {
+			lease, err := client.Acquire(ctx, c.key, lockstrategy.Within(patience))
+			if err != nil {
+				left <- err
+				return
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			left <- lease.Release(context.Background())
+		})
+		c.waiters(client, i+1)
+	}
+	for i := range waiters {
+		if !slices.Contains(leave, i) {
+			want = append(want, i)
+			continue
+		}
+		cancels[i]()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			c.Errorf("a waiter that left got %v", err)
+		}
+	}
+	c.waiters(client, len(want))
+	c.release(first)
+	for range want {
+		if err := <-left; err != nil {
+			c.Error(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(order, want) {
+		c.Errorf("they came in the order %v, want %v", order, want)
+	}
+}
