@@ -172,7 +172,7 @@ func (c *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if name := cmd.Name(); (err == nil || err == redis.Nil) && name != "hello" && name != "client" {
+		if name := cmd.Name(); (err == nil || errors.Is(err, redis.Nil)) && name != "hello" && name != "client" {
 			c.n.Add(1)
 		}
 		return err

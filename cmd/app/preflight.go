@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"locklab/handlers"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/preflight"
 )
 
 // preflightEvery is how old a preflight may be that /readyz tells.
@@ -25,23 +25,23 @@ type lockPreflight struct {
 	asking sync.Mutex // held while servers are asked; guards what follows
 	asked  time.Time  // zero: not yet
 
-	last atomic.Pointer[[]lockstrategy.Report] // as locks; nil: none yet
+	last atomic.Pointer[[]preflight.Report] // as locks; nil: none yet
 }
 
 // preflightLock asks the servers of one version's lock.
 type preflightLock struct {
 	version string
-	ask     func(context.Context) (lockstrategy.Report, error)
+	ask     func(context.Context) (preflight.Report, error)
 }
 
 // newPreflight is that of v3, and of v4 where there is one.
 func newPreflight(p *parts) *lockPreflight {
-	locks := []preflightLock{{"v3", func(ctx context.Context) (lockstrategy.Report, error) {
-		return lockstrategy.Preflight(ctx, p.redis.Master, 0)
+	locks := []preflightLock{{"v3", func(ctx context.Context) (preflight.Report, error) {
+		return preflight.Redis(ctx, p.redis.Master, 0)
 	}}}
 	if p.nodes != nil {
-		locks = append(locks, preflightLock{"v4", func(ctx context.Context) (lockstrategy.Report, error) {
-			return lockstrategy.PreflightRedLock(ctx, p.nodes.Nodes, 0)
+		locks = append(locks, preflightLock{"v4", func(ctx context.Context) (preflight.Report, error) {
+			return preflight.RedLock(ctx, p.nodes.Nodes, 0)
 		}})
 	}
 	return &lockPreflight{locks: locks}
@@ -49,7 +49,7 @@ func newPreflight(p *parts) *lockPreflight {
 
 // current asks again when the last time is long ago. Whoever comes while another asks gets the last
 // answer, and so does everybody for a minute when a server was silent: /readyz has its own word for that.
-func (p *lockPreflight) current(ctx context.Context) []lockstrategy.Report {
+func (p *lockPreflight) current(ctx context.Context) []preflight.Report {
 	if p.asking.TryLock() {
 		if p.asked.IsZero() || time.Since(p.asked) >= preflightEvery {
 			p.ask(ctx)
@@ -65,7 +65,7 @@ func (p *lockPreflight) current(ctx context.Context) []lockstrategy.Report {
 // ask asks the servers of all locks at the same time. Servers that are silent do not make us forget
 // what they said before, and a client that went away before they answered does not count.
 func (p *lockPreflight) ask(ctx context.Context) {
-	reports := make([]lockstrategy.Report, len(p.locks))
+	reports := make([]preflight.Report, len(p.locks))
 	before := p.last.Load()
 	var all sync.WaitGroup
 	for i, lock := range p.locks {
@@ -106,13 +106,13 @@ func (p *lockPreflight) log(ctx context.Context, log *slog.Logger) {
 }
 
 // alikes puts servers together that said the same.
-func alikes(servers []lockstrategy.Facts) [][]lockstrategy.Facts {
-	var all [][]lockstrategy.Facts
+func alikes(servers []preflight.Facts) [][]preflight.Facts {
+	var all [][]preflight.Facts
 	for _, f := range servers {
 		if f.Said == nil { // silent, which stands among the unknown
 			continue
 		}
-		i := slices.IndexFunc(all, func(a []lockstrategy.Facts) bool { return maps.Equal(a[0].Said, f.Said) })
+		i := slices.IndexFunc(all, func(a []preflight.Facts) bool { return maps.Equal(a[0].Said, f.Said) })
 		if i < 0 {
 			i, all = len(all), append(all, nil)
 		}
@@ -122,7 +122,7 @@ func alikes(servers []lockstrategy.Facts) [][]lockstrategy.Facts {
 }
 
 // said is what servers said that are alike, with the clock that is furthest from ours.
-func said(alike []lockstrategy.Facts) []slog.Attr {
+func said(alike []preflight.Facts) []slog.Attr {
 	var attrs []slog.Attr
 	for _, name := range slices.Sorted(maps.Keys(alike[0].Said)) {
 		attrs = append(attrs, slog.String(name, alike[0].Said[name]))

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/preflight"
 )
 
 // found is a report with one weakness.
-func found(what string) lockstrategy.Report {
-	return lockstrategy.Report{Taken: time.Now(), Weaknesses: []lockstrategy.Weakness{{Where: []string{"a:1"}, What: what}}}
+func found(what string) preflight.Report {
+	return preflight.Report{Taken: time.Now(), Weaknesses: []preflight.Weakness{{Where: []string{"a:1"}, What: what}}}
 }
 
 // whats is what /readyz would tell of the first lock.
@@ -40,7 +40,7 @@ func whats(ctx context.Context, p *lockPreflight) string {
 func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, answer := 0, make(chan struct{})
-		p := &lockPreflight{locks: []preflightLock{{"v3", func(context.Context) (lockstrategy.Report, error) {
+		p := &lockPreflight{locks: []preflightLock{{"v3", func(context.Context) (preflight.Report, error) {
 			asked++ // a race where two ask at once
 			<-answer
 			return found(fmt.Sprint(asked)), nil
@@ -78,7 +78,7 @@ func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var silent error
 		lock := func(name, what string) preflightLock {
-			return preflightLock{name, func(context.Context) (lockstrategy.Report, error) {
+			return preflightLock{name, func(context.Context) (preflight.Report, error) {
 				if silent != nil {
 					return found("nothing"), silent
 				}
@@ -100,7 +100,7 @@ func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
 }
 
 func TestAClientThatGoesAwayDoesNotSpoilThePreflight(t *testing.T) {
-	p := &lockPreflight{locks: []preflightLock{{"v3", func(ctx context.Context) (lockstrategy.Report, error) {
+	p := &lockPreflight{locks: []preflightLock{{"v3", func(ctx context.Context) (preflight.Report, error) {
 		if ctx.Err() != nil {
 			return found("nothing"), ctx.Err()
 		}
@@ -117,18 +117,18 @@ func TestAClientThatGoesAwayDoesNotSpoilThePreflight(t *testing.T) {
 }
 
 func TestPreflightIsLoggedInLines(t *testing.T) {
-	said := func(node, version string, offset time.Duration) lockstrategy.Facts {
-		return lockstrategy.Facts{Node: node, Said: map[string]string{"redis_version": version}, ClockOffset: offset, RoundTrip: time.Millisecond}
+	said := func(node, version string, offset time.Duration) preflight.Facts {
+		return preflight.Facts{Node: node, Said: map[string]string{"redis_version": version}, ClockOffset: offset, RoundTrip: time.Millisecond}
 	}
-	report := lockstrategy.Report{
-		Servers: []lockstrategy.Facts{said("a:1", "7", 0), said("b:2", "6", 0), said("c:3", "7", -2*time.Millisecond), {Node: "d:4"}},
-		Weaknesses: []lockstrategy.Weakness{
+	report := preflight.Report{
+		Servers: []preflight.Facts{said("a:1", "7", 0), said("b:2", "6", 0), said("c:3", "7", -2*time.Millisecond), {Node: "d:4"}},
+		Weaknesses: []preflight.Weakness{
 			{Where: []string{"a:1"}, What: "worst", Why: "so", Remedy: "this", Grave: true},
 			{Where: []string{"a:1", "b:2"}, What: "bad", Why: "thus", Remedy: "that"},
 		},
-		Unknown: []lockstrategy.Unknown{{Where: []string{"d:4"}, What: "everything", Why: "silent"}},
+		Unknown: []preflight.Unknown{{Where: []string{"d:4"}, What: "everything", Why: "silent"}},
 	}
-	p := &lockPreflight{locks: []preflightLock{{"v3", func(context.Context) (lockstrategy.Report, error) { return report, nil }}}}
+	p := &lockPreflight{locks: []preflightLock{{"v3", func(context.Context) (preflight.Report, error) { return report, nil }}}}
 	var out bytes.Buffer
 	plain := slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {

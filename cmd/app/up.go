@@ -41,7 +41,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	}
 	began, tell := time.Now(), newProgress(std.err)
 	tell.step("looking whether the lab can run here")
-	if problems := preflight(ctx, c.Dir, project); len(problems) > 0 {
+	if problems := hindrances(ctx, c.Dir, project); len(problems) > 0 {
 		tell.done()
 		if ctx.Err() != nil {
 			return failed(ctx, nil)
@@ -124,8 +124,8 @@ func failed(ctx context.Context, err error) error {
 	return unavailable(err)
 }
 
-// preflight finds what would make Docker fail with a worse sentence; more are further checks of the doctor.
-func preflight(ctx context.Context, dir string, project *compose.Project, more ...string) []string {
+// hindrances finds what would make Docker fail with a worse sentence; more are further checks of the doctor.
+func hindrances(ctx context.Context, dir string, project *compose.Project, more ...string) []string {
 	lab := doctor.Lab{Dir: dir, Built: built()}
 	addTo(&lab, project)
 	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !project.Starts(i.Name) })

@@ -1,4 +1,4 @@
-package lockstrategy_test
+package preflight_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/preflight"
 )
 
 // A managed Redis refuses some of the questions. What INFO tells is told all the same.
@@ -40,7 +40,7 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 			t.Fatal(err)
 		}
 		guest := redis.NewClient(&redis.Options{Addr: node.Addr, Username: "guest", Password: "any"})
-		report := preflight(t, guest)
+		report := asked(t, guest)
 		_ = guest.Close()
 		wantWeaknesses(t, report, c.weaknesses...)
 		wantUnknown(t, report, c.unknown...)
@@ -48,13 +48,13 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 }
 
 func TestPreflightWhereCommandsAreRenamed(t *testing.T) {
-	report := preflight(t, client(t, server(t, "--rename-command", "CONFIG", "", "--rename-command", "TIME", "").Addr))
+	report := asked(t, client(t, server(t, "--rename-command", "CONFIG", "", "--rename-command", "TIME", "").Addr))
 	wantWeaknesses(t, report, "no replica", "no file of its writes")
 	wantUnknown(t, report, "appendfsync, save, min-replicas-to-write: CONFIG GET could not be asked: ERR unknown command", "clock: it could not be asked: ERR unknown command")
 }
 
 func TestPreflightOfMiniredis(t *testing.T) {
-	report := preflight(t, client(t, testenv.Redis(t, false).Addr))
+	report := asked(t, client(t, testenv.Redis(t, false).Addr))
 	wantWeaknesses(t, report)
 	wantUnknown(t, report,
 		"redis_version, redis_mode, role, connected_slaves, maxmemory, maxmemory_policy: INFO does not tell it",
@@ -64,7 +64,7 @@ func TestPreflightOfMiniredis(t *testing.T) {
 	}
 }
 
-func wantUnknown(t *testing.T, report lockstrategy.Report, want ...string) {
+func wantUnknown(t *testing.T, report preflight.Report, want ...string) {
 	t.Helper()
 	var unknown []string
 	for _, u := range report.Unknown {

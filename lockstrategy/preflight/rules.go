@@ -1,4 +1,4 @@
-package lockstrategy
+package preflight
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// preflightRule finds one weakness in what a server said. What it did not say is no weakness, but unknown.
-type preflightRule struct {
+// rule finds one weakness in what a server said. What it did not say is no weakness, but unknown.
+type rule struct {
 	lock   string             // of this one only; empty: of both
 	found  func(Facts) string // What; empty: not here
 	why    string
@@ -17,19 +17,19 @@ type preflightRule struct {
 	grave  bool
 }
 
-// preflightRules are all weaknesses that a preflight knows, the grave ones first.
+// rules are all weaknesses that a preflight knows, the grave ones first.
 //
 // Not among them: a policy that evicts, where maxmemory sets no limit, because nothing is evicted then;
 // noeviction with a limit, because a full server refuses a lock and forgets none; and WAIT, which
 // neither lock asks for.
-var preflightRules = []preflightRule{
+var rules = []rule{
 	{
 		grave: true, found: findReplica,
 		why:    "a replica takes no writes; one that did would lose each lock at its next synchronization",
 		remedy: "name the master, or let sentinel or a cluster name it",
 	},
 	{
-		lock: NameRedis, grave: true, found: findOlder(5, "its scripts may not ask for the time before they write"),
+		lock: single, grave: true, found: findOlder(5, "its scripts may not ask for the time before they write"),
 		why:    "no lock is granted: each grant takes its fence from the server's clock",
 		remedy: "run Redis 5 or later",
 	},
@@ -39,52 +39,52 @@ var preflightRules = []preflightRule{
 		remedy: "set maxmemory-policy noeviction, or give the locks a server that holds nothing else",
 	},
 	{
-		lock: NameRedis, found: findReplicas,
+		lock: single, found: findReplicas,
 		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
 		remedy: "let the resource check the fence; or lock over independent nodes (RedLock)",
 	},
 	{
-		lock: NameRedis, found: findUnguarded,
+		lock: single, found: findUnguarded,
 		why:    "a master that is cut off goes on granting after one of its replicas was promoted and grants too",
 		remedy: "set min-replicas-to-write 1 and min-replicas-max-lag to seconds: the time of two masters gets shorter",
 	},
 	{
-		lock: NameRedis, found: findAlone,
+		lock: single, found: findAlone,
 		why:    "while it is down nobody gets a lock that it keeps, and no holder can renew one",
 		remedy: "add replicas with sentinel or a cluster, at the price of failovers that may lose a lock; or RedLock",
 	},
 	{
-		lock: NameRedis, found: findForgetting,
+		lock: single, found: findForgetting,
 		why:    "a restart forgets locks that are held, and grants them again",
 		remedy: "set appendonly yes with appendfsync always; or start a server that crashed only when a lease has passed",
 	},
 	{
-		lock: NameRedis, found: findLag,
+		lock: single, found: findLag,
 		why:    "a crash of its machine forgets the grants that were not yet on disk, and they are granted again",
 		remedy: "set appendfsync always, at the price of a disk write for each grant",
 	},
 	{
-		lock: NameRedLock, found: findEither(findForgetting, findLag),
+		lock: quorum, found: findEither(findForgetting, findLag),
 		why:    "a node that restarts without a key votes again, so that a second majority can form while the first holds the lock",
 		remedy: "set appendonly yes with appendfsync always; or start a node that crashed only when a lease has passed",
 	},
 	{
-		lock: NameRedLock, found: findReplicas,
+		lock: quorum, found: findReplicas,
 		why:    "a replica that has not got the key and is promoted votes again, so that a second majority can form",
 		remedy: "let the nodes be independent masters without replicas",
 	},
 	{
-		lock: NameRedis, found: findClock,
+		lock: single, found: findClock,
 		why:    "leases end by the server's clock and fences start from it: set right in one step, it ends leases early; set back, it repeats fences where their counter was lost",
 		remedy: steadyClock,
 	},
 	{
-		lock: NameRedLock, found: findClock,
+		lock: quorum, found: findClock,
 		why:    "a node's vote ends by its own clock: set right in one step, the vote ends early, and a second majority can form",
 		remedy: steadyClock,
 	},
 	{
-		lock: NameRedis, found: findBroadcast,
+		lock: single, found: findBroadcast,
 		why:    "each release is told to every node of the cluster, so that waiters get slower the larger the cluster is; exclusion is not concerned",
 		remedy: "run Redis 7 or later",
 	},
@@ -95,10 +95,10 @@ const steadyClock = "let NTP keep every machine's clock by slewing, and set none
 // weaknesses applies the rules of a lock. What several servers have in common is said once.
 func weaknesses(lock string, servers []Facts) []Weakness {
 	var all []Weakness
-	if lock == NameRedLock {
+	if lock == quorum {
 		all = counted(servers)
 	}
-	for _, r := range preflightRules {
+	for _, r := range rules {
 		if r.lock != "" && r.lock != lock {
 			continue
 		}

@@ -1,4 +1,4 @@
-package lockstrategy
+package preflight
 
 import (
 	"maps"
@@ -69,7 +69,7 @@ func TestWhatWeakensALock(t *testing.T) {
 		"a clock that was not told":    {off(but(), time.Hour, 0), []string{lonely}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for lock, want := range map[string][]string{NameRedis: c.redis, NameRedLock: c.redlock} {
+			for lock, want := range map[string][]string{single: c.redis, quorum: c.redlock} {
 				found := weaknesses(lock, []Facts{c.facts})
 				if len(found) != len(want) {
 					t.Fatalf("%s: found %+v, want %q", lock, found, want)
@@ -86,13 +86,13 @@ func TestWhatWeakensALock(t *testing.T) {
 
 // Each weakness says what it does and what helps, in one sentence each.
 func TestRulesAreSentences(t *testing.T) {
-	for i, r := range preflightRules {
+	for i, r := range rules {
 		for _, text := range []string{r.why, r.remedy} {
 			if text == "" || strings.Contains(text, ". ") || strings.HasSuffix(text, ".") {
 				t.Errorf("rule %d: %q is no sentence to stand in a line", i, text)
 			}
 		}
-		if i > 0 && r.grave && !preflightRules[i-1].grave {
+		if i > 0 && r.grave && !rules[i-1].grave {
 			t.Errorf("rule %d is grave and comes late", i)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRulesAreSentences(t *testing.T) {
 func TestWhatServersShareIsSaidOnce(t *testing.T) {
 	a, b, c := but(saidAOF, saidNo), but(saidAOF, saidNo), but(saidFsync, "everysec")
 	a.Node, b.Node, c.Node = "a:1", "b:2", "c:3"
-	found := weaknesses(NameRedLock, []Facts{a, b, c})
+	found := weaknesses(quorum, []Facts{a, b, c})
 	if len(found) != 2 || !slices.Equal(found[0].Where, []string{"a:1", "b:2"}) || !slices.Equal(found[1].Where, []string{"c:3"}) {
 		t.Errorf("found %+v", found)
 	}
@@ -111,12 +111,12 @@ func TestANodeThatIsNamedTwiceIsGrave(t *testing.T) {
 	a, b, c := but(), but(), but()
 	a.Node, b.Node, c.Node = "127.0.0.1:1", "b:2", "localhost:1"
 	a.run, b.run, c.run = "one", "two", "one"
-	found := weaknesses(NameRedLock, []Facts{a, b, c})
+	found := weaknesses(quorum, []Facts{a, b, c})
 	if len(found) != 1 || !found[0].Grave || !slices.Equal(found[0].Where, []string{"127.0.0.1:1", "localhost:1"}) {
 		t.Errorf("found %+v", found)
 	}
 	c.run, a.run = "", "" // a server that does not tell may be any
-	if found := weaknesses(NameRedLock, []Facts{a, b, c}); len(found) != 0 {
+	if found := weaknesses(quorum, []Facts{a, b, c}); len(found) != 0 {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -1,7 +1,9 @@
-package lockstrategy
+// Package preflight asks the servers of a lock how they are set up, and says what weakens the lock there.
+package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,22 +42,30 @@ type Unknown struct {
 	Why   string
 }
 
-// Preflight asks the servers of [Redis]: the one behind client, or every master of a cluster. It takes
+// ErrSilent says that no server answered.
+var ErrSilent = errors.New("preflight: no server answered")
+
+// The locks that are asked for.
+const (
+	single = "redis"   // one Redis, or a cluster
+	quorum = "redlock" // independent nodes
+)
+
+// Redis asks the server of the Redis lock behind client, or every master of a cluster. It takes
 // one request timeout at most (0: two seconds), if client lets a context bound its commands; a clock
 // that differs by more than that is a weakness.
 //
-// What a server refuses to tell is in Unknown. The error wraps [ErrUnavailable]: no server answered,
-// and the report says only that.
-func Preflight(ctx context.Context, client redis.UniversalClient, request time.Duration) (Report, error) {
-	return preflight(ctx, NameRedis, []redis.UniversalClient{client}, request)
+// What a server refuses to tell is in Unknown. The error wraps [ErrSilent]: then the report says only that.
+func Redis(ctx context.Context, client redis.UniversalClient, request time.Duration) (Report, error) {
+	return ask(ctx, single, []redis.UniversalClient{client}, request)
 }
 
-// PreflightRedLock asks the nodes of [RedLock], as [Preflight] does.
-func PreflightRedLock(ctx context.Context, nodes []redis.UniversalClient, request time.Duration) (Report, error) {
-	return preflight(ctx, NameRedLock, nodes, request)
+// RedLock asks the nodes of a quorum, as [Redis] does.
+func RedLock(ctx context.Context, nodes []redis.UniversalClient, request time.Duration) (Report, error) {
+	return ask(ctx, quorum, nodes, request)
 }
 
-func preflight(ctx context.Context, lock string, clients []redis.UniversalClient, request time.Duration) (Report, error) {
+func ask(ctx context.Context, lock string, clients []redis.UniversalClient, request time.Duration) (Report, error) {
 	if request <= 0 {
 		request = 2 * time.Second
 	}
@@ -71,7 +81,7 @@ func preflight(ctx context.Context, lock string, clients []redis.UniversalClient
 	r.Weaknesses = weaknesses(lock, servers)
 	r.Unknown = unknowns(servers)
 	if !slices.ContainsFunc(servers, Facts.answered) {
-		return r, fmt.Errorf("%w: preflight: %w", ErrUnavailable, silent)
+		return r, fmt.Errorf("%w: %w", ErrSilent, silent)
 	}
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package lockstrategy_test
+package preflight_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
-	"locklab/lockstrategy"
+	"locklab/lockstrategy/preflight"
 	"locklab/stack"
 )
 
@@ -36,9 +36,9 @@ func arranged(t *testing.T, kind string) *stack.Topology {
 	return started
 }
 
-func preflight(t *testing.T, client redis.UniversalClient) lockstrategy.Report {
+func asked(t *testing.T, client redis.UniversalClient) preflight.Report {
 	t.Helper()
-	report, err := lockstrategy.Preflight(testenv.Context(t), client, time.Minute)
+	report, err := preflight.Redis(testenv.Context(t), client, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func preflight(t *testing.T, client redis.UniversalClient) lockstrategy.Report {
 }
 
 // wantWeaknesses asks for parts of what was found, in order, and for nothing else.
-func wantWeaknesses(t *testing.T, report lockstrategy.Report, want ...string) {
+func wantWeaknesses(t *testing.T, report preflight.Report, want ...string) {
 	t.Helper()
 	found := slices.Collect(func(yield func(string) bool) {
 		for _, w := range report.Weaknesses {
@@ -60,7 +60,7 @@ func wantWeaknesses(t *testing.T, report lockstrategy.Report, want ...string) {
 
 func TestPreflightOfTheLabsServer(t *testing.T) {
 	node := server(t)
-	report := preflight(t, client(t, node.Addr))
+	report := asked(t, client(t, node.Addr))
 	wantWeaknesses(t, report, "no replica", "nothing on disk")
 	if len(report.Unknown) != 0 || report.Cluster || report.Sharded || time.Since(report.Taken) > time.Minute {
 		t.Errorf("it says %+v", report)
@@ -80,19 +80,19 @@ func TestPreflightOfTheLabsServer(t *testing.T) {
 }
 
 func TestPreflightReadsHowTheServerIsSetUp(t *testing.T) {
-	report := preflight(t, client(t, server(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--appendonly", "yes").Addr))
+	report := asked(t, client(t, server(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--appendonly", "yes").Addr))
 	wantWeaknesses(t, report, "maxmemory is 104857600 bytes with maxmemory-policy allkeys-lru", "no replica", "appendfsync is everysec")
-	report = preflight(t, client(t, server(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "100mb").Addr))
+	report = asked(t, client(t, server(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory", "100mb").Addr))
 	wantWeaknesses(t, report, "no replica")
-	report = preflight(t, client(t, server(t, "--save", "3600 1").Addr))
+	report = asked(t, client(t, server(t, "--save", "3600 1").Addr))
 	wantWeaknesses(t, report, "no replica", "save 3600 1")
 }
 
 func TestPreflightOfAMasterAndOfItsReplica(t *testing.T) {
 	started := arranged(t, "master-slave")
-	report := preflight(t, client(t, started.Nodes[0].Addr))
+	report := asked(t, client(t, started.Nodes[0].Addr))
 	wantWeaknesses(t, report, "it has replicas: 3", "min-replicas-to-write is 0", "nothing on disk")
-	report = preflight(t, client(t, started.Nodes[1].Addr))
+	report = asked(t, client(t, started.Nodes[1].Addr))
 	wantWeaknesses(t, report, "it is a replica", "nothing on disk")
 	if !report.Weaknesses[0].Grave {
 		t.Error("a replica as the server of a lock is not grave")
@@ -103,7 +103,7 @@ func TestPreflightNamesTheSentinelsMaster(t *testing.T) {
 	started := arranged(t, "sentinel")
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: stack.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
-	report := preflight(t, c)
+	report := asked(t, c)
 	wantWeaknesses(t, report, "it has replicas: 3", "min-replicas-to-write is 0", "nothing on disk")
 	_, port, _ := strings.Cut(started.Nodes[0].Addr, ":")
 	if got, want := report.Weaknesses[0].Where, []string{"the sentinels' master, port " + port}; !slices.Equal(got, want) {
@@ -117,7 +117,7 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	masters := []string{started.Nodes[0].Addr, started.Nodes[1].Addr, started.Nodes[2].Addr}
 	slices.Sort(masters)
-	report := preflight(t, c)
+	report := asked(t, c)
 	wantWeaknesses(t, report, "it has replicas: 1", "min-replicas-to-write is 0", "nothing on disk")
 	if got := report.Weaknesses[0].Where; !slices.Equal(got, masters) || !report.Cluster || !report.Sharded || len(report.Unknown) != 0 {
 		t.Errorf("masters %v: %+v", masters, report)
@@ -132,7 +132,7 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 			defer node.Resume()
 		}
 	}
-	report, err := lockstrategy.Preflight(testenv.Context(t), c, time.Second)
+	report, err := preflight.Redis(testenv.Context(t), c, time.Second)
 	if err != nil || !report.Sharded {
 		t.Errorf("two masters answer: %v, sharded %t", err, report.Sharded)
 	}
@@ -146,10 +146,17 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 }
 
 func TestPreflightOfRedLock(t *testing.T) {
-	nodes := redlockNodes(t, true)
-	all := clients(t, nodes)
+	testenv.Needs(t, testenv.RedisServer)
+	nodes, err := testenv.Stack(t).RedLock(testenv.Context(t), 5, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []redis.UniversalClient
+	for _, node := range nodes {
+		all = append(all, client(t, node.Addr))
+	}
 	nodes[4].Kill()
-	report, err := lockstrategy.PreflightRedLock(testenv.Context(t), append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1))), time.Minute)
+	report, err := preflight.RedLock(testenv.Context(t), append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1))), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,15 +175,15 @@ func TestPreflightIsBounded(t *testing.T) {
 	node := server(t)
 	c := redis.NewClient(&redis.Options{Addr: node.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
 	t.Cleanup(func() { _ = c.Close() })
-	preflight(t, c) // it has its connection
+	asked(t, c) // it has its connection
 	testenv.Pause(t, node)
 	defer node.Resume()
 	began := time.Now()
-	report, err := lockstrategy.Preflight(testenv.Context(t), c, 200*time.Millisecond)
+	report, err := preflight.Redis(testenv.Context(t), c, 200*time.Millisecond)
 	if took := time.Since(began); took < 200*time.Millisecond || took > 2*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	if !errors.Is(err, lockstrategy.ErrUnavailable) {
+	if !errors.Is(err, preflight.ErrSilent) {
 		t.Errorf("the error is %v", err)
 	}
 	wantWeaknesses(t, report)
@@ -207,7 +214,7 @@ func TestPreflightComparesTheClocks(t *testing.T) {
 	for offset, want := range map[time.Duration]string{time.Hour: "1h0m0s ahead of", -time.Hour: "1h0m0s behind"} {
 		c := client(t, node.Addr)
 		c.AddHook(wrong(offset))
-		report := preflight(t, c)
+		report := asked(t, c)
 		wantWeaknesses(t, report, "its clock is "+want)
 		if got := report.Servers[0].ClockOffset; (got - offset).Abs() > report.Servers[0].RoundTrip {
 			t.Errorf("it is off by %s, want %s", got, offset)
