@@ -2,6 +2,7 @@ package lockstrategy_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
