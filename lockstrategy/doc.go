@@ -17,7 +17,8 @@
 //   - Who holds a key and acquires it under its lease's context enters again, without a round trip,
 //     and is out when it has released as often.
 //   - A release works under a context that has ended, and is repeated until it is confirmed or the lease has
-//     surely ended. An acquire whose answer was lost leaves nothing locked.
+//     surely ended. So is the undoing of an acquire whose answer was lost: what it may have locked is free
+//     as soon as the server can be told, and when the lease ends at the latest.
 //   - In one process waiters are served in the order of their arrival. One that leaves costs the others nothing.
 //   - A lease is handed off to the next waiter of the process at most as often, and as long, as [HandOff]
 //     says. Then, with the Redis lock, the process goes that has waited longest: no waiter starves.

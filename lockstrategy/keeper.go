@@ -146,6 +146,8 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: release: %w", ErrUnavailable, err)
+	case reply[0] == 0 && k.explicit && time.Now().After(k.until):
+		return 0, fmt.Errorf("%w: %s, when it was released", ErrExpired, k.key)
 	case reply[0] == 0:
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, k.key)
 	case reply[1] > 0: // another process was called, and this one is in the queue

@@ -117,18 +117,22 @@ func (r *Redis) retire(key string, p *place) {
 
 // leavePlaces gives up all places.
 func (r *Redis) leavePlaces() {
+	var queued []string
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	for key, p := range r.places {
 		if p.idle != nil {
 			p.idle.Stop()
 		}
 		if p.since != 0 {
-			_ = r.leaveQueue(context.Background(), key) // or the others wait a moment for nothing
+			queued = append(queued, key)
 		}
 		r.news.leave(p.ear)
 	}
 	clear(r.places)
+	r.mu.Unlock()
+	for _, key := range queued {
+		_ = r.leaveQueue(context.Background(), key) // or the others wait a moment for nothing
+	}
 }
 
 // giveUpQueue takes the process out of key's queue as soon as the server can be reached.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,20 +121,30 @@ func (c runCommand) repeat(ctx context.Context, bench *runner.Bench, plan []runn
 			for again := range times {
 				rows := w.Round(rep, again, every)
 				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-				for _, lock := range rows {
-					if bench.Missing[lock] != "" {
-						continue
-					}
-					fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep+1, c.Reps, w.Name, lock)
-					r, err := bench.Run(ctx, w, lock, rep*times+again)
-					if err == nil {
-						err = keep(r)
-					}
-					if err != nil {
-						return err
-					}
+				if err := c.round(ctx, bench, w, rows, rep*times+again, keep); err != nil {
+					return err
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// round runs the rows once, one after the other; over HTTP they are one run.
+func (c runCommand) round(ctx context.Context, bench *runner.Bench, w runner.Workload, rows []string, rep int, keep func(record.Run) error) error {
+	rows = slices.DeleteFunc(rows, func(lock string) bool { return bench.Missing[lock] != "" })
+	turns := slices.Collect(slices.Chunk(rows, 1))
+	if w.Kind == runner.HTTP && len(rows) > 0 {
+		turns = [][]string{slices.Sorted(slices.Values(rows))}
+	}
+	for _, turn := range turns {
+		fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep/max(1, w.Times)+1, c.Reps, w.Name, strings.Join(turn, " "))
+		runs, err := bench.Run(ctx, w, turn, rep)
+		for _, r := range runs {
+			err = errors.Join(err, keep(r))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -43,6 +43,7 @@ var goals = []goal{
 	{text: "uncontended, median time of lock and unlock: ours / fastest library", workload: "uncontended", bound: noise, unit: " ×", figure: oursToBest("uncontended", waitP50)},
 	{text: "burst of 666 at 1 ms round trip, time: ours / local", workload: "rtt", bound: 1.2, unit: " ×", figure: ratio("rtt", "ours", "local", seconds)},
 	{text: "10 000 waiters on one key, bytes per waiter; all served", workload: "memory", bound: 4096, figure: median("memory", perWaiter)},
+	{text: "over HTTP, burst of 666, time: v3 / v1", workload: "http", lock: "v3", bound: 1.3, unit: " ×", figure: ratio("http", "v3", "v1", seconds)},
 	{text: "burst of 666, time: v4 over five nodes / v3", workload: "burst", lock: "redlock", bound: 2, unit: " ×", figure: ratio("burst", "redlock", "ours", seconds)},
 }
 

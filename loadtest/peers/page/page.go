@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ var text = template.Must(template.New("page").Funcs(template.FuncMap{"number": n
 // order of the rows.
 var order = []string{
 	"ping", "limit", "local", "ours", "redlock", "naive", "rueidislock", "rueidislock-3keys", "redsync", "redsync-10ms",
-	"redislock", "redislock-100ms", "redsync5", "redisson", "redisson-fair", "etcd",
+	"redislock", "redislock-100ms", "redsync5", "redisson", "redisson-fair", "etcd", "v0", "v1", "v2", "v3", "v4",
 }
 
 // Write makes the page of saved runs.
@@ -55,6 +56,7 @@ type column struct {
 // section is a table: one workload.
 type section struct {
 	workload string
+	row      string // what its rows are; "": locks
 	columns  []column
 }
 
@@ -74,22 +76,23 @@ var (
 	sustained = []column{perSec, against("of limit", "limit", rate), against("of local", "local", rate), fairness, waits, cost, received, server, clients}
 
 	sections = []section{
-		{"uncontended", []column{latency, against("× PING", "ping", waitP50), perSec, cost, received, server, clients}},
-		{"burst", burst},
-		{"burst-4000", burst},
-		{"rtt", burst},
-		{"sustained", sustained},
-		{"keys-10", sustained},
-		{"processes-8", sustained},
-		{"hand-over", []column{latency, against("× rueidislock", "rueidislock", waitP50), cost, received, server, clients}},
-		{"memory", []column{memory, total, cost}},
+		{workload: "uncontended", columns: []column{latency, against("× PING", "ping", waitP50), perSec, cost, received, server, clients}},
+		{workload: "burst", columns: burst},
+		{workload: "burst-4000", columns: burst},
+		{workload: "rtt", columns: burst},
+		{workload: "sustained", columns: sustained},
+		{workload: "keys-10", columns: sustained},
+		{workload: "processes-8", columns: sustained},
+		{workload: "hand-over", columns: []column{latency, against("× rueidislock", "rueidislock", waitP50), cost, received, server, clients}},
+		{workload: "http", row: "version", columns: []column{{"lock", lockOf}, total, against("× v1", "v1", seconds)}},
+		{workload: "memory", columns: []column{memory, total, cost}},
 	}
 )
 
 // table of a section; rows that were planned and could not run are in it, too.
 func (s section) table(all rows, saved record.Saved) string {
 	var b strings.Builder
-	names, rule := []string{"lock"}, []string{"---"}
+	names, rule := []string{cmp.Or(s.row, "lock")}, []string{"---"}
 	for _, c := range s.columns {
 		names, rule = append(names, c.name), append(rule, "---:")
 	}
@@ -150,6 +153,11 @@ func medOf(of func(record.Run) float64) func(rows, string, string) string {
 	return func(all rows, w, l string) string {
 		return number(stats.Quantile(figures(all[record.Key{Workload: w, Lock: l}], of), 0.5))
 	}
+}
+
+// lockOf is the lock of a version of the app.
+func lockOf(_ rows, _, version string) string {
+	return map[string]string{"v0": "none, atomic", "v1": "none", "v2": "process mutex", "v3": "Redis lock", "v4": "RedLock"}[version]
 }
 
 // against is the ratio to another row, where both have clean runs in the same repetition.

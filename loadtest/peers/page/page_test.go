@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,5 +86,39 @@ func TestJudge(t *testing.T) {
 		if got := c.goal.judge(c.all).Met; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.goal.bound, got, c.want)
 		}
+	}
+}
+
+// What v1 and v2 lose is what they show; it spoils no ratio. What v3 loses does.
+func TestLossesOverHTTP(t *testing.T) {
+	all := []record.Run{
+		{Workload: "http", Lock: "v1", Seconds: 0.2, Lost: 640},
+		{Workload: "http", Lock: "v3", Seconds: 0.25},
+		{Workload: "http", Lock: "v1", Rep: 1, Seconds: 0.1, Lost: 630},
+		{Workload: "http", Lock: "v3", Rep: 1, Seconds: 0.11},
+		{Workload: "http", Lock: "v1", Rep: 2, Seconds: 0.3, Lost: 620},
+		{Workload: "http", Lock: "v3", Rep: 2, Seconds: 0.3},
+	}
+	made := func(runs []record.Run) string {
+		var out bytes.Buffer
+		if err := Write(&out, record.Saved{Runs: runs}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	const goal = "| over HTTP, burst of 666, time: v3 / v1 | ≤ 1.30 × | 1.10 × | "
+	for _, want := range []string{
+		goal + "yes |",
+		"| version | lock | ms min / **med** / max | × v1 | failed | lost | runs |",
+		"| v1 | none | 100 / **200** / 300 | 1.00 | 0 | 1890 | 3 |",
+		"| v3 | Redis lock | 110 / **250** / 300 | 1.10 | 0 | 0 | 3 |",
+	} {
+		if got := made(all); !strings.Contains(got, want) || strings.Contains(got, "**v1 failed") {
+			t.Errorf("not on the page: %s", want)
+		}
+	}
+	bad := append(slices.Clone(all), record.Run{Workload: "http", Lock: "v3", Rep: 3, Seconds: 0.1, Lost: 1, Error: "it must not happen and did"})
+	if got := made(bad); !strings.Contains(got, goal+"no: 0 failed, 1 lost |") || !strings.Contains(got, "**v3 failed in 1 of 4 runs**") {
+		t.Error("what v3 lost is no failure")
 	}
 }

@@ -53,6 +53,9 @@ type Key struct{ Workload, Lock string }
 // Key of the row to which r belongs.
 func (r Run) Key() Key { return Key{r.Workload, r.Lock} }
 
+// MayLose reports whether lost updates are what r is there to show: v1 and v2 have no lock between processes.
+func (r Run) MayLose() bool { return r.Workload == "http" && (r.Lock == "v1" || r.Lock == "v2") }
+
 // Saved is a whole file.
 type Saved struct {
 	Header Header

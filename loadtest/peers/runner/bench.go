@@ -27,6 +27,7 @@ type Bench struct {
 	delay *proxy
 	jvms  []*child
 	jar   string
+	app   string // the lab's own program; empty: it is not needed
 }
 
 // Open starts the servers that locks need.
@@ -60,6 +61,11 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 			return err
 		}
 		b.etcd = s
+	}
+	if slices.ContainsFunc(locks, isVersion) {
+		if err := b.build(ctx); err != nil {
+			return err
+		}
 	}
 	var err error
 	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].addr); err != nil || !delayed {
@@ -106,8 +112,24 @@ func (b *Bench) Close() error {
 	return os.RemoveAll(b.dir)
 }
 
-// Run does one run. What goes wrong with a lock is part of the record; an error is the bench's own.
-func (b *Bench) Run(ctx context.Context, w Workload, lock string, rep int) (record.Run, error) {
+// Run measures rows that go together: one lock, or all versions over HTTP. A run that was interrupted is not returned.
+func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int) ([]record.Run, error) {
+	if w.Kind == HTTP {
+		return b.runHTTP(ctx, w, rows, rep)
+	}
+	var runs []record.Run
+	for _, lock := range rows {
+		r, err := b.run(ctx, w, lock, rep)
+		if err != nil {
+			return runs, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
+}
+
+// run does one run. What goes wrong with a lock is part of the record; an error is the bench's own.
+func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (record.Run, error) {
 	r := record.Run{Workload: w.Name, Lock: lock, Rep: rep, Waiters: w.Waiters}
 	for _, s := range b.redis {
 		if err := s.info.FlushAll(ctx).Err(); err != nil {

@@ -16,7 +16,7 @@ type Workload struct {
 	Waiters   int           // of all processes together
 	Keys      int           // 0: one
 	Lasts     time.Duration // sustained, uncontended; of a hand-over: at most
-	Count     int           // hand-overs
+	Count     int           // hand-overs; of the demo: rounds
 	Limit     time.Duration // who waits longer has failed
 	Delayed   bool          // through the emulated round trip
 	Times     int           // runs of a fast row in one repetition; 0: one
@@ -47,6 +47,7 @@ func Short() []Workload {
 		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own)},
 		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(own, quick, []string{"redlock"})},
 		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own)},
+		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Limit: limit, Locks: versions},
 		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own)},
 	}
 }
@@ -76,6 +77,7 @@ func Long() []Workload {
 			w.Locks = all
 		case "rtt":
 			w.Locks = list(bounds, own, []string{"rueidislock", "redsync", "redisson"})
+		case "http": // all versions are in it
 		case "memory":
 			w.Locks = []string{"local", "ours", "rueidislock", "redsync"}
 		default:
@@ -104,6 +106,9 @@ func Only(plan []Workload, workloads, locks []string) []Workload {
 
 // fits reports whether a lock means anything under w.
 func (w Workload) fits(lock string) bool {
+	if w.Kind == HTTP || isVersion(lock) {
+		return w.Kind == HTTP && isVersion(lock)
+	}
 	switch lock {
 	case "ping":
 		return w.Kind == wire.Uncontended

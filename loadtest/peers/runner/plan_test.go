@@ -30,6 +30,10 @@ func TestOnly(t *testing.T) {
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"limit", "ours"}) || !slices.Equal(plan[1].Locks, []string{"ours"}) {
 		t.Errorf("got %+v", plan)
 	}
+	plan = Only(Short(), []string{"burst", "http"}, []string{"v3", "ours"})
+	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"ours"}) || !slices.Equal(plan[1].Locks, []string{"v3"}) {
+		t.Errorf("a version and a lock: %+v", plan)
+	}
 	if plan := Only(Short(), []string{"bust"}, nil); len(plan) != 0 {
 		t.Errorf("an unknown workload: %+v", plan)
 	}
