@@ -71,7 +71,7 @@ func (c trial) releaseAnswerLost() {
 func (c trial) acquireAnswerLost() {
 	one, wire, two := c.wiredPair(Settings{Lease: long})
 	wire.LoseNextAnswer()
-	_, err := one.Acquire(context.Background(), c.key)
+	_, err := one.Acquire(c.bounded(), c.key)
 	c.unavailable("an acquire whose answer was lost", err)
 	if c.standing() == 0 {
 		c.Fatal("the request was not executed: nothing is tested")
@@ -85,7 +85,7 @@ func (c trial) acquireAnswerLost() {
 func (c trial) acquireCountedOnce() {
 	one, wire, two := c.wiredPair(Settings{Lease: long})
 	wire.LoseNextAnswer()
-	_, err := one.Acquire(context.Background(), c.key)
+	_, err := one.Acquire(c.bounded(), c.key)
 	c.unavailable("an acquire whose answer was lost", err)
 	wire.Mend()
 	lease := c.acquire(one)
@@ -102,7 +102,7 @@ func (c trial) hangingServer() {
 	one, wire, two := c.wiredPair(Settings{Lease: long, Request: short / 4})
 	lease := c.acquire(one)
 	wire.Hang()
-	_, err := one.Acquire(context.Background(), c.key+"-b") // longer than the lease of minutes it does not wait
+	_, err := one.Acquire(c.bounded(), c.key+"-b")
 	c.unavailable("an acquire over a wire that hangs", err)
 	c.unavailable("a release over a wire that hangs", lease.Release(context.Background()))
 	waiter := c.wait(context.Background(), two)

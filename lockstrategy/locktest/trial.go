@@ -82,6 +82,13 @@ func (c trial) release(lease *lockstrategy.Lease) {
 	}
 }
 
+// bounded is for a wait that another bound should end before.
+func (c trial) bounded() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	c.Cleanup(cancel)
+	return ctx
+}
+
 // atOnce makes one attempt. One that waits nevertheless does not do so for ever.
 func (c trial) atOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
 	return client.Acquire(ctx, c.key, lockstrategy.AtOnce(), lockstrategy.Within(patience))

@@ -74,11 +74,11 @@ func (c trial) withinWait() {
 	lease := c.acquire(one)
 	for _, client := range []Client{one, two} {
 		began := time.Now()
-		_, err := client.Acquire(context.Background(), c.key, lockstrategy.Within(short/4))
+		_, err := client.Acquire(c.bounded(), c.key, lockstrategy.Within(short/4))
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
 		}
-		if waited := time.Since(began); waited < short/4 {
+		if waited := time.Since(began); waited < short/4 || waited > patience/2 {
 			c.Errorf("it waited %s, not %s", waited, short/4)
 		}
 	}
