@@ -44,7 +44,7 @@ func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Leas
 	switch {
 	case err != nil:
 		return nil, notAcquired(key, err)
-	case o.wait > 0:
+	case o.wait != nil:
 		return g.acquireWithin(ctx, key, o)
 	}
 	return g.acquire(ctx, ctx, key, o)
@@ -52,8 +52,8 @@ func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Leas
 
 // acquireWithin bounds the wait, and only the wait: the lease outlives the bound.
 func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Lease, error) {
-	tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", o.wait, context.DeadlineExceeded)
-	waiting, cancel := context.WithTimeoutCause(ctx, o.wait, tooLong)
+	tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", *o.wait, context.DeadlineExceeded)
+	waiting, cancel := context.WithTimeoutCause(ctx, *o.wait, tooLong)
 	defer cancel()
 	return g.acquire(ctx, waiting, key, o)
 }
@@ -104,7 +104,7 @@ func (g *Gate) take(ctx, waiting context.Context, key string, o *options, w *wai
 		return nil, w.turn.err
 	}
 	if w.turn.tenure != nil {
-		if h := w.turn.tenure.seat(ctx); h != nil {
+		if h := w.turn.tenure.seat(); h != nil {
 			return h.lease(ctx), nil
 		} // it was lost on the way; the turn is not
 	}
@@ -119,7 +119,10 @@ func (g *Gate) leave(key string, w *waiter) {
 		g.mu.Unlock()
 		switch t := w.turn; {
 		case t.tenure != nil:
-			g.inBackground(func() { _ = g.passOn(context.Background(), t.tenure) })
+			pass := func() { _ = g.handOff(context.Background(), t.tenure) }
+			if !g.inBackground(pass) {
+				pass()
+			}
 		case t.err == nil:
 			g.next(key, t.wait)
 		}
@@ -135,7 +138,7 @@ func (g *Gate) ask(ctx, waiting context.Context, key string, o *options, wait ti
 	if err != nil {
 		return nil, err
 	}
-	h := t.seat(ctx)
+	h := t.seat()
 	if h == nil { // the answer took longer than the lease
 		g.next(key, 0)
 		return nil, notAcquired(key, fmt.Errorf("%w: the lease was over when its grant arrived", ErrUnavailable))
@@ -156,10 +159,10 @@ func (g *Gate) grant(ctx context.Context, key string, o *options, wait time.Dura
 		case errors.Is(err, ErrUnavailable):
 			g.disperse(key, err)
 		default:
-			g.next(key, wait)
+			g.next(key, 0) // a call may have come while nobody heard it
 		}
 	}()
-	terms, err := g.behind.Grant(ctx, key, Ask{AtOnce: o.atOnce, Lease: o.lease, Block: g.block(key), Defer: wait})
+	terms, err := g.behind.Grant(ctx, key, Ask{AtOnce: o.atOnce, Lease: o.explicit(), Block: g.block(key), Defer: wait})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (g *Gate) release(ctx context.Context, h *hold) error {
 		return lost // its turn was passed on then
 	}
 	h.end(nil) // nobody may rely on it from here on, whatever the server will say
-	return g.passOn(ctx, h.tenure)
+	return g.handOff(ctx, h.tenure)
 }
 
 // next gives the turn to the first waiter, or ends the queue.
@@ -207,13 +210,14 @@ func (g *Gate) Waiting() int {
 	return n
 }
 
-// inBackground runs f, unless the gate has been closed: then what is held ends by itself.
-func (g *Gate) inBackground(f func()) {
+// inBackground runs f, unless the gate has been closed: then what is held ends by itself. It reports whether f runs.
+func (g *Gate) inBackground(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
 		g.background.Go(f)
 	}
+	return !g.closed
 }
 
 // close waits for what goes on in the background.

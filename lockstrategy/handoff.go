@@ -23,8 +23,8 @@ func (b HandOff) checked() (HandOff, error) {
 	return HandOff{Count: cmp.Or(b.Count, 256), Time: cmp.Or(b.Time, 100*time.Millisecond)}, nil
 }
 
-// passOn hands the lease off to the next waiter, or gives the key back and the turn to the next waiter.
-func (g *Gate) passOn(ctx context.Context, t *tenure) error {
+// handOff hands the lease to the next waiter, or gives the key back and the turn to the next waiter.
+func (g *Gate) handOff(ctx context.Context, t *tenure) error {
 	g.mu.Lock()
 	q := g.queues[t.key]
 	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {

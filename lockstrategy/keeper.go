@@ -17,7 +17,6 @@ type redisKeeper struct {
 	lease    time.Duration
 	explicit bool      // not to be renewed
 	until    time.Time // as last confirmed
-	since    int64     // the process is in the queue since then, in the server's microseconds; 0: it is not
 	ear      *ear      // nil: not watched
 	told     bool      // something was heard since the server last confirmed the owner
 }
@@ -30,53 +29,6 @@ func (r *Redis) newKeeper(key string, explicit time.Duration) *redisKeeper {
 		k.lease, k.explicit = explicit, true
 	}
 	return k
-}
-
-// acquire asks once, from the process's place if it has one. It returns terms, or for how long another has the key.
-func (k *redisKeeper) acquire(ctx context.Context, at *place, ask Ask) (Terms, time.Duration, error) {
-	since, queue := int64(0), k.r.queueLife()
-	if at != nil {
-		since = at.since
-	}
-	if ask.AtOnce {
-		queue = 0
-	}
-	if err := k.r.learnTells(ctx); err != nil {
-		return Terms{}, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	asked := time.Now() // the server cannot have started the expiry earlier
-	reply, err := k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
-		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, since, queue)
-	switch {
-	case err != nil:
-		if !unsent(err) { // it may have been executed, and then it may have been granted, or be in the queue
-			_, _ = k.Release(ctx, false)
-			k.r.giveUpQueue(k.key)
-		}
-		return Terms{}, 0, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
-	case reply[0] == 0:
-		return Terms{}, k.refused(at, reply), nil
-	}
-	k.until = k.validUntil(asked)
-	if at != nil {
-		at.since = 0
-	}
-	terms := Terms{Fence: uint64(reply[0]), Block: ask.Block, Until: k.until, Keeper: k}
-	if !k.explicit {
-		terms.Renewal = k.lease / 3
-	}
-	return terms, 0, nil
-}
-
-// refused returns for how long another has the key.
-func (k *redisKeeper) refused(at *place, reply []int64) time.Duration {
-	if k.since = reply[2]; at != nil {
-		at.since = k.since
-	}
-	if reply[1] < 0 {
-		return k.r.lease // a key without expiry, not made by us: look again now and then
-	}
-	return time.Duration(reply[1]+1) * time.Millisecond
 }
 
 // validUntil is when the holder must stop: a lease after asked, less what the two clocks may drift
@@ -122,15 +74,20 @@ func (k *redisKeeper) Watch() (ring <-chan struct{}, stop func()) {
 func (k *redisKeeper) Release(ctx context.Context, again bool) (time.Duration, error) {
 	wait, err := k.release(context.WithoutCancel(ctx), again)
 	if errors.Is(err, ErrUnavailable) {
-		k.r.undo.repeat(firstUndo, time.Now().Add(k.lease+k.r.request), func(ctx context.Context) error {
-			_, err := k.release(ctx, false)
-			return err
-		})
+		k.undo(firstUndo)
 		if again { // it may be in the queue, and not know since when
 			k.r.giveUpQueue(k.key)
 		}
 	}
 	return wait, err
+}
+
+// undo releases in the background what the server may have granted, or may not have released.
+func (k *redisKeeper) undo(first time.Duration) {
+	k.r.undo.repeat(first, time.Now().Add(k.lease+k.r.request), func(ctx context.Context) error {
+		_, err := k.release(ctx, false)
+		return err
+	})
 }
 
 func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, error) {
@@ -140,7 +97,9 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	}
 	at := k.r.place(k.key, false)
 	defer func() { k.r.rest(k.key, at) }()
-	at.listen(ctx, 0)
+	if again { // then nobody else waits at this place; in the background somebody may
+		at.listen(ctx, 0)
+	}
 	asked := time.Now()
 	reply, err := k.r.free(ctx, k.r.scripts.release, k.keys, k.owner, number, k.r.queueLife())
 	switch {
@@ -154,7 +113,7 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 		if at == nil {
 			at = k.r.place(k.key, true)
 		}
-		at.since = reply[1]
+		at.since.Store(reply[1])
 		return lookAgain, nil
 	case again && reply[2] > k.r.news.hearing(channelOf(k.key)): // Java listens: who calls nobody, is not called
 		return time.Millisecond + 2*time.Since(asked), nil

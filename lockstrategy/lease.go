@@ -49,15 +49,13 @@ type hold struct {
 	key    string
 	tenure *tenure // nil: a lock without a gate
 	fence  uint64
-	outer  *hold // what the owner held already when it acquired this
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	leases atomic.Int32 // not yet released; at zero the owner is out for good
 }
 
-func newHold(ctx context.Context, t *tenure, key string) *hold {
+func newHold(t *tenure, key string) *hold {
 	h := &hold{key: key, tenure: t}
-	h.outer, _ = ctx.Value(heldKey{}).(*hold)
 	h.ctx, h.end = context.WithCancelCause(context.Background())
 	h.leases.Store(1)
 	return h
@@ -90,16 +88,24 @@ func (h *hold) leave(ctx context.Context) error {
 	return h.tenure.lossOf()
 }
 
-// heldKey finds the innermost hold in a context.
-type heldKey struct{}
+// heldKey finds an owner's hold in a context.
+type heldKey struct {
+	gate *Gate
+	key  string
+}
+
+// found is under what h is found; without a gate nobody looks for it.
+func (h *hold) found() heldKey {
+	if h.tenure == nil {
+		return heldKey{}
+	}
+	return heldKey{h.tenure.gate, h.key}
+}
 
 // reenter returns one more lease for an owner that holds key by g already, or nil.
 func reenter(ctx context.Context, g *Gate, key string) *Lease {
-	h, _ := ctx.Value(heldKey{}).(*hold)
-	for ; h != nil; h = h.outer {
-		if h.key == key && h.tenure != nil && h.tenure.gate == g && h.enter() {
-			return h.lease(ctx)
-		}
+	if h, _ := ctx.Value(heldKey{g, key}).(*hold); h != nil && h.enter() {
+		return h.lease(ctx)
 	}
 	return nil
 }
@@ -115,7 +121,7 @@ type heldContext struct {
 
 // Value looks at the hold's own context first, because package context finds the cause of an end by a value.
 func (c *heldContext) Value(key any) any {
-	if key == (heldKey{}) {
+	if key == any(c.hold.found()) {
 		return c.hold
 	}
 	if v := c.Context.Value(key); v != nil {

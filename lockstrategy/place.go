@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,7 +23,7 @@ const (
 // place is where a process waits for a key, whoever of its callers has the turn.
 type place struct {
 	ear   *ear
-	since int64 // in the queue since then, by the server's clock in microseconds; 0: not in the queue
+	since atomic.Int64 // in the queue since then, by the server's clock in microseconds; 0: not in the queue
 	users int
 	idle  *time.Timer
 }
@@ -61,6 +62,7 @@ func (p *place) listen(ctx context.Context, patience time.Duration) {
 		p.ear.take()
 		return
 	}
+	due := time.Now().Add(patience) // whatever is told to others meanwhile
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -74,12 +76,26 @@ func (p *place) listen(ctx context.Context, patience time.Duration) {
 			case what&(began|freed|called) != 0:
 				return
 			case what&later != 0:
-				timer.Reset(strangersFor)
+				timer.Reset(min(strangersFor, time.Until(due)))
 			case what&passed != 0:
-				timer.Reset(lookAgain)
+				timer.Reset(min(lookAgain, time.Until(due)))
 			}
 		}
 	}
+}
+
+// queued notes that the process is in the queue since then; 0: it is not.
+func (p *place) queued(since int64) {
+	if p != nil {
+		p.since.Store(since)
+	}
+}
+
+func (p *place) queuedSince() int64 {
+	if p == nil {
+		return 0
+	}
+	return p.since.Load()
 }
 
 // rest ends the use of a place. Without users it is given up, after a while.
@@ -93,7 +109,7 @@ func (r *Redis) rest(key string, p *place) {
 		return
 	}
 	after := linger
-	if p.since != 0 {
+	if p.since.Load() != 0 {
 		after = giveUp
 	}
 	p.idle = time.AfterFunc(after, func() { r.retire(key, p) })
@@ -105,8 +121,8 @@ func (r *Redis) retire(key string, p *place) {
 	defer r.mu.Unlock()
 	switch {
 	case p.users > 0 || r.places[key] != p:
-	case p.since != 0:
-		p.since = 0
+	case p.since.Load() != 0:
+		p.since.Store(0)
 		r.giveUpQueue(key)
 		p.idle.Reset(linger)
 	default:
@@ -123,15 +139,17 @@ func (r *Redis) leavePlaces() {
 		if p.idle != nil {
 			p.idle.Stop()
 		}
-		if p.since != 0 {
+		if p.since.Load() != 0 {
 			queued = append(queued, key)
 		}
 		r.news.leave(p.ear)
 	}
 	clear(r.places)
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), r.request)
+	defer cancel()
 	for _, key := range queued {
-		_ = r.leaveQueue(context.Background(), key) // or the others wait a moment for nothing
+		_ = r.leaveQueue(ctx, key) // or the others wait a moment for nothing
 	}
 }
 
@@ -140,7 +158,7 @@ func (r *Redis) giveUpQueue(key string) {
 	r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error { return r.leaveQueue(ctx, key) })
 }
 
-// queueLife is how long a queue lives without a word, in milliseconds: longer than who waits says nothing.
+// queueLife is how long a queue lives without a word, in milliseconds: longer than who waits says nothing (see Grant).
 func (r *Redis) queueLife() int64 { return (r.lease + time.Minute).Milliseconds() }
 
 // leaveQueue takes the process out of key's queue; if it was called meanwhile, the next one is.

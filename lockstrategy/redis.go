@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ type Redis struct {
 	number  string        // the process in the queue, and in messages: an integer, because Java reads messages as such
 	attempt atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
 	tells   tells         // by which command releases are told
+	repeats bool          // the client may send a command more than once
 	news    *news
 	undo    *undo
 	scripts scripts
@@ -61,6 +63,9 @@ var (
 )
 
 // NewRedis returns a lock on client. Close it before client.
+//
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds
+// nothing. It should not repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
 func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
 	if err != nil {
@@ -73,6 +78,9 @@ func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
 	}
 	if _, cluster := client.(*redis.ClusterClient); !cluster || cfg.PlainPublish {
 		r.tells.settle(plain)
+	}
+	if c, ok := client.(*redis.Client); ok {
+		r.repeats = c.Options().MaxRetries > 0
 	}
 	return r, nil
 }
@@ -100,19 +108,55 @@ func (r *Redis) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
 		if ctx.Err() != nil {
 			return Terms{}, notAcquired(key, ended(ctx))
 		}
-		terms, busy, err := k.acquire(ctx, at, ask)
+		reply, asked, err := k.acquire(ctx, at.queuedSince(), ask)
 		switch {
 		case err != nil:
 			return Terms{}, notAcquired(key, err)
-		case busy == 0:
-			return terms, nil
+		case reply[0] > 0:
+			at.queued(0)
+			return k.granted(uint64(reply[0]), ask.Block, asked), nil
 		case ask.AtOnce:
 			return Terms{}, notAcquired(key, ErrTaken)
 		}
-		patience = busy
 		if at == nil { // the first refusal. Listening begins with a word that makes us try again
 			at = r.place(key, true)
-			at.since = k.since
+		}
+		at.queued(reply[2])
+		patience = r.lease // also when the key has no expiry, or a long one: the queue lives on by our asking
+		if left := time.Duration(reply[1]+1) * time.Millisecond; left > 0 {
+			patience = min(patience, left)
 		}
 	}
+}
+
+// acquire asks once, for a process that is in the queue since then, or not (0).
+func (k *redisKeeper) acquire(ctx context.Context, since int64, ask Ask) (reply []int64, asked time.Time, err error) {
+	queue := k.r.queueLife()
+	if ask.AtOnce {
+		queue = 0
+	}
+	if err := k.r.learnTells(ctx); err != nil {
+		return nil, asked, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	asked = time.Now() // the server cannot have started the expiry earlier
+	reply, err = k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
+		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, since, queue)
+	if err == nil {
+		return reply, asked, nil
+	}
+	if k.r.uncertain(err) { // it may have been granted, or be in the queue
+		k.undo(0)
+		k.r.giveUpQueue(k.key)
+	}
+	return nil, asked, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
+}
+
+// granted is what the server's answer to a question that was asked then means.
+func (k *redisKeeper) granted(fence, block uint64, asked time.Time) Terms {
+	k.until = k.validUntil(asked)
+	terms := Terms{Fence: fence, Block: block, Until: k.until, Keeper: k}
+	if !k.explicit {
+		terms.Renewal = k.lease / 3
+	}
+	return terms
 }

@@ -140,7 +140,7 @@ func (r *RedLock) try(ctx context.Context, key string, ask Ask) (Terms, error) {
 		redsync.WithExpiry(lease),
 		redsync.WithTimeoutFactor(float64(r.request)/float64(lease)), // per node
 	)
-	keeper := &redlockKeeper{r, mutex, ask.Lease > 0, redlockChannel + key}
+	keeper := &redlockKeeper{r: r, mutex: mutex, lease: lease, explicit: ask.Lease > 0, channel: redlockChannel + key}
 	if err := mutex.TryLockContext(context.WithoutCancel(ctx)); err != nil {
 		if r.mayBlock(err) {
 			r.undo.repeat(firstUndo, time.Now().Add(lease+r.request), keeper.release)
@@ -173,6 +173,9 @@ func (r *RedLock) unavailable(what string, err error) error {
 	var named []string
 	for _, e := range perNode(err) {
 		named = append(named, fmt.Sprintf("%s: %v", address(r.nodes[e.Node]), e.Err))
+	}
+	if len(named) == 0 {
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
 	}
 	return fmt.Errorf("%w: %s: %d of %d nodes gave no answer: %s", ErrUnavailable, what, len(named), len(r.nodes), strings.Join(named, "; "))
 }

@@ -15,6 +15,7 @@ import (
 type redlockKeeper struct {
 	r        *RedLock
 	mutex    *redsync.Mutex
+	lease    time.Duration
 	explicit bool // not to be renewed
 	channel  string
 }
@@ -29,13 +30,14 @@ func (k *redlockKeeper) Renew(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.r.request)
 	defer cancel()
 	extended, err := k.mutex.ExtendContext(ctx)
+	refused := new(redsync.ErrTaken) // by a majority; what the silent ones have, nobody knows
 	switch {
 	case extended:
 		return k.mutex.Until(), nil
-	case k.r.silent(err) > len(k.r.nodes)-k.r.majority(): // those that answered may be wrong about the others
-		return time.Time{}, k.r.unavailable("renew", err)
+	case errors.As(err, &refused):
+		return time.Time{}, fmt.Errorf("%w: no majority has %s: %w", ErrGone, k.mutex.Name(), err)
 	}
-	return time.Time{}, fmt.Errorf("%w: no majority has %s: %w", ErrGone, k.mutex.Name(), err)
+	return time.Time{}, k.r.unavailable("renew", err)
 }
 
 // Watch never rings: nobody frees a quorum by force.
@@ -45,7 +47,7 @@ func (k *redlockKeeper) Watch() (ring <-chan struct{}, stop func()) { return nil
 func (k *redlockKeeper) Release(ctx context.Context, again bool) (time.Duration, error) {
 	err := k.release(ctx)
 	if errors.Is(err, ErrUnavailable) {
-		k.r.undo.repeat(firstUndo, k.mutex.Until().Add(k.r.request), k.release)
+		k.r.undo.repeat(firstUndo, time.Now().Add(k.lease+k.r.request), k.release)
 	}
 	if heard := k.tell(ctx); heard && again {
 		return lookAgain, err

@@ -22,26 +22,28 @@ type Option func(*options)
 
 type options struct {
 	atOnce bool
-	wait   time.Duration // longest; 0: as long as the context
-	lease  time.Duration // explicit; 0: the strategy's own, renewed
-	total  time.Duration // longest time under renewal; 0: no bound
+	wait   *time.Duration // longest; nil: as long as the context
+	lease  *time.Duration // explicit; nil: the strategy's own, renewed
+	total  *time.Duration // longest time under renewal; nil: no bound
 }
 
 // AtOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
 func AtOnce() Option { return func(o *options) { o.atOnce = true } }
 
-// Within waits for d at most; then the error wraps [context.DeadlineExceeded].
-func Within(d time.Duration) Option { return func(o *options) { o.wait = d } }
+// Within waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or
+// negative) it is that at once, without an attempt.
+func Within(d time.Duration) Option { return func(o *options) { o.wait = &d } }
 
 // For takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free
-// even if its holder hangs. At least ten milliseconds.
-func For(d time.Duration) Option { return func(o *options) { o.lease = d } }
+// even if its holder hangs. Less than ten milliseconds are refused.
+func For(d time.Duration) Option { return func(o *options) { o.lease = &d } }
 
-// AtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d.
-func AtMost(d time.Duration) Option { return func(o *options) { o.total = d } }
+// AtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be
+// positive. Beside [For], the shorter one counts.
+func AtMost(d time.Duration) Option { return func(o *options) { o.total = &d } }
 
 // ownTerms reports whether the lease cannot be one that was handed off.
-func (o *options) ownTerms() bool { return o.lease > 0 || o.total > 0 }
+func (o *options) ownTerms() bool { return o.lease != nil || o.total != nil }
 
 // chosen applies options; without any it waits as long as the context and renews.
 func chosen(list []Option) (*options, error) {
@@ -49,14 +51,25 @@ func chosen(list []Option) (*options, error) {
 	for _, option := range list {
 		option(o)
 	}
-	if o.wait < 0 || o.total < 0 || o.lease < 0 || o.lease > 0 && o.lease < shortestLease {
-		return nil, fmt.Errorf("lock: wait %s, lease %s, at most %s: durations are positive, and a lease is at least %s", o.wait, o.lease, o.total, shortestLease)
+	switch {
+	case o.lease != nil && *o.lease < shortestLease:
+		return nil, fmt.Errorf("lock: a lease of %s: the shortest is %s", *o.lease, shortestLease)
+	case o.total != nil && *o.total <= 0:
+		return nil, fmt.Errorf("lock: a lease for at most %s: that is no time", *o.total)
 	}
 	return o, nil
 }
 
-// Backend is what stands behind a [Gate]: it grants a key to one process at a time. A gate asks for a key
-// only when its process has not got it, and with one question at a time.
+// explicit is the lease that was asked for; 0: the backend's own.
+func (o *options) explicit() time.Duration {
+	if o.lease == nil {
+		return 0
+	}
+	return *o.lease
+}
+
+// Backend is what stands behind a [Gate]: it grants a key to one process at a time. A gate asks one question for
+// a key at a time, and only when no lease of its process is to be relied on.
 type Backend interface {
 	// Grant waits until the caller has key or ctx ends; then the error wraps [ErrNotAcquired]. What may have
 	// been granted to a question without an answer, it undoes.
@@ -80,7 +93,8 @@ type Terms struct {
 	Keeper  Keeper        // nil: there is nobody to tell
 }
 
-// Keeper keeps a key that was granted, and gives it back. Its calls bound themselves.
+// Keeper keeps a key that was granted, and gives it back. Its calls bound themselves. Release may be called more
+// than once, and beside itself and Renew.
 type Keeper interface {
 	// Renew extends the lease, an explicit one only confirms it. An error that wraps [ErrLost] is final, others are retried.
 	Renew(ctx context.Context) (until time.Time, err error)
@@ -105,7 +119,7 @@ func (None) Acquire(ctx context.Context, key string, _ ...Option) (*Lease, error
 	if ctx.Err() != nil {
 		return nil, notAcquired(key, ended(ctx))
 	}
-	return newHold(ctx, nil, key).lease(ctx), nil
+	return newHold(nil, key).lease(ctx), nil
 }
 
 // Grant grants key.

@@ -35,10 +35,10 @@ type tenure struct {
 	kept    chan struct{} // closed when keep has ended; nil: it has not begun
 }
 
-func (g *Gate) newTenure(key string, terms Terms, total time.Duration) *tenure {
+func (g *Gate) newTenure(key string, terms Terms, total *time.Duration) *tenure {
 	t := &tenure{gate: g, key: key, terms: terms, began: time.Now(), until: terms.Until}
-	if total > 0 {
-		t.bound = t.began.Add(total)
+	if total != nil {
+		t.bound = t.began.Add(*total)
 	}
 	t.mu.Lock() // the timers' functions wait until there are timers
 	defer t.mu.Unlock()
@@ -56,8 +56,8 @@ func (g *Gate) newTenure(key string, terms Terms, total time.Duration) *tenure {
 }
 
 // seat makes t a new holder's, or returns nil when t is over.
-func (t *tenure) seat(ctx context.Context) *hold {
-	h := newHold(ctx, t, t.key)
+func (t *tenure) seat() *hold {
+	h := newHold(t, t.key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end := t.endLocked(); t.over || !end.IsZero() && !time.Now().Before(end) { // the timer may be late
@@ -138,7 +138,7 @@ func (t *tenure) expire() {
 		return
 	}
 	cause := ErrExpired
-	if t.failing != nil && t.bound.IsZero() {
+	if t.failing != nil && t.terms.Renewal > 0 && (t.bound.IsZero() || t.until.Before(t.bound)) {
 		cause = fmt.Errorf("%w: %w", ErrUnreachable, t.failing)
 	}
 	t.mu.Unlock()
@@ -161,40 +161,42 @@ func (t *tenure) keep() {
 
 	ring, leave := t.terms.Keeper.Watch()
 	defer leave()
-	var due *time.Timer
-	tick := make(<-chan time.Time) // never, unless it is to be renewed
+	due := time.NewTimer(time.Hour)
+	defer due.Stop()
+	due.Stop()
 	if t.terms.Renewal > 0 {
-		due = time.NewTimer(time.Until(t.began.Add(t.terms.Renewal)))
-		defer due.Stop()
-		tick = due.C
+		due.Reset(time.Until(t.began.Add(t.terms.Renewal)))
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ring:
-		case <-tick:
+		case <-due.C:
 		}
-		pause := t.renew(ctx)
-		if due != nil {
+		if pause := t.renew(ctx); pause > 0 {
 			due.Reset(pause)
 		}
 	}
 }
 
-// renew renews once and returns when to do so again.
+// renew renews once, or looks whether an explicit lease is still there. It returns when to do so again; 0: when
+// something is heard.
 func (t *tenure) renew(ctx context.Context) time.Duration {
 	until, err := t.terms.Keeper.Renew(ctx)
 	if errors.Is(err, ErrLost) {
 		t.lose(err)
-		return t.terms.Renewal
+		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
-		return t.terms.Renewal
+		return 0
 	}
 	if t.failing = err; err != nil {
+		if t.terms.Renewal == 0 {
+			return settled
+		}
 		return t.terms.Renewal / 4
 	}
 	if t.terms.Renewal > 0 {

@@ -132,20 +132,28 @@ func (r *Redis) learnTells(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.request)
 	defer cancel()
 	err := r.client.PubSubShardNumSub(ctx, "any").Err()
-	refused := redis.Error(nil)
 	switch {
 	case err == nil:
 		r.tells.settle(sharded)
-	case errors.As(err, &refused):
+	case answered(err) && strings.Contains(strings.ToLower(err.Error()), "unknown subcommand"): // older than Redis 7
 		r.tells.settle(plain)
 	default:
-		return err
+		return fmt.Errorf("does it know sharded channels: %w", err)
 	}
 	return nil
 }
 
-// unsent reports whether a request has surely not reached its server: there was no connection.
+// answered reports whether err is a server's own word: then it has not done what it was asked.
+func answered(err error) bool {
+	var refused redis.Error
+	return errors.As(err, &refused)
+}
+
+// unsent reports whether the last attempt of a request has surely not reached its server: there was no connection.
 func unsent(err error) bool {
 	op := new(net.OpError)
 	return errors.As(err, &op) && op.Op == "dial"
 }
+
+// uncertain reports whether a request that failed with err may have been executed.
+func (r *Redis) uncertain(err error) bool { return !answered(err) && (r.repeats || !unsent(err)) }

@@ -58,7 +58,7 @@ func (c trial) equalShares(processes int) {
 	var all sync.WaitGroup
 	for p := range processes {
 		client := c.open(settings)
-		for range count {
+		for range 2 * count { // so that somebody waits whenever a turn could go on, however slow the machine
 			all.Go(func() { c.demand(client, y, p) })
 		}
 	}
