@@ -19,15 +19,13 @@ func faults() []promise {
 	}
 }
 
-// wiredPair opens a client behind a wire and one with a way of its own. What is sent once has been sent.
+// wiredPair opens a client behind a wire and one with a way of its own.
 func (c trial) wiredPair(s Settings) (one Client, wire *Wire, two Client) {
 	c.Helper()
 	two = c.open(s)
 	s.Wire = new(Wire)
 	one = c.open(s)
-	warm := c
-	warm.key += "-warm"
-	warm.release(warm.acquire(one))
+	c.warm(one)
 	return one, s.Wire, two
 }
 

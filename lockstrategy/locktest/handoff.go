@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"locklab/lockstrategy"
 )
@@ -11,9 +12,14 @@ import (
 func handOffs() []promise {
 	return []promise{
 		{"a lease is handed off without a word to the server", served, trial.handsOff},
-		{"HandOff.Count 1: every lease goes back to the server", served, trial.handsNothingOff},
+		{"HandOff.Count 1: every lease goes back to the server", served, func(c trial) {
+			c.handsNothingOff(lockstrategy.HandOff{Count: 1})
+		}},
+		{"HandOff.Time over: every lease goes back to the server", served, func(c trial) {
+			c.handsNothingOff(lockstrategy.HandOff{Count: 1 << 30, Time: time.Nanosecond})
+		}},
+		{"HandOff.Count leases in a row, then the key goes back to the server", served, trial.handsBack},
 		{"a process hands off at most Count leases in a row, then another has its turn", fair, trial.handsOffCount},
-		{"a process hands off no longer than Time, then another has its turn", served, trial.handsOffTime},
 		{"a waiter with terms of its own takes no lease that was another's", everybody, trial.handsOffNoTerms},
 		{"the process that has waited longest goes first", fair, trial.processesInOrder},
 		{"a process that leaves the queue passes on its turn", fair, trial.processLeaves},
@@ -55,11 +61,23 @@ func (c trial) handsOff() {
 	}
 }
 
-func (c trial) handsNothingOff() {
+func (c trial) handsNothingOff(bounds lockstrategy.HandOff) {
 	const waiters = 20
-	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 1}})
+	client := c.open(Settings{Lease: long, HandOff: bounds})
 	if sent := c.turns(client, waiters); sent < 2*waiters {
 		c.Errorf("%d leases took %d commands, want one to acquire and one to release each", waiters, sent)
+	}
+}
+
+func (c trial) handsBack() {
+	const count, waiters = 4, 16 // and the first holder: four times in between the key goes back
+	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}})
+	c.warm(client)
+	before := client.Sent()
+	c.release(c.acquire(client))
+	one := client.Sent() - before // what one lease costs
+	if sent, least := c.turns(client, waiters), waiters/count*one; sent < least {
+		c.Errorf("%d leases, %d in a row, took %d commands, want at least %d", 1+waiters, count, sent, least)
 	}
 }
 
@@ -92,44 +110,6 @@ func (c trial) handsOffCount() {
 	}
 }
 
-func (c trial) handsOffTime() {
-	settings := Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 1 << 30, Time: short / 20}}
-	one, two := c.open(settings), c.open(settings)
-	lease := c.acquire(one)
-	other := c.wait(context.Background(), two)
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	for range 4 { // they would go on for ever
-		all.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				lease, err := one.Acquire(context.Background(), c.key, lockstrategy.Within(patience))
-				if err == nil {
-					err = lease.Release(context.Background())
-				}
-				if err != nil {
-					c.Error(err)
-					return
-				}
-			}
-		})
-	}
-	c.waiters(one, 4)
-	c.release(lease)
-	g := <-other
-	close(stop)
-	if g.err != nil {
-		c.Errorf("the other process was not served: %v", g.err)
-	} else {
-		c.release(g.lease)
-	}
-	all.Wait()
-}
-
 func (c trial) handsOffNoTerms() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	lease := c.acquire(client)
@@ -142,7 +122,7 @@ func (c trial) handsOffNoTerms() {
 	c.release(c.granted(behind))
 }
 
-// line lets n processes queue up behind a holder, one after the other.
+// line lets n processes queue up behind a holder, one after the other. All of them listen.
 func (c trial) line(n int) (holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc) {
 	c.Helper()
 	holder = c.acquire(c.open(Settings{Lease: long}))
@@ -150,9 +130,13 @@ func (c trial) line(n int) (holder *lockstrategy.Lease, clients []Client, waiter
 		ctx, cancel := context.WithCancel(context.Background())
 		c.Cleanup(cancel)
 		client := c.open(Settings{Lease: long})
+		c.warm(client)
+		before := client.Sent()
 		clients, leave = append(clients, client), append(leave, cancel)
 		waiters = append(waiters, c.wait(ctx, client))
 		c.queued(i + 1)
+		// Who begins to listen tries once more.
+		c.eventually("it listens", func() bool { return client.Sent() >= before+2 })
 	}
 	return holder, clients, waiters, leave
 }

@@ -134,7 +134,7 @@ func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) 
 		select {
 		case <-work.Done():
 		case <-time.After(patience):
-			return errors.New("the work's context did not end")
+			c.Error("the work's context did not end")
 		}
 		if again.Context().Err() == nil {
 			c.Error("the work's context ended before the lease's")

@@ -25,6 +25,13 @@ func (c trial) open(s Settings) Client {
 	return client
 }
 
+// warm lets client send what it sends once: its scripts, and what it asks of a cluster.
+func (c trial) warm(client Client) {
+	c.Helper()
+	c.key += "-warm"
+	c.release(c.acquire(client))
+}
+
 // pair opens two clients, or the same one twice where clients do not share a server.
 func (c trial) pair(s Settings) (one, two Client) {
 	c.Helper()

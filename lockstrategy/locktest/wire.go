@@ -43,6 +43,7 @@ func (l *leg) cutLocked() {
 }
 
 // LoseNextAnswer passes requests on until one is answered. The answer is lost, and the way to that server cut.
+// What a subscription says (RESP3's push) is no answer.
 func (w *Wire) LoseNextAnswer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +154,7 @@ func (l *leg) pass(ctx context.Context, to, from net.Conn, answers bool) {
 	buffer := make([]byte, 16<<10)
 	for {
 		n, err := from.Read(buffer)
-		if err != nil || !l.arrive(ctx, answers) {
+		if err != nil || !l.arrive(ctx, answers, buffer[0] == '>') {
 			return
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -163,13 +164,13 @@ func (l *leg) pass(ctx context.Context, to, from net.Conn, answers bool) {
 }
 
 // arrive returns when what was said may be heard, or false: it is lost.
-func (l *leg) arrive(ctx context.Context, answer bool) bool {
+func (l *leg) arrive(ctx context.Context, answer, push bool) bool {
 	w := l.wire
 	w.mu.Lock()
 	late, hung := w.there, w.hung
 	if answer {
 		late = w.back
-		if l.lose {
+		if l.lose && !push {
 			l.lose = false
 			l.cutLocked()
 		}
