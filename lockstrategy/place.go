@@ -155,7 +155,23 @@ func (r *Redis) leavePlaces() {
 
 // giveUpQueue takes the process out of key's queue as soon as the server can be reached.
 func (r *Redis) giveUpQueue(key string) {
-	r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error { return r.leaveQueue(ctx, key) })
+	r.undo.repeat(0, time.Now().Add(r.lease), func(ctx context.Context) error {
+		err := r.leaveQueue(ctx, key)
+		if err == nil {
+			r.comeBack(key)
+		}
+		return err
+	})
+}
+
+// comeBack lets who has begun to wait again meanwhile try, and so enter the queue again: it may have been taken
+// out, and nobody would call it.
+func (r *Redis) comeBack(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.places[key]; p != nil && p.users > 0 {
+		p.ear.hear(began)
+	}
 }
 
 // queueLife is how long a queue lives without a word, in milliseconds: longer than who waits says nothing (see Grant).

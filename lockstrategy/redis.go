@@ -103,7 +103,11 @@ func (r *Redis) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
 	k := r.newKeeper(key, ask.Lease)
 	at := r.place(key, ask.Defer > 0)
 	defer func() { r.rest(key, at) }()
-	for patience := ask.Defer; ; {
+	patience := ask.Defer
+	if patience == lookAgain && at.queuedSince() == 0 { // it has left the queue since the release: nobody would call it
+		patience = 0
+	}
+	for {
 		at.listen(ctx, patience)
 		if ctx.Err() != nil {
 			return Terms{}, notAcquired(key, ended(ctx))

@@ -42,7 +42,7 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 func TestRedLockNeedsAMajorityThatAnswers(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
-		const request = 250 * time.Millisecond
+		const request = 750 * time.Millisecond
 		nodes := redlockNodes(t, real)
 		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Lease: time.Hour, Request: request})
 		ctx := testenv.Context(t)
