@@ -134,3 +134,36 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 		}
 	})
 }
+
+// Close takes the process out of the queue, also while a caller of it waits, who then goes by timers. The race
+// detector watches.
+func TestRedisIsClosedWhileSomebodyWaits(t *testing.T) {
+	node := testenv.Redis(t, false)
+	holder := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, node.Addr)})
+	waiter := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, node.Addr)})
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	defer cancel()
+	lease, err := holder.Acquire(ctx, "lock:k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() {
+		_, err := waiter.Acquire(ctx, "lock:k")
+		waited <- err
+	}()
+	admin := client(t, node.Addr)
+	queued := func() int64 { return admin.ZCard(ctx, "locklab_queue:{lock:k}").Val() }
+	testenv.Eventually(t, "it waits", func() bool { return queued() == 1 })
+	if err := waiter.Close(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "it has left the queue", func() bool { return queued() == 0 })
+	cancel()
+	if err := <-waited; !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		t.Fatalf("the one who waited got %v", err)
+	}
+	if err := lease.Release(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
