@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
