@@ -16,8 +16,9 @@ const (
 	lookAgain = 250 * time.Millisecond
 	// linger is how long a process listens on when it no longer waits.
 	linger = time.Second
-	// giveUp is how long a process stays in the queue when nobody in it waits: another caller may come at once.
-	giveUp = 10 * time.Millisecond
+	// giveUp is how long a process stays in the queue when nobody in it waits: another caller may come at once, or
+	// is on its way on a busy machine. If the process is called meanwhile, the others lose so much.
+	giveUp = 100 * time.Millisecond
 )
 
 // place is where a process waits for a key, whoever of its callers has the turn.

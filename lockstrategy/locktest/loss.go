@@ -89,7 +89,7 @@ func (c trial) dead() {
 	if lease.Context().Err() == nil {
 		c.Error("the next holder was let in while the dead one's lease still ran")
 	}
-	c.lost(lease, lockstrategy.ErrUnreachable)
+	c.lost(lease, lockstrategy.ErrLost) // unreachable, or expired before a renewal was tried
 	c.release(next)
 }
 
