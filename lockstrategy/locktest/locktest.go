@@ -59,7 +59,7 @@ type Server struct {
 // nothing: no case lasts until it ends.
 const (
 	long     = 10 * time.Minute
-	short    = 1200 * time.Millisecond
+	short    = 2 * time.Second
 	patience = 45 * time.Second // for what must come
 )
 
