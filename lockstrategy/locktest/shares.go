@@ -46,26 +46,37 @@ func (y *tally) note(process int) (last bool) {
 }
 
 // equalShares lets every process want the lock all the time. The window may begin and end anywhere in a turn, so
-// shares may differ by two turns; another half is for a process that overslept its call.
+// shares may differ by two turns; another half is for a process that overslept its call. On a busy machine one may
+// oversleep more often, but not every time.
 func (c trial) equalShares(processes int) {
-	const (
-		count = 8
-		share = 60 * count
-		most  = count * 5 / 2 // 4 per cent
-	)
-	y := &tally{early: make(map[int]bool), grants: make([]int, processes), goal: processes * share}
-	settings := Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}}
+	const most = perTurn * 5 / 2 // 4 per cent
+	var all [][]int
+	for range 3 {
+		grants := c.shares(processes)
+		if slices.Max(grants)-slices.Min(grants) <= most {
+			return
+		}
+		all = append(all, grants)
+	}
+	c.Errorf("shares of %v differ by more than %d", all, most)
+}
+
+// perTurn is how many leases a process has in a row.
+const perTurn = 8
+
+// shares is how often each process has the lock.
+func (c trial) shares(processes int) []int {
+	y := &tally{early: make(map[int]bool), grants: make([]int, processes), goal: processes * 60 * perTurn}
+	settings := Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: perTurn, Time: long}}
 	var all sync.WaitGroup
 	for p := range processes {
 		client := c.open(settings)
-		for range 2 * count { // so that somebody waits whenever a turn could go on, however slow the machine
+		for range 2 * perTurn { // so that somebody waits whenever a turn could go on, however slow the machine
 			all.Go(func() { c.demand(client, y, p) })
 		}
 	}
 	all.Wait()
-	if least, greatest := slices.Min(y.grants), slices.Max(y.grants); greatest-least > most {
-		c.Errorf("shares of %v differ by more than %d", y.grants, most)
-	}
+	return y.grants
 }
 
 // demand wants the lock again and again, until the tally is finished.
