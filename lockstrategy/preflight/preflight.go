@@ -121,11 +121,9 @@ func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Fac
 				note(askServer(ctx, client, addrOf(client), false))
 				return
 			}
-			err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+			if err := forEachMaster(ctx, cluster, func(ctx context.Context, master *redis.Client) {
 				note(askServer(ctx, master, addrOf(master), true))
-				return nil
-			})
-			if err != nil { // nobody says who the masters are
+			}); err != nil { // nobody says who the masters are
 				note(silentFacts("the cluster", true, err), err)
 			}
 		})
@@ -133,6 +131,21 @@ func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Fac
 	asked.Wait()
 	slices.SortFunc(servers, func(a, b Facts) int { return strings.Compare(a.Node, b.Node) })
 	return servers, silent
+}
+
+// forEachMaster asks each master. go-redis first asks some node who they are, and when that one hangs takes what it
+// knew before: for which it gets half of the time, and no more.
+func forEachMaster(ctx context.Context, cluster *redis.ClusterClient, ask func(context.Context, *redis.Client)) error {
+	who := ctx
+	if end, bounded := ctx.Deadline(); bounded {
+		var cancel context.CancelFunc
+		who, cancel = context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+	}
+	return cluster.ForEachMaster(who, func(_ context.Context, master *redis.Client) error {
+		ask(ctx, master)
+		return nil
+	})
 }
 
 // unknowns says of each reason once where it was met.

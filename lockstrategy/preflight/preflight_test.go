@@ -136,6 +136,9 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 	if err != nil || !report.Sharded {
 		t.Errorf("two masters answer: %v, sharded %t", err, report.Sharded)
 	}
+	if len(report.Weaknesses) < 4 {
+		t.Fatalf("it finds %+v", report.Weaknesses)
+	}
 	where := fmt.Sprint(report.Weaknesses[2].Where, report.Weaknesses[3].Where)
 	if want := fmt.Sprint(masters[1:2], masters[0:1]); where != want {
 		t.Errorf("it names %s, want %s: %+v", where, want, report.Weaknesses)
