@@ -20,6 +20,7 @@ type Gate struct {
 	behind     Backend
 	bounds     HandOff
 	background sync.WaitGroup
+	young      young
 
 	mu     sync.Mutex
 	queues map[string]*queue // a key has one while somebody has the turn

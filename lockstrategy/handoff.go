@@ -50,12 +50,12 @@ func (t *tenure) mayPass(bounds HandOff) bool {
 	return !t.over && within && numbered && sound
 }
 
-// Fences that a grant reserves: some for those who may come, and for each who waits several, for who is served
-// may come again. They must not outrun the server's clock by which they grow: a grant takes longer than
-// 32 microseconds, and a lease longer than eight.
+// Fences that a grant reserves: some for those who may come, and for each who waits many, for who is served may come
+// again. They must not outrun the server's clock, by which they grow: a grant takes longer than 32 microseconds,
+// and so do the leases of those who wait and the turns of others together.
 const (
 	fewFences = 32
-	perWaiter = 8
+	perWaiter = 32
 )
 
 // block is how many fences the grant may need.

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// settled is how old a lease is before its holder listens for a forced unlock. A shorter one costs no
-// subscription; the check with which listening begins catches up on what it has missed.
-const settled = 100 * time.Millisecond
-
 // tenure is the time for which a process has a key: from the backend's grant until it is given back or lost.
 // In it the leases of the process's waiters follow each other, one at a time. It renews what the
 // backend granted, and its end is the end of whoever relies on it.
@@ -29,8 +25,7 @@ type tenure struct {
 	failing error     // why the last renewal was not confirmed; nil: it was
 	over    bool
 	lost    error       // why, if it was
-	expiry  *time.Timer // a timer of its own, so that a renewal that hangs cannot delay the loss
-	upkeep  *time.Timer // starts keep
+	expiry  *time.Timer // a timer of its own, so that a renewal that hangs cannot delay the loss; nil: not yet settled
 	stop    context.CancelFunc
 	kept    chan struct{} // closed when keep has ended; nil: it has not begun
 }
@@ -40,19 +35,30 @@ func (g *Gate) newTenure(key string, terms Terms, total *time.Duration) *tenure 
 	if total != nil {
 		t.bound = t.began.Add(*total)
 	}
-	t.mu.Lock() // the timers' functions wait until there are timers
-	defer t.mu.Unlock()
-	if end := t.endLocked(); !end.IsZero() {
-		t.expiry = time.AfterFunc(time.Until(end), t.expire)
-	}
-	if terms.Keeper != nil && !terms.Until.IsZero() {
-		first := settled
-		if terms.Renewal > 0 {
-			first = min(first, terms.Renewal)
-		}
-		t.upkeep = time.AfterFunc(first, t.keep)
+	switch end := t.end(); {
+	case end.IsZero(): // nothing to keep
+	case time.Until(end) > 10*settled:
+		g.young.add(t)
+	default:
+		t.settle()
 	}
 	return t
+}
+
+// settle begins to look after t: when it expires, when it is to be renewed, and whether it is taken away.
+func (t *tenure) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return
+	}
+	t.expiry = time.AfterFunc(time.Until(t.endLocked()), t.expire)
+	if t.terms.Keeper != nil && !t.terms.Until.IsZero() {
+		var ctx context.Context
+		ctx, t.stop = context.WithCancel(context.Background())
+		t.kept = make(chan struct{})
+		go t.keep(ctx)
+	}
 }
 
 // seat makes t a new holder's, or returns nil when t is over.
@@ -122,12 +128,10 @@ func (t *tenure) stopLocked() {
 	if t.expiry != nil {
 		t.expiry.Stop()
 	}
-	if t.upkeep != nil {
-		t.upkeep.Stop()
-	}
 	if t.stop != nil {
 		t.stop()
 	}
+	t.gate.young.remove(t)
 }
 
 func (t *tenure) expire() {
@@ -147,18 +151,8 @@ func (t *tenure) expire() {
 
 // keep renews until t is over, and at once when the lock may have been taken away. A renewal without an
 // answer is tried again sooner: the expiry decides when that was too late.
-func (t *tenure) keep() {
-	t.mu.Lock()
-	if t.over {
-		t.mu.Unlock()
-		return
-	}
-	var ctx context.Context
-	ctx, t.stop = context.WithCancel(context.Background())
-	t.kept = make(chan struct{})
+func (t *tenure) keep(ctx context.Context) {
 	defer close(t.kept)
-	t.mu.Unlock()
-
 	ring, leave := t.terms.Keeper.Watch()
 	defer leave()
 	due := time.NewTimer(time.Hour)
