@@ -42,7 +42,8 @@
 // # How to read it
 //
 // Acquire: Gate.Acquire queues (queue.go) and asks the backend, Redis.Grant (redis.go, acquire.lua), which waits at
-// its place (place.go) for what it hears (news.go, line.go). Renew: tenure.keep (tenure.go), renew.lua. Release:
+// its place (place.go) for what it hears (news.go, line.go). Renew: tenure.keep (tenure.go; from
+// when on: young.go), renew.lua. Release:
 // Lease.Release (lease.go), Gate.handOff (handoff.go) to the next waiter or, by tenure.close and redisKeeper.Release
 // (keeper.go), to release.lua.
 //
