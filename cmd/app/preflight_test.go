@@ -36,7 +36,7 @@ func whats(ctx context.Context, p *lockPreflight) string {
 	return strings.Join(all, ", ")
 }
 
-// /readyz may be asked each second, by several at once.
+// /readyz may be asked each second, by several at once. The minute is that of a bubble, where time is the subject and fake.
 func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, answer := 0, make(chan struct{})
@@ -74,6 +74,7 @@ func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
 	})
 }
 
+// The minute is that of a bubble.
 func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var silent error

@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// However the demo ends, nothing may be left: no process, no port, no file.
+func TestDemoLeavesNothing(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		for _, c := range []struct {
+			signal syscall.Signal
+			code   int // -1: killed by the signal
+		}{{syscall.SIGKILL, -1}, {syscall.SIGINT, exitOK}, {syscall.SIGTERM, exitOK}} {
+			t.Run(c.signal.String(), func(t *testing.T) {
+				dir := t.TempDir()
+				cmd := process(t, "demo", "--keep", "--users=20", "--versions=v3", "--think=1ms", fmt.Sprintf("--embedded=%v", !real))
+				cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+				addrs := kept(t, cmd)
+				if err := cmd.Process.Signal(c.signal); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait()
+				if code := cmd.ProcessState.ExitCode(); code != c.code {
+					t.Errorf("exit %d, want %d", code, c.code)
+				}
+				for _, addr := range addrs {
+					testenv.Eventually(t, addr+" is closed", func() bool { return !listens(addr) })
+				}
+				testenv.Eventually(t, "the directory is empty", func() bool {
+					left, err := os.ReadDir(dir)
+					return err == nil && len(left) == 0
+				})
+				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(naming(dir)) == 0 })
+			})
+		}
+	})
+}
+
+// kept starts a demo and returns, when it keeps running, where it listens.
+func kept(t *testing.T, cmd *exec.Cmd) []string {
+	t.Helper()
+	progress, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var addrs []string
+	lines := bufio.NewScanner(progress)
+	for lines.Scan() {
+		if found := regexp.MustCompile(`^  (balancer|instance)  (http://\S+)$`).FindStringSubmatch(lines.Text()); found != nil {
+			addrs = append(addrs, found[2])
+		}
+		if strings.HasPrefix(lines.Text(), "Try:") {
+			break
+		}
+	}
+	if len(addrs) != 3 {
+		t.Fatalf("it listens at %v, want a balancer and two instances", addrs)
+	}
+	go func() { _, _ = io.Copy(io.Discard, progress) }()
+	return addrs
+}
+
+func listens(url string) bool {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err == nil {
+		connection.Close()
+	}
+	return err == nil
+}
+
+// naming lists the processes that have text on their command line, where /proc tells.
+func naming(text string) []string {
+	var all []string
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range lines {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(text)) {
+			all = append(all, string(line))
+		}
+	}
+	return all
+}
