@@ -21,10 +21,13 @@ end
 local side = redis.call('mget', KEYS[2], KEYS[4])
 local last, turn = tonumber(side[1] or '0'), side[2]
 
+local called = turn == ARGV[3]
+if called then redis.call('del', KEYS[4]) end
+
 local left
 if redis.call('exists', KEYS[1]) == 1 then
   if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then left = redis.call('pttl', KEYS[1]) end
-elseif turn and turn ~= ARGV[3] then
+elseif turn and not called then
   left = redis.call('pttl', KEYS[4])
 end
 
@@ -32,19 +35,18 @@ local since = tonumber(ARGV[5])
 if left then
   if ARGV[6] ~= '0' then
     if since == 0 then since = now() end
-    redis.call('zadd', KEYS[3], 'NX', string.format('%.0f', since), ARGV[3])
+    redis.call('zadd', KEYS[3], 'NX', since, ARGV[3])
     redis.call('pexpire', KEYS[3], ARGV[6])
   end
   return {0, left, since}
 end
 
-if turn == ARGV[3] then redis.call('del', KEYS[4]) end
-if since > 0 then redis.call('zrem', KEYS[3], ARGV[3]) end -- a call takes it out, too, but Java may have come first
+if since > 0 and not called then redis.call('zrem', KEYS[3], ARGV[3]) end -- a call takes it out, too
 redis.call('hset', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 
 -- The server's time in microseconds, or one more than the last fence: so it grows although the
 -- counter may expire, and although a failover may have lost the last increments.
 local fence = math.max(now(), last + 1)
-redis.call('set', KEYS[2], string.format('%.0f', fence + ARGV[4] - 1), 'PX', 86400000)
+redis.call('set', KEYS[2], fence + ARGV[4] - 1, 'PX', 86400000)
 return {fence, 0}

@@ -2,22 +2,19 @@
 -- lock kept for it for a moment; then everybody else is told. Java takes '0' for "free" and ignores other numbers.
 --
 -- Java would never win against a process that is called. So while somebody listens who is not in the queue, every
--- other time, by the clock's last digit, nobody is called: '-' and its number asks the first to try a little later.
--- The others leave it the lead, for the stranger may be a process of ours that listens on and does not wait.
+-- other time, by the clock's last digit, the lock is kept from everybody who is: the called one finds it so, and
+-- comes back a little later. The others leave it the lead, for the stranger may be a process of ours that
+-- listens on and does not wait.
 --
 -- here is 1 if the caller listens itself. Returns the process in front, if there is one, and how many heard it.
 local function free(queue, turn, publish, channel, here, grace, later)
-  local first = redis.call('zrange', queue, 0, 0)[1]
+  local first = redis.call('zpopmin', queue)[1]
   if first then
-    local count = publish == 'spublish' and 'shardnumsub' or 'numsub'
-    local strangers = redis.call('pubsub', count, channel)[2] - redis.call('zcard', queue) - here
-    if strangers > 0 and redis.call('time')[2] % 2 == 0 then
+    local others = redis.call(publish, channel, first) - 1 - here
+    if others > 0 and others > redis.call('zcard', queue) and redis.call('time')[2] % 2 == 0 then
       redis.call('set', turn, 'nobody', 'PX', later)
-      redis.call(publish, channel, '-' .. first)
     else
-      redis.call('zrem', queue, first)
       redis.call('set', turn, first, 'PX', grace)
-      redis.call(publish, channel, first)
     end
   end
   return first, redis.call(publish, channel, '0')

@@ -39,7 +39,7 @@ func (k *redisKeeper) validUntil(asked time.Time) time.Time {
 
 // Renew extends the lease; an explicit one it only confirms.
 func (k *redisKeeper) Renew(ctx context.Context) (time.Time, error) {
-	if k.ear != nil && k.ear.take()&^began != 0 {
+	if k.ear != nil && k.ear.take()&^(began|over) != 0 {
 		k.told = true
 	}
 	lease := k.lease.Milliseconds()
@@ -97,8 +97,8 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 	}
 	at := k.r.place(k.key, false)
 	defer func() { k.r.rest(k.key, at) }()
-	if again { // then nobody else waits at this place; in the background somebody may
-		at.listen(ctx, 0)
+	if again && at != nil { // then nobody else waits at this place; in the background somebody may
+		at.ear.take()
 	}
 	asked := time.Now()
 	reply, err := k.r.free(ctx, k.r.scripts.release, k.keys, k.owner, number, k.r.queueLife())

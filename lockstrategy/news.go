@@ -13,7 +13,7 @@ const (
 	freed                    // the lock is free for whoever comes first
 	called                   // it is free, and kept for this process
 	passed                   // it is free, and kept for another process
-	later                    // it is free, kept for a moment for who is in no queue, and then this process's to take
+	over                     // listening has ended for good; this is not forgotten
 )
 
 // ear listens to one channel. Its ring receives when it has heard something.
@@ -31,8 +31,11 @@ func (e *ear) take() heard {
 	case <-e.ring:
 	default:
 	}
-	return heard(e.what.Swap(0))
+	return heard(e.what.And(uint32(over)))
 }
+
+// over reports whether there will be nothing to hear any more.
+func (e *ear) over() bool { return heard(e.what.Load())&over != 0 }
 
 func (e *ear) hear(what heard) {
 	e.what.Or(uint32(what))
@@ -74,6 +77,7 @@ func (n *news) join(e *ear, sharded bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
+		e.hear(over)
 		return
 	}
 	c := n.channels[e.channel]
@@ -133,8 +137,6 @@ func (n *news) tell(name, message string) {
 		what = freed
 	case message == n.process:
 		what = called
-	case message == "-"+n.process:
-		what = later
 	}
 	c.skip = what != freed
 	for e := range c.ears {
@@ -154,12 +156,26 @@ func (n *news) confirmed(name string) {
 	}
 }
 
-// close ends the connections and waits until their goroutines have ended. Who waits goes by timers.
+// deaf notes that nothing is heard on l's channels until they are confirmed anew.
+func (n *news) deaf(l *line) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.channels {
+		if c.line == l {
+			c.hearing = false
+		}
+	}
+}
+
+// close ends the connections, and waits until their goroutines have ended. Every ear hears that it is over.
 func (n *news) close() error {
 	n.mu.Lock()
 	n.closed = true
 	for _, c := range n.channels {
 		c.line.stop()
+		for e := range c.ears {
+			e.hear(over)
+		}
 	}
 	if n.shared != nil {
 		n.shared.stop()

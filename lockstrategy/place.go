@@ -3,6 +3,7 @@ package lockstrategy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -16,8 +17,9 @@ const (
 	lookAgain = 250 * time.Millisecond
 	// linger is how long a process listens on when it no longer waits.
 	linger = time.Second
-	// giveUp is how long a process stays in the queue when nobody in it waits: another caller may come at once, or
-	// is on its way on a busy machine. If the process is called meanwhile, the others lose so much.
+	// giveUp is how long at least, and twice that at most, a process stays in the queue when nobody in it waits:
+	// another caller may come at once, or is on its way on a busy machine. If the process is called meanwhile, the
+	// others lose calledFor.
 	giveUp = 100 * time.Millisecond
 )
 
@@ -25,9 +27,14 @@ const (
 type place struct {
 	ear   *ear
 	since atomic.Int64 // in the queue since then, by the server's clock in microseconds; 0: not in the queue
-	users int
-	idle  *time.Timer
+
+	users   int
+	until   time.Time // without users it stays until then
+	ticking bool      // a timer runs that looks at that
 }
+
+// errClosed answers whoever waits when the strategy is closed.
+var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
 // place returns the process's place for key, and makes one if wanted. Whoever takes it must call rest.
 func (r *Redis) place(key string, wanted bool) *place {
@@ -40,8 +47,6 @@ func (r *Redis) place(key string, wanted bool) *place {
 	case p == nil:
 		p = &place{ear: r.listen(key)}
 		r.places[key] = p
-	case p.idle != nil:
-		p.idle.Stop()
 	}
 	p.users++
 	return p
@@ -54,14 +59,19 @@ func (r *Redis) listen(key string) *ear {
 	return e
 }
 
-// listen returns when it is time to try: at once without patience, and then what was heard before is forgotten.
-func (p *place) listen(ctx context.Context, patience time.Duration) {
-	if p == nil {
-		return
-	}
-	if patience <= 0 {
+// listen returns when it is time to try, or why there is nothing to wait for any more. Without patience it is time
+// at once, and what was heard before is forgotten.
+func (p *place) listen(ctx context.Context, patience time.Duration) error {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case p == nil:
+		return nil
+	case p.ear.over():
+		return errClosed
+	case patience <= 0:
 		p.ear.take()
-		return
+		return nil
 	}
 	due := time.Now().Add(patience) // whatever is told to others meanwhile
 	timer := time.NewTimer(patience)
@@ -69,15 +79,15 @@ func (p *place) listen(ctx context.Context, patience time.Duration) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return ended(ctx)
 		case <-timer.C:
-			return
+			return nil
 		case <-p.ear.ring:
 			switch what := p.ear.take(); {
+			case what&over != 0:
+				return errClosed
 			case what&(began|freed|called) != 0:
-				return
-			case what&later != 0:
-				timer.Reset(min(strangersFor, time.Until(due)))
+				return nil
 			case what&passed != 0:
 				timer.Reset(min(lookAgain, time.Until(due)))
 			}
@@ -113,23 +123,38 @@ func (r *Redis) rest(key string, p *place) {
 	if p.since.Load() != 0 {
 		after = giveUp
 	}
-	p.idle = time.AfterFunc(after, func() { r.retire(key, p) })
+	p.until = time.Now().Add(after)
+	if !p.ticking {
+		r.tick(key, p)
+	}
 }
 
-// retire takes an unused place out of the queue, and a while later away.
+// tick looks at a place again and again until it is used, or gone. It goes on while the place is used for a moment:
+// a timer for each use would wake a thread of the runtime each time.
+func (r *Redis) tick(key string, p *place) {
+	p.ticking = true
+	time.AfterFunc(giveUp, func() { r.retire(key, p) })
+}
+
+// retire takes an unused place out of the queue when its time has come, and a while later away.
 func (r *Redis) retire(key string, p *place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p.ticking = false
 	switch {
 	case p.users > 0 || r.places[key] != p:
+		return
+	case time.Now().Before(p.until):
 	case p.since.Load() != 0:
 		p.since.Store(0)
 		r.giveUpQueue(key)
-		p.idle.Reset(linger)
+		p.until = time.Now().Add(linger)
 	default:
 		delete(r.places, key)
 		r.news.leave(p.ear)
+		return
 	}
+	r.tick(key, p)
 }
 
 // leavePlaces gives up all places.
@@ -137,13 +162,9 @@ func (r *Redis) leavePlaces() {
 	var queued []string
 	r.mu.Lock()
 	for key, p := range r.places {
-		if p.idle != nil {
-			p.idle.Stop()
-		}
 		if p.since.Load() != 0 {
 			queued = append(queued, key)
 		}
-		r.news.leave(p.ear)
 	}
 	clear(r.places)
 	r.mu.Unlock()
@@ -177,6 +198,13 @@ func (r *Redis) comeBack(key string) {
 
 // queueLife is how long a queue lives without a word, in milliseconds: longer than who waits says nothing (see Grant).
 func (r *Redis) queueLife() int64 { return (r.lease + time.Minute).Milliseconds() }
+
+// leaveIfClosed takes the process out of the queue at once when the strategy has been closed.
+func (r *Redis) leaveIfClosed(ctx context.Context, key string, p *place, err error) {
+	if errors.Is(err, errClosed) && p.since.Swap(0) != 0 {
+		_ = r.leaveQueue(context.WithoutCancel(ctx), key)
+	}
+}
 
 // leaveQueue takes the process out of key's queue; if it was called meanwhile, the next one is.
 func (r *Redis) leaveQueue(ctx context.Context, key string) error {

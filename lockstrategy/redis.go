@@ -85,12 +85,13 @@ func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
 	return r, nil
 }
 
-// Close ends the subscriptions and the attempts to release what no server has confirmed. Leases that are
-// held stay held.
+// Close ends the subscriptions and the attempts to release what no server has confirmed. Who still waits gets
+// [ErrUnavailable], and the process leaves the queues. Leases that are held stay held, and can be released.
 func (r *Redis) Close() error {
+	err := r.news.close() // whoever waits hears it, or will
 	r.leavePlaces()
 	r.undo.close()
-	return r.news.close()
+	return err
 }
 
 // Grant tries; while another holds key it waits until this process is called, until it hears that the lock
@@ -108,9 +109,9 @@ func (r *Redis) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
 		patience = 0
 	}
 	for {
-		at.listen(ctx, patience)
-		if ctx.Err() != nil {
-			return Terms{}, notAcquired(key, ended(ctx))
+		if err := at.listen(ctx, patience); err != nil {
+			r.leaveIfClosed(ctx, key, at, err)
+			return Terms{}, notAcquired(key, err)
 		}
 		reply, asked, err := k.acquire(ctx, at.queuedSince(), ask)
 		switch {

@@ -66,7 +66,8 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 	return r, nil
 }
 
-// Close ends the subscriptions and the attempts to release what no majority has confirmed.
+// Close ends the subscriptions and the attempts to release what no majority has confirmed. Who still waits gets
+// [ErrUnavailable].
 func (r *RedLock) Close() error {
 	r.undo.close()
 	for _, n := range r.news {
@@ -91,9 +92,8 @@ func (r *RedLock) Grant(ctx context.Context, key string, ask Ask) (Terms, error)
 			listening = true
 			r.join(at.ear)
 		}
-		at.listen(ctx, pause)
-		if ctx.Err() != nil {
-			return Terms{}, notAcquired(key, ended(ctx))
+		if err := at.listen(ctx, pause); err != nil {
+			return Terms{}, notAcquired(key, err)
 		}
 		terms, err := r.try(ctx, key, ask)
 		switch {

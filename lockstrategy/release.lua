@@ -19,7 +19,7 @@ local since = 0
 if first and ARGV[6] ~= '' then
   local time = redis.call('time')
   since = time[1] * 1000000 + time[2]
-  redis.call('zadd', KEYS[3], string.format('%.0f', since), ARGV[6])
+  redis.call('zadd', KEYS[3], since, ARGV[6])
   redis.call('pexpire', KEYS[3], ARGV[7])
 end
 return {1, since, heard}

@@ -1,0 +1,123 @@
+package lockstrategy
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/topology"
+)
+
+// Slots move, and the subscription of a sharded channel ends with it: the process listens where the slot is now.
+func TestShardedLineFollowsItsSlot(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	ctx := testenv.Context(t)
+	started, err := testenv.Stack(t).Topology(ctx, string(topology.Cluster), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := topology.Open(ctx, topology.Config{Kind: topology.Cluster, Addrs: started.Addrs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	cluster := opened.Master.(*redis.ClusterClient)
+	news := newNews(cluster, "1")
+	defer news.close()
+	e := newEar(channelOf("lock:k"))
+	news.join(e, true)
+	defer news.leave(e)
+	testenv.Eventually(t, "it listens", func() bool { return e.take() == began })
+
+	slot := int(cluster.ClusterKeySlot(ctx, e.channel).Val())
+	owner, err := cluster.MasterForKey(ctx, e.channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := anotherMaster(t, cluster, owner)
+	id, err := other.Do(ctx, "cluster", "myid").Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []*redis.Client{other, owner} {
+		if err := node.Do(ctx, "cluster", "setslot", slot, "node", id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testenv.Eventually(t, "a message at the new place is heard", func() bool {
+		n, err := other.SPublish(ctx, e.channel, "1").Result()
+		return err == nil && n == 1 && e.take()&called != 0
+	})
+}
+
+func anotherMaster(t *testing.T, cluster *redis.ClusterClient, not *redis.Client) (found *redis.Client) {
+	t.Helper()
+	var mu sync.Mutex
+	err := cluster.ForEachMaster(t.Context(), func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if node.Options().Addr != not.Options().Addr {
+			found = node
+		}
+		return nil
+	})
+	if err != nil || found == nil {
+		t.Fatalf("no other master: %v", err)
+	}
+	return found
+}
+
+// A connection whose other end is gone without a word is given up, and what is told then is heard by another.
+func TestLineGivesUpASilentConnection(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	var silenced sync.Once
+	silence := make(chan struct{})
+	client := redis.NewClient(&redis.Options{
+		Addr: node.Addr, MaxRetries: -1, DisableIdentity: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			silenced.Do(func() { conn = &deafConn{conn, silence} })
+			return conn, err
+		},
+	})
+	defer client.Close()
+	news := newNews(client, "1")
+	defer news.close()
+	e := newEar("c")
+	news.join(e, false)
+	defer news.leave(e)
+	testenv.Eventually(t, "it listens", func() bool { return e.take() == began })
+	close(silence)
+	testenv.Eventually(t, "it listens again", func() bool { return e.take() == began })
+	if err := client.Publish(t.Context(), "c", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "it hears", func() bool { return e.take() == called })
+}
+
+// deafConn hears nothing more from when silence is closed, and does not end by itself.
+type deafConn struct {
+	net.Conn
+	silence chan struct{}
+}
+
+func (c *deafConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		select {
+		case <-c.silence:
+			if err != nil {
+				return 0, io.EOF
+			}
+		default:
+			return n, err
+		}
+	}
+}
