@@ -114,3 +114,21 @@ func portOf(addr string) int {
 	n, _ := strconv.Atoi(port)
 	return n
 }
+
+// Engine names what serves as Redis, with its version where it can be asked.
+func Engine(real bool) string {
+	if !real {
+		return "miniredis"
+	}
+	text, err := exec.Command("redis-server", "--version").Output()
+	if err != nil {
+		return "redis-server"
+	}
+	fields := strings.Fields(string(text)) // Redis server v=7.0.15 sha=…
+	for _, f := range fields {
+		if v, ok := strings.CutPrefix(f, "v="); ok {
+			return "redis-server " + v
+		}
+	}
+	return "redis-server"
+}

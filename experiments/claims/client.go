@@ -1,0 +1,94 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"locklab/experiments"
+	"locklab/experiments/history"
+	"locklab/lockstrategy"
+)
+
+// client is somebody who wants a lock. What it believes is recorded.
+type client struct {
+	t        *experiments.Trial
+	lane     string
+	strategy lockstrategy.Strategy
+	key      string
+	attempts int
+}
+
+func newClient(t *experiments.Trial, lane string, strategy lockstrategy.Strategy) *client {
+	return &client{t: t, lane: lane, strategy: strategy, key: "lock:counter"}
+}
+
+// held is a lock that a client has, or believes to have.
+type held struct {
+	client *client
+	lease  *lockstrategy.Lease
+	owner  string
+	fence  uint64
+}
+
+// event fills in who it is.
+func (h *held) event(e history.Event) history.Event {
+	e.Lane, e.Owner, e.Fence = h.client.lane, h.owner, h.fence
+	return e
+}
+
+func (h *held) record(kind history.Kind, text string) {
+	h.client.t.Record(h.event(history.Event{Kind: kind, Key: h.client.key, Text: text}))
+}
+
+// acquire asks for the lock. A loss is recorded when the lease's context ends, as a holder would learn of it.
+func (c *client) acquire(ctx context.Context, options ...lockstrategy.Option) (*held, error) {
+	c.attempts++
+	h := &held{client: c, owner: fmt.Sprintf("%s%d", c.lane, c.attempts)}
+	h.record(history.Ask, "")
+	lease, err := c.strategy.Acquire(ctx, c.key, options...)
+	if err != nil {
+		h.record(history.Refuse, reason(err))
+		return nil, err
+	}
+	h.lease, h.fence = lease, lease.Fence()
+	h.record(history.Grant, "")
+	return h, nil
+}
+
+// lost records that the holder has learnt of the loss. It waits for it until ctx ends.
+func (h *held) lost(ctx context.Context) error {
+	select {
+	case <-h.lease.Context().Done():
+		h.record(history.Lose, reason(context.Cause(h.lease.Context())))
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not learnt of its loss: %w", h.client.lane, ctx.Err())
+	}
+}
+
+// release gives the lock back. What the lock says about that is recorded, and no failure of the run.
+func (h *held) release(ctx context.Context) error {
+	h.record(history.Give, "")
+	err := h.lease.Release(ctx)
+	h.record(history.Gave, reason(err))
+	return err
+}
+
+// reason is an error in a few words.
+func reason(err error) string {
+	for _, known := range []struct {
+		err  error
+		says string
+	}{
+		{nil, ""}, {lockstrategy.ErrTaken, "another has it"}, {lockstrategy.ErrExpired, "its time is over"},
+		{lockstrategy.ErrForced, "freed by force"}, {lockstrategy.ErrGone, "the server no longer has it"},
+		{lockstrategy.ErrUnreachable, "no renewal was confirmed"}, {lockstrategy.ErrUnavailable, "no answer from the server"},
+		{lockstrategy.ErrNotHeld, "not held"}, {context.Canceled, "released"}, {context.DeadlineExceeded, "waited too long"},
+	} {
+		if known.err == nil && err == nil || known.err != nil && errors.Is(err, known.err) {
+			return known.says
+		}
+	}
+	return err.Error()
+}

@@ -1,0 +1,59 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// Experiment is one claim, and how to see whether it holds. Its arms act and record; Breach, a pure function, says
+// what the record shows; the judge compares that with what the arms expect.
+type Experiment struct {
+	ID      string // stable, as in the catalogue: L03-foreign-unlock
+	Article string // A0 … A4; of several: "A0, A2"
+	Claim   string // one sentence
+	Says    string // what the articles say about it, in our words
+	Erratum string // what an article has wrong and this shows; empty: nothing
+	Drawing string // the interleaving, as a drawing in text
+	How     string // how the run makes it happen
+	Anomaly string // its column in the matrix; empty: it has none
+
+	Needs  []Need
+	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
+	Takes  time.Duration // about, with its own number of trials, on two cores
+	Trials int           // of each arm; 0: 3
+
+	Arms   []Arm // the control first: without it nothing is shown
+	Breach func(trial []history.Event) []history.Finding
+}
+
+// Arm is one way to run an experiment.
+type Arm struct {
+	Name     string
+	Expect   Expect
+	Strategy string // its row in the matrix; empty: it has none
+	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
+	Run      func(ctx context.Context, t *Trial) error
+}
+
+// Control is the arm that shows that a breach is not there without its cause.
+func (e Experiment) Control() Arm { return e.Arms[0] }
+
+// trials is how often each arm runs unless something else is asked for.
+func (e Experiment) trials() int {
+	if e.Trials > 0 {
+		return e.Trials
+	}
+	return 3
+}
+
+// Need is a program that must be on the PATH.
+type Need string
+
+// What an experiment may need.
+const (
+	RedisServer Need = "redis-server"
+	Docker      Need = "docker"
+	Faketime    Need = "faketime"
+)

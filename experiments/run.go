@@ -1,0 +1,70 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"locklab/experiments/history"
+	"locklab/stack"
+)
+
+// Options are how experiments are run.
+type Options struct {
+	Trials  int      // of each arm; 0: the experiment's own number
+	Seed    uint64   // of the decisions that are left to chance
+	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
+	App     []string // the command line of an app instance, without its flags
+	Build   string   // of this program
+	Command string   // that repeats the run
+	Tell    func(what string)
+}
+
+// Run runs every arm of e, and records. It returns a record in every case: what went wrong stands in it. With ctx
+// the run ends, and everything is undone.
+func Run(ctx context.Context, e Experiment, o Options) Record {
+	began := time.Now()
+	r := Record{
+		Format: Format, Experiment: e.ID, Claim: e.Claim, Command: o.Command, Seed: o.Seed, Began: began.UTC(), Build: o.Build,
+		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
+		Redis:   stack.Engine(o.Real),
+		Clocks:  []Clock{{Process: "lab"}},
+	}
+	recorder := history.NewRecorder(nil)
+	trials := o.Trials
+	if trials == 0 {
+		trials = e.trials()
+	}
+	for i, arm := range e.Arms {
+		done := ArmRecord{Name: arm.Name, Trials: []TrialRecord{}}
+		for n := 1; n <= trials && ctx.Err() == nil; n++ {
+			if o.Tell != nil {
+				o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, arm.Name, n, trials))
+			}
+			t := &Trial{
+				Number: n, Real: o.Real, App: o.App, arm: arm.Name, recorder: recorder,
+				Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
+			}
+			start := time.Now()
+			err := t.run(ctx, arm)
+			if ctx.Err() != nil {
+				break // a trial that was cut short is none
+			}
+			done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
+		}
+		r.Arms = append(r.Arms, done)
+	}
+	r.Interrupted = ctx.Err() != nil
+	r.Events, r.Took = recorder.Events(), time.Since(began)
+	r.Count = len(r.Events)
+	return r
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,102 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"locklab/experiments/history"
+	"locklab/stack"
+)
+
+// Trial is one run of an arm: what it acts with, and where it records.
+type Trial struct {
+	Number int        // of the arm, from 1
+	Rand   *rand.Rand // of the run's seed: the same decisions again with the same seed, if not the same timing
+	Real   bool       // there is a redis-server; otherwise miniredis is what runs
+	App    []string   // the command line of an app instance, without its flags
+	Stack  *stack.Stack
+
+	arm      string
+	recorder *history.Recorder
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	cleanup []func() error
+}
+
+// Record adds e to the history.
+func (t *Trial) Record(e history.Event) {
+	e.Arm, e.Trial = t.arm, t.Number
+	t.recorder.Add(e)
+}
+
+// Note records something a reader should know, or what Breach looks for with [history.Noted].
+func (t *Trial) Note(lane, text string) {
+	t.Record(history.Event{Lane: lane, Kind: history.Note, Text: text})
+}
+
+// Fault records what was broken, and what was seen of it. A fault without proof proves nothing.
+func (t *Trial) Fault(lane, text, proof string) {
+	t.Record(history.Event{Lane: lane, Kind: history.Fault, Text: text, Proof: proof})
+}
+
+// Heal records that a fault is over.
+func (t *Trial) Heal(lane, text string) {
+	t.Record(history.Event{Lane: lane, Kind: history.Heal, Text: text})
+}
+
+// Now is the time on the history's clock.
+func (t *Trial) Now() time.Duration { return t.recorder.Now() }
+
+// Events returns what this trial has recorded so far.
+func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.arm, t.Number) }
+
+// Cleanup calls f when the trial is over, the last first, also after a panic and an interruption.
+func (t *Trial) Cleanup(f func() error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cleanup = append(t.cleanup, f)
+}
+
+// Go runs f beside the trial, which does not end before it.
+func (t *Trial) Go(f func()) { t.running.Go(f) }
+
+// run runs the arm once, and undoes everything.
+func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
+	if t.Stack, err = stack.New(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v", p)
+		}
+		cancel()
+		err = errors.Join(err, t.undo(), t.Stack.Close())
+	}()
+	if err := arm.Run(ctx, t); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (t *Trial) undo() (err error) {
+	for {
+		t.mu.Lock()
+		all := t.cleanup
+		t.cleanup = nil
+		t.mu.Unlock()
+		if len(all) == 0 {
+			t.running.Wait()
+			return err
+		}
+		for _, f := range slices.Backward(all) {
+			err = errors.Join(err, f())
+		}
+	}
+}
