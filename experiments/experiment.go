@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"locklab/experiments/history"
+	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
 )
 
 // Experiment is one claim, and how to see whether it holds. Its arms act and record; Breach, a pure function, says
@@ -24,6 +26,10 @@ type Experiment struct {
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each arm; 0: 3
 
+	// Orders are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
+	// their orders.
+	Orders []Orders
+
 	Arms   []Arm // the control first: without it nothing is shown
 	Breach func(trial []history.Event) []history.Finding
 }
@@ -35,6 +41,14 @@ type Arm struct {
 	Strategy string // its row in the matrix; empty: it has none
 	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
 	Run      func(ctx context.Context, t *Trial) error
+}
+
+// Orders is a lock whose every order of steps is tried.
+type Orders struct {
+	Lock   naive.Lock
+	Bounds steps.Bounds
+	Breach steps.Breach
+	Expect Expect // Never: held in all orders
 }
 
 // Control is the arm that shows that a breach is not there without its cause.

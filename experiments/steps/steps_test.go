@@ -1,0 +1,41 @@
+package steps
+
+import (
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy/naive"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestExplore(t *testing.T) {
+	for _, c := range []struct {
+		lock   naive.Lock
+		bounds Bounds
+		breach Breach
+		breaks bool
+	}{
+		{naive.SETNX, Bounds{"AB", 1, 1}, Orphaned, true},
+		{naive.SETNX, Bounds{"AB", 0, 1}, LostUpdate, false},
+		{naive.SETNXThenEXPIRE, Bounds{"AB", 1, 1}, Orphaned, true},
+		{naive.PlainDEL, Bounds{"AB", 1, 1}, Orphaned, false},
+		{naive.PlainDEL, Bounds{"AB", 0, 1}, Foreign, true},
+		{naive.CompareInClient, Bounds{"AB", 0, 1}, Foreign, true},
+		{naive.Compare, Bounds{"AB", 1, 1}, Foreign, false},
+		{naive.Compare, Bounds{"ABC", 1, 1}, Orphaned, false},
+		{naive.Compare, Bounds{"ABC", 1, 0}, LostUpdate, false},
+		{naive.Compare, Bounds{"AB", 0, 1}, LostUpdate, true},
+		{naive.SETWithoutNX, Bounds{"AB", 0, 0}, LostUpdate, true},
+		{naive.SharedValue, Bounds{"AB", 0, 1}, Foreign, true},
+	} {
+		f, err := Explore(t.Context(), c.lock, c.bounds, c.breach)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s, %+v, %s: %s", c.lock.Name, c.bounds, c.breach, f)
+		if (f.Broken.Sign() > 0) != c.breaks {
+			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package naive
+
+// SETWithoutNX is A0's pair of scripts, to lock and to extend. Both begin with a SET that always succeeds: the one
+// excludes nobody, the other takes the lock from whoever has it.
+var SETWithoutNX = Lock{
+	Name: "script: SET, EXPIRE", Article: "A0", Breaks: "L10",
+	Acquire: []Step{setScript("script: SET, EXPIRE")},
+	Renew:   []Step{setScript("script: SET, EXPIRE (extend)")},
+	Release: []Step{compareAndDelete},
+}
+
+func setScript(name string) Step {
+	return Step{
+		Name: name,
+		Command: func(c *Client) []any {
+			return []any{
+				"EVAL", "redis.call('set', KEYS[1], ARGV[1]) return redis.call('pexpire', KEYS[1], ARGV[2])",
+				1, Key, c.Value, c.Millis(),
+			}
+		},
+		Then: won,
+	}
+}
