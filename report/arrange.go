@@ -34,13 +34,16 @@ type column struct {
 }
 
 // arrange gives each event its place: from left to right, with room for its label, and more room after a longer time.
+// The time gets what is left of a screen's width, but always enough to be seen.
 func arrange(events []history.Event) (all []column, width int) {
-	const (
-		margin  = 18
-		step    = 15
-		stretch = 380 // over all, for time
-		missing = 70
-	)
+	const screen, least, most = 1080, 140, 420
+	_, width = stretched(events, 0)
+	return stretched(events, max(least, min(most, screen-width)))
+}
+
+// stretched arranges events with so much room for time, over all.
+func stretched(events []history.Event, stretch int) (all []column, width int) {
+	const margin, step, missing = 18, 15, 70
 	total := time.Duration(1)
 	for i := 1; i < len(events); i++ {
 		total += max(0, events[i].At-events[i-1].At)
@@ -54,10 +57,12 @@ func arrange(events []history.Event) (all []column, width int) {
 	x := margin - step
 	for i, e := range events {
 		at := column{Event: e}
-		at.label, at.row = label(e, fence)
+		if at.label, at.row = label(e, fence); effective(events[i:]) {
+			at.label, at.row = "", nowhere
+		}
 		x += step
 		if i > 0 {
-			x += int(stretch * max(0, e.At-events[i-1].At) / total)
+			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
 			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing > 0 {
 				x, at.before = x+missing, missing+step
 			}
@@ -79,6 +84,12 @@ func arrange(events []history.Event) (all []column, width int) {
 		all = append(all, at)
 	}
 	return all, width
+}
+
+// effective reports whether the first of events is a command whose effect comes next: that says it better.
+func effective(events []history.Event) bool {
+	return len(events) > 1 && events[0].Kind == history.Command && events[0].Lane == events[1].Lane &&
+		(events[1].Kind == history.Read || events[1].Kind == history.Write)
 }
 
 // at is where the event with a number stands, or would.

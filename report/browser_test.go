@@ -263,6 +263,9 @@ func TestHandsOnChromium(t *testing.T) {
 	b.open(filepath.Join(dir, "lab.html"), view{"", 1280, "dark"})
 	b.print("lab.pdf")
 	b.calm(filepath.Join(dir, "lab.html"))
+	b.open(filepath.Join(dir, "L05.html"), view{"", 1280, "light"})
+	call(b, emulation.SetEmulatedVisionDeficiency, emulation.SetEmulatedVisionDeficiencyParams{Type: "achromatopsia"})
+	b.shoot("L05-1280-colourless") // for eyes, not for checks
 }
 
 func (b *browser) print(name string) {

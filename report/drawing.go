@@ -62,6 +62,7 @@ type mark struct {
 	LabelX, LabelY int
 	Anchor         string
 	Shows          bool // it belongs to the breach
+	Hatched        bool // its label stands in an overlap
 	Says           string
 }
 
@@ -76,6 +77,7 @@ type canvas struct {
 	columns []column
 	lanes   map[string]int // by name: its height
 	grants  map[int]bool   // the numbers of the events with which a hold begins
+	taken   int            // how many of the rows are for faults
 	rows    []int          // of what is written above the lanes: where each ends
 }
 
@@ -88,6 +90,7 @@ func draw(events []history.Event, found *history.Finding) *drawing {
 	}
 	c.columns, c.Width = arrange(shown)
 	c.addFaults(events)
+	c.taken = len(c.rows)
 	holds := history.Holds(events)
 	together := c.overlaps(holds, found)
 	c.addLanes(shown)
@@ -154,9 +157,12 @@ func (c *canvas) addFaults(events []history.Event) {
 
 // heading finds a row for a text above all lanes.
 func (c *canvas) heading(x int, text string) (y int) {
-	row := slices.IndexFunc(c.rows, func(end int) bool { return end < x })
-	if row < 0 {
-		row, c.rows = len(c.rows), append(c.rows, 0)
+	row := c.taken
+	for row < len(c.rows) && c.rows[row] >= x {
+		row++
+	}
+	if row == len(c.rows) {
+		c.rows = append(c.rows, 0)
 	}
 	c.rows[row] = x + wide(text) + 16
 	c.Width = max(c.Width, c.rows[row])
@@ -203,6 +209,7 @@ func (c *canvas) addMarks(found *history.Finding) {
 		switch at.row {
 		case inside:
 			m.LabelX, m.LabelY, m.Anchor = at.x+9, y+4, "start"
+			m.Hatched = c.hatched(at.x, y)
 		case above:
 			m.LabelY = y - barHalf - 7
 		case below:
@@ -219,18 +226,24 @@ func (c *canvas) addMarks(found *history.Finding) {
 	}
 }
 
+// hatched reports whether an overlap is drawn at x on the lane at y.
+func (c *canvas) hatched(x, y int) bool {
+	return slices.ContainsFunc(c.Overlaps, func(o overlap) bool {
+		return slices.ContainsFunc(o.Bars, func(b bar) bool { return b.Y == y-barHalf && b.X <= x && x < b.X+b.Width })
+	})
+}
+
 // addTicks writes the time below, as often as there is room, and where events were left out.
 func (c *canvas) addTicks() {
-	next := 0
-	for i, at := range c.columns {
+	next, last := 0, ""
+	for _, at := range c.columns {
 		if at.missing > 0 {
 			c.Breaks = append(c.Breaks, tick{at.x - at.before/2, number(at.missing, "event")})
 		}
-		if at.x < next || i > 0 && at.At == c.columns[i-1].At {
-			continue
-		}
 		text := milliseconds(at.At - c.columns[0].At)
-		c.Ticks = append(c.Ticks, tick{at.x, text})
-		next = at.x + wide(text) + 20
+		if at.x >= next && text != last {
+			c.Ticks = append(c.Ticks, tick{at.x, text})
+			next, last = at.x+wide(text)+20, text
+		}
 	}
 }

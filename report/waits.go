@@ -82,7 +82,7 @@ func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Durati
 		most = max(most, wait)
 		row.Stalks += fmt.Sprintf("M%d %dv%d", x(h.Granted), floor, -max(1, int((waitHeight-8)*wait/longest)))
 	}
-	row.Text = fmt.Sprintf("%d × · longest %s", len(holds), milliseconds(most))
+	row.Text = fmt.Sprintf("%d ×, longest %s ms", len(holds), milliseconds(most))
 	return row
 }
 

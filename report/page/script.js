@@ -17,13 +17,15 @@ const only = (mark) => {
   for (const other of marks(mark.closest("figure"))) other.setAttribute("tabindex", other === mark ? "0" : "-1");
 };
 
-// reveal scrolls a drawing that is too wide to where several hold the lock, or else to what shows the breach.
+// reveal scrolls a drawing that is too wide, as little as can be, to where several hold the lock or what shows the breach.
 const reveal = (figure) => {
   const box = figure.querySelector(".picture");
   const target = figure.querySelector(".drawing .overlap .column") || figure.querySelector(".drawing .shows");
   if (!target || box.scrollWidth <= box.clientWidth) return;
-  const names = figure.querySelector(".names").clientWidth;
-  box.scrollLeft += target.getBoundingClientRect().left - box.getBoundingClientRect().left - names - 40;
+  const names = figure.querySelector(".names").getBoundingClientRect();
+  const inside = target.getBoundingClientRect();
+  const beyond = inside.right + 40 - box.getBoundingClientRect().right;
+  box.scrollLeft += Math.max(0, Math.min(beyond, inside.left - names.right - 40));
 };
 
 for (const details of document.querySelectorAll("details.run")) {
