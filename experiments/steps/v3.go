@@ -17,13 +17,16 @@ var V3 = naive.Lock{
 		},
 		Then: func(_ *naive.Client, answer any) naive.Next { return granted(answer) },
 	}},
-	Release: []naive.Step{{
-		Name: "release.lua",
-		Command: func(c *naive.Client) []any {
-			_, release := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
-			return release
-		},
-	}},
+	Release: []naive.Step{release},
+	Undo:    []naive.Step{release},
+}
+
+var release = naive.Step{
+	Name: "release.lua",
+	Command: func(c *naive.Client) []any {
+		_, release := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
+		return release
+	},
 }
 
 // granted reads the reply of acquire.lua: the fence comes first, and is 0 where another has the lock.
