@@ -85,3 +85,12 @@ func (v Verdict) String() string {
 
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. Whatever else stands there concludes nothing.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	*v = Inconclusive
+	if named := Verdict(text); named == Supported || named == Refuted {
+		*v = named
+	}
+	return nil
+}
