@@ -31,6 +31,17 @@ type ArmJudgement struct {
 	Evidence []history.Event  `json:"evidence,omitempty"` // the smallest slice that shows it
 }
 
+// Seen is what the arm's trials showed, in a few words.
+func (a ArmJudgement) Seen() string {
+	switch {
+	case a.Trials == 0:
+		return "no trial"
+	case a.Breaches > 0:
+		return fmt.Sprintf("broken in %d of %d", a.Breaches, a.Trials)
+	}
+	return fmt.Sprintf("held in %d", a.Trials)
+}
+
 // Judge says what r shows about e. It looks at nothing but r: a saved run is judged as it was on the day.
 //
 // A breach in the control takes the meaning from all the rest: then the run is inconclusive. So is one without a

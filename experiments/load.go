@@ -18,17 +18,17 @@ const largest = 256 << 20
 
 // Load reads a saved run. An error says what is wrong with it; then nothing can be concluded.
 func Load(dir string) (r Record, err error) {
-	file, err := open(dir, runFile)
+	file, err := open(dir, RunFile)
 	if err != nil {
 		return r, err
 	}
 	defer file.Close()
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return r, fmt.Errorf("%s cannot be read: %w", runFile, err)
+		return r, fmt.Errorf("%s cannot be read: %w", RunFile, err)
 	}
 	if !json.Valid(text) {
-		return r, fmt.Errorf("%s is damaged or cut short: it is no JSON", runFile)
+		return r, fmt.Errorf("%s is damaged or cut short: it is no JSON", RunFile)
 	}
 	var head struct {
 		Format     *int
@@ -37,14 +37,14 @@ func Load(dir string) (r Record, err error) {
 	err = json.Unmarshal(text, &head)
 	switch {
 	case err != nil || head.Format == nil || head.Experiment == "":
-		return r, fmt.Errorf("%s is not what app lab run writes", runFile)
+		return r, fmt.Errorf("%s is not what app lab run writes", RunFile)
 	case *head.Format > Format:
-		return r, fmt.Errorf("%s has the format %d, and this program reads up to %d: judge it with the program that made it", runFile, *head.Format, Format)
+		return r, fmt.Errorf("%s has the format %d, and this program reads up to %d: judge it with the program that made it", RunFile, *head.Format, Format)
 	case *head.Format < 1:
-		return r, fmt.Errorf("%s has the format %d, which there never was", runFile, *head.Format)
+		return r, fmt.Errorf("%s has the format %d, which there never was", RunFile, *head.Format)
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Record{}, fmt.Errorf("%s is damaged: %w", runFile, err)
+		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
 	}
 	return r, r.load(dir)
 }
@@ -143,13 +143,15 @@ func Runs(path string) (runs []string) {
 	return runs
 }
 
-func isRun(dir string) bool {
-	for _, name := range []string{runFile, historyFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+func isRun(dir string) bool { return has(dir, RunFile) || has(dir, historyFile) }
+
+// IsRun reports whether the run.json in dir is a saved run's: a load tool's summary may have that name, too, but no
+// history beside it.
+func IsRun(dir string) bool { return has(dir, RunFile) && has(dir, historyFile) }
+
+func has(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // TookBy is how long the trials of an arm took.

@@ -13,7 +13,7 @@ import (
 
 // The files of a saved run.
 const (
-	runFile     = "run.json"
+	RunFile     = "run.json"
 	historyFile = "history.jsonl"
 	verdictFile = "verdict.json"
 	ReportFile  = "report.html" // written by whoever has a report
@@ -58,7 +58,7 @@ func Save(store string, r Record, j Judgement) (dir string, err error) {
 	if err := errors.Join(history.Encode(file, r.Events...), file.Close()); err != nil {
 		return dir, err
 	}
-	if err := errors.Join(writeJSON(dir, runFile, r), writeJSON(dir, verdictFile, j)); err != nil {
+	if err := errors.Join(writeJSON(dir, RunFile, r), writeJSON(dir, verdictFile, j)); err != nil {
 		return dir, err
 	}
 	return dir, point(filepath.Dir(dir), filepath.Base(dir))
