@@ -17,6 +17,7 @@ type labResult struct {
 	LeftOut []string            `json:"left_out,omitempty"` // they need a redis-server
 	Verdict experiments.Verdict `json:"verdict"`            // the worst
 	Took    float64             `json:"took_s"`
+	Report  string              `json:"report,omitempty"` // of all of it, as a page
 }
 
 // labRun is a run of an experiment, and how it is judged.

@@ -160,8 +160,8 @@ func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o 
 
 // finish prints, and says with the exit status what it came to.
 func (c *labRunCommand) finish(ctx context.Context, result *labResult, std streams) error {
-	reported := writeReport(c.Out, result.Runs)
-	var err error
+	var reported, err error
+	result.Report, reported = writeReport(c.Out, result.Runs)
 	if c.JSON {
 		err = asJSON(std, result)
 	} else {

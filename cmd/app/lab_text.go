@@ -31,6 +31,9 @@ func (r *labResult) text(colour bool) string {
 			fmt.Fprintf(&b, "Saved:   %s\n", run.Saved)
 		}
 	}
+	if r.Report != "" {
+		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
+	}
 	fmt.Fprintf(&b, "Again:   %s\n", r.Command)
 	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", painted(r.Verdict, colour), r.Took, r.Redis)
 	return b.String()
