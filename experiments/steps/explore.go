@@ -10,17 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"locklab/experiments/history"
 	"locklab/lockstrategy/naive"
-)
-
-// Breach is what can be wrong with a lock at the end of an order.
-type Breach string
-
-// What can be wrong.
-const (
-	LostUpdate Breach = "an update is lost"
-	Orphaned   Breach = "the lock stays, and nobody has it"
-	Foreign    Breach = "a client deleted another's lock"
 )
 
 // Bounds are what may happen in an order.
@@ -28,6 +19,7 @@ type Bounds struct {
 	Clients string // a letter each: AB, ABC
 	Deaths  int    // how many may die, each before any of its steps
 	Expiry  int    // how often time may pass, until every expiry is over
+	Lost    int    // how many answers to an acquire may be lost
 }
 
 // Found is what Explore found.
@@ -53,16 +45,12 @@ func (f Found) String() string {
 // says how many end in one of breaches. Orders that reach the same state go on together, so that each state is
 // run once: what is counted is orders all the same.
 func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Breach) (Found, error) {
-	memory, err := NewMemory()
+	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
 	}
-	defer memory.Close()
-	x := &explorer{memory: memory, lock: lock, breaches: breaches, seen: make(map[string]*node)}
-	start := world{bounds: bounds}
-	for _, w := range New(lock, memory, time.Minute, bounds.Clients, nil).Walkers {
-		start.walkers = append(start.walkers, *w)
-	}
+	defer x.memory.Close()
+	x.breaches = breaches
 	top, err := x.explore(ctx, start)
 	if err != nil {
 		return Found{}, err
@@ -79,15 +67,40 @@ type explorer struct {
 	lock     naive.Lock
 	breaches []Breach
 	seen     map[string]*node
+	record   func(history.Event)
 }
 
-// world is a state: all that the future depends on.
-type world struct {
+// newExplorer starts a server, and says where everything begins.
+func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
+	memory, err := NewMemory()
+	if err != nil {
+		return nil, position{}, err
+	}
+	x := &explorer{memory: memory, lock: lock, seen: make(map[string]*node), record: nowhere}
+	start := position{bounds: bounds}
+	for _, w := range New(lock, memory, time.Minute, bounds.Clients, nil).Walkers {
+		start.walkers = append(start.walkers, *w)
+	}
+	return x, start, nil
+}
+
+// world is the clients of p on the explorer's server.
+func (x *explorer) world(p *position) *World {
+	w := &World{Lock: x.lock, server: x.memory, record: x.record}
+	for i := range p.walkers {
+		w.Walkers = append(w.Walkers, &p.walkers[i])
+	}
+	return w
+}
+
+// position is a state: all that the future depends on.
+type position struct {
 	walkers []Walker
 	redis   snapshot
 	bounds  Bounds // what is left of them
-	holder  string // who took the lock last
+	holder  string // whose move made the lock what it is
 	foreign bool   // somebody else has deleted it while it was there
+	stolen  bool   // somebody else has overwritten it
 }
 
 // node is what becomes of a state.
@@ -99,8 +112,8 @@ type node struct {
 	next           *node
 }
 
-func (x *explorer) explore(ctx context.Context, w world) (*node, error) {
-	key := w.key()
+func (x *explorer) explore(ctx context.Context, p position) (*node, error) {
+	key := p.key()
 	if n := x.seen[key]; n != nil {
 		return n, nil
 	}
@@ -108,16 +121,16 @@ func (x *explorer) explore(ctx context.Context, w world) (*node, error) {
 		return nil, err
 	}
 	n := &node{orders: new(big.Int), broken: new(big.Int), depth: -1}
-	moves := w.moves()
+	moves := p.moves()
 	if len(moves) == 0 {
 		n.orders.SetInt64(1)
-		if n.breach = x.breach(w); n.breach != "" {
+		if n.breach = x.breach(p); n.breach != "" {
 			n.broken.SetInt64(1)
 			n.depth = 0
 		}
 	}
 	for _, m := range moves {
-		after, err := x.move(ctx, w, m)
+		after, err := x.move(ctx, p, m)
 		if err != nil {
 			return nil, err
 		}
@@ -136,84 +149,63 @@ func (x *explorer) explore(ctx context.Context, w world) (*node, error) {
 }
 
 // moves are those that are possible. When everybody has ended nothing happens any more.
-func (w world) moves() (all []Move) {
-	for _, c := range w.walkers {
+func (p position) moves() (all []Move) {
+	for _, c := range p.walkers {
 		if c.phase != ended {
 			all = append(all, Move{Who: c.Name})
-			if w.bounds.Deaths > 0 {
+			if p.bounds.Deaths > 0 {
 				all = append(all, Move{Who: c.Name, Die: true})
+			}
+			if p.bounds.Lost > 0 && c.phase == acquiring {
+				all = append(all, Move{Who: c.Name, Lose: true})
 			}
 		}
 	}
-	if len(all) > 0 && w.bounds.Expiry > 0 && len(w.redis.expiry) > 0 {
+	if len(all) > 0 && p.bounds.Expiry > 0 && len(p.redis.expiry) > 0 {
 		all = append(all, Move{})
 	}
 	return all
 }
 
 // move returns the state after m.
-func (x *explorer) move(ctx context.Context, w world, m Move) (world, error) {
-	if err := x.memory.restore(w.redis); err != nil {
-		return w, err
+func (x *explorer) move(ctx context.Context, p position, m Move) (position, error) {
+	if err := x.memory.restore(p.redis); err != nil {
+		return p, err
 	}
-	after := world{walkers: slices.Clone(w.walkers), bounds: w.bounds, holder: w.holder, foreign: w.foreign}
-	there := &World{Lock: x.lock, server: x.memory, record: nowhere}
-	for i := range after.walkers {
-		there.Walkers = append(there.Walkers, &after.walkers[i])
-	}
-	if err := there.Move(ctx, m); err != nil {
-		return w, err
+	after := position{walkers: slices.Clone(p.walkers), bounds: p.bounds, holder: p.holder, foreign: p.foreign, stolen: p.stolen}
+	if err := x.world(&after).Move(ctx, m); err != nil {
+		return p, err
 	}
 	switch {
 	case m.Who == "":
 		after.bounds.Expiry--
 	case m.Die:
 		after.bounds.Deaths--
+	case m.Lose:
+		after.bounds.Lost--
 	}
 	var err error
 	if after.redis, err = x.memory.snapshot(); err != nil {
-		return w, err
+		return p, err
 	}
-	if m.Who != "" && w.redis.locked() && !after.redis.locked() && w.holder != m.Who {
-		after.foreign = true
-	}
-	for i, c := range w.walkers {
-		if c.phase == acquiring && after.walkers[i].inside() {
-			after.holder = c.Name
-		}
-	}
+	after.follow(p, m)
 	return after, nil
 }
 
 // breach is the first of those that are looked for; empty: none is there.
-func (x *explorer) breach(w world) Breach {
+func (x *explorer) breach(p position) Breach {
 	for _, b := range x.breaches {
-		if b == Foreign && w.foreign || b == Orphaned && w.orphaned() || b == LostUpdate && w.lost() {
+		if p.has(b) {
 			return b
 		}
 	}
 	return ""
 }
 
-func (w world) orphaned() bool {
-	return w.redis.locked() && w.redis.expiry[naive.Key] == 0
-}
-
-// lost reports whether the counter is behind the updates that were confirmed.
-func (w world) lost() bool {
-	n := 0
-	for _, c := range w.walkers {
-		if c.wrote > 0 {
-			n++
-		}
-	}
-	return n > 0 && w.redis.strings[Counter] != fmt.Sprint(n)
-}
-
-func (w world) key() string {
-	parts := []string{w.redis.String(), fmt.Sprint(w.bounds, w.holder, w.foreign)}
-	for i := range w.walkers {
-		parts = append(parts, w.walkers[i].state())
+func (p position) key() string {
+	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.foreign, p.stolen)}
+	for i := range p.walkers {
+		parts = append(parts, p.walkers[i].state())
 	}
 	return strings.Join(parts, "|")
 }

@@ -117,8 +117,15 @@ func (s snapshot) mortal(key string) string {
 }
 
 // locked reports whether the lock is there.
-func (s snapshot) locked() bool {
-	_, text := s.strings[naive.Key]
-	_, hash := s.hashes[naive.Key]
-	return text || hash
+func (s snapshot) locked() bool { return s.lock() != "" }
+
+// lock is what stands in the lock; empty: it is not there.
+func (s snapshot) lock() string {
+	if fields, ok := s.hashes[naive.Key]; ok {
+		return fmt.Sprint(fields)
+	}
+	if value, ok := s.strings[naive.Key]; ok {
+		return "=" + value
+	}
+	return ""
 }

@@ -14,35 +14,56 @@ import (
 
 // Move is one thing that happens.
 type Move struct {
-	Who string // a client; empty: time passes until every expiry is over
-	Die bool   // it stops for good, instead of its next step
+	Who  string // a client; empty: time passes until every expiry is over
+	Die  bool   // it stops for good, instead of its next step
+	Lose bool   // the server does its next step, which asks for the lock, and the answer is lost
 }
 
-// String is the move as [Parse] reads it: "A", "A†", or "…".
+// String is the move as [Parse] reads it: "A", "A†", "A?", or "…".
 func (m Move) String() string {
 	switch {
 	case m.Who == "":
 		return "…"
 	case m.Die:
 		return m.Who + "†"
+	case m.Lose:
+		return m.Who + "?"
 	}
 	return m.Who
 }
 
-// Parse reads a list of moves, separated by spaces: "A A B A† …".
+// Parse reads a list of moves, separated by spaces: "A A B A† …". What a keyboard has not got may be written
+// otherwise: A! is A†, and t or ... is ….
 func Parse(text string) (moves []Move, err error) {
 	for _, word := range strings.Fields(text) {
-		who, dies := strings.CutSuffix(word, "†")
-		switch {
-		case word == "…":
-			moves = append(moves, Move{})
-		case len(who) == 1 && who >= "A" && who <= "Z":
-			moves = append(moves, Move{who, dies})
-		default:
-			return nil, fmt.Errorf("%q is no move: A lets client A do its next step, A† lets it die, … lets time pass", word)
+		m, err := parse(word)
+		if err != nil {
+			return nil, err
 		}
+		moves = append(moves, m)
 	}
 	return moves, nil
+}
+
+func parse(word string) (Move, error) {
+	switch word {
+	case "…", "...", "t":
+		return Move{}, nil
+	}
+	m := Move{Who: word[:1]}
+	switch word[1:] {
+	case "":
+	case "†", "!":
+		m.Die = true
+	case "?":
+		m.Lose = true
+	default:
+		m.Who = ""
+	}
+	if m.Who < "A" || m.Who > "Z" {
+		return Move{}, fmt.Errorf("%q is no move: A lets client A do its next step, A† (or A!) lets it die, A? loses the answer to its step, … (or t) lets time pass", word)
+	}
+	return m, nil
 }
 
 // Moves is a list of moves that a program has; a mistake in it is one of the program's.

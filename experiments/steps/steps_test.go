@@ -16,18 +16,18 @@ func TestExplore(t *testing.T) {
 		breach Breach
 		breaks bool
 	}{
-		{naive.SETNX, Bounds{"AB", 1, 1}, Orphaned, true},
-		{naive.SETNX, Bounds{"AB", 0, 1}, LostUpdate, false},
-		{naive.SETNXThenEXPIRE, Bounds{"AB", 1, 1}, Orphaned, true},
-		{naive.PlainDEL, Bounds{"AB", 1, 1}, Orphaned, false},
-		{naive.PlainDEL, Bounds{"AB", 0, 1}, Foreign, true},
-		{naive.CompareInClient, Bounds{"AB", 0, 1}, Foreign, true},
-		{naive.Compare, Bounds{"AB", 1, 1}, Foreign, false},
-		{naive.Compare, Bounds{"ABC", 1, 1}, Orphaned, false},
-		{naive.Compare, Bounds{"ABC", 1, 0}, LostUpdate, false},
-		{naive.Compare, Bounds{"AB", 0, 1}, LostUpdate, true},
-		{naive.SETWithoutNX, Bounds{"AB", 0, 0}, LostUpdate, true},
-		{naive.SharedValue, Bounds{"AB", 0, 1}, Foreign, true},
+		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, true},
+		{naive.SETNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, false},
+		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, true},
+		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, false},
+		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
+		{naive.CompareInClient, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
+		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Foreign, false},
+		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Orphaned, false},
+		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 0}, LostUpdate, false},
+		{naive.Compare, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, true},
+		{naive.SETWithoutNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 0}, LostUpdate, true},
+		{naive.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
 	} {
 		f, err := Explore(t.Context(), c.lock, c.bounds, c.breach)
 		if err != nil {

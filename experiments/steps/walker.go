@@ -20,6 +20,7 @@ const (
 	writing
 	releasing
 	ended
+	undoing // an acquire of which it knows no answer
 )
 
 // Walker is a client on its way through the steps of its lock.
@@ -35,9 +36,10 @@ type Walker struct {
 
 // How the life of a client ended.
 const (
-	refused = "refused"
-	dead    = "dead"
-	done    = "done"
+	refused    = "refused"
+	unanswered = "without an answer" // to its acquire: it does not believe to have the lock
+	dead       = "dead"
+	done       = "done"
 )
 
 func newWalker(lock naive.Lock, client naive.Client) *Walker {
@@ -49,6 +51,31 @@ func (w *Walker) inside() bool { return w.phase > acquiring && w.phase < releasi
 
 // Ended reports whether nothing is left to do, and how it ended.
 func (w *Walker) Ended() (how string, over bool) { return w.how, w.phase == ended }
+
+// Where says where it is, and what its next step is; empty: it has come to its end.
+func (w *Walker) Where() (where, next string) {
+	switch w.phase {
+	case ended:
+		if w.how == done {
+			return fmt.Sprintf("done, wrote %d", w.wrote), ""
+		}
+		return w.how, ""
+	case acquiring:
+		where = "wants the lock"
+		if w.at > 0 {
+			where = "is taking the lock"
+		}
+	case reading:
+		where = "has the lock"
+	case renewing, writing:
+		where = fmt.Sprintf("has the lock, read %d", w.read)
+	case releasing:
+		where = fmt.Sprintf("has the lock, wrote %d", w.wrote)
+	case undoing:
+		where = "has no answer, and undoes"
+	}
+	return where, w.next().Name
+}
 
 // next is its next step. What the lock has no steps for is passed over.
 func (w *Walker) next() naive.Step {
@@ -69,6 +96,8 @@ func (w *Walker) list() []naive.Step {
 		return w.lock.Renew
 	case releasing:
 		return w.lock.Release
+	case undoing:
+		return w.lock.Undo
 	}
 	return nil
 }
@@ -96,11 +125,23 @@ func (w *Walker) answered(step naive.Step, answer any) error {
 			w.phase, w.how = ended, refused
 			return nil
 		}
-		if w.at++; w.at == len(w.list()) || what == naive.Skip {
+		switch w.at++; {
+		case w.at < len(w.list()) && what != naive.Skip:
+		case w.phase == undoing:
+			w.phase, w.how = ended, unanswered
+		default:
 			w.enter(w.phase + 1)
 		}
 	}
 	return nil
+}
+
+// unanswered goes on without an answer to a step of its acquire.
+func (w *Walker) unanswered() {
+	w.phase, w.at = undoing, 0
+	if len(w.lock.Undo) == 0 {
+		w.phase, w.how = ended, unanswered
+	}
 }
 
 // enter begins a phase, or the first after it that has steps.

@@ -2,12 +2,9 @@ package steps
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/history"
 	"locklab/lockstrategy/naive"
@@ -60,10 +57,15 @@ func (w *World) Move(ctx context.Context, m Move) error {
 		if how, over := walker.Ended(); over {
 			return fmt.Errorf("%s cannot move: it is %s", m.Who, how)
 		}
-		if m.Die {
+		switch {
+		case m.Die:
 			walker.die()
 			w.record(w.event(walker, history.Die, ""))
 			return nil
+		case m.Lose && walker.phase != acquiring:
+			return fmt.Errorf("%s cannot lose this answer: only one about the acquire is worth losing", m.Who)
+		case m.Lose:
+			return w.lose(ctx, walker)
 		}
 		return w.step(ctx, walker)
 	}
@@ -74,7 +76,7 @@ func (w *World) Move(ctx context.Context, m Move) error {
 func (w *World) Can(m Move) bool {
 	for _, walker := range w.Walkers {
 		if walker.Name == m.Who {
-			return walker.phase != ended
+			return walker.phase != ended && (!m.Lose || walker.phase == acquiring)
 		}
 	}
 	return m.Who == ""
@@ -83,16 +85,9 @@ func (w *World) Can(m Move) bool {
 // step lets a walker do its next step, and records the command and what it means.
 func (w *World) step(ctx context.Context, walker *Walker) error {
 	before, step := walker.phase, walker.next()
-	if before == acquiring && walker.at == 0 {
-		w.record(w.event(walker, history.Ask, ""))
-	}
-	if before == releasing && walker.at == 0 {
-		w.record(w.event(walker, history.Give, ""))
-	}
-	command := step.Command(&walker.Client)
-	answer, err := w.server.Do(ctx, command...)
+	answer, err := w.ask(ctx, walker, step)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", walker.Name, step.Name, err)
+		return err
 	}
 	w.record(w.event(walker, history.Command, fmt.Sprintf("%s → %s", step.Name, said(answer))))
 	if err := walker.answered(step, answer); err != nil {
@@ -113,6 +108,48 @@ func (w *World) step(ctx context.Context, walker *Walker) error {
 	return nil
 }
 
+// Loser is a server whose answers can really be lost.
+type Loser interface {
+	// LoseAnswer loses the answer to the next command: Do fails, and the server has done it.
+	LoseAnswer()
+}
+
+// lose lets the server do a walker's next step, and tells nobody what it said.
+func (w *World) lose(ctx context.Context, walker *Walker) error {
+	step := walker.next()
+	loser, really := w.server.(Loser)
+	if really {
+		loser.LoseAnswer()
+	}
+	answer, err := w.ask(ctx, walker, step)
+	switch {
+	case really && err == nil:
+		return fmt.Errorf("%s: %s: the answer was to be lost, and came: %s", walker.Name, step.Name, said(answer))
+	case !really && err != nil:
+		return err
+	}
+	w.record(w.event(walker, history.Command, step.Name+" → the answer is lost"))
+	w.record(w.event(walker, history.Refuse, "no answer"))
+	walker.unanswered()
+	return nil
+}
+
+// ask sends a step to the server.
+func (w *World) ask(ctx context.Context, walker *Walker, step naive.Step) (any, error) {
+	switch {
+	case walker.at > 0:
+	case walker.phase == acquiring:
+		w.record(w.event(walker, history.Ask, ""))
+	case walker.phase == releasing:
+		w.record(w.event(walker, history.Give, ""))
+	}
+	answer, err := w.server.Do(ctx, step.Command(&walker.Client)...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", walker.Name, step.Name, err)
+	}
+	return answer, nil
+}
+
 func (w *World) event(walker *Walker, kind history.Kind, text string) history.Event {
 	return history.Event{Lane: walker.Name, Owner: walker.Name, Key: naive.Key, Kind: kind, Text: text}
 }
@@ -121,8 +158,7 @@ func (w *World) value(walker *Walker, kind history.Kind, value int64) {
 	w.record(history.Event{Lane: walker.Name, Owner: walker.Name, Key: Counter, Kind: kind, Value: value})
 }
 
-// End records what the counter holds, and the lock if it stays for ever: it is there, without an expiry, and nobody who
-// lives has it.
+// End records what the counter holds, and the lock if it is left: it is there, and nobody who lives has it.
 func (w *World) End(ctx context.Context) error {
 	answer, err := w.server.Do(ctx, "GET", Counter)
 	if err != nil {
@@ -135,25 +171,35 @@ func (w *World) End(ctx context.Context) error {
 		}
 	}
 	w.record(history.Event{Lane: "redis", Kind: history.Final, Key: Counter, Value: n})
-	stays, err := w.orphan(ctx)
-	if stays {
-		w.record(history.Event{Lane: "redis", Kind: history.Note, Key: naive.Key, Text: Orphan})
+	what, err := w.left(ctx)
+	if what != "" {
+		w.record(history.Event{Lane: "redis", Kind: history.Note, Key: naive.Key, Text: what})
 	}
 	return err
 }
 
-// Orphan is what End notes of a lock that stays.
-const Orphan = "the lock stays, and nobody has it"
+// What End notes of a lock that is there although nobody has it: without an expiry, and with one.
+const (
+	Orphan = "the lock stays, and nobody has it"
+	Behind = "the lock is there until its lease ends, and nobody has it"
+)
 
-func (w *World) orphan(ctx context.Context) (bool, error) {
+func (w *World) left(ctx context.Context) (what string, err error) {
 	for _, walker := range w.Walkers {
 		if walker.phase != ended {
-			return false, nil
+			return "", nil
 		}
 	}
 	answer, err := w.server.Do(ctx, "PTTL", naive.Key)
-	left, _ := answer.(int64)
-	return left == -1, err
+	switch left, _ := answer.(int64); {
+	case err != nil:
+		return "", err
+	case left == -1:
+		return Orphan, nil
+	case left > 0:
+		return Behind, nil
+	}
+	return "", nil
 }
 
 // said is an answer as redis-cli shows it.
@@ -165,33 +211,4 @@ func said(answer any) string {
 		return a
 	}
 	return fmt.Sprint(answer)
-}
-
-// Client is a server that go-redis reaches. Its time passes by itself.
-type Client struct{ redis.UniversalClient }
-
-// Do sends one command.
-func (c Client) Do(ctx context.Context, command ...any) (any, error) {
-	answer, err := c.UniversalClient.Do(ctx, command...).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	return answer, err
-}
-
-// Pass waits until the lock is gone, or has no expiry.
-func (c Client) Pass(ctx context.Context) error {
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		left, err := c.PTTL(ctx, naive.Key).Result()
-		if err != nil || left < 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
-		}
-	}
 }

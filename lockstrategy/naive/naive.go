@@ -1,5 +1,5 @@
-// Package naive holds locks that break, one in each file, as the articles show them in substance; and one that does
-// not, to compare. Each says which article has it and which experiment breaks it. Do not use them.
+// Package naive holds locks that break, one in each file, as the articles show them in substance; and beside them,
+// to compare, how it is done well. Each says which article has it and which experiment breaks it. Do not use them.
 //
 // A lock is two lists of steps, each one command to Redis. Between any two of them a client may be stopped, die, or be
 // overtaken, and that is where they break: a scheduler (package steps) decides who moves, so that nobody
@@ -21,6 +21,7 @@ type Lock struct {
 	Acquire []Step
 	Release []Step
 	Renew   []Step // in the middle of the work; mostly there is none
+	Undo    []Step // when its acquire got no answer; without it the client goes away
 	// Shared: the value in the lock is the client's name, the same in each of its attempts.
 	Shared bool
 }
@@ -76,6 +77,11 @@ var setNXPX = Step{
 var compareAndDelete = Step{
 	Name: "script: compare, DEL",
 	Command: func(c *Client) []any {
-		return []any{"EVAL", "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", 1, Key, c.Value}
+		return eval("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", c.Value)
 	},
+}
+
+// eval is a script about the lock's key.
+func eval(script string, args ...any) []any {
+	return append([]any{"EVAL", script, 1, Key}, args...)
 }

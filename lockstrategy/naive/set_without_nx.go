@@ -13,10 +13,7 @@ func setScript(name string) Step {
 	return Step{
 		Name: name,
 		Command: func(c *Client) []any {
-			return []any{
-				"EVAL", "redis.call('set', KEYS[1], ARGV[1]) return redis.call('pexpire', KEYS[1], ARGV[2])",
-				1, Key, c.Value, c.Millis(),
-			}
+			return eval("redis.call('set', KEYS[1], ARGV[1]) return redis.call('pexpire', KEYS[1], ARGV[2])", c.Value, c.Millis())
 		},
 		Then: won,
 	}

@@ -1,0 +1,129 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"locklab/experiments/history"
+	"locklab/lockstrategy/naive"
+)
+
+// Play is a lock in somebody's hands, on a [Memory]: one move at a time, and each can be taken back.
+type Play struct {
+	x     *explorer
+	began time.Time
+	past  []played // the last one is now
+}
+
+// played is a position, and everything that has happened before it.
+type played struct {
+	position
+	events []history.Event
+}
+
+// NewPlay begins, with a client for each letter. Close it.
+func NewPlay(lock naive.Lock, clients string) (*Play, error) {
+	x, start, err := newExplorer(lock, Bounds{Clients: clients})
+	if err != nil {
+		return nil, err
+	}
+	return &Play{x: x, began: time.Now(), past: []played{{position: start}}}, nil
+}
+
+// Replay plays moves, and returns what happens and which breaches are there at the end.
+func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, broken []Breach, err error) {
+	p, err := NewPlay(lock, clients)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, m := range moves {
+		if _, err := p.Move(ctx, m); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p.Events(), p.Broken(), nil
+}
+
+// Close ends it.
+func (p *Play) Close() error { return p.x.memory.Close() }
+
+func (p *Play) now() played { return p.past[len(p.past)-1] }
+
+// Move does one move, and returns what came of it. An error that says that the move is not possible changes nothing.
+func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err error) {
+	before := p.now()
+	if before.over() {
+		return nil, errors.New("everybody has come to an end: nothing happens any more")
+	}
+	p.x.record = func(e history.Event) {
+		e.Seq, e.At = len(before.events)+len(happened)+1, time.Since(p.began)
+		happened = append(happened, e)
+	}
+	after, err := p.x.move(ctx, before.position, m)
+	if err != nil {
+		return nil, err
+	}
+	if after.over() {
+		if err := p.x.world(&after).End(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p.past = append(p.past, played{after, slices.Concat(before.events, happened)})
+	return happened, nil
+}
+
+// Undo takes the last move back, if there is one.
+func (p *Play) Undo() bool {
+	if len(p.past) == 1 {
+		return false
+	}
+	p.past = p.past[:len(p.past)-1]
+	return true
+}
+
+// Over reports whether everybody has come to an end.
+func (p *Play) Over() bool { return p.now().over() }
+
+// Events is what has happened so far.
+func (p *Play) Events() []history.Event { return p.now().events }
+
+// Broken is what is wrong by now.
+func (p *Play) Broken() (all []Breach) {
+	for _, b := range breaches {
+		if p.now().has(b) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// Clients are where everybody is.
+func (p *Play) Clients() []Walker { return slices.Clone(p.now().walkers) }
+
+// Stored is a key of the server.
+type Stored struct{ Key, Holds, Expires string }
+
+// Keys are what the server holds.
+func (p *Play) Keys() (all []Stored) {
+	redis := p.now().redis
+	add := func(key, holds string) {
+		expires := "never"
+		if left := redis.expiry[key]; left > 0 {
+			expires = "in " + left.String()
+		}
+		all = append(all, Stored{key, holds, expires})
+	}
+	for _, key := range sortedKeys(redis.strings) {
+		add(key, redis.strings[key])
+	}
+	for _, key := range sortedKeys(redis.hashes) {
+		for _, field := range sortedKeys(redis.hashes[key]) {
+			add(key, fmt.Sprintf("%s: %s", field, redis.hashes[key][field]))
+		}
+	}
+	return all
+}
