@@ -30,7 +30,7 @@ type column struct {
 	label   string
 	row     int
 	missing int // how many events before it are not drawn
-	before  int // the room that was left for them
+	before  int // the room that was left for them, if they are many
 }
 
 // arrange gives each event its place: from left to right, with room for its label, and more room after a longer time.
@@ -43,11 +43,8 @@ func arrange(events []history.Event) (all []column, width int) {
 
 // stretched arranges events with so much room for time, over all.
 func stretched(events []history.Event, stretch int) (all []column, width int) {
-	const margin, step, missing = 18, 15, 70
-	total := time.Duration(1)
-	for i := 1; i < len(events); i++ {
-		total += max(0, events[i].At-events[i-1].At)
-	}
+	const margin, step, gap, missing = 18, 15, 10, 70
+	total := span(events)
 	type place struct {
 		lane string
 		row  int
@@ -63,7 +60,7 @@ func stretched(events []history.Event, stretch int) (all []column, width int) {
 		x += step
 		if i > 0 {
 			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
-			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing > 0 {
+			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing >= gap {
 				x, at.before = x+missing, missing+step
 			}
 		}
@@ -84,6 +81,15 @@ func stretched(events []history.Event, stretch int) (all []column, width int) {
 		all = append(all, at)
 	}
 	return all, width
+}
+
+// span is how long events took, with no time counted twice that a clock went back.
+func span(events []history.Event) time.Duration {
+	total := time.Duration(1)
+	for i := 1; i < len(events); i++ {
+		total += max(0, events[i].At-events[i-1].At)
+	}
+	return total
 }
 
 // effective reports whether the first of events is a command whose effect comes next: that says it better.
@@ -119,7 +125,7 @@ func thin(events []history.Event, found *history.Finding) (shown []history.Event
 		shown = around(shown, focus)
 	}
 	if len(shown) < len(events) {
-		which := "the first and the last"
+		which := "the first, the faults and the end"
 		if found != nil {
 			which = "those around the breach, the faults, and the end"
 		}
@@ -157,6 +163,10 @@ func around(events []history.Event, focus func(history.Event) bool) (shown []his
 		}
 	}
 	var centres []int
+	if !slices.ContainsFunc(events, focus) {
+		pick(0)
+		centres = append(centres, 0)
+	}
 	for _, wanted := range []func(history.Event) bool{focus, weighty} {
 		for i, e := range events {
 			if wanted(e) && len(picked) < mostEvents/2 {
@@ -164,9 +174,6 @@ func around(events []history.Event, focus func(history.Event) bool) (shown []his
 				centres = append(centres, i)
 			}
 		}
-	}
-	if len(centres) == 0 {
-		centres = []int{0, len(events) - 1}
 	}
 	for far := 0; len(picked) < mostEvents; far++ {
 		for _, i := range centres {

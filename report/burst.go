@@ -126,6 +126,6 @@ func (b *burst) ends(c *counter, y func(int64) int) {
 		b.LossMiddle = (b.EndY + b.FinalY) / 2
 		b.Says += fmt.Sprintf(": %d are lost", lost)
 	} else {
-		b.EndText, b.FinalText = "", fmt.Sprintf("%d confirmed, ends at %d", n, c.final)
+		b.EndText, b.FinalText = "", fmt.Sprintf("all %d are there", c.final)
 	}
 }

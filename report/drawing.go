@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"time"
 
 	"locklab/experiments/history"
 )
@@ -74,6 +75,7 @@ type tick struct {
 // canvas is a drawing in the making.
 type canvas struct {
 	*drawing
+	began   time.Duration
 	columns []column
 	lanes   map[string]int // by name: its height
 	grants  map[int]bool   // the numbers of the events with which a hold begins
@@ -83,8 +85,11 @@ type canvas struct {
 
 // draw draws the events of a trial, or those around its breach.
 func draw(events []history.Event, found *history.Finding) *drawing {
-	shown, left := thin(events, found)
-	c := &canvas{drawing: &drawing{Left: left}, lanes: make(map[string]int), grants: make(map[int]bool)}
+	shown, left := thin(unmeasured(events), found)
+	if len(shown) == 0 {
+		return nil
+	}
+	c := &canvas{drawing: &drawing{Left: left}, began: events[0].At, lanes: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
@@ -99,45 +104,6 @@ func draw(events []history.Event, found *history.Finding) *drawing {
 	c.addMarks(found)
 	c.addTicks()
 	return c.drawing
-}
-
-// addLanes gives each lane its height, in the order of appearance: who asks and works above what is asked.
-func (c *canvas) addLanes(events []history.Event) {
-	c.Bottom = headRoom + headRow*len(c.rows)
-	for _, name := range laneNames(events) {
-		c.lanes[name] = c.Bottom + laneHeight/2
-		c.Lanes = append(c.Lanes, lane{name, short(name, longName), c.lanes[name]})
-		c.Names.Width = max(c.Names.Width, wide(short(name, longName))+24)
-		c.Bottom += laneHeight
-	}
-	c.Height = c.Bottom + axisRoom
-	c.Names.Height = c.Height
-	for i := range c.Faults {
-		c.Faults[i].Height = c.Bottom
-	}
-}
-
-// longName is how many letters of a lane's name are shown beside it.
-const longName = 14
-
-func wide(text string) int { return letter * len([]rune(text)) }
-
-// acts are the kinds of events that only a client has.
-var acts = []history.Kind{history.Ask, history.Grant, history.Give, history.Read, history.Write, history.Win, history.Command}
-
-func laneNames(events []history.Event) []string {
-	var clients, others []string
-	for _, e := range events {
-		if slices.Contains(acts, e.Kind) && !slices.Contains(clients, e.Lane) {
-			clients = append(clients, e.Lane)
-		}
-	}
-	for _, e := range events {
-		if !slices.Contains(clients, e.Lane) && !slices.Contains(others, e.Lane) {
-			others = append(others, e.Lane)
-		}
-	}
-	return append(clients, others...)
 }
 
 // addFaults lays a band from each fault to the healing of the same lane.
@@ -204,7 +170,7 @@ func (c *canvas) addMarks(found *history.Finding) {
 		y := c.lanes[at.Lane]
 		m := mark{
 			X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Label: at.label, LabelX: at.x, Anchor: "middle",
-			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.columns[0].At),
+			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.began),
 		}
 		switch at.row {
 		case inside:
@@ -237,10 +203,10 @@ func (c *canvas) hatched(x, y int) bool {
 func (c *canvas) addTicks() {
 	next, last := 0, ""
 	for _, at := range c.columns {
-		if at.missing > 0 {
+		if at.before > 0 {
 			c.Breaks = append(c.Breaks, tick{at.x - at.before/2, number(at.missing, "event")})
 		}
-		text := milliseconds(at.At - c.columns[0].At)
+		text := milliseconds(at.At - c.began)
 		if at.x >= next && text != last {
 			c.Ticks = append(c.Ticks, tick{at.x, text})
 			next, last = at.x+wide(text)+20, text

@@ -19,7 +19,8 @@ type measured struct {
 type measuredRow struct {
 	Way   string
 	Value int64
-	Width int // of the bar
+	Text  string // the value, as it is read
+	Width int    // of the bar
 	Each  []int
 
 	values []int64
@@ -33,7 +34,7 @@ func measures(r experiments.Record) (all []measured) {
 	type way struct{ unit, arm, lane string }
 	values := make(map[way][]int64)
 	var ways []way
-	arms := make(map[string]bool)
+	arms, lanes := make(map[string]bool), make(map[string]bool)
 	for _, e := range r.Events {
 		if e.Kind != history.Measure {
 			continue
@@ -43,16 +44,19 @@ func measures(r experiments.Record) (all []measured) {
 			ways = append(ways, w)
 		}
 		values[w] = append(values[w], e.Value)
-		arms[e.Arm] = true
+		arms[e.Arm], lanes[e.Lane] = true, true
 	}
 	for _, w := range ways {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.Unit == w.unit })
 		if i < 0 {
 			i, all = len(all), append(all, measured{Unit: w.unit})
 		}
-		name := w.lane
-		if len(arms) > 1 && w.arm != w.lane {
-			name = w.arm + " · " + w.lane
+		name := w.arm + " · " + w.lane
+		switch {
+		case len(arms) == 1 || w.arm == w.lane:
+			name = w.lane
+		case len(lanes) == 1:
+			name = w.arm
 		}
 		all[i].Rows = append(all[i].Rows, newMeasuredRow(name, values[w]))
 	}
@@ -64,7 +68,8 @@ func measures(r experiments.Record) (all []measured) {
 
 func newMeasuredRow(way string, values []int64) measuredRow {
 	sorted := slices.Sorted(slices.Values(values))
-	return measuredRow{Way: way, Value: sorted[(len(sorted)-1)/2], values: sorted}
+	middle := sorted[(len(sorted)-1)/2]
+	return measuredRow{Way: way, Value: middle, Text: grouped(middle), values: sorted}
 }
 
 // scale makes the bars as long as their values.
@@ -84,4 +89,15 @@ func (m *measured) scale() {
 		}
 		m.Says += fmt.Sprintf("%s: %d %s. ", r.Way, r.Value, m.Unit)
 	}
+}
+
+// grouped is a number with a space between thousands.
+func grouped(n int64) string {
+	if n < 0 {
+		return "-" + grouped(-n)
+	}
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s\u202f%03d", grouped(n/1000), n%1000)
 }

@@ -4,8 +4,43 @@ import (
 	"fmt"
 	"time"
 
+	"locklab/experiments"
 	"locklab/experiments/history"
 )
+
+// made is an experiment with a control that holds and an arm of the given events.
+func made(breach func([]history.Event) []history.Finding, events ...history.Event) Entry {
+	e := experiments.Experiment{
+		ID: "X01-made", Article: "A4", Claim: "Something is so.", Breach: breach,
+		Arms: []experiments.Arm{{Name: "control"}, {Name: "arm", Expect: experiments.Sometimes}},
+	}
+	r := experiments.Record{Format: experiments.Format, Experiment: e.ID, Clocks: []experiments.Clock{{Process: "lab"}}}
+	for _, a := range e.Arms {
+		r.Arms = append(r.Arms, experiments.ArmRecord{Name: a.Name, Trials: []experiments.TrialRecord{{Number: 1}}})
+	}
+	for i, event := range events {
+		event.Seq, event.Arm, event.Trial = i+1, "arm", 1
+		if event.At == 0 {
+			event.At = time.Duration(i+1) * time.Millisecond
+		}
+		r.Events = append(r.Events, event)
+	}
+	r.Count = len(r.Events)
+	return Entry{e, r, e.Judge(r)}
+}
+
+// views are n page views by two instances, of which only every loss-th adds one.
+func views(n int, loss int) (events []history.Event) {
+	for i := range n {
+		lane := fmt.Sprintf("instance %d", i%2+1)
+		owner := fmt.Sprint("view ", i)
+		at := time.Duration(i+1) * 100 * time.Microsecond
+		events = append(events,
+			history.Event{Lane: lane, Owner: owner, Key: "pview", Kind: history.Read, Value: int64(i / loss), At: at},
+			history.Event{Lane: lane, Owner: owner, Key: "pview", Kind: history.Write, Value: int64(i/loss + 1), At: at + 40*time.Microsecond})
+	}
+	return append(events, history.Event{Lane: "redis", Key: "pview", Kind: history.Final, Value: int64((n-1)/loss + 1)})
+}
 
 // failover is a history as a lost lock at failover has it.
 func failover() Entry {

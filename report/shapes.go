@@ -36,7 +36,6 @@ var shapes = []shape{
 	{ID: "command", Kind: history.Command, Says: "a command to the server", Path: `d="M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0z"`, Full: true},
 	{ID: "fault", Kind: history.Fault, Says: "a fault", Path: `d="M2-9-5 2H0L-2 9 5-2H0z"`, Full: true},
 	{ID: "heal", Kind: history.Heal, Says: "a fault is over", Path: `d="M-6 0-2 5 6-5"`},
-	{ID: "measure", Kind: history.Measure, Says: "a measurement", Path: `d="M-6 5V0M-2 5V-5M2 5V-2M6 5V-6"`},
 	{ID: "note", Kind: history.Note, Says: "a note", Path: `d="M-5-6H5V6H-5zM-2-2H2M-2 2H2"`},
 }
 
@@ -59,8 +58,6 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 		return fmt.Sprintf("%d refused", e.Value), above
 	case history.Final:
 		return fmt.Sprintf("ends at %d", e.Value), above
-	case history.Measure:
-		return short(fmt.Sprintf("%d %s", e.Value, e.Text), 24), above
 	case history.Win:
 		return "wins", above
 	case history.Grant:

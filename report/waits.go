@@ -52,6 +52,7 @@ func waiting(events []history.Event) *waits {
 		}
 		by[h.Lane] = append(by[h.Lane], h)
 	}
+	slices.SortStableFunc(lanes, inOrder)
 	if len(lanes) > waitLanes {
 		all := fmt.Sprintf("all %d", len(lanes))
 		lanes, by = []string{all}, map[string][]history.Hold{all: holds}

@@ -41,7 +41,9 @@ var (
 )
 
 // All returns every need.
-func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler} }
+func All() []Need {
+	return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+}
 
 // Met reports whether the need is on the PATH.
 func (n Need) Met() bool {
