@@ -36,14 +36,14 @@ message   ?  subscribed             │ told ?!`,
 		return append(found, notFewer(trial, waitUnit, "message", "sleep")...)
 	},
 	Arms: []experiments.Arm{
-		{Name: "released with a message", Run: waiting(5, longLease, false)},
+		{Name: "released with a message", Run: waiting(5, ampleLease, false)},
 		{Name: "deleted without a message", Expect: experiments.Sometimes, Run: waiting(2, deafLease, true)},
 	},
 })
 
 const (
-	pause     = 10 * time.Millisecond // of who sleeps
-	longLease = 10 * time.Second
+	pause      = 10 * time.Millisecond // of who sleeps
+	ampleLease = 10 * time.Second
 	// deafLease is what is waited for when the message does not come: far more than the work.
 	deafLease = 500 * time.Millisecond
 
@@ -85,7 +85,7 @@ func waiting(handOvers int, lease time.Duration, deaf bool) func(context.Context
 func ways(lease time.Duration) (spin, sleep, message way) {
 	polling := func(pause time.Duration) open {
 		return func(_ *experiments.Trial, client redis.UniversalClient, name string) (lockstrategy.Strategy, error) {
-			return lockstrategy.NewGate(poller{redis: client, name: name, pause: pause, lease: longLease}, lockstrategy.HandOff{})
+			return lockstrategy.NewGate(poller{redis: client, name: name, pause: pause, lease: ampleLease}, lockstrategy.HandOff{})
 		}
 	}
 	told := func(t *experiments.Trial, client redis.UniversalClient, _ string) (lockstrategy.Strategy, error) {
@@ -109,7 +109,7 @@ type way struct {
 // tryout is the same work for all ways.
 type tryout struct {
 	works []time.Duration // while the other waits
-	deaf  bool // the lock is deleted, and nobody told
+	deaf  bool            // the lock is deleted, and nobody told
 }
 
 // measure lets two processes hand the lock to each other.

@@ -44,12 +44,12 @@ const (
 // of each process to be counted.
 func queued(t *experiments.Trial, client redis.UniversalClient, _ string) (lockstrategy.Strategy, error) {
 	return opened(t, lockstrategy.NameRedis, lockstrategy.Backends{
-		Redis: client, Lease: longLease, HandOff: lockstrategy.HandOff{Count: contenders, Time: 10 * section},
+		Redis: client, Lease: ampleLease, HandOff: lockstrategy.HandOff{Count: contenders, Time: 10 * section},
 	})
 }
 
 func unqueued(_ *experiments.Trial, client redis.UniversalClient, name string) (lockstrategy.Strategy, error) {
-	return lockstrategy.NewGate(poller{redis: client, name: name, pause: 50 * section, lease: longLease}, lockstrategy.HandOff{})
+	return lockstrategy.NewGate(poller{redis: client, name: name, pause: 50 * section, lease: ampleLease}, lockstrategy.HandOff{})
 }
 
 // contend lets the clients, spread evenly over so many processes, take the lock until it was granted often enough.
