@@ -108,7 +108,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestNotFewer(t *testing.T) {
+func TestNotBelow(t *testing.T) {
 	number := func(lane string, value int64) history.Event {
 		return history.Event{Lane: lane, Kind: history.Measure, Value: value, Text: requestsUnit}
 	}
@@ -123,7 +123,7 @@ func TestNotFewer(t *testing.T) {
 		{"one is missing", numbered(number("message", 10)), false},
 		{"another unit", numbered(number("message", 10), history.Event{Lane: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}), false},
 	} {
-		if found := notFewer(c.events, requestsUnit, "message", "sleep"); len(found) > 0 != c.breach {
+		if found := notBelow(c.events, requestsUnit, "sleep"); len(found) > 0 != c.breach {
 			t.Errorf("%s: found %+v", c.name, found)
 		}
 	}

@@ -31,9 +31,9 @@ message   ?  subscribed             │ told ?!`,
 	Needs: []experiments.Need{experiments.RedisServer},
 	Takes: 6 * time.Second,
 	Breach: func(trial []history.Event) (found []history.Finding) {
-		found = notFewer(trial, requestsUnit, "message", "spin")
-		found = append(found, notFewer(trial, requestsUnit, "message", "sleep")...)
-		return append(found, notFewer(trial, waitUnit, "message", "sleep")...)
+		found = notBelow(trial, requestsUnit, "spin")
+		found = append(found, notBelow(trial, requestsUnit, "sleep")...)
+		return append(found, notBelow(trial, waitUnit, "sleep")...)
 	},
 	Arms: []experiments.Arm{
 		{Name: "released with a message", Run: waiting(5, ampleLease, false)},
@@ -51,15 +51,15 @@ const (
 	waitUnit     = "µs from the release to the next grant"
 )
 
-// notFewer is a finding when a lane's number is not below another's.
-func notFewer(trial []history.Event, unit, lane, other string) []history.Finding {
-	a, ok := measured(trial, lane, unit)
-	b, both := measured(trial, other, unit)
-	if !ok || !both || a.Value < b.Value {
+// notBelow is a finding when the number of who waits for a message is not below another way's.
+func notBelow(trial []history.Event, unit, other string) []history.Finding {
+	told, ok := measured(trial, "message", unit)
+	asked, both := measured(trial, other, unit)
+	if !ok || !both || told.Value < asked.Value {
 		return nil
 	}
 	return []history.Finding{{
-		What: fmt.Sprintf("%s: %d of %s, %d of %s", unit, a.Value, lane, b.Value, other), Events: []int{a.Seq, b.Seq},
+		What: fmt.Sprintf("%s: %d of message, %d of %s", unit, told.Value, asked.Value, other), Events: []int{told.Seq, asked.Seq},
 	}}
 }
 
