@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,9 @@ const (
 	// think is the time between reading and writing an order, in which the other instance has surely read it, too. A2
 	// sleeps for a second.
 	think = 100 * time.Millisecond
+
+	// shown is how many events an explanation shows.
+	shown = 12
 
 	// lostUpdate is the anomaly of the page views and the orders.
 	lostUpdate = "lost update over instances"
@@ -62,7 +66,7 @@ func (s service) start(ctx context.Context, t *experiments.Trial) (experiments.T
 	for i := range instances {
 		group.Go(func() (err error) {
 			name := fmt.Sprintf("instance-%d", i+1)
-			argv := append(append(append([]string{}, t.App...), flags...), "--instance="+name)
+			argv := slices.Concat(t.App, flags, []string{"--instance=" + name})
 			instances[i], err = t.Stack.Instance(starting, name, argv...)
 			return err
 		})
@@ -123,20 +127,20 @@ func record(t *experiments.Trial, events ...history.Event) {
 
 // explained adds to each finding what its owners asked for and were told, so that its explanation begins at the beginning.
 func explained(events []history.Event, found []history.Finding) []history.Finding {
+	owner := make(map[int]string) // by event
+	all := make(map[string][]int) // the events, by owner
+	for _, e := range events {
+		if e.Owner != "" {
+			owner[e.Seq], all[e.Owner] = e.Owner, append(all[e.Owner], e.Seq)
+		}
+	}
 	for i, f := range found {
-		owners := make(map[string]bool)
-		var with []int
-		for _, e := range events {
-			for _, seq := range f.Events {
-				owners[e.Owner] = owners[e.Owner] || e.Seq == seq && e.Owner != ""
-			}
+		with := slices.Clone(f.Events)
+		for _, seq := range f.Events {
+			with = append(with, all[owner[seq]]...)
 		}
-		for _, e := range events {
-			if owners[e.Owner] {
-				with = append(with, e.Seq)
-			}
-		}
-		if len(with) <= 12 && len(f.Events) < len(with) {
+		slices.Sort(with)
+		if with = slices.Compact(with); len(with) <= shown {
 			found[i].Events = with
 		}
 	}

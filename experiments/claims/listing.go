@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -68,7 +69,7 @@ func (l *listing) handler() http.Handler {
 func (l *listing) grab(ctx context.Context, driver uint64) error {
 	const key = "order_1"
 	switch err := l.redis.Do(ctx, "SET", key, driver, "NX", "PX", 30000).Err(); {
-	case err == redis.Nil:
+	case errors.Is(err, redis.Nil):
 		return nil // return null
 	case err != nil:
 		return err

@@ -26,23 +26,7 @@ func views(s service) func(context.Context, *experiments.Trial) error {
 			{b.Across(), "values that more than one instance wrote"},
 			{int(b.Took.Microseconds()), "µs for all of them"},
 		} {
-			t.Record(history.Event{Lane: s.version, Kind: history.Measure, Value: int64(m.value), Text: m.unit})
-		}
-		return b.Sound(s.size())
-	}
-}
-
-// viewsOfOne is [views], looked at from inside the first instance: what it wrote itself, and nothing else.
-func viewsOfOne(s service) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		b, err := s.view(ctx, t)
-		if err != nil {
-			return err
-		}
-		for _, e := range later(t, b.Began, b.Events) {
-			if e.Lane == "instance-1" {
-				t.Record(e)
-			}
+			measure(t, s.version, int64(m.value), m.unit)
 		}
 		return b.Sound(s.size())
 	}
