@@ -20,7 +20,7 @@ type client struct {
 }
 
 func newClient(t *experiments.Trial, lane string, strategy lockstrategy.Strategy) *client {
-	return &client{t: t, lane: lane, strategy: strategy, key: "lock:counter"}
+	return &client{t: t, lane: lane, strategy: strategy, key: lockKey}
 }
 
 // held is a lock that a client has, or believes to have.
