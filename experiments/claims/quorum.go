@@ -110,6 +110,7 @@ func available(nodes int) func([]history.Event) []history.Finding {
 				down = append(down, e.Seq)
 			case e.Kind == history.Heal && len(down) > 0:
 				down = down[1:]
+			case e.Kind == history.Refuse && e.Text == reason(lockstrategy.ErrTaken): // it works
 			case e.Kind == history.Refuse && majority:
 				tell(e, "refused")
 			case e.Kind == history.Refuse && e.Text == reason(context.DeadlineExceeded):
