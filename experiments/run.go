@@ -50,6 +50,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 			}
 			start := time.Now()
 			err := t.run(ctx, arm)
+			r.Clocks = append(r.Clocks, t.clocks...)
 			if ctx.Err() != nil {
 				break // a trial that was cut short is none
 			}

@@ -37,6 +37,7 @@ type Trial struct {
 
 	mu      sync.Mutex
 	cleanup []func() error
+	clocks  []Clock
 }
 
 // Record adds e to the history.
@@ -79,6 +80,13 @@ func (t *Trial) Now() time.Duration { return t.recorder.Now() }
 
 // Events returns what this trial has recorded so far.
 func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.arm, t.Number) }
+
+// Clock reports by how much the clock of a process differs from the lab's.
+func (t *Trial) Clock(c Clock) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clocks = append(t.clocks, c)
+}
 
 // Cleanup calls f when the trial is over, the last first, also after a panic and an interruption.
 func (t *Trial) Cleanup(f func() error) {

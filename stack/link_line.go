@@ -12,7 +12,7 @@ const stuck = 10 * time.Second
 // line is one connection over a [Link].
 type line struct {
 	client, server net.Conn
-	replica        string // the port that it names as its own: it is a replica; empty: it is none
+	replica        string    // the port that it names as its own: it is a replica; empty: it is none
 	damaged        Direction // something of it was swallowed, and so is all that follows: a stream with a hole in it is another fault
 }
 

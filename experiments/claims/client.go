@@ -2,11 +2,11 @@ package claims
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"locklab/experiments"
 	"locklab/experiments/history"
+	"locklab/experiments/worker"
 	"locklab/lockstrategy"
 )
 
@@ -20,7 +20,7 @@ type client struct {
 }
 
 func newClient(t *experiments.Trial, lane string, strategy lockstrategy.Strategy) *client {
-	return &client{t: t, lane: lane, strategy: strategy, key: "lock:counter"}
+	return &client{t: t, lane: lane, strategy: strategy, key: lockKey}
 }
 
 // held is a lock that a client has, or believes to have.
@@ -76,19 +76,4 @@ func (h *held) release(ctx context.Context) error {
 }
 
 // reason is an error in a few words.
-func reason(err error) string {
-	for _, known := range []struct {
-		err  error
-		says string
-	}{
-		{nil, ""}, {lockstrategy.ErrTaken, "another has it"}, {lockstrategy.ErrExpired, "its time is over"},
-		{lockstrategy.ErrForced, "freed by force"}, {lockstrategy.ErrGone, "the server no longer has it"},
-		{lockstrategy.ErrUnreachable, "no renewal was confirmed"}, {lockstrategy.ErrUnavailable, "no answer from the server"},
-		{lockstrategy.ErrNotHeld, "not held"}, {context.Canceled, "released"}, {context.DeadlineExceeded, "waited too long"},
-	} {
-		if known.err == nil && err == nil || known.err != nil && errors.Is(err, known.err) {
-			return known.says
-		}
-	}
-	return err.Error()
-}
+func reason(err error) string { return worker.Reason(err) }

@@ -1,0 +1,123 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/stack"
+)
+
+// lockKey is what every client of this package locks, unless it says something else.
+const lockKey = "lock:counter"
+
+// longLease does not end while an experiment runs, and neither is it renewed.
+const longLease = time.Minute
+
+// killed is what stands in the fault of a node that was.
+const killed = "killed"
+
+// kill ends a node at once.
+func kill(t *experiments.Trial, n *stack.Node) {
+	n.Kill()
+	t.Fault(n.Name, killed, fmt.Sprintf("process %d has ended, its guard says %d", n.PID(), n.ExitCode()))
+}
+
+// restart starts a node again, empty, and kills it before if it runs.
+func restart(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
+	proof, err := t.Stack.Restart(ctx, n)
+	if err == nil {
+		t.Fault(n.Name, "restarted empty", proof)
+	}
+	return err
+}
+
+// clockAhead makes a node believe that more time has passed.
+func clockAhead(ctx context.Context, t *experiments.Trial, n *stack.Node, by time.Duration) error {
+	proof, err := t.Stack.ClockAhead(ctx, n, by)
+	if err == nil {
+		t.Fault(n.Name, fmt.Sprintf("believes that %s more have passed: the life of its keys was shortened, its clock is untouched", by), proof)
+	}
+	return err
+}
+
+// cut cuts a link for everybody. The proof is a connection that leads nowhere.
+func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direction) error {
+	before := l.Dropped()
+	l.Cut(d)
+	t.Cleanup(func() error { l.Mend(); return nil })
+	probe := redis.NewClient(&redis.Options{Addr: l.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true})
+	asked, stop := context.WithCancel(ctx)
+	defer probe.Close()
+	defer stop()
+	t.Go(func() { _ = probe.Ping(asked).Err() }) // nobody will answer
+	if err := eventually(ctx, func(context.Context) error {
+		if l.Dropped().Bytes == before.Bytes {
+			return errors.New("nothing got lost")
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("cut %s: %w", l.Name, err)
+	}
+	d2 := l.Dropped()
+	t.Fault(l.Name, "cut "+directions[d], fmt.Sprintf("a new connection led nowhere, and %d bytes got lost", d2.Bytes-before.Bytes))
+	return nil
+}
+
+var directions = map[stack.Direction]string{
+	stack.Both: "in both directions", stack.ToServer: "towards the server", stack.ToClient: "towards the client",
+}
+
+// mend makes a link whole again.
+func mend(t *experiments.Trial, l *stack.Link) {
+	l.Mend()
+	t.Heal(l.Name, "whole again")
+}
+
+// cutReplicas cuts the link between a master and its replicas, or those given only. The proof is a write that got lost on
+// the way.
+func cutReplicas(ctx context.Context, t *experiments.Trial, master *stack.Node, from ...*stack.Node) error {
+	before := master.Link.Dropped().Bytes
+	master.Link.CutReplicas(from...)
+	t.Cleanup(func() error { master.Link.Mend(); return nil })
+	err := master.Ask(func(c *redis.Client) error { return c.Set(ctx, "probe:{"+lockKey+"}", "1", time.Minute).Err() })
+	if err != nil {
+		return err
+	}
+	err = master.Await(ctx, func(context.Context) error {
+		if master.Link.Dropped().Bytes == before {
+			return errors.New("nothing of its replication got lost")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	text := "replication cut"
+	for _, n := range from {
+		text += " " + n.Name
+	}
+	t.Fault(master.Link.Name, text, fmt.Sprintf("a write is on the master, and its %d bytes for the replicas got lost", master.Link.Dropped().Bytes-before))
+	return nil
+}
+
+// eventually asks until ready answers nil or ctx ends: for what no event tells.
+func eventually(ctx context.Context, ready func(context.Context) error) error {
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-again.C:
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package claims
+
+import (
+	"context"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/history"
+	"locklab/experiments/worker"
+	"locklab/lockstrategy"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "L11-pause-past-lease",
+	Article: "A0, A2",
+	Claim:   "A holder that is paused past its lease writes after its successor; a checked fence stops that write.",
+	Says:    "Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder does not run: then nothing renews either, and it does not know.",
+	Drawing: `
+A     ├─ lock, fence 1 ─ read 0 ─ looks: good ─ ✗ paused ─────────────── resumed ─ write 1
+Redis                              lease over ┆                                       ↑ late
+B                                              ├─ lock, fence 2 ─ read 0 ─ write 1 ┤`,
+	How:     "A is a process of its own. It has looked at its lease when SIGSTOP stops it; B waits until the server frees the lock, and writes. A is told to write while it is stopped, and does so when SIGCONT lets it run, without another look: every holder has a moment between its last look and its write. Then it learns that its time is over. RedLock issues no fence, so there is nothing to check.",
+	Anomaly: "pause",
+	Takes:   9 * time.Second,
+	Breach: func(events []history.Event) []history.Finding {
+		return append(history.Counter(events), history.Late(events)...)
+	},
+	Arms: []experiments.Arm{
+		{Name: "no pause", Run: unpaused},
+		{Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: paused(lockstrategy.NameRedis, false)},
+		{Name: "paused, fence checked", Strategy: "v3", Anomaly: "pause with fence", Fault: true, Run: paused(lockstrategy.NameRedis, true)},
+		{Name: "RedLock, paused", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: paused(lockstrategy.NameRedLock, false)},
+		{Name: "RedLock, paused, and no fence to check", Expect: experiments.Sometimes, Strategy: "v4", Anomaly: "pause with fence", Fault: true, Run: paused(lockstrategy.NameRedLock, true)},
+	},
+})
+
+// pausedLease ends while its holder is paused, and not before.
+const pausedLease = 500 * time.Millisecond
+
+func unpaused(ctx context.Context, t *experiments.Trial) error {
+	x, err := startRemote(ctx, t, lockstrategy.NameRedis, pausedLease)
+	if err != nil {
+		return err
+	}
+	r := newResource(t, false)
+	defer r.final()
+	a, err := x.acquire(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if err := x.writes(ctx, r, a, r.read(a)+1); err != nil {
+		return err
+	}
+	if err := x.release(ctx); err != nil {
+		return err
+	}
+	return last(ctx, r, x.b)
+}
+
+func paused(strategy string, checks bool) func(context.Context, *experiments.Trial) error {
+	return func(ctx context.Context, t *experiments.Trial) error {
+		x, err := startRemote(ctx, t, strategy, pausedLease)
+		if err != nil {
+			return err
+		}
+		r := newResource(t, checks)
+		defer r.final()
+		a, err := x.acquire(ctx, 0)
+		if err != nil {
+			return err
+		}
+		value := r.read(a)
+		if err := x.looks(ctx); err != nil {
+			return err
+		}
+		if err := x.a.Pause(); err != nil {
+			return err
+		}
+		if err := last(ctx, r, x.b); err != nil { // when A's lease is over
+			return err
+		}
+		if err := x.a.Tell(worker.Order{Do: worker.Write, Value: value + 1}); err != nil {
+			return err
+		}
+		x.a.Resume()
+		told, err := x.a.WaitAll(ctx, string(worker.Write), string(history.Lose))
+		if wrote, ok := told[string(worker.Write)]; ok {
+			r.write(a, wrote.Value)
+		}
+		return err
+	}
+}
