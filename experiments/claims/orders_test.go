@@ -2,6 +2,7 @@ package claims
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"locklab/experiments"
@@ -22,6 +23,9 @@ func TestOrdersComeOutAsTheySay(t *testing.T) {
 			}
 			if f.Shortest == nil {
 				continue
+			}
+			if number, _, _ := strings.Cut(e.ID, "-"); !strings.Contains(o.Lock.Breaks, number) {
+				t.Errorf("%s breaks %s, whose own words are that %q does", e.ID, o.Lock.Name, o.Lock.Breaks)
 			}
 			_, broken, err := steps.Replay(t.Context(), o.Lock, o.Bounds.Clients, f.Shortest)
 			if err != nil || !slices.Contains(broken, o.Breach) {
