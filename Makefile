@@ -7,7 +7,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz model bench bench-test microbench readme
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz model bench bench-test microbench readme lab matrix pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -75,3 +75,16 @@ microbench: ## Benchmarks of the locks, one process, as Go prints them
 
 readme: ## Run the demo and write what it printed into README.md
 	go run ./internal/readme
+
+lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
+	@$(APP) lab $(or $(LAB),run --quick)
+
+matrix: ## Lock by anomaly, from the saved runs: writes docs/matrix.md and a part of README.md
+	@$(APP) lab matrix --write
+
+pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
+	@$(APP) lab pages
+	@$(APP) lab matrix --write
+
+pages-check: ## Has every experiment its page?
+	@$(APP) lab pages --check

@@ -20,9 +20,10 @@ const dialing = 64
 
 // answer is what one request of a burst got.
 type answer struct {
-	Status int
-	Body   []byte
-	Err    error // no answer; the request may have had its effect
+	Status    int
+	Body      []byte
+	Err       error         // no answer; the request may have had its effect
+	Sent, Got time.Duration // since the burst began
 }
 
 // into reads the answer's JSON, if it has one of the statuses.
@@ -49,13 +50,15 @@ func (a answer) stale() (instance string, stale bool) {
 	return refusal.Instance, err == nil && refusal.Stale && refusal.Instance != ""
 }
 
-// burst sends requests at the same moment, each on a connection of its own that is already open,
-// and returns their answers in the same order, and the time from the first request to the last
-// answer. The error says that the burst could not begin. Nothing is sent twice.
-func burst(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Duration, error) {
+// send is a way to send requests: [burst] or [inTurn]. It returns their answers in the same order.
+type send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
+
+// burst sends requests at the same moment, each on a connection of its own that is already open.
+// The error says that the burst could not begin. Nothing is sent twice.
+func burst(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
 	connections, err := dialAll(ctx, base, len(requests))
 	if err != nil {
-		return nil, 0, err
+		return nil, time.Time{}, err
 	}
 	defer closeAll(connections)
 	// What is still waiting when ctx ends is woken by closing its connection.
@@ -63,20 +66,44 @@ func burst(ctx context.Context, base string, requests []*http.Request) ([]answer
 
 	answers := make([]answer, len(requests))
 	start := make(chan struct{})
+	var began time.Time
 	var ready, done sync.WaitGroup
 	for i, request := range requests {
 		ready.Add(1)
 		done.Go(func() {
 			ready.Done()
 			<-start
-			answers[i] = exchange(connections[i], request)
+			answers[i] = exchange(connections[i], request, began)
 		})
 	}
 	ready.Wait()
-	began := time.Now()
+	began = time.Now()
 	close(start)
 	done.Wait()
-	return answers, time.Since(began), ctx.Err()
+	return answers, began, ctx.Err()
+}
+
+// inTurn sends each request when the one before it has been answered, all on one connection.
+func inTurn(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+	connections, err := dialAll(ctx, base, 1)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer closeAll(connections)
+	defer context.AfterFunc(ctx, func() { closeAll(connections) })()
+	answers, began := make([]answer, len(requests)), time.Now()
+	for i, request := range requests {
+		answers[i] = exchange(connections[0], request, began)
+	}
+	return answers, began, ctx.Err()
+}
+
+// took is the time from the first request to the last answer.
+func took(answers []answer) (longest time.Duration) {
+	for _, a := range answers {
+		longest = max(longest, a.Got)
+	}
+	return longest
 }
 
 func dialAll(ctx context.Context, base string, n int) ([]net.Conn, error) {
@@ -100,17 +127,21 @@ func dialAll(ctx context.Context, base string, n int) ([]net.Conn, error) {
 	return connections, nil
 }
 
-func exchange(connection net.Conn, request *http.Request) answer {
-	if err := request.Write(connection); err != nil {
-		return answer{Err: err}
+func exchange(connection net.Conn, request *http.Request, began time.Time) (a answer) {
+	a.Sent = time.Since(began)
+	defer func() { a.Got = time.Since(began) }()
+	if a.Err = request.Write(connection); a.Err != nil {
+		return a
 	}
 	response, err := http.ReadResponse(bufio.NewReader(connection), request)
 	if err != nil {
-		return answer{Err: err}
+		a.Err = err
+		return a
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return answer{Status: response.StatusCode, Body: body, Err: err}
+	a.Status = response.StatusCode
+	a.Body, a.Err = io.ReadAll(response.Body)
+	return a
 }
 
 func closeAll(connections []net.Conn) {

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"locklab/internal/testenv"
 )
@@ -31,12 +33,45 @@ func TestBurstIsAllAtOnce(t *testing.T) {
 	for i := range requests {
 		requests[i] = Target{URL: server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
 	}
-	answers, took, err := burst(t.Context(), server.URL, requests)
-	if err != nil || took <= 0 {
-		t.Fatal(took, err)
+	answers, _, err := burst(t.Context(), server.URL, requests)
+	if err != nil || took(answers) <= 0 {
+		t.Fatal(took(answers), err)
+	}
+	var lastSent, firstGot time.Duration = 0, time.Hour
+	for _, a := range answers {
+		lastSent, firstGot = max(lastSent, a.Sent), min(firstGot, a.Got)
+	}
+	if lastSent > firstGot {
+		t.Errorf("the last request was sent after %s, and the first answered after %s", lastSent, firstGot)
 	}
 	for i, a := range answers {
 		if a.Err != nil || a.Status != http.StatusTeapot || string(a.Body) != fmt.Sprint(i) {
+			t.Fatalf("answer %d is %+v", i, a)
+		}
+	}
+}
+
+// Whoever comes before the last answer is there too early.
+func TestInTurnIsOneAfterTheOther(t *testing.T) {
+	var inside atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if inside.Add(1) > 1 {
+			t.Error("two requests at once")
+		}
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+		inside.Add(-1)
+	}))
+	defer server.Close()
+	requests := make([]*http.Request, 20)
+	for i := range requests {
+		requests[i] = Target{URL: server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
+	}
+	answers, _, err := inTurn(t.Context(), server.URL, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if a.Err != nil || string(a.Body) != fmt.Sprint(i) || i > 0 && a.Sent < answers[i-1].Got {
 			t.Fatalf("answer %d is %+v", i, a)
 		}
 	}

@@ -39,6 +39,7 @@ type Arm struct {
 	Name     string
 	Expect   Expect
 	Strategy string // its row in the matrix; empty: it has none
+	Anomaly  string // its column there, where that is not the experiment's
 	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
 	Run      func(ctx context.Context, t *Trial) error
 }

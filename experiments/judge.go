@@ -12,7 +12,8 @@ import (
 type Judgement struct {
 	Experiment string         `json:"experiment"`
 	Verdict    Verdict        `json:"verdict"`
-	Why        string         `json:"why,omitempty"` // it is not supported
+	Why        string         `json:"why,omitempty"`  // it is not supported
+	Void       bool           `json:"void,omitempty"` // what is wrong is the run, so that no arm of it shows anything
 	Arms       []ArmJudgement `json:"arms"`
 }
 
@@ -30,10 +31,21 @@ type ArmJudgement struct {
 	Evidence []history.Event  `json:"evidence,omitempty"` // the smallest slice that shows it
 }
 
+// Seen is what the arm's trials showed, in a few words.
+func (a ArmJudgement) Seen() string {
+	switch {
+	case a.Trials == 0:
+		return "no trial"
+	case a.Breaches > 0:
+		return fmt.Sprintf("broken in %d of %d", a.Breaches, a.Trials)
+	}
+	return fmt.Sprintf("held in %d", a.Trials)
+}
+
 // Judge says what r shows about e. It looks at nothing but r: a saved run is judged as it was on the day.
 //
 // A breach in the control takes the meaning from all the rest: then the run is inconclusive. So is one without a
-// control, one that was interrupted, and one in which our checks and porcupine do not agree.
+// control, one that was interrupted, one of other arms, and one in which our checks and porcupine do not agree.
 func (e Experiment) Judge(r Record) Judgement {
 	j := Judgement{Experiment: e.ID}
 	var verdicts []Verdict
@@ -44,22 +56,38 @@ func (e Experiment) Judge(r Record) Judgement {
 		verdicts = append(verdicts, a.Verdict)
 	}
 	j.Verdict = Worst(verdicts...)
-	switch {
-	case len(e.Arms) < 2 || e.Control().Expect != Never:
-		j.Verdict, j.Why = Inconclusive, "it has no control: nothing is shown"
-	case j.Arms[0].Breaches > 0:
-		j.Verdict, j.Why = Inconclusive, fmt.Sprintf("the control %q was broken too, so nothing is shown: %s", j.Arms[0].Name, j.Arms[0].Why)
-	case j.Verdict == Refuted: // what was seen was seen, however the run ended
-	case r.Interrupted:
-		j.Verdict, j.Why = Inconclusive, "it was interrupted"
-	case r.Count != len(r.Events):
-		j.Verdict, j.Why = Inconclusive, fmt.Sprintf("its history has %d events, and should have %d", len(r.Events), r.Count)
+	if why := e.void(r, j); why != "" {
+		j.Verdict, j.Why, j.Void = Inconclusive, why, true
 	}
 	if j.Why == "" && j.Verdict != Supported {
 		at := slices.IndexFunc(j.Arms, func(a ArmJudgement) bool { return a.Verdict == j.Verdict })
 		j.Why = fmt.Sprintf("%s: %s", j.Arms[at].Name, j.Arms[at].Why)
 	}
 	return j
+}
+
+// void says why nothing can be concluded from a run, whatever its arms show; empty: something can.
+func (e Experiment) void(r Record, j Judgement) string {
+	other := slices.IndexFunc(r.Arms, func(m ArmRecord) bool {
+		return !slices.ContainsFunc(e.Arms, func(a Arm) bool { return a.Name == m.Name })
+	})
+	switch {
+	case len(e.Arms) < 2 || e.Control().Expect != Never:
+		return "it has no control: nothing is shown"
+	case r.Experiment != e.ID:
+		return fmt.Sprintf("it is a run of %q", r.Experiment)
+	case other >= 0:
+		return fmt.Sprintf("its arm %q is none of this experiment's any more: run it again", r.Arms[other].Name)
+	case j.Arms[0].Breaches > 0:
+		return fmt.Sprintf("the control %q was broken too, so nothing is shown: %s", j.Arms[0].Name, j.Arms[0].Why)
+	case j.Verdict == Refuted: // what was seen was seen, however the run ended
+		return ""
+	case r.Interrupted:
+		return "it was interrupted"
+	case r.Count != len(r.Events):
+		return fmt.Sprintf("its history has %d events, and should have %d", len(r.Events), r.Count)
+	}
+	return ""
 }
 
 func (e Experiment) judgeArm(arm Arm, r Record) ArmJudgement {
@@ -69,7 +97,13 @@ func (e Experiment) judgeArm(arm Arm, r Record) ArmJudgement {
 	if at < 0 {
 		o.Err = errors.New("this arm did not run")
 	} else {
+		seen := make(map[int]bool)
 		for _, t := range r.Arms[at].Trials {
+			if seen[t.Number] {
+				o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is there twice", t.Number))
+				continue
+			}
+			seen[t.Number] = true
 			events := history.Of(r.Events, arm.Name, t.Number)
 			found := e.Breach(events)
 			o.Trials++

@@ -1,8 +1,11 @@
 package experiments
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 )
 
 // installs says how to get what an experiment needs.
@@ -13,11 +16,24 @@ var installs = map[Need]string{
 }
 
 // Missing returns an error that names what e needs and this machine has not got, with the command that installs it.
-func (e Experiment) Missing() error {
-	for _, n := range e.Needs {
-		if _, err := exec.LookPath(string(n)); err != nil {
-			return fmt.Errorf("%s needs %s, which is not on the PATH: %s", e.ID, n, installs[n])
+func (e Experiment) Missing() error { return Missing([]Experiment{e}) }
+
+// Missing is the same for several: each program that is missing, and who needs it.
+func Missing(all []Experiment) (err error) {
+	var needs []Need
+	by := make(map[Need][]string)
+	for _, e := range all {
+		for _, n := range e.Needs {
+			if !slices.Contains(needs, n) {
+				needs = append(needs, n)
+			}
+			by[n] = append(by[n], e.ID)
 		}
 	}
-	return nil
+	for _, n := range needs {
+		if _, missing := exec.LookPath(string(n)); missing != nil {
+			err = errors.Join(err, fmt.Errorf("%s needs %s, which is not on the PATH: %s", strings.Join(by[n], ", "), n, installs[n]))
+		}
+	}
+	return err
 }

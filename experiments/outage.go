@@ -73,8 +73,8 @@ func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-ch
 		for i := range requests {
 			requests[i] = target.request(http.MethodPost, "/"+o.Version+"/pview")
 		}
-		answers, took, err := burst(ctx, target.URL, requests)
-		o.add(answers, took)
+		answers, _, err := burst(ctx, target.URL, requests)
+		o.add(answers)
 		if err != nil {
 			return err
 		}
@@ -88,8 +88,8 @@ func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-ch
 	}
 }
 
-func (o *Outage) add(answers []answer, took time.Duration) {
-	o.Took += took
+func (o *Outage) add(answers []answer) {
+	o.Took += took(answers)
 	o.Users += len(answers)
 	for _, a := range answers {
 		o.Statuses[a.Status]++

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"locklab/experiments/history"
 )
 
 // PageviewBurst is the record of one burst of page views (A4): what each request wrote and where,
@@ -18,6 +20,9 @@ type PageviewBurst struct {
 	Failed  []string // what went wrong with each other request that has no Write; it may have counted
 	Final   int64
 	Took    time.Duration
+
+	Began  time.Time       `json:"-"`
+	Events []history.Event `json:"-"` // each request, with the times since Began
 }
 
 // Write is one view that was confirmed.
@@ -26,9 +31,21 @@ type Write struct {
 	Value    int64
 }
 
+// CounterKey is the key of the counter of views, and its name in a history.
+const CounterKey = "pview"
+
 // RunPageview resets the counter behind target, sends users views at once to version, and reads the
 // counter. An error means that there is no record.
 func RunPageview(ctx context.Context, target Target, version string, users int) (PageviewBurst, error) {
+	return runPageview(ctx, target, version, users, burst)
+}
+
+// RunPageviewInTurn is [RunPageview] with one request at a time.
+func RunPageviewInTurn(ctx context.Context, target Target, version string, users int) (PageviewBurst, error) {
+	return runPageview(ctx, target, version, users, inTurn)
+}
+
+func runPageview(ctx context.Context, target Target, version string, users int, how send) (PageviewBurst, error) {
 	record := PageviewBurst{Version: version, Users: users}
 	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 		return record, err
@@ -37,11 +54,11 @@ func RunPageview(ctx context.Context, target Target, version string, users int) 
 	for i := range requests {
 		requests[i] = target.request(http.MethodPost, "/"+version+"/pview")
 	}
-	answers, took, err := burst(ctx, target.URL, requests)
+	answers, began, err := how(ctx, target.URL, requests)
 	if err != nil {
 		return record, err
 	}
-	record.Took = took
+	record.Took, record.Began, record.Events = took(answers), began, viewed(answers)
 	record.sort(answers)
 	var counter struct{ Value int64 }
 	err = patiently(ctx, target, "/pview", &counter)
@@ -127,11 +144,16 @@ func count(instances []string) map[string]int {
 // Outcome is what the record shows: a breach when updates were lost, counted twice, or values were
 // written twice.
 func (b PageviewBurst) Outcome() Outcome {
-	o := Outcome{Trials: 1, Err: errors.Join(failures(b.Failed), halved(b.PerInstance(), b.Users))}
+	o := Outcome{Trials: 1, Err: b.Sound(2)}
 	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
 		o.Breaches = 1
 	}
 	return o
+}
+
+// Sound says why the record proves nothing about so many instances.
+func (b PageviewBurst) Sound(instances int) error {
+	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances))
 }
 
 // failures says that some requests have no usable answer.
@@ -142,16 +164,23 @@ func failures(failed []string) error {
 	return fmt.Errorf("%d requests failed, the first: %s", len(failed), failed[0])
 }
 
-// halved says whether requests did not reach two instances in equal parts: then they prove nothing
-// about two instances.
-func halved(perInstance map[string]int, requests int) error {
+// even says whether requests did not reach so many instances in equal parts: then they prove nothing
+// about that many.
+func even(perInstance map[string]int, requests, instances int) error {
 	for _, n := range perInstance {
-		if n < requests/2 || n > (requests+1)/2 {
-			return fmt.Errorf("the instances did not get half of the requests each: %v", perInstance)
+		if n < requests/instances || n > (requests+instances-1)/instances {
+			return fmt.Errorf("the instances did not get a %s of the requests each: %v", part(instances), perInstance)
 		}
 	}
-	if len(perInstance) != 2 {
-		return fmt.Errorf("%d instances answered, not two", len(perInstance))
+	if len(perInstance) != instances {
+		return fmt.Errorf("%d instances answered, not %d", len(perInstance), instances)
 	}
 	return nil
+}
+
+func part(of int) string {
+	if of == 2 {
+		return "half"
+	}
+	return fmt.Sprintf("part of %d", of)
 }

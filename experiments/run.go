@@ -20,6 +20,7 @@ type Options struct {
 	Build   string   // of this program
 	Command string   // that repeats the run
 	Tell    func(what string)
+	Mutant  Mutant
 }
 
 // Run runs every arm of e, and records. It returns a record in every case: what went wrong stands in it. With ctx
@@ -44,7 +45,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 				o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, arm.Name, n, trials))
 			}
 			t := &Trial{
-				Number: n, Real: o.Real, App: o.App, arm: arm.Name, recorder: recorder,
+				Number: n, Real: o.Real, App: o.App, mutant: o.Mutant, arm: arm.Name, recorder: recorder,
 				Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
 			}
 			start := time.Now()

@@ -4,50 +4,92 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"locklab/experiments/history"
 )
 
 // The files of a saved run.
 const (
-	runFile     = "run.json"
+	RunFile     = "run.json"
 	historyFile = "history.jsonl"
 	verdictFile = "verdict.json"
 	ReportFile  = "report.html" // written by whoever has a report
 	latest      = "latest"
 )
 
+// room is what [Probe] wants to be free: more than the runs of a whole lab take.
+const room = 4 << 20
+
+// Probe finds out whether runs can be saved below store, before there is one: a disk that is full, a folder that
+// cannot be written.
+func Probe(store string) error {
+	if err := os.MkdirAll(store, 0o755); err != nil {
+		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
+	}
+	file, err := os.CreateTemp(store, ".probe-")
+	if err != nil {
+		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
+	}
+	_, err = file.Write(make([]byte, room))
+	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
+		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
+	}
+	return nil
+}
+
 // Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there. It returns the run's
 // directory. The history is written first: a run without it is none, and a history without a run can be read.
 func Save(store string, r Record, j Judgement) (dir string, err error) {
-	name := r.Began.UTC().Format("20060102T150405.000Z")
-	dir = filepath.Join(store, r.Experiment, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("save the run: %w", err)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("save the run: %w", err)
+		}
+	}()
+	if dir, err = newDir(filepath.Join(store, r.Experiment), r.Began.UTC().Format("20060102T150405.000Z")); err != nil {
+		return "", err
 	}
 	file, err := os.Create(filepath.Join(dir, historyFile))
 	if err != nil {
-		return dir, fmt.Errorf("save the run: %w", err)
+		return dir, err
 	}
 	if err := errors.Join(history.Encode(file, r.Events...), file.Close()); err != nil {
-		return dir, fmt.Errorf("save the run: %w", err)
+		return dir, err
 	}
-	if err := errors.Join(writeJSON(dir, runFile, r), writeJSON(dir, verdictFile, j)); err != nil {
-		return dir, fmt.Errorf("save the run: %w", err)
+	if err := errors.Join(writeJSON(dir, RunFile, r), writeJSON(dir, verdictFile, j)); err != nil {
+		return dir, err
 	}
-	return dir, point(filepath.Join(store, r.Experiment, latest), name)
+	return dir, point(filepath.Dir(dir), filepath.Base(dir))
 }
 
-// point makes link lead to target, at one stroke.
-func point(link, target string) error {
-	next := fmt.Sprintf("%s.%d", link, time.Now().UnixNano())
-	if err := os.Symlink(target, next); err != nil {
-		return fmt.Errorf("save the run: %w", err)
+// newDir makes a directory that nobody has yet: two runs may begin in the same millisecond.
+func newDir(parent, name string) (string, error) {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
 	}
-	return os.Rename(next, link)
+	dir := filepath.Join(parent, name)
+	for n := 2; ; n++ {
+		err := os.Mkdir(dir, 0o755)
+		if !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = filepath.Join(parent, fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
+// point makes the newest run's link lead to name, at one stroke. The link that it makes first is named after the run,
+// which nobody else has.
+func point(parent, name string) error {
+	next := filepath.Join(parent, latest+"."+name)
+	if err := os.Symlink(name, next); err != nil {
+		return err
+	}
+	if err := os.Rename(next, filepath.Join(parent, latest)); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return nil
 }
 
 func writeJSON(dir, name string, value any) error {
@@ -56,34 +98,4 @@ func writeJSON(dir, name string, value any) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
-}
-
-// Load reads a saved run. An error says what is wrong with it; then nothing can be concluded.
-func Load(dir string) (r Record, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, runFile))
-	if err != nil {
-		return r, err
-	}
-	var head struct{ Format int }
-	if err := json.Unmarshal(text, &head); err != nil {
-		return r, fmt.Errorf("%s is damaged: %w", runFile, err)
-	}
-	if head.Format != Format {
-		return r, fmt.Errorf("%s has the format %d, and this program reads %d: judge it with the program that made it", runFile, head.Format, Format)
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s is damaged: %w", runFile, err)
-	}
-	file, err := os.Open(filepath.Join(dir, historyFile))
-	if err != nil {
-		return r, err
-	}
-	defer file.Close()
-	if r.Events, err = history.Decode(file); err != nil {
-		return r, fmt.Errorf("%s is damaged or cut short: %w", historyFile, err)
-	}
-	if len(r.Events) != r.Count {
-		return r, fmt.Errorf("%s has %d events, and should have %d", historyFile, len(r.Events), r.Count)
-	}
-	return r, nil
 }

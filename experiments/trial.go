@@ -9,9 +9,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments/history"
 	"locklab/stack"
 )
+
+// Mutant takes something out of the lab: then some verdict must change, or it was not needed for any. For tests.
+type Mutant struct {
+	Hook     redis.Hook           // in every client of a lock
+	Event    func(*history.Event) // before it is recorded
+	Unfenced bool                 // resources check no fence
+}
 
 // Trial is one run of an arm: what it acts with, and where it records.
 type Trial struct {
@@ -21,6 +30,7 @@ type Trial struct {
 	App    []string   // the command line of an app instance, without its flags
 	Stack  *stack.Stack
 
+	mutant   Mutant
 	arm      string
 	recorder *history.Recorder
 	running  sync.WaitGroup
@@ -32,8 +42,22 @@ type Trial struct {
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
 	e.Arm, e.Trial = t.arm, t.Number
+	if t.mutant.Event != nil {
+		t.mutant.Event(&e)
+	}
 	t.recorder.Add(e)
 }
+
+// Tap passes on a client of Redis, which every arm gets its clients through: a mutant may change what is said there.
+func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
+	if t.mutant.Hook != nil {
+		client.AddHook(t.mutant.Hook)
+	}
+	return client
+}
+
+// Unfenced reports whether resources check no fence in this run, though an arm says so.
+func (t *Trial) Unfenced() bool { return t.mutant.Unfenced }
 
 // Note records something a reader should know, or what Breach looks for with [history.Noted].
 func (t *Trial) Note(lane, text string) {

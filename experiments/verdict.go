@@ -7,6 +7,8 @@
 // What is NOT guaranteed: "supported" means not broken in the trials that ran, and nothing more.
 package experiments
 
+import "fmt"
+
 // Expect is what an arm of an experiment says about breaches.
 type Expect int
 
@@ -15,6 +17,28 @@ const (
 	Never     Expect = iota // one breach refutes the claim
 	Sometimes               // one breach is the witness that is wanted
 )
+
+// String is what is expected of the lock.
+func (e Expect) String() string {
+	if e == Sometimes {
+		return "broken"
+	}
+	return "held"
+}
+
+// MarshalText names it in JSON.
+func (e Expect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (e *Expect) UnmarshalText(text []byte) error {
+	for _, known := range []Expect{Never, Sometimes} {
+		if known.String() == string(text) {
+			*e = known
+			return nil
+		}
+	}
+	return fmt.Errorf("experiments: %.20q is no expectation", text)
+}
 
 // Outcome is what a run showed, before it is judged.
 type Outcome struct {
@@ -85,3 +109,12 @@ func (v Verdict) String() string {
 
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote. Whatever else stands there concludes nothing.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	*v = Inconclusive
+	if named := Verdict(text); named == Supported || named == Refuted {
+		*v = named
+	}
+	return nil
+}

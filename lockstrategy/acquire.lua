@@ -3,7 +3,7 @@
 -- KEYS[1] the lock: a hash, owner -> hold count, always with an expiry (Redisson's RLock)
 -- KEYS[2] the fence counter: the last number that was granted or reserved
 -- KEYS[3] the queue of the processes that wait: process -> since when, in microseconds
--- KEYS[4] the turn: the process for which a lock that was freed is kept for a moment
+-- KEYS[4] the turn: the process for which a lock that was freed is kept for a moment, or nobody of ours
 -- KEYS[5] the channel on which releases are told (Redisson's); every script gets these five, in this order
 -- ARGV[1] the lease in milliseconds
 -- ARGV[2] the owner
@@ -41,7 +41,7 @@ if left then
   return {0, left, since}
 end
 
-if since > 0 and not called then redis.call('zrem', KEYS[3], ARGV[3]) end -- a call takes it out, too
+if since > 0 and not called then redis.call('zrem', KEYS[3], ARGV[3]) end -- the call has taken it out
 redis.call('hset', KEYS[1], ARGV[2], 1)
 redis.call('pexpire', KEYS[1], ARGV[1])
 

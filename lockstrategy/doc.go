@@ -42,10 +42,9 @@
 // # How to read it
 //
 // Acquire: Gate.Acquire queues (queue.go) and asks the backend, Redis.Grant (redis.go, acquire.lua), which waits at
-// its place (place.go) for what it hears (news.go, line.go). Renew: tenure.keep (tenure.go; from
-// when on: young.go), renew.lua. Release:
-// Lease.Release (lease.go), Gate.handOff (handoff.go) to the next waiter or, by tenure.close and redisKeeper.Release
-// (keeper.go), to release.lua.
+// its place (place.go) for what it hears (news.go, line.go). Renew: tenure.keep (tenure.go; from when on: young.go),
+// renew.lua. Release: Lease.Release (lease.go), Gate.handOff (handoff.go) to the next waiter or, by tenure.close and
+// redisKeeper.Release (keeper.go), to release.lua.
 //
 // A tenure is the time for which a process has a key, a hold one owner's part of it, and a lease one entry of
 // the owner: leases of different owners follow each other in a tenure, and an owner that enters again has

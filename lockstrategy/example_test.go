@@ -20,7 +20,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
 	defer client.Close()
 
 	lock, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})

@@ -6,7 +6,8 @@
 -- comes back a little later. The others leave it the lead, for the stranger may be a process of ours that
 -- listens on and does not wait.
 --
--- here is 1 if the caller listens itself. Returns the process in front, if there is one, and how many heard it.
+-- here is 1 if the caller listens itself. The queue is counted only where others are left who heard the call. Returns
+-- the process in front, if there is one, and how many heard that the lock is free.
 local function free(queue, turn, publish, channel, here, grace, later)
   local first = redis.call('zpopmin', queue)[1]
   if first then

@@ -116,7 +116,10 @@ func (k *redisKeeper) release(ctx context.Context, again bool) (time.Duration, e
 		at.since.Store(reply[1])
 		return lookAgain, nil
 	case again && reply[2] > k.r.news.hearing(channelOf(k.key)): // Java listens: who calls nobody, is not called
-		return time.Millisecond + 2*time.Since(asked), nil
+		if at == nil {
+			at = k.r.place(k.key, true)
+		}
+		at.aside = time.Now().Add(time.Millisecond + 2*time.Since(asked))
 	}
 	return 0, nil
 }

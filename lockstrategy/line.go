@@ -14,6 +14,7 @@ const (
 	lookAround = time.Second
 	pingAfter  = 3 // looks
 	deadAfter  = 6
+	shortest   = 100 * time.Millisecond // pause between two connections; lookAround is the longest
 )
 
 // line is a connection on which channels are heard. When it ends, there is another.
@@ -49,37 +50,40 @@ func (l *line) announce() {
 	}
 }
 
-// listen listens on one connection after the other.
+// listen listens on one connection after the other, with pauses that grow while none is of use.
 func (l *line) listen(ctx context.Context) {
-	pause := time.NewTicker(lookAround / 10) // whatever makes them end
-	defer pause.Stop()
-	for ctx.Err() == nil {
-		l.connect(ctx)
+	for pause := shortest; ; pause = min(2*pause, lookAround) {
+		if l.connect(ctx) {
+			pause = shortest
+		}
 		l.news.deaf(l)
+		if !wait(ctx, pause) {
+			return
+		}
 		if cluster, ok := l.news.client.(*redis.ClusterClient); ok {
 			cluster.ReloadState(ctx) // or the next connection goes where the last one went
-		}
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
 		}
 	}
 }
 
-// connect listens on one connection, and returns when it has ended or says nothing any more.
-func (l *line) connect(ctx context.Context) {
+// connect listens on one connection until it has ended or says nothing any more. It reports whether anything was heard.
+func (l *line) connect(ctx context.Context) (useful bool) {
 	connection := l.open(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.receive(ctx, connection)
+		useful = l.receive(ctx, connection)
 	}()
-	defer func() {
-		_ = connection.Close()
-		<-ended
-	}()
-	look := time.NewTicker(lookAround)
-	defer look.Stop()
+	l.look(ctx, connection, ended)
+	_ = connection.Close()
+	<-ended
+	return useful
+}
+
+// look asks for what is wanted until the connection has ended, or is to be.
+func (l *line) look(ctx context.Context, connection *redis.PubSub, ended <-chan struct{}) {
+	clock := time.NewTicker(lookAround)
+	defer clock.Stop()
 	asked := make(map[string]*channel)
 	l.subscribe(ctx, connection, asked, false)
 	for silent := 0; silent < deadAfter; {
@@ -90,16 +94,16 @@ func (l *line) connect(ctx context.Context) {
 			return
 		case <-l.changed:
 			l.subscribe(ctx, connection, asked, false)
-		case <-look.C:
+		case <-clock.C:
 			l.subscribe(ctx, connection, asked, true)
-			if silent++; l.heard.Swap(false) {
+			if silent++; l.heard.Swap(false) || l.shard == "" && len(asked) == 0 { // then it need not say anything
 				silent = 0
 			}
 			if silent == pingAfter {
 				_ = connection.Ping(ctx) // the answer is heard
 			}
 			if l.shard != "" && l.news.hearing(l.shard) == 0 {
-				return // the server has not got its slot: it refused, and go-redis does not say so
+				return // neither confirmed nor refused
 			}
 		}
 	}
@@ -114,25 +118,51 @@ func (l *line) open(ctx context.Context) *redis.PubSub {
 }
 
 // receive passes on what is heard until the connection breaks or the slot of its channel has moved. It reads by
-// itself because go-redis's Channel starts a timer and wakes two goroutines for each message.
-func (l *line) receive(ctx context.Context, connection *redis.PubSub) {
+// itself because go-redis's Channel starts a timer and wakes two goroutines for each message. Of plain channels one may
+// be refused, to a user who must not hear it: the others are heard all the same.
+func (l *line) receive(ctx context.Context, connection *redis.PubSub) (useful bool) {
 	for {
 		message, err := connection.Receive(ctx)
-		if err != nil {
-			return
+		switch {
+		case err == nil:
+			l.heard.Store(true)
+			useful = true
+		case l.shard == "" && redis.HasErrorPrefix(err, "NOPERM"):
+			continue
+		default:
+			return useful
 		}
-		l.heard.Store(true)
-		switch m := message.(type) {
-		case *redis.Message:
-			l.news.tell(m.Channel, m.Payload)
-		case *redis.Subscription:
-			switch m.Kind {
-			case "subscribe", "ssubscribe":
-				l.news.confirmed(m.Channel)
-			case "sunsubscribe":
-				return
-			}
+		if !l.pass(message) {
+			return useful
 		}
+	}
+}
+
+// pass passes on what was heard, and reports whether the connection goes on.
+func (l *line) pass(message any) bool {
+	switch m := message.(type) {
+	case *redis.Message:
+		l.news.tell(l, m.Channel, m.Payload)
+	case *redis.Subscription:
+		switch m.Kind {
+		case "subscribe", "ssubscribe":
+			l.news.confirmed(l, m.Channel)
+		case "sunsubscribe":
+			return false
+		}
+	}
+	return true
+}
+
+// wait reports false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -157,8 +187,8 @@ func (l *line) subscribe(ctx context.Context, connection *redis.PubSub, asked ma
 		}
 	}
 	l.news.mu.Unlock()
-	if len(add) > 0 {
-		_ = connection.Subscribe(ctx, add...)
+	for _, name := range add { // each by itself: one that is refused would take the others with it
+		_ = connection.Subscribe(ctx, name)
 	}
 	if len(remove) > 0 {
 		_ = connection.Unsubscribe(ctx, remove...)

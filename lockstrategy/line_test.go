@@ -121,3 +121,51 @@ func (c *deafConn) Read(p []byte) (int, error) {
 		}
 	}
 }
+
+// A channel that the user must not hear keeps no other from being heard.
+func TestLineHearsBesideAChannelThatIsRefused(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node := testenv.Redis(t, true)
+	admin := redis.NewClient(&redis.Options{Addr: node.Addr, DisableIdentity: true})
+	defer admin.Close()
+	if err := admin.Do(t.Context(), "acl", "setuser", "half", "on", "nopass", "+@all", "~*", "resetchannels", "&good*").Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: node.Addr, Username: "half", Password: "any", MaxRetries: -1, DisableIdentity: true})
+	defer client.Close()
+	news := newNews(client, "1")
+	defer news.close()
+	bad, good := newEar("bad"), newEar("good")
+	for _, e := range []*ear{bad, good} {
+		news.join(e, false)
+		defer news.leave(e)
+	}
+	testenv.Eventually(t, "it listens", func() bool { return good.take() == began })
+	for range 3 { // over more than one look, at which the refused one is asked for again
+		testenv.Eventually(t, "the refused one was asked for again", func() bool { return refusals(t, admin) > 1 })
+		if err := admin.Do(t.Context(), "acl", "log", "reset").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := admin.Publish(t.Context(), "good", "1").Result(); err != nil || n != 1 {
+			t.Fatalf("%d hear it, %v", n, err)
+		}
+		testenv.Eventually(t, "it hears", func() bool { return good.take() == called })
+	}
+	if bad.take() != 0 {
+		t.Error("the refused one hears something")
+	}
+}
+
+// refusals is how often a channel was refused, as the server logs it.
+func refusals(t *testing.T, admin *redis.Client) (n int64) {
+	t.Helper()
+	entries, err := admin.ACLLog(t.Context(), 10).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		n += e.Count
+	}
+	return n
+}

@@ -120,12 +120,12 @@ func (n *news) hearing(name string) int64 {
 	return 0
 }
 
-// tell passes on a message.
-func (n *news) tell(name, message string) {
+// tell passes on a message that l has heard. A line that is ending may hear what is another's by now.
+func (n *news) tell(l *line, name, message string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.channels[name]
-	if c == nil {
+	if c == nil || c.line != l {
 		return
 	}
 	what := passed
@@ -144,11 +144,11 @@ func (n *news) tell(name, message string) {
 	}
 }
 
-// confirmed passes on that a subscription has begun.
-func (n *news) confirmed(name string) {
+// confirmed passes on that a subscription of l has begun.
+func (n *news) confirmed(l *line, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if c := n.channels[name]; c != nil {
+	if c := n.channels[name]; c != nil && c.line == l {
 		c.hearing, c.skip = true, false
 		for e := range c.ears {
 			e.hear(began)
@@ -167,9 +167,17 @@ func (n *news) deaf(l *line) {
 	}
 }
 
-// close ends the connections, and waits until their goroutines have ended. Every ear hears that it is over.
-func (n *news) close() error {
+// over reports whether it has been stopped.
+func (n *news) over() bool {
 	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.closed
+}
+
+// stop ends the connections. Every ear hears that it is over.
+func (n *news) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.closed = true
 	for _, c := range n.channels {
 		c.line.stop()
@@ -180,7 +188,11 @@ func (n *news) close() error {
 	if n.shared != nil {
 		n.shared.stop()
 	}
-	n.mu.Unlock()
+}
+
+// close stops, and waits until the connections' goroutines have ended.
+func (n *news) close() error {
+	n.stop()
 	n.running.Wait()
 	return nil
 }

@@ -27,6 +27,7 @@ const (
 type place struct {
 	ear   *ear
 	since atomic.Int64 // in the queue since then, by the server's clock in microseconds; 0: not in the queue
+	aside time.Time    // until then a freed lock is left to those who are in no queue
 
 	users   int
 	until   time.Time // without users it stays until then
@@ -59,9 +60,9 @@ func (r *Redis) listen(key string) *ear {
 	return e
 }
 
-// listen returns when it is time to try, or why there is nothing to wait for any more. Without patience it is time
+// wait returns when it is time to try, or why there is nothing to wait for any more. Without patience it is time
 // at once, and what was heard before is forgotten.
-func (p *place) listen(ctx context.Context, patience time.Duration) error {
+func (p *place) wait(ctx context.Context, patience time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
 		return ended(ctx)
@@ -92,6 +93,21 @@ func (p *place) listen(ctx context.Context, patience time.Duration) error {
 				timer.Reset(min(lookAgain, time.Until(due)))
 			}
 		}
+	}
+}
+
+// standAside leaves the lock to those who are in no queue, Java, for as long as the release before has said. Nothing
+// ends that sooner but ctx: what is heard meanwhile, our own release first of all, is for them.
+func (p *place) standAside(ctx context.Context) {
+	if p == nil || !time.Now().Before(p.aside) {
+		return
+	}
+	timer := time.NewTimer(time.Until(p.aside))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+		p.ear.take()
 	}
 }
 
@@ -129,8 +145,8 @@ func (r *Redis) rest(key string, p *place) {
 	}
 }
 
-// tick looks at a place again and again until it is used, or gone. It goes on while the place is used for a moment:
-// a timer for each use would wake a thread of the runtime each time.
+// tick looks at a place again and again, until it finds it used; rest starts it again. A timer for each use would wake
+// a thread of the runtime each time.
 func (r *Redis) tick(key string, p *place) {
 	p.ticking = true
 	time.AfterFunc(giveUp, func() { r.retire(key, p) })
@@ -161,10 +177,8 @@ func (r *Redis) retire(key string, p *place) {
 func (r *Redis) leavePlaces() {
 	var queued []string
 	r.mu.Lock()
-	for key, p := range r.places {
-		if p.since.Load() != 0 {
-			queued = append(queued, key)
-		}
+	for key := range r.places { // those too that are leaving, or do not know yet that they are in
+		queued = append(queued, key)
 	}
 	clear(r.places)
 	r.mu.Unlock()
@@ -200,8 +214,8 @@ func (r *Redis) comeBack(key string) {
 func (r *Redis) queueLife() int64 { return (r.lease + time.Minute).Milliseconds() }
 
 // leaveIfClosed takes the process out of the queue at once when the strategy has been closed.
-func (r *Redis) leaveIfClosed(ctx context.Context, key string, p *place, err error) {
-	if errors.Is(err, errClosed) && p.since.Swap(0) != 0 {
+func (r *Redis) leaveIfClosed(ctx context.Context, key string, p *place) {
+	if r.news.over() && p != nil && p.since.Swap(0) != 0 {
 		_ = r.leaveQueue(context.WithoutCancel(ctx), key)
 	}
 }

@@ -86,12 +86,13 @@ func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
 }
 
 // Close ends the subscriptions and the attempts to release what no server has confirmed. Who still waits gets
-// [ErrUnavailable], and the process leaves the queues. Leases that are held stay held, and can be released.
+// [ErrUnavailable], as does who asks from now on, and the process leaves the queues. Leases that are held stay held, and
+// can be released. With a server that accepts connections and says nothing it takes as long as the client's own timeouts.
 func (r *Redis) Close() error {
-	err := r.news.close() // whoever waits hears it, or will
+	r.news.stop() // whoever waits hears it, or will
 	r.leavePlaces()
 	r.undo.close()
-	return err
+	return r.news.close()
 }
 
 // Grant tries; while another holds key it waits until this process is called, until it hears that the lock
@@ -101,16 +102,22 @@ func (r *Redis) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
 	if err := checkKey(key); err != nil {
 		return Terms{}, notAcquired(key, err)
 	}
+	if r.news.over() {
+		return Terms{}, notAcquired(key, errClosed)
+	}
 	k := r.newKeeper(key, ask.Lease)
 	at := r.place(key, ask.Defer > 0)
 	defer func() { r.rest(key, at) }()
 	patience := ask.Defer
-	if patience == lookAgain && at.queuedSince() == 0 { // it has left the queue since the release: nobody would call it
+	if at.queuedSince() == 0 { // it has left the queue since the release: nobody would call it
 		patience = 0
 	}
+	if !ask.AtOnce {
+		at.standAside(ctx)
+	}
 	for {
-		if err := at.listen(ctx, patience); err != nil {
-			r.leaveIfClosed(ctx, key, at, err)
+		if err := at.wait(ctx, patience); err != nil {
+			r.leaveIfClosed(ctx, key, at)
 			return Terms{}, notAcquired(key, err)
 		}
 		reply, asked, err := k.acquire(ctx, at.queuedSince(), ask)

@@ -3,8 +3,11 @@ package lockstrategy_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,5 +170,35 @@ func TestRedisIsClosedWhileSomebodyWaits(t *testing.T) {
 	}
 	if err := lease.Release(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Callers give up and Close comes, in any order, while answers are on their way: the process is in no queue afterwards.
+func TestRedisIsClosedAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, testenv.RedisServer.Met())
+	admin := client(t, node.Addr)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 60 {
+		key := fmt.Sprintf("lock:%d", i)
+		must(admin.HSet(t.Context(), key, "java:1", 1).Result())(t)
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, node.Addr)})
+		var callers sync.WaitGroup
+		for range 3 {
+			patience := time.Duration(rng.IntN(3000)) * time.Microsecond
+			callers.Go(func() {
+				if _, err := lock.Acquire(t.Context(), key, lockstrategy.Within(patience)); err == nil {
+					t.Error("it was granted what Java holds")
+				}
+			})
+		}
+		spin(time.Duration(rng.IntN(3000)) * time.Microsecond)
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		callers.Wait()
+		if n := must(admin.ZCard(t.Context(), "locklab_queue:{"+key+"}").Result())(t); n != 0 {
+			t.Fatalf("key %d: the process is still in the queue", i)
+		}
 	}
 }

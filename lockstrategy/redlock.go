@@ -92,7 +92,7 @@ func (r *RedLock) Grant(ctx context.Context, key string, ask Ask) (Terms, error)
 			listening = true
 			r.join(at.ear)
 		}
-		if err := at.listen(ctx, pause); err != nil {
+		if err := at.wait(ctx, pause); err != nil {
 			return Terms{}, notAcquired(key, err)
 		}
 		terms, err := r.try(ctx, key, ask)

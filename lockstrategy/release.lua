@@ -16,7 +16,7 @@ if redis.call('hdel', KEYS[1], ARGV[5]) == 0 then -- there is one owner at most:
 end
 local first, heard = free(KEYS[3], KEYS[4], ARGV[1], KEYS[5], ARGV[2], ARGV[3], ARGV[4])
 local since = 0
-if first and ARGV[6] ~= '' then
+if first and ARGV[6] ~= '' and first ~= ARGV[6] then
   local time = redis.call('time')
   since = time[1] * 1000000 + time[2]
   redis.call('zadd', KEYS[3], since, ARGV[6])

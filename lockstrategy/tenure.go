@@ -28,6 +28,7 @@ type tenure struct {
 	expiry  *time.Timer // a timer of its own, so that a renewal that hangs cannot delay the loss; nil: not yet settled
 	stop    context.CancelFunc
 	kept    chan struct{} // closed when keep has ended; nil: it has not begun
+	unwatch func()        // ends listening; nil: it has not begun
 }
 
 func (g *Gate) newTenure(key string, terms Terms, total *time.Duration) *tenure {
@@ -57,7 +58,9 @@ func (t *tenure) settle() {
 		var ctx context.Context
 		ctx, t.stop = context.WithCancel(context.Background())
 		t.kept = make(chan struct{})
-		go t.keep(ctx)
+		var ring <-chan struct{}
+		ring, t.unwatch = t.terms.Keeper.Watch()
+		go t.keep(ctx, ring)
 	}
 }
 
@@ -85,7 +88,8 @@ func (t *tenure) vacate() error {
 	return t.lost
 }
 
-// close gives the key back, and waits until nothing of t runs any more.
+// close gives the key back, and waits until nothing of t runs any more. It listens until there is an answer: who
+// releases says whether it listens itself.
 func (t *tenure) close(ctx context.Context, again bool) (wait time.Duration, err error) {
 	t.mu.Lock()
 	t.stopLocked()
@@ -96,6 +100,7 @@ func (t *tenure) close(ctx context.Context, again bool) (wait time.Duration, err
 	}
 	if kept != nil {
 		<-kept
+		t.unwatch()
 	}
 	return wait, err
 }
@@ -115,8 +120,11 @@ func (t *tenure) lose(cause error) {
 		h.end(cause)
 	}
 	t.mu.Unlock()
-	if !errors.Is(cause, ErrGone) && !errors.Is(cause, ErrForced) {
+	switch {
+	case !errors.Is(cause, ErrGone) && !errors.Is(cause, ErrForced):
 		t.gate.inBackground(func() { _, _ = t.close(context.Background(), false) }) // the server may have it still
+	case t.unwatch != nil:
+		t.unwatch()
 	}
 	if h != nil { // otherwise the next holder is on its way, and has the turn
 		t.gate.next(t.key, 0)
@@ -151,10 +159,8 @@ func (t *tenure) expire() {
 
 // keep renews until t is over, and at once when the lock may have been taken away. A renewal without an
 // answer is tried again sooner: the expiry decides when that was too late.
-func (t *tenure) keep(ctx context.Context) {
+func (t *tenure) keep(ctx context.Context, ring <-chan struct{}) {
 	defer close(t.kept)
-	ring, leave := t.terms.Keeper.Watch()
-	defer leave()
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	due.Stop()

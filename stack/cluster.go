@@ -21,7 +21,7 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 		if err != nil {
 			return err
 		}
-		node, err := s.Redis(ctx, fmt.Sprintf("cluster-%d", i+1), true,
+		node, err := s.told(ctx, fmt.Sprintf("cluster-%d", i+1), true, t.linked, "cluster",
 			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", port)
 		if err != nil {
 			return err
@@ -30,7 +30,7 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 	}
 	clients := make([]*redis.Client, len(t.Nodes))
 	for i, node := range t.Nodes {
-		clients[i] = s.client(node.Addr)
+		clients[i] = newClient(node.Addr)
 		defer clients[i].Close()
 	}
 	for i := range masters {

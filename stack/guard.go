@@ -12,9 +12,10 @@ import (
 
 // How a process of this binary is told what it is, before it reads its command line.
 const (
-	roleVariable   = "LOCKLAB_STACK_ROLE"   // guard, miniredis, or neither
+	roleVariable   = "LOCKLAB_STACK_ROLE"   // guard, miniredis, a worker's, or none of them
 	serverVariable = "LOCKLAB_STACK_SERVER" // the role that a guard gives its server
 	dirVariable    = "LOCKLAB_STACK_DIR"    // what a guard removes at the end
+	addrVariable   = "LOCKLAB_STACK_ADDR"   // where a miniredis listens; empty: anywhere
 
 	guardRole     = "guard"
 	miniredisRole = "miniredis"
@@ -31,6 +32,9 @@ func Reexec() {
 	case miniredisRole:
 		os.Exit(serveMiniredis(os.Stdout))
 	}
+	if serve := workers[role]; serve != nil {
+		os.Exit(serve(os.Stdin, os.Stdout))
+	}
 }
 
 // guard runs argv until it ends, or until the lifeline does: then it kills it and removes dir.
@@ -46,7 +50,7 @@ func guard(argv []string, dir string) int {
 	runtime.LockOSThread() // Linux watches the thread that started the server, not the process
 
 	server := exec.Command(argv[0], argv[1:]...)
-	server.Stdout, server.Stderr = os.Stdout, os.Stderr
+	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
 	server.Env = append(os.Environ(), roleVariable+"="+os.Getenv(serverVariable))
 	server.SysProcAttr = together()
 	if err := server.Start(); err != nil {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,30 +19,44 @@ const listening = "miniredis listens at "
 
 // miniredis starts a Redis written in Go, as a process, and waits until it says where it listens.
 func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
+	start := func(addr string) (*Process, error) {
+		return s.self(name, nil, nil, miniredisRole, addrVariable+"="+addr)
 	}
-	p, err := s.start(name, append(os.Environ(), serverVariable+"="+miniredisRole), self)
+	p, err := start("")
 	if err != nil {
 		return nil, err
 	}
-	node := &Node{Process: p}
-	return node, await(ctx, p, func(context.Context) error {
+	node := &Node{Process: p, start: start}
+	node.Addr, err = said(ctx, p)
+	return node, err
+}
+
+// self starts this very binary in a role of its own.
+func (s *Stack) self(name string, in, out *os.File, role string, env ...string) (*Process, error) {
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	return s.talking(name, in, out, append(append(os.Environ(), serverVariable+"="+role), env...), binary)
+}
+
+// said waits until a miniredis says where it listens.
+func said(ctx context.Context, p *Process) (addr string, err error) {
+	return addr, await(ctx, p, func(context.Context) error {
 		return p.printed(func(line string) (found bool) {
-			node.Addr, found = strings.CutPrefix(line, listening)
+			addr, found = strings.CutPrefix(line, listening)
 			return found
 		})
 	})
 }
 
-// serveMiniredis serves until SIGTERM, at a free port. miniredis's clock stands still unless it is
+// serveMiniredis serves until SIGTERM, at the address it is given or a free port. miniredis's clock stands still unless it is
 // told how much time has passed, so that tests can move it; here it follows the real one.
 func serveMiniredis(out io.Writer) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	server := miniredis.NewMiniRedis()
-	if err := server.StartAddr("127.0.0.1:0"); err != nil {
+	if err := server.StartAddr(cmp.Or(os.Getenv(addrVariable), "127.0.0.1:0")); err != nil {
 		fmt.Fprintln(out, err)
 		return 1
 	}

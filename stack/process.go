@@ -29,6 +29,11 @@ type Process struct {
 // start runs argv under a guard, in the environment env. What it prints goes to a file in the
 // stack's directory.
 func (s *Stack) start(name string, env []string, argv ...string) (*Process, error) {
+	return s.talking(name, nil, nil, env, argv...)
+}
+
+// talking is start for a process that is talked to: in and out are its ends of that. Its errors go to the file.
+func (s *Stack) talking(name string, in, out *os.File, env []string, argv ...string) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
@@ -48,6 +53,9 @@ func (s *Stack) start(name string, env []string, argv ...string) (*Process, erro
 	p.guard = exec.Command(self, argv...)
 	p.guard.Env = append(env, roleVariable+"="+guardRole, dirVariable+"="+s.dir)
 	p.guard.Stdout, p.guard.Stderr = log, log
+	if in != nil {
+		p.guard.Stdin, p.guard.Stdout = in, out
+	}
 	p.guard.ExtraFiles = []*os.File{s.watched, report} // descriptors 3 and 4 of the guard
 	p.guard.SysProcAttr = apart()
 	err = p.guard.Start()

@@ -18,8 +18,19 @@ const tries = 5
 
 // Node is one Redis server.
 type Node struct {
-	*Process
-	Addr string // host:port
+	*Process        // the one that runs now: Restart changes it
+	Addr     string // host:port
+	Link     *Link  // before it, for clients and other servers; nil: there is none
+
+	start func(addr string) (*Process, error)
+}
+
+// Told is the address that clients and other servers are told.
+func (n *Node) Told() string {
+	if n.Link != nil {
+		return n.Link.Addr
+	}
+	return n.Addr
 }
 
 // RealRedis reports whether a redis-server is on the PATH.
@@ -59,10 +70,10 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 		}
 		p, err := start(addr)
 		if err == nil {
-			err = s.answers(ctx, p, addr)
+			err = answers(ctx, p, addr)
 		}
 		if err == nil {
-			return &Node{p, addr}, nil
+			return &Node{Process: p, Addr: addr, start: start}, nil
 		}
 		if try == tries || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
 			return nil, fmt.Errorf("stack: redis %s: %w", name, err)
@@ -72,7 +83,7 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 
 // answers waits until a server listens at addr, and then until it says that it is this process: one
 // that was faster may have taken the port, and answers as well.
-func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
+func answers(ctx context.Context, p *Process, addr string) error {
 	err := await(ctx, p, func(ctx context.Context) error {
 		connection, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {
@@ -83,7 +94,7 @@ func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
 	if err != nil {
 		return err
 	}
-	client := s.client(addr)
+	client := newClient(addr)
 	defer client.Close()
 	return await(ctx, p, func(ctx context.Context) error {
 		info, err := client.Info(ctx, "server").Result()
@@ -94,8 +105,8 @@ func (s *Stack) answers(ctx context.Context, p *Process, addr string) error {
 	})
 }
 
-// client is for the stack's own questions to its nodes.
-func (s *Stack) client(addr string) *redis.Client {
+// newClient is for the stack's own questions to its nodes.
+func newClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true})
 }
 

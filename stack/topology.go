@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -25,19 +27,30 @@ type Topology struct {
 	Addrs     []string
 	Nodes     []*Node // a master first; then master-slave and sentinel: its replicas; cluster: the other masters, then the replicas
 	Sentinels []*Node
+
+	linked bool // each node has a link before it
 }
 
 // Topology starts the arrangement called kind and returns when it is whole: replicas in step,
 // sentinels agreed, slots covered. All but single need real servers.
 func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology, error) {
-	if kind != "single" && !real {
-		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", kind)
+	return s.arrange(ctx, &Topology{Kind: kind}, real)
+}
+
+// Linked is Topology with a [Link] before each node, of real servers. Clients, replicas and sentinels are told the links'
+// addresses; the nodes of a cluster gossip past them.
+func (s *Stack) Linked(ctx context.Context, kind string, real bool) (*Topology, error) {
+	return s.arrange(ctx, &Topology{Kind: kind, linked: true}, real)
+}
+
+func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology, error) {
+	if t.Kind != "single" && !real {
+		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", t.Kind)
 	}
-	t := &Topology{Kind: kind}
 	var err error
-	switch kind {
+	switch t.Kind {
 	case "single":
-		t.Nodes, err = s.nodes(ctx, "redis", 1, real)
+		t.Nodes, err = s.nodes(ctx, "redis", 1, real, t.linked)
 		t.Addrs = addrs(t.Nodes)
 	case "master-slave":
 		err = s.masterSlave(ctx, t)
@@ -49,23 +62,23 @@ func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology
 		err = s.cluster(ctx, t)
 		t.Addrs = addrs(t.Nodes)
 	default:
-		err = fmt.Errorf("stack: no topology %q", kind)
+		err = fmt.Errorf("stack: no topology %q", t.Kind)
 	}
 	return t, err
 }
 
 // RedLock starts n nodes that know nothing of each other.
 func (s *Stack) RedLock(ctx context.Context, n int, real bool) ([]*Node, error) {
-	return s.nodes(ctx, "redlock", n, real)
+	return s.nodes(ctx, "redlock", n, real, false)
 }
 
 // nodes starts n equal servers at the same time.
-func (s *Stack) nodes(ctx context.Context, name string, n int, real bool, settings ...string) ([]*Node, error) {
+func (s *Stack) nodes(ctx context.Context, name string, n int, real, linked bool, settings ...string) ([]*Node, error) {
 	started := make([]*Node, n)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range started {
 		group.Go(func() (err error) {
-			started[i], err = s.Redis(ctx, fmt.Sprintf("%s-%d", name, i+1), real, settings...)
+			started[i], err = s.told(ctx, fmt.Sprintf("%s-%d", name, i+1), real, linked, "replica", settings...)
 			return err
 		})
 	}
@@ -75,12 +88,33 @@ func (s *Stack) nodes(ctx context.Context, name string, n int, real bool, settin
 	return started, nil
 }
 
+// told starts a server; a linked one announces its link's port to replicas and sentinels ("replica"), or to its cluster.
+func (s *Stack) told(ctx context.Context, name string, real, linked bool, announce string, settings ...string) (*Node, error) {
+	if !linked {
+		return s.Redis(ctx, name, real, settings...)
+	}
+	link, err := s.Link("link of "+name, "")
+	if err != nil {
+		return nil, err
+	}
+	if real {
+		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(link.Addr)))
+	}
+	node, err := s.Redis(ctx, name, real, settings...)
+	if err != nil {
+		return nil, err
+	}
+	node.Link = link
+	link.Lead(node.Addr)
+	return node, nil
+}
+
 func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
-	master, err := s.Redis(ctx, "master", true)
+	master, err := s.told(ctx, "master", true, t.linked, "replica")
 	if err != nil {
 		return err
 	}
-	followers, err := s.nodes(ctx, "replica", replicas, true, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.Addr)))
+	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.Told())))
 	if err != nil {
 		return err
 	}
@@ -91,7 +125,7 @@ func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
 // inStep waits until every replica has its master's data and hears from it.
 func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
 	for _, node := range followers {
-		client := s.client(node.Addr)
+		client := newClient(node.Addr)
 		err := await(ctx, node.Process, func(ctx context.Context) error {
 			info, err := client.Info(ctx, "replication").Result()
 			if err == nil && !strings.Contains(info, "master_link_status:up") {
@@ -110,7 +144,7 @@ func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
 func addrs(nodes []*Node) []string {
 	var all []string
 	for _, node := range nodes {
-		all = append(all, node.Addr)
+		all = append(all, node.Told())
 	}
 	return all
 }

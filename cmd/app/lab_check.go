@@ -2,31 +2,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
-	"strings"
+	"os"
+	"path/filepath"
 	"time"
-	"unicode"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"locklab/experiments"
+	"locklab/experiments/claims"
 	"locklab/experiments/loadtool"
 )
 
 // labCheckCommand holds the settings of lab check.
 type labCheckCommand struct {
-	Files []string `arg:"" name:"file" help:"What the load tool wrote: jmeter -n -f -t PLAN -l FILE, k6 run -e SUMMARY=FILE or k6 run --summary-export=FILE."`
+	Files []string `arg:"" name:"path" help:"A saved run: its folder, store/ID for the newest, store for all. Or what a load tool wrote: jmeter -n -f -t PLAN -l FILE, k6 run -e SUMMARY=FILE or k6 run --summary-export=FILE."`
 	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 
 // checkResult is how all files are judged; --json prints it.
 type checkResult struct {
-	Files   []checkedFile       `json:"files"`
+	Runs    []*labRun           `json:"runs,omitempty"` // saved ones
+	Files   []checkedFile       `json:"files,omitempty"`
 	Verdict experiments.Verdict `json:"verdict"` // the worst
 }
 
@@ -65,31 +62,72 @@ type checkedTimes struct {
 	MaxMS float64 `json:"max_ms"`
 }
 
-// Run judges every file and prints what it shows.
+// Run judges every file and every saved run, and prints what they show.
 func (c *labCheckCommand) Run(ctx context.Context, std streams) error {
 	result := &checkResult{}
-	var verdicts []experiments.Verdict
 	for _, name := range c.Files {
 		if ctx.Err() != nil {
 			return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}
 		}
-		record, err := loadtool.Read(name)
-		if unreadable := (*fs.PathError)(nil); errors.As(err, &unreadable) {
-			return misuse("%s cannot be read: %w; name files that JMeter or k6 wrote", name, unreadable.Err)
+		if runs := savedRuns(name); len(runs) > 0 {
+			result.Runs = append(result.Runs, runs...)
+			continue
 		}
-		file := checkedFile{File: name}
+		file, err := checkFile(name)
 		if err != nil {
-			file.Why = oneLine(err.Error())
-		} else {
-			file.judge(record)
+			return err
 		}
-		result.Files, verdicts = append(result.Files, file), append(verdicts, file.Verdict)
+		result.Files = append(result.Files, file)
 	}
-	result.Verdict = experiments.Worst(verdicts...)
+	result.sumUp()
 	if err := result.print(c.JSON, std); err != nil {
 		return err
 	}
-	return result.exit()
+	return judgedExit(result.Verdict)
+}
+
+// savedRuns judges again what is saved at a path; of a path that is no saved run there are none.
+func savedRuns(path string) (all []*labRun) {
+	if dir, name := filepath.Split(path); name == experiments.RunFile && experiments.IsRun(filepath.Clean(dir)) {
+		path = filepath.Clean(dir)
+	}
+	for _, dir := range experiments.Runs(path) {
+		saved := experiments.Rejudge(dir, claims.Find)
+		run := newRun(saved.Experiment, saved.Record, saved.Judgement)
+		run.Saved = dir
+		all = append(all, run)
+	}
+	return all
+}
+
+// checkFile judges what a load tool left.
+func checkFile(name string) (file checkedFile, err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return file, misuse("%s cannot be read as a saved run: it has no run.json", name)
+	}
+	record, err := loadtool.Read(name)
+	if unreadable := (*fs.PathError)(nil); errors.As(err, &unreadable) {
+		return file, misuse("%s cannot be read: %w; name saved runs, or files that JMeter or k6 wrote", name, unreadable.Err)
+	}
+	file = checkedFile{File: name}
+	if err != nil {
+		file.Why = oneLine(err.Error())
+	} else {
+		file.judge(record)
+	}
+	return file, nil
+}
+
+// sumUp finds the worst verdict.
+func (r *checkResult) sumUp() {
+	var all []experiments.Verdict
+	for _, f := range r.Files {
+		all = append(all, f.Verdict)
+	}
+	for _, run := range r.Runs {
+		all = append(all, run.Verdict)
+	}
+	r.Verdict = experiments.Worst(all...)
 }
 
 // judge compares the record with what is claimed of its version.
@@ -114,117 +152,4 @@ func (f *checkedFile) judge(r loadtool.Record) {
 	o := r.Outcome()
 	f.Lock, f.Verdict = claim.Lock, experiments.Judge(claim.Expect, o)
 	f.Why = oneLine(f.Verdict.Because(o))
-}
-
-// oneLine joins what joined errors have in a line each.
-func oneLine(text string) string { return printable(strings.ReplaceAll(text, "\n", "; ")) }
-
-// printable keeps what a file contains from steering the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-// exit says with the program's exit status what the worst verdict is; the reasons have been printed.
-func (r *checkResult) exit() error {
-	switch r.Verdict {
-	case experiments.Supported:
-		return nil
-	case experiments.Refuted:
-		return exitError{exitRefuted, nil}
-	}
-	return exitError{exitInconclusive, nil}
-}
-
-// print writes the results the way that was asked for.
-func (r *checkResult) print(asJSON bool, std streams) error {
-	if asJSON {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
-	}
-	_, err := fmt.Fprint(std.out, r.text(colours(std.out)))
-	return err
-}
-
-// text is the result for people: a table for each kind, and the reasons.
-func (r *checkResult) text(colour bool) string {
-	var parts []string
-	if views := r.table(loadtool.Pageview, colour); views != "" {
-		parts = append(parts, "Page views at once\n\n"+views+"\n\n same: values that one process wrote twice · both: values that both wrote · requests: usable answers of each process")
-	}
-	if orders := r.table(loadtool.Order, colour); orders != "" {
-		parts = append(parts, "Drivers grab one order at once\n\n"+orders)
-	}
-	var reasons []string
-	for _, f := range r.Files {
-		if f.Why != "" {
-			reasons = append(reasons, fmt.Sprintf("%s: %s: %s", printable(f.File), painted(f.Verdict, colour), f.Why))
-		}
-	}
-	if len(reasons) > 0 {
-		parts = append(parts, strings.Join(reasons, "\n"))
-	}
-	parts = append(parts, fmt.Sprintf("Verdict: %s. \"Supported\" means: not broken in this run, or broken where that was claimed.\n", painted(r.Verdict, colour)))
-	return strings.Join(parts, "\n\n")
-}
-
-// table has a row for each file of one kind; it is empty when there is none.
-func (r *checkResult) table(kind loadtool.Kind, colour bool) string {
-	t := newTable()
-	counts := []string{"winners"}
-	if kind == loadtool.Pageview {
-		counts = []string{"final", "lost", "same", "both"}
-	}
-	numbers := slices.Concat([]string{"users"}, counts, []string{"p50", "p99", "max"})
-	header := slices.Concat([]string{"file", "version"}, numbers, []string{"requests", "verdict"})
-	t.AppendHeader(row(header...))
-	t.SetColumnConfigs(right(numbers...))
-	for _, f := range r.Files {
-		if f.Kind == kind {
-			cells := slices.Concat([]string{f.File, f.Version, fmt.Sprint(f.Users)}, f.counts(), f.Time.cells(), []string{named(f.PerInstance)})
-			t.AppendRow(append(row(cells...), painted(f.Verdict, colour)))
-		}
-	}
-	if t.Length() == 0 {
-		return ""
-	}
-	return render(t)
-}
-
-func row(cells ...string) table.Row {
-	var all table.Row
-	for _, c := range cells {
-		all = append(all, printable(c))
-	}
-	return all
-}
-
-// counts are what the kind of burst is about.
-func (f checkedFile) counts() []string {
-	if f.Order != nil {
-		return []string{fmt.Sprint(f.Order.Winners)}
-	}
-	v := f.Pageview
-	return []string{fmt.Sprint(v.Final), fmt.Sprint(v.Lost), fmt.Sprint(v.Inside), fmt.Sprint(v.Across)}
-}
-
-func (t *checkedTimes) cells() []string {
-	if t == nil {
-		return []string{"-", "-", "-"}
-	}
-	return []string{took(t.P50MS), took(t.P99MS), took(t.MaxMS)}
-}
-
-// named shows how the requests were spread, with the instances' names.
-func named(perInstance map[string]int) string {
-	var counts []string
-	for _, instance := range slices.Sorted(maps.Keys(perInstance)) {
-		counts = append(counts, fmt.Sprintf("%s: %d", instance, perInstance[instance]))
-	}
-	return strings.Join(counts, ", ")
 }

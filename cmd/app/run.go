@@ -56,7 +56,7 @@ type commands struct {
 	Status statusCommand `cmd:"" help:"Say where the containers listen, or which is not ready and why."`
 	Down   downCommand   `cmd:"" help:"Take the containers down; nothing is left."`
 	Burst  burstCommand  `cmd:"" help:"Let the same requests loose on two instances that run already, such as those of docker compose."`
-	Lab    labCommand    `cmd:"" help:"Judge experiments: app lab check FILE."`
+	Lab    labCommand    `cmd:"" help:"Break each lock on purpose, beside a control that holds, and judge what was seen: app lab list, app lab run L03."`
 	Doctor doctorCommand `cmd:"" help:"Look at this machine before a class: what would go wrong, and what to do about it."`
 	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
 

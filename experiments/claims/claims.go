@@ -33,6 +33,14 @@ func All() []experiments.Experiment {
 // groups are the first letters of the ids, in the catalogue's order.
 const groups = "PGLFRSC"
 
+// Group is what an experiment is about, for the headline above it.
+func Group(id string) string {
+	return map[byte]string{
+		'P': "P · page views", 'G': "G · the order that is grabbed", 'L': "L · anatomy of a Redis lock", 'F': "F · faults of the servers",
+		'R': "R · rate limit", 'S': "S · shop", 'C': "C · cache",
+	}[id[0]]
+}
+
 // Find returns the experiment with an id, which may be shortened to its number: L03. An unknown id gets an error with
 // those that are near.
 func Find(id string) (experiments.Experiment, error) {

@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 	},
 	Breach: history.Counter,
 	Arms: []experiments.Arm{
-		{Name: "script", Run: walk(naive.Compare, "A A A … B B A C B B C C")},
+		{Name: "script", Run: walk(naive.Compare, "A A A … B B A C C C B C B")},
 		{Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX", Run: walk(naive.PlainDEL, "A A A … B B A C C C B C B")},
 		{Name: "comparison in the client", Expect: experiments.Sometimes, Run: walk(naive.CompareInClient, "A A A A … B B A C C C B C C B B")},
 	},

@@ -21,7 +21,7 @@ func connect(ctx context.Context, t *experiments.Trial, servers *stack.Topology)
 		return nil, err
 	}
 	t.Cleanup(opened.Close)
-	return opened.Master, nil
+	return t.Tap(opened.Master), nil
 }
 
 // single starts one Redis and connects to it.

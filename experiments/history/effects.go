@@ -3,7 +3,7 @@ package history
 import "fmt"
 
 // Counter finds what was lost of a counter that clients read and write back plus one: values that were written
-// twice, and a final value below the number of confirmed writes. Keys are looked at apart.
+// twice, and a final value below the number of confirmed writes, or below one of them. Keys are looked at apart.
 func Counter(events []Event) (found []Finding) {
 	for _, key := range keys(events) {
 		found = append(found, counter(key, events)...)
@@ -15,6 +15,7 @@ func counter(key string, events []Event) (found []Finding) {
 	by := make(map[int64]Event)
 	last := make(map[string]Event) // the newest read of an owner
 	var writes []int
+	var highest Event
 	for _, e := range events {
 		switch {
 		case e.Key != key:
@@ -29,10 +30,18 @@ func counter(key string, events []Event) (found []Finding) {
 				})
 			}
 			by[e.Value] = e
+			if e.Value > highest.Value {
+				highest = e
+			}
 		case e.Kind == Final && e.Value < int64(len(writes)):
 			found = append(found, Finding{
 				What:   fmt.Sprintf("%d updates were confirmed, and %s is %d: %d are lost", len(writes), key, e.Value, int64(len(writes))-e.Value),
 				Events: sorted(tail(writes), []int{e.Seq}),
+			})
+		case e.Kind == Final && e.Value < highest.Value: // an unconfirmed write has set it back
+			found = append(found, Finding{
+				What:   fmt.Sprintf("%s had written %d, and %s is %d: its update is lost", highest.Lane, highest.Value, key, e.Value),
+				Events: []int{highest.Seq, e.Seq},
 			})
 		}
 	}

@@ -10,27 +10,62 @@ import (
 const explained = 12
 
 // Explain returns the smallest slice of events that shows f, 12 or fewer: its own events, and the faults, deaths and
-// losses among them.
+// losses among them. Where there is room it tells how the clients got in as well: their grants, and the releases
+// between these and the end.
 func Explain(events []Event, f Finding) (slice []Event) {
-	own := f.Events
-	if len(own) > explained {
-		own = own[len(own)-explained:]
-	}
+	own := f.Events[max(0, len(f.Events)-explained):]
 	if len(own) == 0 {
 		return nil
 	}
 	from, to := slices.Min(own), slices.Max(own)
-	room := explained - len(own)
+	seqs := slices.Clone(own)
 	for _, e := range events {
-		switch {
-		case slices.Contains(own, e.Seq):
+		broken := e.Kind == Fault || e.Kind == Die || e.Kind == Lose || e.Kind == Heal
+		if broken && e.Seq > from && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < explained {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	for _, more := range [][]int{grants(events, seqs), releases(events, seqs)} {
+		if all := sorted(seqs, more); len(all) <= explained {
+			seqs = all
+		}
+	}
+	for _, e := range events {
+		if slices.Contains(seqs, e.Seq) {
 			slice = append(slice, e)
-		case e.Seq < from || e.Seq > to || room == 0:
-		case e.Kind == Fault || e.Kind == Die || e.Kind == Lose || e.Kind == Heal:
-			slice, room = append(slice, e), room-1
 		}
 	}
 	return slice
+}
+
+// grants are those by which the owners of some events held the lock at the first of them.
+func grants(events []Event, seqs []int) (all []int) {
+	newest := make(map[string]int) // by owner
+	took := make(map[string]bool)
+	for _, e := range events {
+		switch {
+		case e.Kind == Grant:
+			newest[e.Owner] = e.Seq
+		case slices.Contains(seqs, e.Seq) && newest[e.Owner] > 0 && !took[e.Owner]:
+			took[e.Owner] = true
+			all = append(all, newest[e.Owner])
+		}
+	}
+	return all
+}
+
+// releases are those between some events, one event each: where its call came before, its answer.
+func releases(events []Event, seqs []int) (all []int) {
+	from, to := slices.Min(seqs), slices.Max(seqs)
+	called := make(map[string]bool) // by owner
+	for _, e := range events {
+		if e.Seq <= from || e.Seq >= to || called[e.Owner] || e.Kind != Give && e.Kind != Gave {
+			continue
+		}
+		called[e.Owner] = true
+		all = append(all, e.Seq)
+	}
+	return all
 }
 
 // Lanes draws events as text: a column for each lane, time downwards, a fault across all of them.

@@ -55,7 +55,7 @@ func Overlaps(events []Event) (found []Finding) {
 	holds := Holds(events)
 	for i, a := range holds {
 		for _, b := range holds[i+1:] {
-			if a.Key == b.Key && !a.before(b) && !b.before(a) {
+			if a.Overlaps(b) {
 				found = append(found, Finding{
 					What:   fmt.Sprintf("%s and %s both held %s", a.Lane, b.Lane, a.Key),
 					Events: sorted(a.Seqs, b.Seqs),
@@ -64,6 +64,11 @@ func Overlaps(events []Event) (found []Finding) {
 		}
 	}
 	return found
+}
+
+// Overlaps reports whether h and other are of one key, and each began before the other ended.
+func (h Hold) Overlaps(other Hold) bool {
+	return h.Key == other.Key && !h.before(other) && !other.before(h)
 }
 
 // before reports whether h had surely ended when other was granted.

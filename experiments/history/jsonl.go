@@ -35,7 +35,7 @@ func Decode(r io.Reader) (events []Event, err error) {
 		if err := decoder.Decode(&e); err != nil {
 			return events, fmt.Errorf("line %d is no event: %w", len(events)+1, err)
 		}
-		if decoder.More() {
+		if _, err := decoder.Token(); err != io.EOF { // More would not see a bracket that closes nothing
 			return events, fmt.Errorf("line %d goes on after its event", len(events)+1)
 		}
 		if e.Seq != len(events)+1 {

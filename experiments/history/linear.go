@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -67,6 +68,7 @@ func lockOperations(events []Event) (all []porcupine.Operation) {
 // final reading.
 type update struct {
 	key   string
+	after int64 // the next smaller value that was written, or 0: what it must have read, or a value nobody was told of
 	value int64
 	final bool
 }
@@ -79,7 +81,7 @@ var counterModel = porcupine.Model{
 		if u.final {
 			return u.value >= n, n // more: a write that nobody was told of
 		}
-		return u.value == n+1, u.value
+		return u.after == n, u.value
 	},
 }
 
@@ -92,6 +94,7 @@ func counterOperations(events []Event) (all []porcupine.Operation) {
 	for _, key := range keys(events) {
 		twice[key] = firstTwice(key, events)
 	}
+	before := predecessors(events)
 	for i, e := range events {
 		switch e.Kind {
 		case Ask, Read:
@@ -102,15 +105,40 @@ func counterOperations(events []Event) (all []porcupine.Operation) {
 				from = e.At
 			}
 			if twice[e.Key] == 0 || e.Value <= twice[e.Key] {
-				all = append(all, porcupine.Operation{ClientId: i, Input: update{e.Key, e.Value, false}, Call: int64(from), Return: int64(e.At)})
+				all = append(all, porcupine.Operation{ClientId: i, Input: update{e.Key, before[valueOf{e.Key, e.Value}], e.Value, false}, Call: int64(from), Return: int64(e.At)})
 			}
 		case Final:
 			if twice[e.Key] == 0 {
-				all = append(all, porcupine.Operation{ClientId: i, Input: update{e.Key, e.Value, true}, Call: int64(e.At), Return: int64(e.At)})
+				all = append(all, porcupine.Operation{ClientId: i, Input: update{key: e.Key, value: e.Value, final: true}, Call: int64(e.At), Return: int64(e.At)})
 			}
 		}
 	}
 	return all
+}
+
+type valueOf struct {
+	key   string
+	value int64
+}
+
+// predecessors maps each value that was written to a key to the next smaller one. With it porcupine has one order to
+// try, and not all of hundreds of requests at once.
+func predecessors(events []Event) map[valueOf]int64 {
+	before := make(map[valueOf]int64)
+	for _, key := range keys(events) {
+		var values []int64
+		for _, e := range events {
+			if e.Kind == Write && e.Key == key {
+				values = append(values, e.Value)
+			}
+		}
+		slices.Sort(values)
+		last := int64(0)
+		for _, v := range slices.Compact(values) {
+			before[valueOf{key, v}], last = last, v
+		}
+	}
+	return before
 }
 
 // firstTwice is the smallest value that was written to key more than once; 0: none was.
@@ -144,15 +172,18 @@ func byKey(key func(input any) string) func([]porcupine.Operation) [][]porcupine
 }
 
 // Agree says where porcupine and our own checks do not: then one of them is wrong.
-func Agree(events []Event) error {
+func Agree(events []Event) error { return agree(events, Overlaps, Counter) }
+
+func agree(events []Event, overlaps, counter func([]Event) []Finding) error {
 	exclusive, counted, known := Linear(events)
+	overlapping, lost := len(overlaps(events)), len(counter(events))
 	switch {
 	case !known:
 		return errors.New("porcupine found no answer in time")
-	case exclusive != (len(Overlaps(events)) == 0):
-		return fmt.Errorf("porcupine says that the holds exclude each other: %v; our own check finds %d overlaps", exclusive, len(Overlaps(events)))
-	case counted != (len(Counter(events)) == 0):
-		return fmt.Errorf("porcupine says that no update is lost: %v; our own check finds %d", counted, len(Counter(events)))
+	case exclusive != (overlapping == 0):
+		return fmt.Errorf("porcupine says that the holds exclude each other: %v; our own check finds %d overlaps", exclusive, overlapping)
+	case counted != (lost == 0):
+		return fmt.Errorf("porcupine says that no update is lost: %v; our own check finds %d", counted, lost)
 	}
 	return nil
 }

@@ -6,13 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
-)
 
-const (
-	page  = "README.md"
-	begin = "<!-- demo: what `make demo` printed; written by `make readme` -->\n"
-	end   = "<!-- /demo -->\n"
+	"locklab/internal/marked"
 )
 
 func main() {
@@ -29,23 +24,5 @@ func update() error {
 	if err != nil {
 		return fmt.Errorf("the demo: %w", err)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	replaced, err := replace(string(text), "```text\n"+string(out)+"```\n")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(page, []byte(replaced), 0o644)
-}
-
-// replace puts block between the markers.
-func replace(text, block string) (string, error) {
-	before, rest, found := strings.Cut(text, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return "", fmt.Errorf("%s lacks the markers %q and %q", page, begin, end)
-	}
-	return before + begin + block + end + after, nil
+	return marked.Update("README.md", "demo", "```text\n"+string(out)+"```\n")
 }

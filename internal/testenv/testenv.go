@@ -36,11 +36,12 @@ var (
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a look for processes that are left"}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
+	Chromium    = Need{"chromium", []string{"chromium", "chromium-browser", "google-chrome"}, "chromium", "--cask chromium", "the report in a browser"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
 // All returns every need.
-func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Compiler} }
+func All() []Need { return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler} }
 
 // Met reports whether the need is on the PATH.
 func (n Need) Met() bool {

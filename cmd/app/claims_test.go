@@ -1,0 +1,39 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/stack"
+)
+
+// Every experiment on instances of the app comes to its verdict with each trial of three. This test binary is the app.
+func TestClaimsOnInstances(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range claims.All() {
+		if !strings.Contains("PG", e.ID[:1]) {
+			continue
+		}
+		t.Run(e.ID, func(t *testing.T) {
+			if err := e.Missing(); err != nil {
+				t.Skip(err)
+			}
+			for seed := range uint64(3) {
+				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}})
+				j := e.Judge(r)
+				t.Logf("%s in %s", j.Verdict, r.Took.Round(1e6))
+				if j.Verdict != experiments.Supported {
+					t.Errorf("seed %d: %s: %s", seed, j.Verdict, j.Why)
+				}
+			}
+		})
+	}
+}

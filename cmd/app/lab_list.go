@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+)
+
+// labListCommand holds the settings of lab list.
+type labListCommand struct {
+	JSON bool `name:"json" help:"Print the list as JSON, for programs."`
+}
+
+// listed is an experiment in the list; --json prints it.
+type listed struct {
+	ID      string             `json:"id"`
+	Article string             `json:"article"`
+	Claim   string             `json:"claim"`
+	Needs   []experiments.Need `json:"needs"`
+	Slow    bool               `json:"slow"`
+	Takes   float64            `json:"takes_s"` // about
+}
+
+const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick
+Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
+`
+
+// Run prints the list.
+func (c *labListCommand) Run(std streams) error {
+	all := claims.All()
+	if c.JSON {
+		list := make([]listed, len(all))
+		for i, e := range all {
+			list[i] = listed{e.ID, e.Article, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
+		}
+		return asJSON(std, list)
+	}
+	group := ""
+	t := newTable()
+	t.AppendHeader(table.Row{"id", "article", "claim", "needs", "about"})
+	t.SetColumnConfigs(append(right("about"), table.ColumnConfig{Name: "claim", WidthMax: 72, WidthMaxEnforcer: wrapped}))
+	for _, e := range all {
+		if g := claims.Group(e.ID); g != group {
+			group = g
+			t.AppendRow(table.Row{g, "", "", "", ""})
+		}
+		about := fmt.Sprintf("%.0f s", e.Takes.Seconds())
+		if e.Slow {
+			about = "slow, " + about
+		}
+		t.AppendRow(table.Row{"  " + e.ID, e.Article, e.Claim, e.Needed(), about})
+	}
+	first, _, _ := strings.Cut(all[0].ID, "-")
+	fmt.Fprintf(std.out, "%s\n\n", render(t))
+	fmt.Fprintf(std.out, listNext, self(), first)
+	return nil
+}
+
+// asJSON prints a result for programs.
+func asJSON(std streams, result any) error {
+	encoder := json.NewEncoder(std.out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(result)
+}

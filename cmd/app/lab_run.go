@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"locklab/experiments"
+	"locklab/stack"
+)
+
+// labRunCommand holds the settings of lab run.
+type labRunCommand struct {
+	selection
+	Trials   int     `default:"0" placeholder:"N" help:"Trials of each arm (default: the experiment's own number, mostly 3)."`
+	Seed     *uint64 `placeholder:"N" help:"Of what is left to chance (default: from the clock; it is printed)."`
+	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Where runs are saved (${default})."`
+	Parallel int     `default:"1" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (${default})."`
+	Embedded bool    `help:"Use miniredis although a redis-server is there."`
+	JSON     bool    `name:"json" help:"Print the verdicts as JSON, for programs."`
+}
+
+// Bounds of a run.
+const (
+	mostTrials   = 1000
+	mostParallel = 8
+	shortSeed    = 1_000_000 // a seed that somebody will type
+)
+
+func (c *labRunCommand) validate() error {
+	switch {
+	case c.Trials < 0 || c.Trials > mostTrials:
+		return misuse("--trials is %d; allowed is from 1 to %d", c.Trials, mostTrials)
+	case c.Parallel < 1 || c.Parallel > mostParallel:
+		return misuse("--parallel is %d; allowed is from 1 to %d", c.Parallel, mostParallel)
+	case c.Out == "":
+		return misuse("--out is empty; name a folder for the saved runs")
+	}
+	return nil
+}
+
+// Run runs what was chosen, saves each run when it is over, and judges them all.
+func (c *labRunCommand) Run(ctx context.Context, std streams) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	chosen, err := c.choose()
+	if err != nil {
+		return err
+	}
+	result := &labResult{Build: build()}
+	if c.Embedded {
+		if chosen, result.LeftOut, err = c.embedded(chosen); err != nil {
+			return err
+		}
+	}
+	if err := c.missing(chosen); err != nil {
+		return err
+	}
+	if err := experiments.Probe(c.Out); err != nil {
+		return unavailable(err)
+	}
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
+	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
+	result.Seed, result.Redis, result.Command = options.Seed, stack.Engine(options.Real), c.command("", options.Seed)
+	began := time.Now()
+	result.Runs = c.runAll(ctx, chosen, options, std)
+	result.Took = time.Since(began).Seconds()
+	result.sumUp()
+	return c.finish(ctx, result, std)
+}
+
+// options are those of every experiment.
+func (c *labRunCommand) options() (o experiments.Options, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return o, err
+	}
+	o = experiments.Options{
+		Trials: c.Trials, Seed: uint64(time.Now().UnixNano()) % shortSeed, Real: stack.RealRedis() && !c.Embedded,
+		App: []string{self, "serve"}, Build: build(),
+	}
+	if c.Seed != nil {
+		o.Seed = *c.Seed
+	}
+	return o, nil
+}
+
+// command repeats the run of one experiment, or all of it when id is empty.
+func (c *labRunCommand) command(id string, seed uint64) string {
+	words := []string{self(), "lab", "run"}
+	switch {
+	case id != "":
+		words = append(words, id)
+	default:
+		words = append(words, c.IDs...)
+		for _, flag := range []struct {
+			given bool
+			text  string
+		}{{c.All, "--all"}, {c.Quick, "--quick"}, {c.Article != "", "--article " + c.Article}} {
+			if flag.given {
+				words = append(words, flag.text)
+			}
+		}
+	}
+	if c.Trials > 0 {
+		words = append(words, fmt.Sprintf("--trials %d", c.Trials))
+	}
+	if c.Embedded {
+		words = append(words, "--embedded")
+	}
+	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
+}
+
+// runAll runs the experiments, a few at a time. After an interruption none is begun.
+func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experiment, o experiments.Options, std streams) []*labRun {
+	tell := &labProgress{progress: newProgress(std.err), all: len(chosen)}
+	runs := make([]*labRun, len(chosen))
+	var group errgroup.Group
+	group.SetLimit(c.Parallel)
+	for i, e := range chosen {
+		runs[i] = notRun(e)
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			mine := o
+			mine.Command, mine.Tell = c.command(e.ID, o.Seed), tell.trial
+			runs[i] = c.runOne(ctx, e, mine)
+			tell.judged(runs[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // no run has an error: what went wrong stands in it
+	return runs
+}
+
+// runOne runs one experiment, and saves and judges it.
+func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o experiments.Options) *labRun {
+	record := experiments.Run(ctx, e, o)
+	run := newRun(e, record, e.Judge(record))
+	dir, err := experiments.Save(c.Out, record, run.Judgement)
+	run.Saved = dir
+	if err != nil {
+		run.NotSaved = err.Error()
+	}
+	return run
+}
+
+// finish prints, and says with the exit status what it came to.
+func (c *labRunCommand) finish(ctx context.Context, result *labResult, std streams) error {
+	var reported, err error
+	result.Report, reported = writeReport(c.Out, result.Runs)
+	if c.JSON {
+		err = asJSON(std, result)
+	} else {
+		_, err = fmt.Fprint(std.out, result.text(colours(std.out)))
+	}
+	if err = errors.Join(err, reported, result.notSaved()); err != nil {
+		err = unavailable(err)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
+	case result.Verdict == experiments.Refuted && err != nil:
+		return exitError{exitRefuted, err}
+	case err != nil:
+		return err
+	}
+	return judgedExit(result.Verdict)
+}
+
+// labProgress tells from several experiments what is being done.
+type labProgress struct {
+	*progress
+	mu        sync.Mutex
+	over, all int
+}
+
+func (p *labProgress) trial(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step("%d/%d %s", p.over+1, p.all, what)
+}
+
+// judged leaves a line about an experiment that is over.
+func (p *labProgress) judged(r *labRun) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done()
+	p.over++
+	fmt.Fprintf(p.to, "%d/%d %s: %s (%.1f s)\n", p.over, p.all, r.Experiment, painted(r.Verdict, p.terminal && colours(p.to)), r.Took)
+}

@@ -1,0 +1,144 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/experiments"
+	"locklab/experiments/history"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+const (
+	users   = 666 // page views at once, as in A4
+	drivers = 20  // who want one order: as in A2 ten for each of two instances
+	nodes   = 5   // of RedLock
+
+	// think is the time between reading and writing an order, in which the other instance has surely read it, too. A2
+	// sleeps for a second.
+	think = 100 * time.Millisecond
+
+	// lostUpdate is the anomaly of the page views and the orders.
+	lostUpdate = "lost update over instances"
+)
+
+// errNoApp says why an arm with instances did not run.
+var errNoApp = errors.New("it needs instances of the app, and was not told how to start one")
+
+// service is the app as the articles have it: some instances behind a balancer.
+type service struct {
+	version   string        // what is asked of it
+	topology  topology.Kind // of Redis; empty: single
+	instances int           // 0: two
+	inTurn    bool          // one request at a time
+}
+
+func (s service) size() int {
+	if s.instances == 0 {
+		return 2
+	}
+	return s.instances
+}
+
+// start starts Redis, the instances and the balancer, for one trial.
+func (s service) start(ctx context.Context, t *experiments.Trial) (experiments.Target, error) {
+	if len(t.App) == 0 {
+		return experiments.Target{}, errNoApp
+	}
+	flags, err := s.servers(ctx, t)
+	if err != nil {
+		return experiments.Target{}, err
+	}
+	instances := make([]*stack.Instance, s.size())
+	group, starting := errgroup.WithContext(ctx)
+	for i := range instances {
+		group.Go(func() (err error) {
+			name := fmt.Sprintf("instance-%d", i+1)
+			argv := append(append(append([]string{}, t.App...), flags...), "--instance="+name)
+			instances[i], err = t.Stack.Instance(starting, name, argv...)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return experiments.Target{}, err
+	}
+	b, err := t.Stack.Balance("127.0.0.1:0", instances...)
+	if err != nil {
+		return experiments.Target{}, err
+	}
+	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
+	return experiments.Target{URL: b.URL}, nil
+}
+
+// servers starts what the instances need, and returns the flags that tell them.
+func (s service) servers(ctx context.Context, t *experiments.Trial) (flags []string, err error) {
+	kind := s.topology
+	if kind == "" {
+		kind = topology.Single
+	}
+	servers, err := t.Stack.Topology(ctx, string(kind), t.Real)
+	if err != nil {
+		return nil, err
+	}
+	flags = []string{
+		"--listen=127.0.0.1:0", "--log-format=json", "--topology=" + servers.Kind, "--redis=" + strings.Join(servers.Addrs, ","),
+		"--sentinel-master=" + stack.SentinelMaster, "--order-think=" + think.String(),
+		"--database=sqlite:" + filepath.Join(t.Stack.Dir(), "orders.db"),
+	}
+	if s.version != "v4" {
+		return flags, nil
+	}
+	independent, err := t.Stack.RedLock(ctx, nodes, t.Real)
+	var addrs []string
+	for _, n := range independent {
+		addrs = append(addrs, n.Addr)
+	}
+	return append(flags, "--redlock="+strings.Join(addrs, ",")), err
+}
+
+// later moves events that count from began to the history's clock.
+func later(t *experiments.Trial, began time.Time, events []history.Event) []history.Event {
+	offset := t.Now() - time.Since(began)
+	moved := make([]history.Event, len(events))
+	for i, e := range events {
+		e.At += offset
+		moved[i] = e
+	}
+	return moved
+}
+
+func record(t *experiments.Trial, events ...history.Event) {
+	for _, e := range events {
+		t.Record(e)
+	}
+}
+
+// explained adds to each finding what its owners asked for and were told, so that its explanation begins at the beginning.
+func explained(events []history.Event, found []history.Finding) []history.Finding {
+	for i, f := range found {
+		owners := make(map[string]bool)
+		var with []int
+		for _, e := range events {
+			for _, seq := range f.Events {
+				owners[e.Owner] = owners[e.Owner] || e.Seq == seq && e.Owner != ""
+			}
+		}
+		for _, e := range events {
+			if owners[e.Owner] {
+				with = append(with, e.Seq)
+			}
+		}
+		if len(with) <= 12 && len(f.Events) < len(with) {
+			found[i].Events = with
+		}
+	}
+	return found
+}

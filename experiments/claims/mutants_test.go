@@ -1,0 +1,135 @@
+package claims
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/internal/testenv"
+)
+
+// Each mutant takes one thing out. It must change the verdict of every experiment that stands beside it: what nobody
+// would miss, nothing has shown.
+func TestMutants(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	for _, m := range []struct {
+		without string
+		mutant  experiments.Mutant
+		cut     func(*experiments.Experiment)
+		flips   []string
+	}{
+		{"NX", commands(t, withoutNX, script(t, "acquire.lua", "if redis.call('exists', KEYS[1]) == 1 then", "if false then")), nil, []string{"L03", "L05"}},
+		{"the comparison of values", commands(t, withoutComparison), nil, []string{"L03"}},
+		{"the expiry", commands(t, withoutExpiry), nil, []string{"L03"}},
+		{"the renewal", commands(t, script(t, "renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil, []string{"L05"}},
+		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Arms = e.Arms[1:] }, []string{"L03", "L05"}},
+	} {
+		t.Run(m.without, func(t *testing.T) {
+			for _, id := range m.flips {
+				e, err := Find(id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.cut != nil {
+					m.cut(&e)
+				}
+				r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant})
+				j := e.Judge(r)
+				t.Logf("%s without %s: %s: %s", e.ID, m.without, j.Verdict, j.Why)
+				if j.Verdict == experiments.Supported {
+					t.Errorf("%s does not notice that %s is missing", e.ID, m.without)
+				}
+			}
+		})
+	}
+}
+
+// rewrite changes the arguments of a command, or returns nil.
+type rewrite func(args []any) []any
+
+// commands is a mutant that changes what clients say to their servers.
+func commands(t *testing.T, rewrites ...rewrite) experiments.Mutant {
+	t.Helper()
+	return experiments.Mutant{Hook: tamper(rewrites)}
+}
+
+// tamper is a hook that sends something else.
+type tamper []rewrite
+
+func (h tamper) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h tamper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		said, ok := cmd.(*redis.Cmd)
+		if !ok {
+			return next(ctx, cmd)
+		}
+		args := slices.Clone(said.Args())
+		for _, r := range h {
+			if changed := r(args); changed != nil {
+				args = changed
+			}
+		}
+		instead := redis.NewCmd(ctx, args...)
+		err := next(ctx, instead)
+		said.SetVal(instead.Val())
+		said.SetErr(err)
+		return err
+	}
+}
+
+func withoutNX(args []any) []any {
+	if !is(args, "SET") {
+		return nil
+	}
+	return slices.DeleteFunc(args, func(a any) bool { return a == "NX" })
+}
+
+func withoutExpiry(args []any) []any {
+	at := slices.Index(args, any("PX"))
+	if !is(args, "SET") || at < 0 {
+		return nil
+	}
+	return slices.Delete(args, at, at+2)
+}
+
+func withoutComparison(args []any) []any {
+	if !is(args, "EVAL") || !strings.Contains(args[1].(string), "== ARGV[1]") {
+		return nil
+	}
+	return []any{"DEL", args[3]}
+}
+
+func is(args []any, command string) bool {
+	name, _ := args[0].(string)
+	return strings.EqualFold(name, command)
+}
+
+// script sends a script of the Redis lock with something else in it.
+func script(t *testing.T, file, right, wrong string) rewrite {
+	t.Helper()
+	text, err := os.ReadFile("../../lockstrategy/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(text)
+	if strings.Count(source, right) != 1 {
+		t.Fatalf("%s has not got %q once: follow its change here", file, right)
+	}
+	hash := redis.NewScript(source).Hash()
+	return func(args []any) []any {
+		if !is(args, "EVALSHA") && !is(args, "EVAL") || args[1] != any(hash) && args[1] != any(source) {
+			return nil
+		}
+		return append([]any{"EVAL", strings.Replace(source, right, wrong, 1)}, args[2:]...)
+	}
+}

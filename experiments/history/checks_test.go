@@ -1,0 +1,128 @@
+package history
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestHolds(t *testing.T) {
+	ms := time.Millisecond
+	for _, c := range []struct {
+		name, history string
+		want          []Hold
+	}{
+		{"nothing", "", nil},
+		{"refused", "A ask lock\nA refuse lock", nil},
+		{"asked, held, given back", "A ask lock\nA grant lock\nA give lock\nA gave lock", []Hold{
+			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+		}},
+		{"nobody recorded that it asked", "A grant lock\nA give lock", []Hold{
+			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+		}},
+		{"dead", "A grant lock\nA die", []Hold{
+			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+		}},
+		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA give lock\nA gave lock", []Hold{
+			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+		}},
+		{"for ever, and a release of nothing", "A grant lock\nB give lock\nB gave lock", []Hold{
+			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Open: true, Seqs: []int{1}},
+		}},
+		{"twice, each attempt by itself", "A/1 grant lock\nA/1 give lock\nA/2 grant lock", []Hold{
+			{Key: "lock", Owner: "A1", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+			{Key: "lock", Owner: "A2", Lane: "A", Asked: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Holds(script(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	testCheck(t, Overlaps, []checkCase{
+		{"nobody", "", ""},
+		{"one after the other", "A grant lock\nA give lock\nB grant lock\nB give lock", ""},
+		{"at the very moment", "A grant lock\nA give lock\n= B grant lock", ""},
+		{"granted while the release is on its way", "A grant lock\nA give lock\nB grant lock\nA gave lock", ""},
+		{"two keys", "A grant one\nB grant two", ""},
+		{"together", "A grant lock\nB grant lock\nA give lock", "A and B both held lock [1 2 3]"},
+		{"for ever", "A grant lock\nB grant lock", "A and B both held lock [1 2]"},
+		{"after a death", "A grant lock\nA die\nB grant lock", ""},
+		{"after a loss", "A grant lock\nA lose lock\nB grant lock", ""},
+		{"before its loss is known", "A grant lock\nB grant lock\nA lose lock", "A and B both held lock [1 2 3]"},
+		{"three", "A grant lock\nB grant lock\nC grant lock", "A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]"},
+	})
+}
+
+func TestCounter(t *testing.T) {
+	testCheck(t, Counter, []checkCase{
+		{"nothing", "", ""},
+		{"all are there", "A read n 0\nA write n 1\nB read n 1\nB write n 2\nredis final n 2", ""},
+		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
+		{"a write that nobody confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
+		{"twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2 3 4]"},
+		{"two counters", "A write n 1\nB write m 1\nredis final n 1\nredis final m 1", ""},
+		{"less than was confirmed", "A write n 1\nB write n 2\nredis final n 1", "2 updates were confirmed, and n is 1: 1 are lost [1 2 3]"},
+		{"set back by a write that nobody confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},
+		{"a refused write is none", "A write n 1\nB stale n 1\nredis final n 1", ""},
+		{"gone", "A write n 1\nredis final n 0", "1 updates were confirmed, and n is 0: 1 are lost [1 2]"},
+	})
+}
+
+func TestLate(t *testing.T) {
+	testCheck(t, Late, []checkCase{
+		{"in order", "A grant lock\nA write n 1\nB grant lock\nB write n 2", ""},
+		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
+		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
+		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
+		{"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2", "A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]"},
+		{"elsewhere", "A grant lock\nB grant lock\nB write n 1\nA write m 1", ""},
+		{"without a lock", "A write n 1\nB grant lock\nB write n 2\nA write n 3", ""},
+	})
+}
+
+func TestWinnersAndNoted(t *testing.T) {
+	testCheck(t, Winners, []checkCase{
+		{"nobody", "A ask lock", ""},
+		{"one each", "A win one\nB win two", ""},
+		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
+	})
+	noted := func(events []Event) []Finding { return Noted(events, "it stays") }
+	testCheck(t, noted, []checkCase{
+		{"other words", "redis note: it goes", ""},
+		{"other kinds", "redis fault: it stays", ""},
+		{"noted", "A ask lock\nredis note: it stays", "redis: it stays [2]"},
+	})
+}
+
+func TestLinear(t *testing.T) {
+	for _, c := range []struct {
+		name, history      string
+		exclusive, counted bool
+	}{
+		{"nothing", "", true, true},
+		{"two holders", "A grant lock\nB grant lock", false, true},
+		{"a value twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", true, false},
+		{"both", "A grant lock\nB grant lock\nA give lock\nB read n 0\nB write n 1\nB write n 1", false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			exclusive, counted, known := Linear(script(t, c.history))
+			if !known || exclusive != c.exclusive || counted != c.counted {
+				t.Errorf("exclusive %v, counted %v, known %v", exclusive, counted, known)
+			}
+		})
+	}
+}
+
+// A history from somebody else may have any times: the check must not fail over them.
+func TestLinearOfTimesThatMakeNoSense(t *testing.T) {
+	events := script(t, "A ask lock\nA grant lock\nA read n 0\nA write n 1\nA give lock\nB grant lock\nB read n 1\nB write n 2")
+	for i := range events {
+		events[i].At = -events[i].At
+	}
+	Linear(events)
+}

@@ -1,0 +1,167 @@
+package experiments
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// largest is how many bytes a file of a saved run may have.
+const largest = 256 << 20
+
+// Load reads a saved run. An error says what is wrong with it; then nothing can be concluded.
+func Load(dir string) (r Record, err error) {
+	file, err := open(dir, RunFile)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return r, fmt.Errorf("%s cannot be read: %w", RunFile, err)
+	}
+	if !json.Valid(text) {
+		return r, fmt.Errorf("%s is damaged or cut short: it is no JSON", RunFile)
+	}
+	var head struct {
+		Format     *int
+		Experiment string
+	}
+	err = json.Unmarshal(text, &head)
+	switch {
+	case err != nil || head.Format == nil || head.Experiment == "":
+		return r, fmt.Errorf("%s is not what app lab run writes", RunFile)
+	case *head.Format > Format:
+		return r, fmt.Errorf("%s has the format %d, and this program reads up to %d: judge it with the program that made it", RunFile, *head.Format, Format)
+	case *head.Format < 1:
+		return r, fmt.Errorf("%s has the format %d, which there never was", RunFile, *head.Format)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
+	}
+	return r, r.load(dir)
+}
+
+// load reads the history of r, as much of it as can be read.
+func (r *Record) load(dir string) error {
+	file, err := open(dir, historyFile)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if r.Events, err = history.Decode(file); err != nil {
+		return fmt.Errorf("%s is damaged or cut short: %w", historyFile, err)
+	}
+	if len(r.Events) != r.Count {
+		return fmt.Errorf("%s has %d events, and should have %d", historyFile, len(r.Events), r.Count)
+	}
+	return nil
+}
+
+// open opens a file of a saved run. What is no file, or leads out of the run, is not read: a store may come from
+// somebody else.
+func open(dir, name string) (*os.File, error) {
+	info, err := os.Lstat(filepath.Join(dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is missing: the run was not saved to its end", name)
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a link; a saved run has its files itself", name)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", name)
+	case info.Size() > largest:
+		return nil, fmt.Errorf("%s has %d bytes, and no run has more than %d", name, info.Size(), largest)
+	}
+	file, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	return file, nil
+}
+
+// Saved is a saved run, judged again.
+type Saved struct {
+	Dir        string
+	Experiment Experiment // the zero one, when it is not known here
+	Record     Record
+	Judgement  Judgement
+}
+
+// Rejudge judges a saved run from its files alone. find returns the experiment with an id. Whatever is wrong with the
+// files makes the judgement inconclusive, and says so in it.
+func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
+	s = Saved{Dir: dir}
+	inconclusive := func(why string) Saved {
+		s.Judgement = Judgement{Experiment: s.Record.Experiment, Why: why, Void: true}
+		return s
+	}
+	defer func() {
+		if p := recover(); p != nil { // a history that nobody has recorded, and no claim is ready for
+			inconclusive(fmt.Sprintf("its history makes no sense: %v", p))
+		}
+	}()
+	var err error
+	if s.Record, err = Load(dir); err != nil {
+		return inconclusive(err.Error())
+	}
+	e, err := find(s.Record.Experiment)
+	if err != nil || e.ID != s.Record.Experiment {
+		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
+	}
+	s.Experiment = e
+	s.Judgement = e.Judge(s.Record)
+	return s
+}
+
+// Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each
+// experiment of a store. It is empty when path is none of these.
+func Runs(path string) (runs []string) {
+	if isRun(path) {
+		return []string{path}
+	}
+	if newest := filepath.Join(path, latest); isRun(newest) {
+		return []string{newest}
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if newest := filepath.Join(path, entry.Name(), latest); isRun(newest) {
+			runs = append(runs, newest)
+		}
+	}
+	return runs
+}
+
+func isRun(dir string) bool { return has(dir, RunFile) || has(dir, historyFile) }
+
+// IsRun reports whether the run.json in dir is a saved run's: a load tool's summary may have that name, too, but no
+// history beside it.
+func IsRun(dir string) bool { return has(dir, RunFile) && has(dir, historyFile) }
+
+func has(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// TookBy is how long the trials of an arm took.
+func (r Record) TookBy(arm string) (all time.Duration) {
+	for _, a := range r.Arms {
+		if a.Name == arm {
+			for _, t := range a.Trials {
+				all += t.Took
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package matrix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Markdown is the matrix as a table, with links to the experiments' pages, which are below root.
+func (m Matrix) Markdown(root string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| lock | %s |\n|---|%s\n", strings.Join(m.Anomalies, " | "), strings.Repeat("---|", len(m.Anomalies)))
+	for _, strategy := range m.Strategies {
+		fmt.Fprintf(&b, "| %s |", strategy)
+		for _, anomaly := range m.Anomalies {
+			fmt.Fprintf(&b, " %s |", m.Cell(strategy, anomaly).markdown(root))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// markdown is the cell, short, leading to the first run that shows it.
+func (c Cell) markdown(root string) string {
+	text := c.String()
+	switch c.State { // the reasons and witnesses are in the details
+	case Broken:
+		text = "**broken**"
+	case Undecided:
+		text = "not tested"
+	}
+	if len(c.Shown) == 0 {
+		return text
+	}
+	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0].Experiment)
+}
+
+// Details says for each anomaly what the cells rest on: the witness, the reason, the run and the command.
+func (m Matrix) Details(root string) string {
+	var b strings.Builder
+	for _, anomaly := range m.Anomalies {
+		fmt.Fprintf(&b, "## %s\n\n| lock | | by | again |\n|---|---|---|---|\n", anomaly)
+		for _, strategy := range m.Strategies {
+			c := m.Cell(strategy, anomaly)
+			by, again := c.shown(root)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(c.long()), by, again)
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// long is the cell with its reason.
+func (c Cell) long() string {
+	if c.State != NotApplicable {
+		return c.String()
+	}
+	return fmt.Sprintf("%s: %s", c, c.Why)
+}
+
+// shown are the arms that the cell rests on, and the commands that repeat them.
+func (c Cell) shown(root string) (by, again string) {
+	var arms, commands []string
+	for _, s := range c.Shown {
+		arms = append(arms, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Arm)))
+		if command := "`" + tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment)) + "`"; !slices.Contains(commands, command) {
+			commands = append(commands, command)
+		}
+	}
+	return strings.Join(arms, "<br>"), strings.Join(commands, "<br>")
+}
+
+// tableText makes of any text one that fits into a table.
+var tableText = strings.NewReplacer("\n", "; ", "|", "\\|", "`", "'")

@@ -1,0 +1,66 @@
+// Package report writes what the lab saw as HTML: one file for a run, one for the whole lab. A file stands alone: it
+// opens from disk, asks no server for anything, and its policy forbids that it does. Everything in it that comes from a
+// history is text, whatever that holds.
+//
+// What is NOT guaranteed: that time is drawn to scale. A drawing gives each event its room, so that one can see the order;
+// the numbers below it are the time.
+package report
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+
+	"locklab/experiments"
+)
+
+// Entry is a run in the report of a lab: what was claimed, what was recorded, and what that says.
+type Entry struct {
+	Experiment experiments.Experiment
+	Record     experiments.Record
+	Judgement  experiments.Judgement
+}
+
+// Run writes the report of one run.
+func Run(w io.Writer, e experiments.Experiment, r experiments.Record, j experiments.Judgement) error {
+	return write(w, newPage(e.ID, false, Entry{e, r, j}))
+}
+
+// Lab writes the report of a whole lab: all verdicts, then each experiment, then what the articles have wrong.
+func Lab(w io.Writer, runs []Entry) error {
+	return write(w, newPage("The lab", true, runs...))
+}
+
+//go:embed page
+var files embed.FS
+
+var (
+	pages  = template.Must(template.ParseFS(files, "page/*.tmpl"))
+	style  = source("page/style.css")
+	script = source("page/script.js")
+)
+
+// policy lets a browser run this package's own style and script, and nothing else: no request leaves, and no text of a
+// history can become a script.
+var policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
+	"'; base-uri 'none'; form-action 'none'"
+
+func source(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func write(w io.Writer, p page) error {
+	p.Policy, p.Style, p.Script = policy, template.CSS(style), template.JS(script)
+	return pages.ExecuteTemplate(w, "page.html.tmpl", p)
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// failover is a history as a lost lock at failover has it.
+func failover() Entry {
+	ms := time.Millisecond
+	e := func(at time.Duration, lane string, kind history.Kind, owner string, value int64, text string) history.Event {
+		event := history.Event{At: at, Lane: lane, Kind: kind, Owner: owner, Key: "lock:counter", Value: value, Text: text}
+		switch kind {
+		case history.Read, history.Write, history.Final:
+			event.Key = "counter"
+		case history.Fault:
+			event.Proof = "seen to be so"
+		}
+		if owner == "A1" || owner == "B1" {
+			event.Fence = 1
+		}
+		return event
+	}
+	x := made(history.Counter,
+		e(1*ms, "A", history.Ask, "A1", 0, ""),
+		e(2*ms, "redis-1", history.Fault, "", 0, "replication cut"),
+		e(4*ms, "A", history.Grant, "A1", 0, ""),
+		e(5*ms, "A", history.Read, "A1", 0, ""),
+		e(20*ms, "redis-1", history.Fault, "", 0, "killed"),
+		e(25*ms, "redis-2", history.Note, "", 0, "promoted"),
+		e(26*ms, "B", history.Ask, "B1", 0, ""),
+		e(30*ms, "B", history.Grant, "B1", 0, ""),
+		e(31*ms, "B", history.Read, "B1", 0, ""),
+		e(32*ms, "B", history.Write, "B1", 1, ""),
+		e(40*ms, "A", history.Write, "A1", 1, ""),
+		e(60*ms, "A", history.Lose, "A1", 0, "no renewal was confirmed"),
+		e(62*ms, "B", history.Give, "B1", 0, ""),
+		e(63*ms, "B", history.Gave, "B1", 0, ""),
+		e(90*ms, "redis-1", history.Heal, "", 0, "started again"),
+		e(91*ms, "resource", history.Final, "", 1, ""),
+	)
+	x.Experiment.ID = "X02-failover"
+	x.Experiment.Erratum = "An article says that this cannot be."
+	return x
+}
+
+// measuring is a history in which three ways of waiting are measured.
+func measuring() Entry {
+	var events []history.Event
+	at := time.Duration(0)
+	for i, way := range []string{"spinning", "sleeping", "subscribed"} {
+		for n := range 30 {
+			owner := fmt.Sprint(way, n)
+			at += time.Millisecond
+			event := history.Event{Lane: way, Owner: owner, Key: "lock", Kind: history.Ask, At: at}
+			events = append(events, event)
+			at += time.Duration((n*7%5+1)*(i%2*3+1)) * time.Millisecond
+			event.Kind, event.At = history.Grant, at
+			events = append(events, event)
+			event.Kind, event.At = history.Give, at+time.Millisecond/2
+			events = append(events, event)
+		}
+		events = append(events,
+			history.Event{Lane: way, Kind: history.Measure, Value: int64(420 / (i*i + 1)), Text: "commands per acquisition", At: at},
+			history.Event{Lane: way, Kind: history.Measure, Value: int64(3 + i%2*9), Text: "ms of waiting, the median", At: at})
+	}
+	x := made(history.Overlaps, events...)
+	x.Experiment.ID = "X03-measures"
+	return x
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// shape is how a kind of event is drawn: each by a form of its own, so that no colour is needed.
+type shape struct {
+	ID   string
+	Kind history.Kind
+	Says string // in the legend
+	Path template.HTMLAttr
+	Full bool // filled
+}
+
+// shapes are those of all kinds, around the point 0,0.
+var shapes = []shape{
+	{ID: "ask", Kind: history.Ask, Says: "asks for the lock", Path: `d="M-4-5 5 0-4 5z"`},
+	{ID: "grant", Kind: history.Grant, Says: "has it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
+	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
+	{ID: "lose", Kind: history.Lose, Says: "learns that it has lost it", Path: `d="M2-11-3-3 3 3-2 11"`},
+	{ID: "give", Kind: history.Give, Says: "gives it back", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
+	{ID: "gave", Kind: history.Gave, Says: "is told about that", Path: `d="M4-5-5 0 4 5z"`},
+	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
+	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
+	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
+	{ID: "stale", Kind: history.Stale, Says: "is refused a write, by its fence", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
+	{ID: "win", Kind: history.Win, Says: "wins", Path: `d="M0-8 2-2.6 7.6-2.5 3.2 1 4.7 6.5 0 3.3-4.7 6.5-3.2 1-7.6-2.5-2-2.6z"`, Full: true},
+	{ID: "final", Kind: history.Final, Says: "what is there at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
+	{ID: "command", Kind: history.Command, Says: "a command to the server", Path: `d="M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0z"`, Full: true},
+	{ID: "fault", Kind: history.Fault, Says: "a fault", Path: `d="M2-9-5 2H0L-2 9 5-2H0z"`, Full: true},
+	{ID: "heal", Kind: history.Heal, Says: "a fault is over", Path: `d="M-6 0-2 5 6-5"`},
+	{ID: "measure", Kind: history.Measure, Says: "a measurement", Path: `d="M-6 5V0M-2 5V-5M2 5V-2M6 5V-6"`},
+	{ID: "note", Kind: history.Note, Says: "a note", Path: `d="M-5-6H5V6H-5zM-2-2H2M-2 2H2"`},
+}
+
+// shapeOf returns the shape of a kind; of one that nobody knows, a note's.
+func shapeOf(kind history.Kind) shape {
+	for _, s := range shapes {
+		if s.Kind == kind {
+			return s
+		}
+	}
+	return shapes[len(shapes)-1]
+}
+
+// label is what a drawing says beside an event, and where.
+func label(e history.Event, fence func(uint64) string) (text string, row int) {
+	switch e.Kind {
+	case history.Read, history.Write:
+		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
+	case history.Stale:
+		return fmt.Sprintf("%d refused", e.Value), above
+	case history.Final:
+		return fmt.Sprintf("ends at %d", e.Value), above
+	case history.Measure:
+		return short(fmt.Sprintf("%d %s", e.Value, e.Text), 24), above
+	case history.Win:
+		return "wins", above
+	case history.Grant:
+		if e.Fence > 0 {
+			return "fence " + fence(e.Fence), inside
+		}
+		return "holds", inside
+	case history.Ask, history.Give:
+		return string(e.Kind) + "s", below
+	case history.Refuse:
+		return "refused", below
+	case history.Die:
+		return "dies", below
+	case history.Command:
+		return short(e.Text, 24), below
+	case history.Lose:
+		return short("lost: "+e.Text, 26), below
+	case history.Gave:
+		return short(e.Text, 22), below
+	case history.Note, history.Heal:
+		return short(e.Text, 34), above
+	}
+	return "", nowhere
+}
+
+// describe is all that is known of an event, in one line.
+func describe(e history.Event, began time.Duration) string {
+	parts := []string{milliseconds(e.At-began) + " ms", e.Lane, e.Says()}
+	for _, p := range []struct{ name, text string }{
+		{"key", e.Key}, {"owner", e.Owner}, {"clock of", e.Process}, {"proof:", e.Proof},
+	} {
+		if p.text != "" {
+			parts = append(parts, p.name+" "+p.text)
+		}
+	}
+	return strings.Join(append(parts, fmt.Sprintf("event %d", e.Seq)), " · ")
+}
+
+// fences returns how the fences of a trial are written on bars: of long ones, that begin alike, the last digits.
+func fences(events []history.Event) func(uint64) string {
+	const digits, enough = 8, 4
+	longest, smallest, biggest := 0, uint64(math.MaxUint64), uint64(0)
+	for _, e := range events {
+		if e.Fence > 0 {
+			longest = max(longest, len(fmt.Sprint(e.Fence)))
+			smallest, biggest = min(smallest, e.Fence), max(biggest, e.Fence)
+		}
+	}
+	low, high := fmt.Sprint(smallest), fmt.Sprint(biggest)
+	alike := 0
+	for len(low) == len(high) && alike < len(low)-enough && low[alike] == high[alike] {
+		alike++
+	}
+	return func(fence uint64) string {
+		text := fmt.Sprint(fence)
+		if longest < digits || alike == 0 {
+			return text
+		}
+		return "…" + text[alike:]
+	}
+}
