@@ -19,7 +19,8 @@ var _ = register(experiments.Experiment{
 	Anomaly: "foreign unlock",
 	Takes:   2 * time.Second,
 	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
 		{Lock: naive.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
 		{Lock: naive.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
 	},

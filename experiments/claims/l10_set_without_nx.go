@@ -27,6 +27,7 @@ C                                                                     SET NX →
 	Breach: history.Counter,
 	Orders: []experiments.Orders{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
 		{Lock: naive.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
 		{Lock: naive.Unheard, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
 		{Lock: naive.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Breach: steps.Stolen},

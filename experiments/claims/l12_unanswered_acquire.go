@@ -88,7 +88,7 @@ func unansweredV3(ctx context.Context, t *experiments.Trial) error {
 	}
 	wire.LoseAnswer()
 	if _, err := a.acquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
-		return errors.Join(errors.New("A's answer was to be lost"), err)
+		return errors.Join(errors.New("the answer to A was to be lost"), err)
 	}
 	next, err := b.acquire(ctx, lockstrategy.Within(longLease/3))
 	if errors.Is(err, lockstrategy.ErrNotAcquired) {

@@ -3,6 +3,7 @@ package steps
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -44,18 +45,18 @@ func (f Found) String() string {
 // Explore runs every order in which the clients can take their steps, die, and have time pass, within bounds, and
 // says how many end in one of breaches. Orders that reach the same state go on together, so that each state is
 // run once: what is counted is orders all the same.
-func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Breach) (Found, error) {
+func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Breach) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
 	}
-	defer x.memory.Close()
+	defer func() { err = errors.Join(err, x.memory.Close()) }()
 	x.breaches = breaches
 	top, err := x.explore(ctx, start)
 	if err != nil {
 		return Found{}, err
 	}
-	f := Found{Lock: lock.Name, Bounds: bounds, Orders: top.orders, Broken: top.broken, States: len(x.seen)}
+	f = Found{Lock: lock.Name, Bounds: bounds, Orders: top.orders, Broken: top.broken, States: len(x.seen)}
 	if f.Broken.Sign() > 0 {
 		f.Shortest, f.Breach = x.shortest(top)
 	}

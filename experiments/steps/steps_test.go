@@ -3,6 +3,8 @@ package steps
 import (
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/internal/testenv"
 	"locklab/lockstrategy/naive"
 )
@@ -38,4 +40,11 @@ func TestExplore(t *testing.T) {
 			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
 		}
 	}
+}
+
+func connected(t *testing.T, addr string) Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return Client{client}
 }

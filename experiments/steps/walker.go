@@ -46,9 +46,6 @@ func newWalker(lock naive.Lock, client naive.Client) *Walker {
 	return &Walker{Client: client, lock: lock}
 }
 
-// inside reports whether it believes to have the lock.
-func (w *Walker) inside() bool { return w.phase > acquiring && w.phase < releasing }
-
 // Ended reports whether nothing is left to do, and how it ended.
 func (w *Walker) Ended() (how string, over bool) { return w.how, w.phase == ended }
 
@@ -66,11 +63,11 @@ func (w *Walker) Where() (where, next string) {
 			where = "is taking the lock"
 		}
 	case reading:
-		where = "has the lock"
+		where = "is inside"
 	case renewing, writing:
-		where = fmt.Sprintf("has the lock, read %d", w.read)
+		where = fmt.Sprintf("is inside, read %d", w.read)
 	case releasing:
-		where = fmt.Sprintf("has the lock, wrote %d", w.wrote)
+		where = fmt.Sprintf("gives it back, wrote %d", w.wrote)
 	case undoing:
 		where = "has no answer, and undoes"
 	}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestLabExplore(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		args  string
+		code  int
+		says  []string
+		wrong []string
+	}{
+		{"as the experiment has it", "L03", exitOK, []string{"held in all 21384 orders", "broken in 62 of 136", "A A A … B A B B B", `app lab step L03 --lock "SET NX PX, DEL" --clients AB --moves "A A A … B A B B B"`, "DEL → 1"}, []string{"not claimed", "refuted"}},
+		{"fewer clients", "L03 --clients AB", exitOK, []string{"held in all 620 orders", "supported"}, []string{"A B C"}},
+		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{"held in all 8 orders", "not claimed", "supported"}, []string{"broken in"}},
+		{"more than is claimed", "L10 --clients AB --expiries 1", exitOK, []string{"not claimed", "an update is lost"}, []string{"refuted"}},
+		{"lost answers", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the answer is lost"}, nil},
+		{"no orders", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
+		{"no such experiment", "L93", exitUsage, []string{"there is no experiment", "L03-foreign-unlock"}, nil},
+		{"no such clients", "L03 --clients AC", exitUsage, []string{`--clients is "AC"; allowed are AB and ABC`}, nil},
+		{"too many deaths", "L03 --deaths 9", exitUsage, []string{"--deaths is 9; allowed are 0 to 3"}, nil},
+		{"fewer than none", "L03 --expiries=-1", exitUsage, []string{"--expiries is -1"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := app(t.Context(), append([]string{"lab", "explore"}, strings.Fields(c.args)...)...)
+			if got.code != c.code {
+				t.Errorf("exit %d, want %d", got.code, c.code)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(got.out+got.err, text) {
+					t.Errorf("it does not say %q:\n%s%s", text, got.out, got.err)
+				}
+			}
+			for _, text := range c.wrong {
+				if strings.Contains(got.out, text) {
+					t.Errorf("it says %q:\n%s", text, got.out)
+				}
+			}
+		})
+	}
+}
+
+func TestLabExploreAsJSON(t *testing.T) {
+	got := app(t.Context(), "lab", "explore", "L01", "--clients", "AB", "--json")
+	var result struct {
+		Verdict string
+		Locks   []struct {
+			Lock, Expect, Verdict, Shortest string
+			Orders, Broken                  int
+			Events                          []struct{ Lane, Kind string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
+		t.Fatalf("exit %d, %v: %s%s", got.code, err, got.out, got.err)
+	}
+	last := result.Locks[len(result.Locks)-1]
+	if last.Lock != "SETNX, DEL" || last.Expect != "sometimes" || last.Shortest != "A A† B" || last.Broken == 0 || last.Broken >= last.Orders || len(last.Events) == 0 {
+		t.Errorf("%+v", last)
+	}
+	if first := result.Locks[0]; first.Orders != 620 || first.Broken != 0 || first.Expect != "never" || result.Verdict != "supported" {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestLabExploreIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := app(ctx, "lab", "explore", "L03"); got.code != exitInterrupted || !strings.Contains(got.err, "interrupted") || got.out != "" {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
+
+// What breaks and must not is told by the exit status.
+func TestLabExploreIsJudged(t *testing.T) {
+	e, err := withOrders("L03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := e.Orders[len(e.Orders)-1]
+	o.Expect = 0 // it breaks, and now it must not
+	lock, err := new(labExploreCommand).explore(t.Context(), e, o)
+	if err != nil || lock.Verdict == nil || *lock.Verdict != "refuted" {
+		t.Fatalf("%+v, %v", lock, err)
+	}
+	var exit exitError
+	if err := (&exploreResult{Verdict: lock.Verdict}).exit(); !errors.As(err, &exit) || exit.code != exitRefuted {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// stepped plays with what is typed.
+func stepped(t *testing.T, c labStepCommand, typed string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	if c.Clients == "" {
+		c.Clients = "AB"
+	}
+	err := c.play(t.Context(), strings.NewReader(typed), streams{&out, io.Discard})
+	return out.String(), err
+}
+
+func TestLabStepIsPlayed(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		command labStepCommand
+		typed   string
+		says    []string
+		wrong   []string
+	}{
+		{
+			"to a foreign unlock",
+			labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"},
+			"A\nA\nA\nt\nB\nA\nB B B\nq\n",
+			[]string{
+				"wants the lock", "SET NX PX → OK", "attempt-A", "in 1m0s", "is inside, read 0", "passes, until every expiry is over",
+				"✗ a client deleted another's lock", "Broken: a client deleted another's lock.", "│ DEL → 1", `--moves "A A A … B A B B B"`,
+			},
+			[]string{"nothing is broken", "\x1b"},
+		},
+		{
+			"to a lost update",
+			labStepCommand{ID: "L10", Lock: "SET NX PX, answer"},
+			"a a b b a a b b\n",
+			[]string{"Broken: an update is lost.", "write 1", "Nothing more is typed"},
+			nil,
+		},
+		{"a lock that holds", labStepCommand{ID: "L03", Lock: "v3"}, "A\nB A A A\nq\n", []string{"locklab_fence:{lock}", "attempt-A: 1", "Everybody has come to an end, and nothing is broken."}, []string{"Broken"}},
+		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{"SETNX → 1", "A†  die", "Broken: the lock stays, and nobody has it.", "expires", "never"}, nil},
+		{"a lost answer", labStepCommand{ID: "L12", Lock: "undone by script"}, "A?\nA B B B B\n", []string{"the answer is lost", "has no answer, and undoes", "nothing is broken"}, nil},
+		{"moves taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"}, "u\nA A\nu\nu\nB\nq\n", []string{"There is no move to take back.", "A is taken back.", "B   ask; SET NX PX → OK; grant", `--moves "B"`, "Nothing is broken so far"}, nil},
+		{"the end taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, script"}, "A! B!\nA\nu\nB B B B\nq\n", []string{"A is not possible: everybody has come to an end", "B† is taken back", "nothing is broken"}, nil},
+		{"nonsense", labStepCommand{ID: "L03"}, "A X?! A\nwhat\nC\n\nq\n", []string{`"X?!" is no move`, `"what" is no move`, "C is not possible: there is no client C"}, []string{"SET NX PX → OK", "--moves"}},
+		{"who has ended", labStepCommand{ID: "L03"}, "A! A\nq\n", []string{"A is not possible: A cannot move: it is dead"}, nil},
+		{"an answer that is none of an acquire", labStepCommand{ID: "L03"}, "A A?\nq\n", []string{"A? is not possible: A cannot lose this answer"}, nil},
+		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Broken"}},
+		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   ask", "--clients ABC"}, nil},
+		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{"✗ a client deleted", "C   ask; SET NX PX → OK; grant", "Broken: a client deleted"}, []string{"> ", "Which moves"}},
+		{"a list that goes too far", labStepCommand{ID: "L03", Moves: "A† B† A"}, "", []string{"A is not possible: everybody has come to an end"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := stepped(t, c.command, c.typed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("it does not say %q:\n%s", text, out)
+				}
+			}
+			for _, text := range c.wrong {
+				if strings.Contains(out, text) {
+					t.Errorf("it says %q:\n%s", text, out)
+				}
+			}
+		})
+	}
+}
+
+func TestLabStepNeedsSense(t *testing.T) {
+	for args, says := range map[string]string{
+		"L05":                         "has no lock that is a list of steps",
+		"L77":                         "there is no experiment",
+		"L03 --lock nothing":          `--lock "nothing" is not one lock of L03-foreign-unlock; it has "SET NX PX, DEL"`,
+		"L03 --lock DEL":              `--lock "DEL" is not one lock`,
+		"L03 --clients B":             `--clients is "B"`,
+		"L03 --moves D":               "--moves has a client D; there are A, B and C",
+		"L03 --moves A,B":             `--moves: "A,B" is no move`,
+		"L03 --clients= --moves=A":    `--clients is ""`,
+		"L03 --clients ABCD --moves=": `--clients is "ABCD"`,
+	} {
+		got := app(t.Context(), append([]string{"lab", "step"}, strings.Fields(args)...)...)
+		if got.code != exitUsage || !strings.Contains(got.err, says) || got.out != "" {
+			t.Errorf("%s: exit %d: %s%s", args, got.code, got.out, got.err)
+		}
+	}
+}
+
+// Who is asked and says nothing can still be interrupted.
+func TestLabStepIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, end := io.Pipe()
+	asked := make(chan struct{})
+	go func() { <-asked; cancel() }()
+	err := (&labStepCommand{ID: "L03", Clients: "AB"}).play(ctx, silent, streams{&firstPrompt{asked: asked}, io.Discard})
+	_ = end.Close()
+	var e exitError
+	if !errors.As(err, &e) || e.code != exitInterrupted {
+		t.Errorf("got %v", err)
+	}
+}
+
+// firstPrompt says when the prompt has been written.
+type firstPrompt struct {
+	asked chan struct{}
+	done  bool
+}
+
+func (w *firstPrompt) Write(b []byte) (int, error) {
+	if !w.done && strings.HasSuffix(string(b), "> ") {
+		w.done = true
+		close(w.asked)
+	}
+	return len(b), nil
+}
