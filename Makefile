@@ -57,7 +57,7 @@ cross: ## Build and vet for macOS and Windows
 fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 	@for target in $$(grep -rhoE 'func Fuzz[A-Za-z]+' --include=*_test.go . | cut -c6- | sort); do \
 		package=$$(grep -rlE "func $$target\(" --include=*_test.go . | head -1 | xargs dirname); \
-		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) $$package || exit 1; done
+		go test -run=NONE -fuzz="^$$target$$" -fuzztime=$(or $(FUZZTIME),20s) -fuzzminimizetime=10x $$package || exit 1; done
 
 model: ## Random runs of the Redis lock with faults, judged: make model RUNS=20000 SEED=1. A failure names its seed
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy

@@ -125,11 +125,14 @@ func (e Experiment) judgeArm(arm Arm, r Record) ArmJudgement {
 	return a
 }
 
-// sound says why a trial proves nothing: it failed, its fault was not seen to happen, or the checkers disagree.
+// sound says why a trial proves nothing: it failed, it recorded nothing, its fault was not seen to happen, or the checkers disagree.
 func sound(arm Arm, t TrialRecord, events []history.Event) error {
 	prefix := fmt.Sprintf("trial %d: ", t.Number)
 	if t.Err != "" {
 		return errors.New(prefix + t.Err)
+	}
+	if len(events) == 0 {
+		return errors.New(prefix + "it recorded nothing")
 	}
 	if arm.Fault && !slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Fault && e.Proof != "" }) {
 		return errors.New(prefix + "nothing proves that its fault happened")

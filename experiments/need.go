@@ -32,7 +32,11 @@ func Missing(all []Experiment) (err error) {
 	}
 	for _, n := range needs {
 		if _, missing := exec.LookPath(string(n)); missing != nil {
-			err = errors.Join(err, fmt.Errorf("%s needs %s, which is not on the PATH: %s", strings.Join(by[n], ", "), n, installs[n]))
+			verb := "needs"
+			if len(by[n]) > 1 {
+				verb = "need"
+			}
+			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, installs[n]))
 		}
 	}
 	return err

@@ -105,7 +105,7 @@ func TestLabCheckAsJSON(t *testing.T) {
 }
 
 func TestLabCheckMisuse(t *testing.T) {
-	wantSentence(t, app(t.Context(), "lab", "check"), exitUsage, "file")
+	wantSentence(t, app(t.Context(), "lab", "check"), exitUsage, "path")
 	wantSentence(t, app(t.Context(), "lab", "check", "no-such-file"), exitUsage, "no-such-file", "JMeter or k6")
 	wantSentence(t, app(t.Context(), "lab", "check", t.TempDir()), exitUsage, "cannot be read")
 }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/stack"
+)
+
+func TestLabListNamesEveryExperiment(t *testing.T) {
+	got := app(t.Context(), "lab", "list")
+	var list []listed
+	programs := app(t.Context(), "lab", "list", "--json")
+	if err := json.Unmarshal([]byte(programs.out), &list); err != nil || got.code != exitOK || programs.code != exitOK {
+		t.Fatalf("exit %d and %d, %v", got.code, programs.code, err)
+	}
+	for i, e := range claims.All() {
+		if !strings.Contains(got.out, e.ID) || list[i].ID != e.ID || list[i].Claim != e.Claim || list[i].Needs == nil {
+			t.Errorf("%s is not listed", e.ID)
+		}
+		if !strings.Contains(got.out, claims.Group(e.ID)) {
+			t.Errorf("the group of %s has no headline", e.ID)
+		}
+	}
+}
+
+func TestLabShow(t *testing.T) {
+	got := app(t.Context(), "lab", "show", "l03")
+	words := strings.Join(strings.Fields(got.out), " ")
+	for _, e := range claims.All() {
+		if e.ID != "L03-foreign-unlock" {
+			continue
+		}
+		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Arms[0].Name + " (control) held", "lab run L03-foreign-unlock"} {
+			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
+				t.Errorf("it does not say %q:\n%s", says, got.out)
+			}
+		}
+	}
+	wantSentence(t, app(t.Context(), "lab", "show", "L3"), exitUsage, "L03-foreign-unlock")
+	wantSentence(t, app(t.Context(), "lab", "show", "nothing-like-it"), exitUsage, "app lab list")
+}
+
+// From the run to the verdict that is judged again from the files alone, to the matrix and the pages.
+func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "store")
+	got := app(t.Context(), "lab", "run", "L03", "l03-foreign-unlock", "--embedded", "--trials=1", "--seed=7", "--out="+store)
+	if got.code != exitOK {
+		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
+	}
+	for _, says := range []string{"script (control)", "held in 1", "broken in 1 of 1", "both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7", "Verdict: supported"} {
+		if !strings.Contains(got.out, says) {
+			t.Errorf("it does not say %q:\n%s", says, got.out)
+		}
+	}
+	if want := "1/1 L03-foreign-unlock: DEL, trial 1 of 1\n"; !strings.Contains(got.err, want) || strings.Contains(got.err, "\x1b") {
+		t.Errorf("what is told meanwhile: %q", got.err)
+	}
+	saved := filepath.Join(store, "L03-foreign-unlock")
+	for _, path := range []string{saved, store, filepath.Join(saved, "latest"), filepath.Join(saved, "latest", "run.json")} {
+		again := app(t.Context(), "lab", "check", path, leftBehind+"pview-v1.csv.jtl")
+		if again.code != exitOK || !strings.Contains(again.out, "broken in 1 of 1") || !strings.Contains(again.out, "pview-v1.csv.jtl") {
+			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
+		}
+	}
+	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "foreign unlock: L03-foreign-unlock: broken (") {
+		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
+	}
+	labPages(t, dir, store)
+	history := filepath.Join(saved, "latest", "history.jsonl")
+	if err := os.Truncate(history, 100); err != nil {
+		t.Fatal(err)
+	}
+	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive || !strings.Contains(again.out, "history.jsonl is damaged or cut short") {
+		t.Errorf("damaged: exit %d: %s", again.code, again.out)
+	}
+}
+
+func labPages(t *testing.T, dir, store string) {
+	t.Helper()
+	docs := filepath.Join(dir, "docs")
+	wantSentence(t, app(t.Context(), "lab", "pages", "--check", "--out="+docs), exitRefuted, "README.md")
+	if got := app(t.Context(), "lab", "pages", "--store="+store, "--out="+docs); got.code != exitOK {
+		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+	if got := app(t.Context(), "lab", "pages", "--check", "--out="+docs); got.code != exitOK {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "README.md")
+	readme := filepath.Join(dir, "README.md")
+	if err := os.WriteFile(readme, []byte("a\n<!-- matrix: x -->\n<!-- /matrix -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir); got.code != exitOK {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	for page, says := range map[string]string{
+		readme:                           "[**broken**](docs/experiments/L03-foreign-unlock.md)",
+		filepath.Join(docs, "matrix.md"): "[**broken**](experiments/L03-foreign-unlock.md)",
+		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) | supported",
+		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
+	} {
+		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), says) {
+			t.Errorf("%s does not say %q: %v\n%s", page, says, err, text)
+		}
+	}
+}
+
+func TestLabRunMisuse(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"", exitUsage, "name experiments"},
+		{"L3", exitUsage, "L03-foreign-unlock"},
+		{"L03 --all", exitUsage, "drop one of the two"},
+		{"--all --quick", exitUsage, "drop one of the two"},
+		{"--article A9", exitUsage, "A0, A1, A2, A3, A4"},
+		{"L03 --trials -1", exitUsage, "--trials"},
+		{"L03 --trials 1001", exitUsage, "allowed is from 1 to 1000"},
+		{"L03 --parallel 0", exitUsage, "--parallel"},
+		{"L03 --seed x", exitUsage, "--seed"},
+		{"L03 --out=", exitUsage, "--out is empty"},
+		{"L03 --out " + file, exitUnavailable, "cannot be saved"},
+		{"L03 --out " + file + "/store", exitUnavailable, "cannot be saved"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			wantSentence(t, app(t.Context(), append([]string{"lab", "run"}, strings.Fields(c.args)...)...), c.code, c.says)
+		})
+	}
+}
+
+// What is missing is named with what installs it, before anything runs; and a group of experiments has a way out.
+func TestLabRunNamesWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	needy := experiments.Experiment{ID: "F98-needy", Needs: []experiments.Need{experiments.RedisServer, experiments.Faketime}}
+	other := experiments.Experiment{ID: "F99-other", Needs: []experiments.Need{experiments.RedisServer}}
+	modest := experiments.Experiment{ID: "L98-modest"}
+	err := new(selection).missing([]experiments.Experiment{needy, other, modest})
+	for _, says := range []string{"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs faketime", "apt-get install faketime", "--embedded runs the 1 that need none"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("it does not say %q: %v", says, err)
+		}
+	}
+	if err := new(selection).missing([]experiments.Experiment{modest}); err != nil {
+		t.Error(err)
+	}
+	kept, left, err := (&selection{All: true}).embedded([]experiments.Experiment{needy, modest})
+	if err != nil || len(kept) != 1 || len(left) != 1 || left[0] != needy.ID {
+		t.Errorf("kept %v, left %v, %v", kept, left, err)
+	}
+	if _, _, err := (&selection{IDs: []string{"F98"}}).embedded([]experiments.Experiment{needy, modest}); err == nil {
+		t.Error("an experiment that was named was left out")
+	}
+	if stack.RealRedis() {
+		t.Error("there is a redis-server on an empty PATH")
+	}
+}
+
+// An interruption keeps what was recorded, and what was recorded shows nothing.
+func TestLabRunInterrupted(t *testing.T) {
+	store := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	std := streams{new(strings.Builder), writerFunc(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "DEL, trial 2") {
+			cancel()
+		}
+		return len(p), nil
+	})}
+	code := run(ctx, []string{"lab", "run", "L03", "L05", "--embedded", "--out=" + store}, std.out, std.err)
+	out := std.out.(*strings.Builder).String()
+	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") || !strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
+		t.Fatalf("exit %d:\n%s", code, out)
+	}
+	record, err := experiments.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
+	if err != nil || !record.Interrupted || len(record.Events) == 0 {
+		t.Errorf("saved: %v, %+v", err, record)
+	}
+	if again := app(t.Context(), "lab", "check", store); again.code != exitInconclusive {
+		t.Errorf("judged again: exit %d: %s", again.code, again.out)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// What cannot be saved in the end is judged all the same; a refutation stays one.
+func TestWhatCannotBeSavedIsJudged(t *testing.T) {
+	c := labRunCommand{Out: t.TempDir()}
+	for _, v := range []struct {
+		verdict experiments.Verdict
+		code    int
+	}{{experiments.Supported, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Refuted, exitRefuted}} {
+		var out strings.Builder
+		run := &labRun{Judgement: experiments.Judgement{Experiment: "X", Verdict: v.verdict}, NotSaved: "no space left on device", Took: time.Second.Seconds()}
+		result := &labResult{Runs: []*labRun{run}}
+		result.sumUp()
+		err := c.finish(t.Context(), result, streams{&out, &out})
+		if e, ok := err.(exitError); !ok || e.code != v.code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") {
+			t.Errorf("%s: %v", v.verdict, err)
+		}
+		if !strings.Contains(out.String(), "Verdict: "+v.verdict.String()) {
+			t.Errorf("no verdict: %s", out.String())
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package experiments
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// breached is what a test's arms record when their lock breaks.
+const breached = "it broke"
+
+func brokenBy(events []history.Event) []history.Finding { return history.Noted(events, breached) }
+
+// judged is one combination of all that a verdict depends on.
+type judged struct {
+	expect      Expect
+	breach      bool
+	failed      bool   // its trial has an error
+	missing     string // "trials", "arm", "events" of the trial, or nothing
+	fault       string // "proved", "unproved", "absent", or none is asked for
+	control     string // "broken", "failed", "missing" (the arm is the only one), "broken on purpose", or it holds
+	interrupted bool
+	miscounted  bool
+	other       string // "arm" or "experiment": the record is of another
+}
+
+// build makes the experiment, and the record of a run of it.
+func (c judged) build() (Experiment, Record) {
+	subject := Arm{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
+	control := Arm{Name: "control"}
+	if c.control == "broken on purpose" {
+		control.Expect = Sometimes
+	}
+	e := Experiment{ID: "X01-test", Breach: brokenBy, Arms: []Arm{control, subject}}
+	if c.control == "missing" {
+		e.Arms = e.Arms[1:]
+	}
+	r := Record{Format: Format, Experiment: e.ID, Interrupted: c.interrupted}
+	add := func(arm string, kind history.Kind, text, proof string) {
+		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Arm: arm, Trial: 1, Lane: "A", Kind: kind, Text: text, Proof: proof})
+	}
+	trial := TrialRecord{Number: 1}
+	if c.control == "failed" {
+		trial.Err = "the control failed"
+	}
+	add("control", history.Note, "it was here", "")
+	if c.control == "broken" {
+		add("control", history.Note, breached, "")
+	}
+	r.Arms = append(r.Arms, ArmRecord{Name: "control", Trials: []TrialRecord{trial}})
+	if c.control == "missing" {
+		r.Arms = nil
+	}
+	if c.missing != "arm" {
+		r.Arms = append(r.Arms, c.trials(add))
+	}
+	r.Count = len(r.Events)
+	c.spoil(&r)
+	return e, r
+}
+
+func (c judged) trials(add func(arm string, kind history.Kind, text, proof string)) ArmRecord {
+	if c.missing != "events" {
+		add("subject", history.Note, "it was here", "")
+	}
+	switch c.fault {
+	case "proved":
+		add("subject", history.Fault, "killed", "status 137")
+	case "unproved":
+		add("subject", history.Fault, "killed", "")
+	}
+	if c.breach {
+		add("subject", history.Note, breached, "")
+	}
+	arm := ArmRecord{Name: "subject"}
+	if c.missing == "" || c.missing == "events" {
+		trial := TrialRecord{Number: 1}
+		if c.failed {
+			trial.Err = "it failed"
+		}
+		arm.Trials = append(arm.Trials, trial)
+	}
+	return arm
+}
+
+func (c judged) spoil(r *Record) {
+	if c.miscounted {
+		r.Count++
+	}
+	switch c.other {
+	case "arm":
+		r.Arms = append(r.Arms, ArmRecord{Name: "an arm that there was once"})
+	case "experiment":
+		r.Experiment = "X02-other"
+	}
+}
+
+// want is what the design says, in its own order.
+func (c judged) want() Verdict {
+	ran := c.missing == "" || c.missing == "events"
+	seen := c.breach && ran
+	switch {
+	case c.control == "missing", c.control == "broken", c.control == "broken on purpose", c.other != "":
+		return Inconclusive
+	case c.expect == Never && seen:
+		return Refuted // however the run ended
+	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "absent":
+		return Inconclusive
+	case c.missing == "events" && !c.breach && c.fault == "": // nothing at all was recorded
+		return Inconclusive
+	case c.expect == Sometimes && !seen:
+		return Inconclusive
+	}
+	return Supported
+}
+
+// combination is the nth of all there are; it reports false behind the last.
+func combination(n int) (c judged, ok bool) {
+	pick := func(values ...string) string {
+		value := values[n%len(values)]
+		n /= len(values)
+		return value
+	}
+	yes := func() bool { return pick("", "yes") != "" }
+	if yes() {
+		c.expect = Sometimes
+	}
+	c.breach, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
+	c.missing = pick("", "trials", "arm", "events")
+	c.fault = pick("", "proved", "unproved", "absent")
+	c.control = pick("", "broken", "failed", "missing", "broken on purpose")
+	c.other = pick("", "arm", "experiment")
+	return c, n == 0
+}
+
+// Every combination. What is not supported says why.
+func TestJudgeOfRecords(t *testing.T) {
+	count := map[Verdict]int{}
+	for n := 0; ; n++ {
+		c, ok := combination(n)
+		if !ok {
+			break
+		}
+		e, r := c.build()
+		count[wantJudged(t, c, e.Judge(r))]++
+	}
+	t.Log(count)
+	if count[Supported] == 0 || count[Refuted] == 0 || count[Inconclusive] == 0 {
+		t.Error("not every verdict is there")
+	}
+}
+
+func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
+	t.Helper()
+	if j.Verdict != c.want() {
+		t.Errorf("%+v: %s (%s), want %s", c, j.Verdict, j.Why, c.want())
+	}
+	if (j.Verdict == Supported) != (j.Why == "") {
+		t.Errorf("%+v: %s because %q", c, j.Verdict, j.Why)
+	}
+	if j.Void && j.Verdict != Inconclusive {
+		t.Errorf("%+v: void, and %s", c, j.Verdict)
+	}
+	return j.Verdict
+}
+
+// Whatever is forgotten cannot pass.
+func TestZeroJudgements(t *testing.T) {
+	e := Experiment{ID: "X", Breach: brokenBy, Arms: []Arm{{Name: "control"}, {Name: "subject"}}}
+	for name, j := range map[string]Judgement{
+		"the zero judgement":        {},
+		"the zero experiment":       Experiment{}.Judge(Record{}),
+		"the zero record":           e.Judge(Record{}),
+		"a record without trials":   e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control"}, {Name: "subject"}}}),
+		"a record of half the arms": e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
+	} {
+		if j.Verdict != Inconclusive {
+			t.Errorf("%s: %s", name, j.Verdict)
+		}
+	}
+}
+
+// A trial that is listed twice is one trial.
+func TestTrialListedTwice(t *testing.T) {
+	e, r := judged{expect: Sometimes, breach: true}.build()
+	r.Arms[1].Trials = append(r.Arms[1].Trials, r.Arms[1].Trials[0])
+	if j := e.Judge(r); j.Verdict != Inconclusive || j.Arms[1].Breaches != 1 || !strings.Contains(j.Why, "twice") {
+		t.Errorf("%+v", j)
+	}
+}
+
+// Where the checkers disagree one of them is wrong, and nothing is shown: here porcupine sees that a counter went back, and
+// our own check does not, for no value is there twice and the end is high enough.
+func TestDisagreementIsInconclusive(t *testing.T) {
+	e, r := judged{}.build()
+	for i, value := range []int64{3, 2, 4} {
+		at := time.Duration(i+1) * time.Millisecond
+		for _, kind := range []history.Kind{history.Read, history.Write} {
+			r.Count++
+			r.Events = append(r.Events, history.Event{Seq: r.Count, Arm: "subject", Trial: 1, At: at, Lane: "A", Owner: "A", Kind: kind, Key: "n", Value: value})
+			at += time.Microsecond
+		}
+	}
+	if j := e.Judge(r); j.Verdict != Inconclusive || !strings.Contains(j.Why, "porcupine says") {
+		t.Errorf("%s: %s", j.Verdict, j.Why)
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	e, r := judged{expect: Sometimes, breach: true, fault: "proved"}.build()
+	a := e.Judge(r).Arms[1]
+	if a.Finding == nil || len(a.Evidence) == 0 || a.Seen() != "broken in 1 of 1" || a.Control {
+		t.Errorf("%+v", a)
+	}
+	if c := e.Judge(r).Arms[0]; c.Finding != nil || !c.Control || c.Seen() != "held in 1" {
+		t.Errorf("%+v", c)
+	}
+	if got := (ArmJudgement{}).Seen(); got != "no trial" {
+		t.Error(got)
+	}
+}

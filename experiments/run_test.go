@@ -1,0 +1,148 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// withArm makes an experiment of a control that notes something, and an arm.
+func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
+	e := known
+	e.Arms = []Arm{
+		{Name: "control", Run: func(_ context.Context, t *Trial) error { t.Note("A", "it was here"); return nil }},
+		{Name: "subject", Expect: Sometimes, Run: run},
+	}
+	return e
+}
+
+func TestRunRecords(t *testing.T) {
+	var told []string
+	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", breached); return nil })
+	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(what string) { told = append(told, what) }})
+	if j := e.Judge(r); j.Verdict != Supported || j.Arms[1].Breaches != 3 {
+		t.Errorf("%+v", j)
+	}
+	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" || r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
+		t.Errorf("%q, %+v", told, r)
+	}
+	e.Trials = 2
+	if r := Run(t.Context(), e, Options{}); r.Count != 4 {
+		t.Errorf("an experiment of 2 trials recorded %d events", r.Count)
+	}
+	if r := Run(t.Context(), e, Options{Trials: 1}); r.Count != 2 {
+		t.Errorf("a run of 1 trial recorded %d events", r.Count)
+	}
+}
+
+// The same seed makes the same decisions; each trial has its own.
+func TestRunIsRepeatedByItsSeed(t *testing.T) {
+	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", fmt.Sprint(t.Rand.Uint64())); return nil })
+	decisions := func(seed uint64) (all []string) {
+		for _, event := range Run(t.Context(), e, Options{Seed: seed}).Events[3:] {
+			all = append(all, event.Text)
+		}
+		return all
+	}
+	one, again, other := decisions(1), decisions(1), decisions(2)
+	if fmt.Sprint(one) != fmt.Sprint(again) || fmt.Sprint(one) == fmt.Sprint(other) || one[0] == one[1] {
+		t.Errorf("%q, %q, %q", one, again, other)
+	}
+}
+
+// Whatever an arm does, everything is undone, the last first, and the record says what happened.
+func TestRunUndoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func() error
+		says string
+	}{
+		"nothing happens": {func() error { return nil }, ""},
+		"it fails":        {func() error { return errors.New("no server") }, "no server"},
+		"it panics":       {func() error { panic("a mistake") }, "it panicked: a mistake"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var undone, dir string
+			e := withArm(func(ctx context.Context, t *Trial) error {
+				dir = t.Stack.Dir()
+				t.Note("A", breached)
+				t.Cleanup(func() error { undone += "first"; return nil })
+				t.Cleanup(func() error { undone += "last "; return nil })
+				t.Go(func() { <-ctx.Done() })
+				return c.end()
+			})
+			r := Run(t.Context(), e, Options{Trials: 1})
+			if undone != "last first" {
+				t.Errorf("undone: %q", undone)
+			}
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("%s is still there: %v", dir, err)
+			}
+			if trial := r.Arms[1].Trials[0]; !strings.Contains(trial.Err, c.says) || (trial.Err == "") != (c.says == "") {
+				t.Errorf("the record says %q, want %q", trial.Err, c.says)
+			}
+			if j := e.Judge(r); (j.Verdict == Supported) != (c.says == "") {
+				t.Errorf("%s: %s", j.Verdict, j.Why)
+			}
+		})
+	}
+}
+
+// A run that is interrupted keeps what was recorded; the trial that was cut short is none.
+func TestRunInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	undone := false
+	e := withArm(func(ctx context.Context, t *Trial) error {
+		t.Note("A", breached)
+		if t.Number == 2 {
+			t.Cleanup(func() error { undone = true; return nil })
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	})
+	r := Run(ctx, e, Options{})
+	if !r.Interrupted || !undone || len(r.Arms[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
+		t.Errorf("undone %v, %+v", undone, r)
+	}
+	if j := e.Judge(r); j.Verdict != Inconclusive || !j.Void || j.Why != "it was interrupted" {
+		t.Errorf("%+v", j)
+	}
+}
+
+// Each combination of needs is named once.
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if err := (Experiment{ID: "A"}).Missing(); err != nil {
+		t.Error(err)
+	}
+	err := Missing([]Experiment{{ID: "A", Needs: []Need{Docker}}, {ID: "B", Needs: []Need{Docker, Faketime}}})
+	for _, says := range []string{"A, B need docker, which is not on the PATH: the engine", "B needs faketime, which is not on the PATH: apt-get install faketime"} {
+		if err == nil || strings.Count(err.Error(), says) != 1 {
+			t.Errorf("%v does not say once %q", err, says)
+		}
+	}
+}
+
+func TestExpectInJSON(t *testing.T) {
+	for _, want := range []Expect{Never, Sometimes} {
+		text, err := want.MarshalText()
+		var got Expect
+		if err != nil || got.UnmarshalText(text) != nil || got != want {
+			t.Errorf("%v, %s, %v", got, text, err)
+		}
+	}
+	if new(Expect).UnmarshalText([]byte("often")) == nil {
+		t.Error("often is an expectation")
+	}
+	for _, want := range []Verdict{Inconclusive, Supported, Refuted} {
+		text, err := want.MarshalText()
+		got := Refuted
+		if err != nil || got.UnmarshalText(text) != nil || got != want {
+			t.Errorf("%v, %s, %v", got, text, err)
+		}
+	}
+}
