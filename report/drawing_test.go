@@ -31,6 +31,7 @@ func TestOverlaps(t *testing.T) {
 	}{
 		{"nothing came of it", nil, "2 believe they hold it. 2 believe they hold it."},
 		{"of A and B", &history.Finding{Events: []int{3, 4}}, "2 hold it at once. 2 believe they hold it."},
+		{"of something else", &history.Finding{Events: []int{1}}, "2 believe they hold it. 2 believe they hold it."},
 		{"of nobody by name", &history.Finding{Events: []int{3}}, "2 hold it at once. 2 hold it at once."},
 	} {
 		if got := draw(events, c.found).Said; got != c.want {

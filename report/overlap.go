@@ -24,7 +24,7 @@ type overlap struct {
 // overlaps finds where two or more hold one key, and writes it above. That is red only where it came to something: a
 // holder whose lease has run out may still believe in it when nobody is hurt.
 func (c *canvas) overlaps(holds []history.Hold, found *history.Finding) (all []*overlap) {
-	owners := c.involved(found)
+	owners, effect := c.involved(found)
 	harmed := false
 	for i, a := range holds {
 		for _, b := range holds[i+1:] {
@@ -38,7 +38,7 @@ func (c *canvas) overlaps(holds []history.Hold, found *history.Finding) (all []*
 		}
 	}
 	for _, o := range all {
-		o.Harm = o.Harm || found != nil && !harmed
+		o.Harm = o.Harm || effect && !harmed
 		o.Text = fmt.Sprintf("%d hold it at once", c.most(o))
 		if !o.Harm {
 			o.Text = fmt.Sprintf("%d believe they hold it", c.most(o))
@@ -59,15 +59,17 @@ func (c *canvas) addOverlaps(all []*overlap) {
 	}
 }
 
-// involved are the owners of the locks under which the breach happened.
-func (c *canvas) involved(found *history.Finding) map[string]bool {
-	owners := make(map[string]bool)
+// involved are the owners of the locks under which the breach happened, and whether the resource saw it: a breach of
+// another kind, such as too many requests, is not the work of an overlap.
+func (c *canvas) involved(found *history.Finding) (owners map[string]bool, effect bool) {
+	owners = make(map[string]bool)
 	for _, at := range c.columns {
 		if found != nil && slices.Contains(found.Events, at.Seq) {
 			owners[at.Owner] = true
+			effect = effect || at.Kind == history.Write || at.Kind == history.Win || at.Kind == history.Final
 		}
 	}
-	return owners
+	return owners, effect
 }
 
 // add joins an overlap with those of the same key and kind that it touches.
