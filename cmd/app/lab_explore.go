@@ -44,7 +44,7 @@ type exploredLock struct {
 	Expiries int                  `json:"expiries"`
 	Lost     int                  `json:"lost_answers"`
 	Breach   steps.Breach         `json:"breach"` // that is looked for
-	Expect   string               `json:"expect"`
+	Expect   experiments.Expect   `json:"expect"`
 	Orders   *big.Int             `json:"orders"`
 	Broken   *big.Int             `json:"broken"`
 	States   int                  `json:"states"`
@@ -119,10 +119,7 @@ func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experimen
 	}
 	lock := exploredLock{
 		Lock: o.Lock.Name, Clients: bounds.Clients, Deaths: bounds.Deaths, Expiries: bounds.Expiry, Lost: bounds.Lost,
-		Breach: o.Breach, Expect: "never", Orders: f.Orders, Broken: f.Broken, States: f.States,
-	}
-	if o.Expect == experiments.Sometimes {
-		lock.Expect = "sometimes"
+		Breach: o.Breach, Expect: o.Expect, Orders: f.Orders, Broken: f.Broken, States: f.States,
 	}
 	if claimed(o, bounds) {
 		v := experiments.Judge(o.Expect, experiments.Outcome{Trials: 1, Breaches: f.Broken.Sign()})
@@ -195,7 +192,7 @@ func (r *exploreResult) text(colour bool) string {
 		}
 		t.AppendRow(append(row(l.Lock, l.mayHappen(), string(l.Breach), l.result()), verdict))
 	}
-	parts := []string{r.Experiment + ": " + r.Claim, render(t)}
+	parts := []string{wrapped(r.Experiment+": "+r.Claim, width), render(t)}
 	for _, l := range r.Locks {
 		if l.Shortest != "" {
 			parts = append(parts, fmt.Sprintf("%s: the shortest order after which %s\n\n  %s\n\n%s\n  %s", l.Lock, l.Breach, l.Shortest, history.Lanes(l.Events), l.Command))

@@ -78,5 +78,5 @@ func clientsOf(clients string) error {
 // stepCommand is what plays moves by hand.
 func stepCommand(e experiments.Experiment, lock naive.Lock, clients string, moves []steps.Move) string {
 	number, _, _ := strings.Cut(e.ID, "-")
-	return fmt.Sprintf("app lab step %s --lock %q --clients %s --moves %q", number, lock.Name, clients, steps.Text(moves))
+	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock.Name, clients, steps.Text(moves))
 }

@@ -13,16 +13,20 @@ import (
 
 // begin says what is played.
 func (g *game) begin() {
-	fmt.Fprintf(g.out, "%s: %s\n", g.of.ID, g.of.Claim)
-	fmt.Fprintf(g.out, "The lock: %s", g.lock.Name)
+	say := func(format string, args ...any) { fmt.Fprintln(g.out, wrapped(fmt.Sprintf(format, args...), width)) }
+	say("%s: %s", g.of.ID, g.of.Claim)
+	shown := ""
 	if g.lock.Article != "" {
-		fmt.Fprintf(g.out, " (%s)", g.lock.Article)
+		shown = " (" + g.lock.Article + ")"
 	}
-	fmt.Fprintf(g.out, ". Each client takes it, reads a counter, writes it back plus one, and gives the lock back.\n")
+	say("The lock: %s%s. Each client takes it, reads a counter, writes it back plus one, and gives the lock back.", g.lock.Name, shown)
 	if others := locksOf(g.of); len(others) > 1 {
-		fmt.Fprintf(g.out, "The locks of this experiment, for --lock: %s\n", quoted(others))
+		fmt.Fprintln(g.out, "The locks of this experiment, for --lock:")
+		for _, l := range others {
+			fmt.Fprintf(g.out, "  %s\n", l.Name)
+		}
 	}
-	fmt.Fprintf(g.out, "Moves: %s.\n", key)
+	say("Moves: %s.", key)
 }
 
 // board shows the clients with their next steps, and what Redis holds, side by side.
@@ -47,7 +51,7 @@ func (g *game) board() {
 // beside puts two blocks of text next to each other.
 func beside(left, right string) string {
 	one, two := strings.Split(left, "\n"), strings.Split(right, "\n")
-	width := text.LongestLineLen(left)
+	column := text.LongestLineLen(left)
 	var lines []string
 	for i := range max(len(one), len(two)) {
 		var l, r string
@@ -57,7 +61,7 @@ func beside(left, right string) string {
 		if i < len(two) {
 			r = two[i]
 		}
-		lines = append(lines, strings.TrimRight(text.Pad(l, width, ' ')+"   "+r, " "))
+		lines = append(lines, strings.TrimRight(text.Pad(l, column, ' ')+"   "+r, " "))
 	}
 	return strings.Join(lines, "\n")
 }
