@@ -82,7 +82,8 @@ func TestReadmeShowsWhatTheDemoPrints(t *testing.T) {
 func TestLinksHaveTargets(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md", "loadtest/README.md", "deploy/offline/README.md"}
 	more, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(more) == 0 {
+	generated, _ := filepath.Glob("../../docs/experiments/*.md")
+	if more = append(more, generated...); err != nil || len(more) == 0 {
 		t.Fatal(more, err)
 	}
 	for _, page := range more {
