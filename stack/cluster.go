@@ -22,7 +22,7 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 			return err
 		}
 		node, err := s.told(ctx, fmt.Sprintf("cluster-%d", i+1), true, t.linked, "cluster",
-			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", port)
+			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.patience()), "--cluster-port", port)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 )
 
 // sentinelConf is written for each sentinel, which rewrites it: a failover begins when a majority
-// has missed the master for a second.
+// has missed the master for so many milliseconds.
 const sentinelConf = `bind 127.0.0.1
 port %d
 dir %s
 sentinel monitor %[3]s 127.0.0.1 %[4]d 2
-sentinel down-after-milliseconds %[3]s 1000
+sentinel down-after-milliseconds %[3]s %[5]d
 sentinel failover-timeout %[3]s 3000
 sentinel parallel-syncs %[3]s 3
 `
@@ -33,7 +33,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		}
 		node, err := s.node(ctx, name, func(addr string) (*Process, error) {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].Told()))
+			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].Told()), t.patience()/2)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				return nil, err
 			}

@@ -17,6 +17,7 @@ type client struct {
 	strategy lockstrategy.Strategy
 	key      string
 	attempts int
+	settles  bool // in a contest, nobody else comes before it has confirmed its lease once
 }
 
 func newClient(t *experiments.Trial, lane string, strategy lockstrategy.Strategy) *client {

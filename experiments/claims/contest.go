@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"locklab/experiments"
 	"locklab/experiments/history"
@@ -38,6 +39,11 @@ func contest(ctx context.Context, t *experiments.Trial, takers ...taker) error {
 		if err != nil {
 			return err
 		}
+		if c.settles {
+			if err := h.settled(ctx); err != nil {
+				return err
+			}
+		}
 		holders, values = append(holders, h), append(values, r.read(h))
 	}
 	for i := len(holders) - 1; i >= 0; i-- {
@@ -62,6 +68,18 @@ func last(ctx context.Context, r *resource, c *client) error {
 	}
 	r.add(h)
 	return h.release(ctx)
+}
+
+// settled waits until the lease has been confirmed: a holder of v3 asks once more when it begins to listen, a moment after the grant. What
+// happens to the lock before that, it would see.
+func (h *held) settled(ctx context.Context) error {
+	granted := h.lease.Until()
+	return eventually(ctx, func(context.Context) error {
+		if h.lease.Until().Equal(granted) {
+			return fmt.Errorf("%s has not confirmed its lease", h.client.lane)
+		}
+		return nil
+	})
 }
 
 // alive reports whether the lease's context says that the lock is held, and records it when it does not.

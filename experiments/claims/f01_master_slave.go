@@ -26,5 +26,5 @@ var _ = register(experiments.Experiment{
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   12 * time.Second,
 	Breach:  history.Counter,
-	Arms:    failoverArms(masterSlave, time.Second),
+	Arms:    failoverArms(masterSlave, time.Second, onceKilled(masterSlave)),
 })

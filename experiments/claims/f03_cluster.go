@@ -20,13 +20,13 @@ var _ = register(experiments.Experiment{
 	Claim:   "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says:    "A lock wants consistency and a cluster of Redis favours availability: it elects a replica that may not have the last writes.",
 	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew.",
+	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops.",
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Slow:    true,
 	Takes:   40 * time.Second,
 	Breach:  history.Counter,
-	Arms:    failoverArms(clustered, longLease),
+	Arms:    failoverArms(clustered, longLease, onceKilled(clustered)),
 })
 
 // clustered is a cluster of three masters with a replica each; the master in question owns the lock's slot.

@@ -77,7 +77,7 @@ func unconfirmed(ctx context.Context, x *replicated) error {
 				return nil, err
 			}
 			if _, err := a.acquire(ctx, lockstrategy.AtOnce()); !errors.Is(err, errUnconfirmed) {
-				return nil, fmt.Errorf("A was to be refused for want of a replica: %w", err)
+				return nil, fmt.Errorf("it was to be refused for want of a replica: %w", err)
 			}
 			return nil, nil
 		},

@@ -51,7 +51,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 		if err != nil {
 			return err
 		}
-		x.servers = &stack.Topology{Kind: "single", Addrs: []string{node.Addr}}
+		x.servers = &stack.Topology{Kind: servers.Kind, Addrs: []string{node.Addr}} // past the link
 		b, err := x.comes(ctx, "B", partitionLease)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/stack"
+	"locklab/topology"
 )
 
 // replicated is a master with replicas, and somebody who replaces it when it has died. Before each node is a link.
@@ -75,13 +76,19 @@ func (x *replicated) inStep(ctx context.Context) error {
 	return nil
 }
 
-// failoverArms are those that F01 to F03 have in common. lease is of the holder whose server dies: where it waits for its end, a short one.
-func failoverArms(start startReplicated, lease time.Duration) []experiments.Arm {
+// failoverArms are those of F01 to F03. lease is of the holder whose server dies: where it waits for its end, a short one.
+func failoverArms(start startReplicated, lease time.Duration, breaks experiments.Arm) []experiments.Arm {
+	breaks.Expect, breaks.Strategy, breaks.Fault = experiments.Sometimes, "v3", true
 	return []experiments.Arm{
 		{Name: "no kill", Run: unharmed(start)},
 		{Name: "killed after replication", Fault: true, Run: killAfterReplication(start, lease)},
-		{Name: "link cut, lock taken, killed", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: killBeforeReplication(start)},
+		breaks,
 	}
+}
+
+// onceKilled is the arm that shows two holders.
+func onceKilled(start startReplicated) experiments.Arm {
+	return experiments.Arm{Name: "link cut, lock taken, killed", Run: killBeforeReplication(start)}
 }
 
 func unharmed(start startReplicated) func(context.Context, *experiments.Trial) error {
@@ -118,7 +125,7 @@ func killAfterReplication(start startReplicated, lease time.Duration) func(conte
 	}
 }
 
-// killBeforeReplication lets each of the lanes but the last take the lock on a master that replicates nothing, and dies.
+// killBeforeReplication lets A take the lock on a master that replicates nothing, and dies.
 func killBeforeReplication(start startReplicated) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
 		x, err := start(ctx, t)
@@ -129,14 +136,23 @@ func killBeforeReplication(start startReplicated) func(context.Context, *experim
 	}
 }
 
-// cutOff is a taker that comes when nothing reaches the replicas any more.
+// cutOff is a taker that comes when nothing reaches the replicas any more. It knows the master only, and will hear of no other: one that
+// hears of the new master at once asks it for its lock, and stops. Without this it would depend on luck which of the two is first, the
+// next holder's work or the news.
 func (x *replicated) cutOff(lane string) taker {
 	return func(ctx context.Context) (*client, error) {
 		if err := cutReplicas(ctx, x.t, x.master, x.replicas...); err != nil {
 			return nil, err
 		}
-		return x.comes(ctx, lane, longLease)
+		known := *x
+		known.servers = only(x.master)
+		return known.comes(ctx, lane, longLease)
 	}
+}
+
+// only is a node as a client has it who knows no other.
+func only(n *stack.Node) *stack.Topology {
+	return &stack.Topology{Kind: string(topology.Single), Addrs: []string{n.Told()}}
 }
 
 // afterFailure is a taker that comes when the master has been replaced.
@@ -166,7 +182,7 @@ func (x *replicated) promote(ctx context.Context, n *stack.Node) error {
 	if err := n.Ask(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
 		return err
 	}
-	x.master, x.servers = n, &stack.Topology{Kind: "single", Addrs: []string{n.Told()}}
+	x.master, x.servers = n, only(n)
 	return n.Await(ctx, func(ctx context.Context) error { return hasRole(ctx, n, "master") })
 }
 

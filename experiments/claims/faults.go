@@ -72,12 +72,6 @@ var directions = map[stack.Direction]string{
 	stack.Both: "in both directions", stack.ToServer: "towards the server", stack.ToClient: "towards the client",
 }
 
-// mend makes a link whole again.
-func mend(t *experiments.Trial, l *stack.Link) {
-	l.Mend()
-	t.Heal(l.Name, "whole again")
-}
-
 // cutReplicas cuts the link between a master and its replicas, or those given only. The proof is a write that got lost on
 // the way.
 func cutReplicas(ctx context.Context, t *experiments.Trial, master *stack.Node, from ...*stack.Node) error {

@@ -40,11 +40,8 @@ B      waits                              ├─ lock ─ read ─ write`,
 // renewedByNobody notes a lock whose end moves away although its holder is dead.
 const renewedByNobody = "its lock was renewed after its death, or has no end"
 
-// watchedLease is renewed by the watchdog, until it ends.
-const watchedLease = 500 * time.Millisecond
-
 func alive(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis, watchedLease)
+	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
 	if err != nil {
 		return err
 	}
@@ -58,7 +55,7 @@ func alive(ctx context.Context, t *experiments.Trial) error {
 	waited := make(chan error, 1)
 	t.Go(func() { waited <- last(ctx, r, x.b) })
 	select {
-	case <-time.After(3 * watchedLease): // that is the work
+	case <-time.After(3 * remoteLease): // that is the work
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -73,7 +70,7 @@ func alive(ctx context.Context, t *experiments.Trial) error {
 
 func killedHolder(strategy string) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		x, err := startRemote(ctx, t, strategy, watchedLease)
+		x, err := startRemote(ctx, t, strategy)
 		if err != nil {
 			return err
 		}
@@ -88,7 +85,7 @@ func killedHolder(strategy string) func(context.Context, *experiments.Trial) err
 		}
 		x.a.Kill()
 		for _, n := range x.nodes {
-			if err := a.endsBy(ctx, n, x.key, watchedLease); err != nil {
+			if err := a.endsBy(ctx, n, x.key, remoteLease); err != nil {
 				return err
 			}
 		}
@@ -118,13 +115,13 @@ func (h *held) endsBy(ctx context.Context, n *stack.Node, key string, left time.
 }
 
 func bounded(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis, watchedLease)
+	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
 	if err != nil {
 		return err
 	}
 	r := newResource(t, false)
 	defer r.final()
-	a, err := x.acquire(ctx, watchedLease)
+	a, err := x.acquire(ctx, remoteLease)
 	if err != nil {
 		return err
 	}

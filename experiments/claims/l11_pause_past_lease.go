@@ -34,11 +34,8 @@ B                                              ├─ lock, fence 2 ─ read 0 �
 	},
 })
 
-// pausedLease ends while its holder is paused, and not before.
-const pausedLease = 500 * time.Millisecond
-
 func unpaused(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis, pausedLease)
+	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
 	if err != nil {
 		return err
 	}
@@ -59,7 +56,7 @@ func unpaused(ctx context.Context, t *experiments.Trial) error {
 
 func paused(strategy string, checks bool) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		x, err := startRemote(ctx, t, strategy, pausedLease)
+		x, err := startRemote(ctx, t, strategy)
 		if err != nil {
 			return err
 		}

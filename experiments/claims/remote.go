@@ -20,8 +20,12 @@ type remote struct {
 	key   string // as it stands on the nodes
 }
 
+// remoteLease is of locks of which A's process has one. It ends while that is stopped, and not before.
+const remoteLease = 500 * time.Millisecond
+
 // startRemote starts servers for a strategy, and A's process.
-func startRemote(ctx context.Context, t *experiments.Trial, strategy string, lease time.Duration) (*remote, error) {
+func startRemote(ctx context.Context, t *experiments.Trial, strategy string) (*remote, error) {
+	const lease = remoteLease
 	r := &remote{key: lockKey}
 	switch strategy {
 	case lockstrategy.NameRedis:
@@ -84,7 +88,7 @@ func (r *remote) looks(ctx context.Context) error {
 	case err != nil:
 		return err
 	case seen.Text != "":
-		return fmt.Errorf("A's lease should have been good: %s", seen.Text)
+		return fmt.Errorf("the lease of A should have been good: %s", seen.Text)
 	}
 	r.b.t.Note("A", "it has looked: its lease is good")
 	return nil

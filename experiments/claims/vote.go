@@ -35,20 +35,28 @@ func onFive(what happens, without ...int) func(context.Context, *experiments.Tri
 	}
 }
 
-// onSingle is the same on the only Redis that there is.
+// onSingle is the same on the only Redis that there is. A has a line of its own to it.
 func onSingle(what happens) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		servers, err := t.Stack.Topology(ctx, "single", t.Real)
+		servers, err := t.Stack.Linked(ctx, "single", t.Real)
 		if err != nil {
 			return err
 		}
-		x := &replicated{t: t, servers: servers, master: servers.Nodes[0]}
+		node := servers.Nodes[0]
+		x := &replicated{t: t, servers: servers, master: node}
 		return contest(ctx, t,
-			func(ctx context.Context) (*client, error) { return x.comes(ctx, "A", longLease) },
 			func(ctx context.Context) (*client, error) {
-				if err := what(ctx, t, x.master); err != nil {
+				a, err := x.comes(ctx, "A", longLease)
+				if err == nil {
+					a.settles = true
+				}
+				return a, err
+			},
+			func(ctx context.Context) (*client, error) {
+				if err := what(ctx, t, node); err != nil {
 					return nil, err
 				}
+				x.servers = &stack.Topology{Kind: servers.Kind, Addrs: []string{node.Addr}}
 				return x.comes(ctx, "B", longLease)
 			},
 		)

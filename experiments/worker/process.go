@@ -157,26 +157,33 @@ func (p *Process) Resume() {
 
 func (p *Process) owner() string { return fmt.Sprintf("%s%d", p.lane, p.attempts) }
 
-// compareClocks sets the worker's clock by the lab's, and measures by how much it is off: several times, of which the
-// shortest round trip says most.
+// compareClocks sets the worker's clock by the lab's, and measures by how much it is still off.
 func (p *Process) compareClocks(ctx context.Context) error {
+	ahead, err := p.ahead(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Ask(ctx, Order{Do: Back, By: ahead.Offset}, string(Back)); err != nil {
+		return err
+	}
+	left, err := p.ahead(ctx)
+	p.t.Clock(left)
+	return err
+}
+
+// ahead measures by how much the worker's clock is ahead: several times, of which the shortest round trip says most.
+func (p *Process) ahead(ctx context.Context) (experiments.Clock, error) {
 	const times = 5
 	best := experiments.Clock{Process: p.name, Error: time.Hour}
-	for i := range times + 1 {
+	for range times {
 		asked := p.t.Now()
-		do := Order{Do: Time}
-		if i == 0 {
-			do = Order{Do: Set, Now: asked}
-		}
-		l, err := p.Ask(ctx, do, string(do.Do))
+		l, err := p.Ask(ctx, Order{Do: Time}, string(Time))
 		if err != nil {
-			return err
+			return best, err
 		}
-		answered := p.t.Now()
-		if half := (answered - asked) / 2; i > 0 && half < best.Error {
+		if half := (p.t.Now() - asked) / 2; half < best.Error {
 			best.Offset, best.Error = l.At-asked-half, half
 		}
 	}
-	p.t.Clock(best)
-	return nil
+	return best, nil
 }

@@ -5,8 +5,8 @@
 // What it writes goes to a resource that lives in the lab: its write is a line that the lab applies when it arrives. So a write that a
 // paused worker was about to make arrives when it is resumed.
 //
-// What is NOT guaranteed: that its clock goes as the lab's does. It is set by the first order, and how far it is off is measured
-// then; see experiments.Clock.
+// What is NOT guaranteed: that its clock goes as the lab's does. It is set by the lab's when it starts, and by
+// how much it is off after that is measured; see experiments.Clock.
 package worker
 
 import (
@@ -28,7 +28,7 @@ import (
 // Order is what a worker is told.
 type Order struct {
 	Do       Do            `json:"do"`
-	Now      time.Duration `json:"now_ns,omitempty"`   // Set: the time on the run's clock
+	By       time.Duration `json:"by_ns,omitempty"`    // Back
 	Strategy string        `json:"strategy,omitempty"` // Open: as lockstrategy.Open takes it
 	Addrs    []string      `json:"addrs,omitempty"`    // Open
 	Lease    time.Duration `json:"lease_ns,omitempty"` // Open
@@ -43,8 +43,8 @@ type Do string
 
 // What a worker can do. It tells of each when it is done.
 const (
-	Set     Do = "set"     // its clock
 	Time    Do = "time"    // tell the time
+	Back    Do = "back"    // set its clock back
 	Open    Do = "open"    // a lock
 	Acquire Do = "acquire" // it: granted or refused
 	Look    Do = "look"    // at its lease: is it good?
@@ -102,9 +102,9 @@ func (c *client) carryOut(ctx context.Context, o Order) error {
 		return fmt.Errorf("%s: there is no lease", o.Do)
 	}
 	switch o.Do {
-	case Set:
-		c.zero = time.Now().Add(-o.Now)
-		c.tell(Line{What: string(Set)})
+	case Back:
+		c.zero = c.zero.Add(o.By)
+		c.tell(Line{What: string(Back)})
 	case Time:
 		c.tell(Line{What: string(Time)})
 	case Open:
