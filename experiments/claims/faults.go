@@ -15,9 +15,6 @@ import (
 // lockKey is what every client of this package locks, unless it says something else.
 const lockKey = "lock:counter"
 
-// longLease does not end while an experiment runs, and neither is it renewed.
-const longLease = time.Minute
-
 // killed is what stands in the fault of a node that was.
 const killed = "killed"
 

@@ -32,10 +32,10 @@ B                                            refused                        ente
 		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
 	},
 	Arms: []experiments.Arm{
-		{Name: "entered once", Run: reentrant(enteredOnce)},
-		{Name: "entered twice", Run: reentrant(enteredTwice)},
-		{Name: "a stranger's release", Run: reentrant(strangersRelease)},
-		{Name: "three processes at once", Run: reentrant(manyEnter)},
+		{Name: "entered once", Run: threeProcesses(enteredOnce)},
+		{Name: "entered twice", Run: threeProcesses(enteredTwice)},
+		{Name: "a stranger's release", Run: threeProcesses(strangersRelease)},
+		{Name: "three processes at once", Run: threeProcesses(manyEnter)},
 		{Name: "A1's scripts", Run: walk(naive.Counted, enterAgain)},
 		{Name: "not counted", Expect: experiments.Sometimes, Run: walk(naive.Uncounted, enterAgain)},
 	},
@@ -52,8 +52,8 @@ func reentered(trial []history.Event) []history.Finding {
 	return append(history.Counter(trial), history.Noted(trial, acceptedRelease)...)
 }
 
-// reentrant opens v3 for three processes on one Redis.
-func reentrant(run func(ctx context.Context, all []*client, r *resource) error) func(context.Context, *experiments.Trial) error {
+// threeProcesses opens v3 for three processes on one Redis.
+func threeProcesses(run func(ctx context.Context, all []*client, r *resource) error) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
 		_, redis, err := single(ctx, t)
 		if err != nil {

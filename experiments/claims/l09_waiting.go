@@ -36,8 +36,8 @@ message   ?  subscribed             │ told ?!`,
 		return append(found, notBelow(trial, waitUnit, "sleep")...)
 	},
 	Arms: []experiments.Arm{
-		{Name: "released with a message", Run: waiting(5, ampleLease, false)},
-		{Name: "deleted without a message", Expect: experiments.Sometimes, Run: waiting(2, deafLease, true)},
+		{Name: "released with a message", Run: threeWays(5, ampleLease, false)},
+		{Name: "deleted without a message", Expect: experiments.Sometimes, Run: threeWays(2, deafLease, true)},
 	},
 })
 
@@ -63,8 +63,8 @@ func notBelow(trial []history.Event, unit, other string) []history.Finding {
 	}}
 }
 
-// waiting measures the three ways. Who spins keeps the machine busy, and has it alone.
-func waiting(handOvers int, lease time.Duration, deaf bool) func(context.Context, *experiments.Trial) error {
+// threeWays measures the three ways. Who spins keeps the machine busy, and has it alone.
+func threeWays(handOvers int, lease time.Duration, deaf bool) func(context.Context, *experiments.Trial) error {
 	spin, sleep, message := ways(lease)
 	return func(ctx context.Context, t *experiments.Trial) error {
 		try := tryout{works: make([]time.Duration, handOvers), deaf: deaf}

@@ -20,7 +20,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 	How:   "A takes the lock with a lease of a minute, whose first renewal is far away, and reads. Somebody else frees the lock by force, and B takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. One who does not look writes all the same: then only a check of the fence helps.",
 	Takes: 3 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
-		return append(history.Counter(events), history.Noted(events, untold)...)
+		return append(history.Counter(events), history.Noted(events, notTold)...)
 	},
 	Arms: []experiments.Arm{
 		{Name: "not forced", Run: unforced},
@@ -30,8 +30,8 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 	},
 })
 
-// untold notes a holder that has not learnt that its lock was freed.
-const untold = "its lock was freed by force and it was not told"
+// notTold notes a holder that has not learnt that its lock was freed.
+const notTold = "its lock was freed by force and it was not told"
 
 func unforced(ctx context.Context, t *experiments.Trial) error {
 	return onSingle(nothing)(ctx, t)
@@ -81,7 +81,7 @@ func (h *held) told(ctx context.Context, within time.Duration) error {
 	short, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := h.lost(short); err != nil {
-		h.record(history.Note, untold)
+		h.record(history.Note, notTold)
 	}
 	_ = h.release(ctx)
 	return ctx.Err()

@@ -13,7 +13,7 @@ import (
 const (
 	// stepLease is that of clients that are to come to the end of their lease: it is waited for.
 	stepLease = 50 * time.Millisecond
-	// longLease is that of everybody else: on a machine that is busy, too, it does not end by itself.
+	// longLease is that of everybody else, and of what must not end while an experiment runs, on a busy machine, too.
 	longLease = time.Minute
 )
 
