@@ -94,6 +94,9 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	if c.Seed != nil {
 		o.Seed = *c.Seed
 	}
+	if c.Quick && c.Trials == 0 {
+		o.Trials = 1
+	}
 	return o, nil
 }
 

@@ -14,7 +14,7 @@ import (
 type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Every experiment."`
-	Quick   bool     `help:"Every experiment that waits for no real failover and no real clock."`
+	Quick   bool     `help:"Every experiment that waits for no real failover, a trial of each arm unless --trials says otherwise."`
 	Article string   `placeholder:"A2" help:"Those that an article speaks of: A0 to A4; with --quick those of them that are quick."`
 }
 

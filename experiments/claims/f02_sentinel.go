@@ -25,9 +25,28 @@ var _ = register(experiments.Experiment{
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Slow:    true,
 	Takes:   40 * time.Second,
-	Breach:  history.Counter,
+	Trials:  1, // each arm starts seven servers, and waits for real elections
+	Breach:  threeHolders,
 	Arms:    failoverArms(watched, longLease, experiments.Arm{Name: "link cut, lock taken, killed: twice in a row", Run: twiceInARow}),
 })
+
+// threeHolders is an update that is lost; where a third client came, it is one that three have written.
+func threeHolders(events []history.Event) (found []history.Finding) {
+	third := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Ask && e.Lane == "C" })
+	if !third {
+		return history.Counter(events)
+	}
+	wrote := make(map[int64][]int)
+	for _, e := range events {
+		if e.Kind != history.Write {
+			continue
+		}
+		if wrote[e.Value] = append(wrote[e.Value], e.Seq); len(wrote[e.Value]) == 3 {
+			found = append(found, history.Finding{What: fmt.Sprintf("three holders wrote %d", e.Value), Events: wrote[e.Value]})
+		}
+	}
+	return found
+}
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) error {
 	x, err := watched(ctx, t)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/history"
 	"locklab/internal/testenv"
 )
 
@@ -27,6 +28,9 @@ func TestMutants(t *testing.T) {
 		{"the comparison of values", commands(t, withoutComparison), nil, []string{"L03"}},
 		{"the expiry", commands(t, withoutExpiry), nil, []string{"L03"}},
 		{"the renewal", commands(t, script(t, "renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil, []string{"L05"}},
+		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, []string{"F05", "F07"}},
+		{"the check of the fence", experiments.Mutant{Unfenced: true}, nil, []string{"L11", "L15", "F11"}},
+		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, []string{"F01", "L11", "L13"}},
 		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Arms = e.Arms[1:] }, []string{"L03", "L05"}},
 	} {
 		t.Run(m.without, func(t *testing.T) {
@@ -46,6 +50,27 @@ func TestMutants(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// everybodyGrants lets a node's vote count whatever it is.
+type everybodyGrants struct{}
+
+func (everybodyGrants) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (everybodyGrants) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (everybodyGrants) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if vote, ok := cmd.(*redis.BoolCmd); ok {
+			vote.SetVal(true)
+			vote.SetErr(nil)
+			return nil
+		}
+		return err
 	}
 }
 

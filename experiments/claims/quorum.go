@@ -60,6 +60,9 @@ func (q *quorum) open(ctx context.Context, addrs []string, lease time.Duration) 
 		return nil, err
 	}
 	q.t.Cleanup(independent.Close)
+	for _, node := range independent.Nodes {
+		q.t.Tap(node)
+	}
 	o, err := opened(q.t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: independent.Nodes, Lease: lease})
 	if err != nil {
 		return nil, err
