@@ -23,6 +23,7 @@ type tenure struct {
 	leases  uint64    // how many there were
 	until   time.Time // the last confirmed end; zero: it does not expire
 	failing error     // why the last renewal was not confirmed; nil: it was
+	asking  bool      // a renewal has not been answered yet
 	over    bool
 	lost    error       // why, if it was
 	expiry  *time.Timer // a timer of its own, so that a renewal that hangs cannot delay the loss; nil: not yet settled
@@ -150,8 +151,13 @@ func (t *tenure) expire() {
 		return
 	}
 	cause := ErrExpired
-	if t.failing != nil && t.terms.Renewal > 0 && (t.bound.IsZero() || t.until.Before(t.bound)) {
-		cause = fmt.Errorf("%w: %w", ErrUnreachable, t.failing)
+	if renewed := t.terms.Renewal > 0 && (t.bound.IsZero() || t.until.Before(t.bound)); renewed {
+		switch {
+		case t.failing != nil:
+			cause = fmt.Errorf("%w: %w", ErrUnreachable, t.failing)
+		case t.asking:
+			cause = fmt.Errorf("%w: the first that was asked for has no answer yet", ErrUnreachable)
+		}
 	}
 	t.mu.Unlock()
 	t.lose(cause)
@@ -183,7 +189,9 @@ func (t *tenure) keep(ctx context.Context, ring <-chan struct{}) {
 // renew renews once, or looks whether an explicit lease is still there. It returns when to do so again; 0: when
 // something is heard.
 func (t *tenure) renew(ctx context.Context) time.Duration {
+	t.asks(true)
 	until, err := t.terms.Keeper.Renew(ctx)
+	t.asks(false)
 	if errors.Is(err, ErrLost) {
 		t.lose(err)
 		return 0
@@ -204,6 +212,12 @@ func (t *tenure) renew(ctx context.Context) time.Duration {
 		t.expiry.Reset(time.Until(t.endLocked()))
 	}
 	return t.terms.Renewal
+}
+
+func (t *tenure) asks(asking bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asking = asking
 }
 
 func (t *tenure) end() time.Time {
