@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,7 +211,7 @@ func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 		result := &labResult{Runs: []*labRun{run}}
 		result.sumUp()
 		err := c.finish(t.Context(), result, streams{&out, &out})
-		if e, ok := err.(exitError); !ok || e.code != v.code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") {
+		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") {
 			t.Errorf("%s: %v", v.verdict, err)
 		}
 		if !strings.Contains(out.String(), "Verdict: "+v.verdict.String()) {

@@ -87,10 +87,14 @@ func TestLostAnswerIsProvenByTheLock(t *testing.T) {
 
 func TestFindingsNameWhatLedToThem(t *testing.T) {
 	trial := []history.Event{
-		{Seq: 1, Lane: "A", Kind: history.Ask}, {Seq: 2, Lane: "A", Kind: history.Command, Text: "SETNX → 1"},
-		{Seq: 3, Lane: "A", Kind: history.Grant}, {Seq: 4, Lane: "A", Kind: history.Die},
-		{Seq: 5, Lane: "B", Kind: history.Command, Text: "SETNX → 0"}, {Seq: 6, Lane: "B", Kind: history.Refuse},
-		{Seq: 7, Lane: "redis", Kind: history.Final}, {Seq: 8, Lane: "redis", Kind: history.Note, Text: steps.Orphan},
+		{Seq: 1, Lane: "A", Kind: history.Ask},
+		{Seq: 2, Lane: "A", Kind: history.Command, Text: "SETNX → 1"},
+		{Seq: 3, Lane: "A", Kind: history.Grant},
+		{Seq: 4, Lane: "A", Kind: history.Die},
+		{Seq: 5, Lane: "B", Kind: history.Command, Text: "SETNX → 0"},
+		{Seq: 6, Lane: "B", Kind: history.Refuse},
+		{Seq: 7, Lane: "redis", Kind: history.Final},
+		{Seq: 8, Lane: "redis", Kind: history.Note, Text: steps.Orphan},
 		{Seq: 9, Lane: "B", Kind: history.Command},
 	}
 	found := orphaned(trial)

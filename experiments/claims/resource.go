@@ -31,17 +31,17 @@ func (r *resource) read(h *held) int64 {
 	return r.value
 }
 
-// write reports whether the resource took the value.
-func (r *resource) write(h *held, value int64) bool {
+// write writes, unless the fence is stale.
+func (r *resource) write(h *held, value int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	kind := history.Write
 	if r.checks && h.fence < r.fence {
-		r.t.Record(h.event(history.Event{Kind: history.Stale, Key: r.key, Value: value}))
-		return false
+		kind = history.Stale
+	} else {
+		r.value, r.fence = value, max(r.fence, h.fence)
 	}
-	r.value, r.fence = value, max(r.fence, h.fence)
-	r.t.Record(h.event(history.Event{Kind: history.Write, Key: r.key, Value: value}))
-	return true
+	r.t.Record(h.event(history.Event{Kind: kind, Key: r.key, Value: value}))
 }
 
 // add is the whole update.
