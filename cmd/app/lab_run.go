@@ -23,7 +23,7 @@ type labRunCommand struct {
 	Trials   int     `default:"0" placeholder:"N" help:"Trials of each arm (default: the experiment's own number, mostly 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Of what is left to chance (default: from the clock; it is printed)."`
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Where runs are saved (${default})."`
-	Parallel int     `default:"1" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (${default})."`
+	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (${default})."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
 	JSON     bool    `name:"json" help:"Print the verdicts as JSON, for programs."`
 }
