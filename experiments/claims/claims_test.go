@@ -21,12 +21,18 @@ func TestExperiments(t *testing.T) {
 			if slices.Contains(e.Needs, experiments.RedisServer) {
 				testenv.Needs(t, testenv.RedisServer)
 			}
-			if e.ID != "L09-waiting" && e.ID != "L14-fairness" {
+			measures := e.ID == "L09-waiting" || e.ID == "L14-fairness"
+			if !measures {
 				t.Parallel()
 			}
 			for seed := range uint64(3) {
 				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
-				if j := e.Judge(r); j.Verdict != experiments.Supported {
+				j := e.Judge(r)
+				for again := 0; measures && again < 2 && j.Verdict == experiments.Inconclusive; again++ {
+					t.Logf("seed %d: %s: on a machine that others use a measurement may show nothing; once more", seed, j.Why)
+					j = e.Judge(experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()}))
+				}
+				if j.Verdict != experiments.Supported {
 					t.Errorf("seed %d: %s: %s", seed, j.Verdict, j.Why)
 				}
 			}
