@@ -66,7 +66,7 @@ type lifo struct{ *Gate }
 
 func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
 	go func() {
-		time.Sleep(time.Nanosecond) // by now the caller stands in the queue
+		time.Sleep(time.Nanosecond) // of the bubble: it passes when everybody waits, so the caller stands in the queue
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		q := l.queues[key]

@@ -61,7 +61,8 @@ func TestGatePassesOnAfterAnError(t *testing.T) {
 	})
 }
 
-// Three hundred waiters, each finding out by itself after a second, would take five minutes.
+// Three hundred waiters, each finding out by itself after a second, would take five minutes. How long it takes is the
+// subject, and the time that of a bubble.
 func TestGateTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newGate(t, backendFunc(func() (Terms, error) {

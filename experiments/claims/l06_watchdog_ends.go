@@ -30,30 +30,20 @@ B      waits                              ├─ lock ─ read ─ write`,
 		return append(history.Counter(events), history.Noted(events, renewedByNobody)...)
 	},
 	Arms: []experiments.Arm{
-		{Name: "alive", Run: alive},
-		{Name: "killed", Strategy: "v3", Fault: true, Run: killedHolder(lockstrategy.NameRedis)},
-		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: killedHolder(lockstrategy.NameRedLock)},
-		{Name: "bound reached", Expect: experiments.Sometimes, Run: bounded},
+		{Name: "alive", Run: holds(lockstrategy.NameRedis, false, 0, alive)},
+		{Name: "killed", Strategy: "v3", Fault: true, Run: holds(lockstrategy.NameRedis, false, 0, killedHolder)},
+		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: holds(lockstrategy.NameRedLock, false, 0, killedHolder)},
+		{Name: "bound reached", Expect: experiments.Sometimes, Run: holds(lockstrategy.NameRedis, false, remoteLease, bounded)},
 	},
 })
 
 // renewedByNobody notes a lock whose end moves away although its holder is dead.
 const renewedByNobody = "its lock was renewed after its death, or has no end"
 
-func alive(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
-	if err != nil {
-		return err
-	}
-	r := newResource(t, false)
-	defer r.final()
-	a, err := x.acquire(ctx, 0)
-	if err != nil {
-		return err
-	}
+func alive(ctx context.Context, x *remote, r *resource, a *held) error {
 	value := r.read(a)
 	waited := make(chan error, 1)
-	t.Go(func() { waited <- last(ctx, r, x.b) })
+	r.t.Go(func() { waited <- last(ctx, r, x.b) })
 	select {
 	case <-time.After(3 * remoteLease): // that is the work
 	case <-ctx.Done():
@@ -68,29 +58,17 @@ func alive(ctx context.Context, t *experiments.Trial) error {
 	return <-waited
 }
 
-func killedHolder(strategy string) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		x, err := startRemote(ctx, t, strategy)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, false)
-		defer r.final()
-		a, err := x.acquire(ctx, 0)
-		if err != nil {
-			return err
-		}
-		if err := x.writes(ctx, r, a, r.read(a)+1); err != nil {
-			return err
-		}
-		x.a.Kill()
-		for _, n := range x.nodes {
-			if err := a.endsBy(ctx, n, x.key, remoteLease); err != nil {
-				return err
-			}
-		}
-		return last(ctx, r, x.b)
+func killedHolder(ctx context.Context, x *remote, r *resource, a *held) error {
+	if err := x.writes(ctx, r, a, r.read(a)+1); err != nil {
+		return err
 	}
+	x.a.Kill()
+	for _, n := range x.nodes {
+		if err := a.endsBy(ctx, n, x.key, remoteLease); err != nil {
+			return err
+		}
+	}
+	return last(ctx, r, x.b)
 }
 
 // endsBy watches the lock of a dead holder on a node until it is gone. By the server's own clock it has a lease left at most, and
@@ -114,17 +92,7 @@ func (h *held) endsBy(ctx context.Context, n *stack.Node, key string, left time.
 	})
 }
 
-func bounded(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
-	if err != nil {
-		return err
-	}
-	r := newResource(t, false)
-	defer r.final()
-	a, err := x.acquire(ctx, remoteLease)
-	if err != nil {
-		return err
-	}
+func bounded(ctx context.Context, x *remote, r *resource, a *held) error {
 	value := r.read(a)
 	if err := last(ctx, r, x.b); err != nil { // when A's bound is reached
 		return err

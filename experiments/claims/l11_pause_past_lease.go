@@ -26,25 +26,15 @@ B                                              ├─ lock, fence 2 ─ read 0 �
 		return append(history.Counter(events), history.Late(events)...)
 	},
 	Arms: []experiments.Arm{
-		{Name: "no pause", Run: unpaused},
-		{Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: paused(lockstrategy.NameRedis, false)},
-		{Name: "paused, fence checked", Strategy: "v3", Anomaly: "pause with fence", Fault: true, Run: paused(lockstrategy.NameRedis, true)},
-		{Name: "RedLock, paused", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: paused(lockstrategy.NameRedLock, false)},
-		{Name: "RedLock, paused, and no fence to check", Expect: experiments.Sometimes, Strategy: "v4", Anomaly: "pause with fence", Fault: true, Run: paused(lockstrategy.NameRedLock, true)},
+		{Name: "no pause", Run: holds(lockstrategy.NameRedis, false, 0, unpaused)},
+		{Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: holds(lockstrategy.NameRedis, false, 0, paused)},
+		{Name: "paused, fence checked", Strategy: "v3", Anomaly: "pause with fence", Fault: true, Run: holds(lockstrategy.NameRedis, true, 0, paused)},
+		{Name: "RedLock, paused", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: holds(lockstrategy.NameRedLock, false, 0, paused)},
+		{Name: "RedLock, paused, and no fence to check", Expect: experiments.Sometimes, Strategy: "v4", Anomaly: "pause with fence", Fault: true, Run: holds(lockstrategy.NameRedLock, true, 0, paused)},
 	},
 })
 
-func unpaused(ctx context.Context, t *experiments.Trial) error {
-	x, err := startRemote(ctx, t, lockstrategy.NameRedis)
-	if err != nil {
-		return err
-	}
-	r := newResource(t, false)
-	defer r.final()
-	a, err := x.acquire(ctx, 0)
-	if err != nil {
-		return err
-	}
+func unpaused(ctx context.Context, x *remote, r *resource, a *held) error {
 	if err := x.writes(ctx, r, a, r.read(a)+1); err != nil {
 		return err
 	}
@@ -54,36 +44,24 @@ func unpaused(ctx context.Context, t *experiments.Trial) error {
 	return last(ctx, r, x.b)
 }
 
-func paused(strategy string, checks bool) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		x, err := startRemote(ctx, t, strategy)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, checks)
-		defer r.final()
-		a, err := x.acquire(ctx, 0)
-		if err != nil {
-			return err
-		}
-		value := r.read(a)
-		if err := x.looks(ctx); err != nil {
-			return err
-		}
-		if err := x.a.Pause(); err != nil {
-			return err
-		}
-		if err := last(ctx, r, x.b); err != nil { // when A's lease is over
-			return err
-		}
-		if err := x.a.Tell(worker.Order{Do: worker.Write, Value: value + 1}); err != nil {
-			return err
-		}
-		x.a.Resume()
-		told, err := x.a.WaitAll(ctx, string(worker.Write), string(history.Lose))
-		if wrote, ok := told[string(worker.Write)]; ok {
-			r.write(a, wrote.Value)
-		}
+func paused(ctx context.Context, x *remote, r *resource, a *held) error {
+	value := r.read(a)
+	if err := x.looks(ctx); err != nil {
 		return err
 	}
+	if err := x.a.Pause(); err != nil {
+		return err
+	}
+	if err := last(ctx, r, x.b); err != nil { // when A's lease is over
+		return err
+	}
+	if err := x.a.Tell(worker.Order{Do: worker.Write, Value: value + 1}); err != nil {
+		return err
+	}
+	x.a.Resume()
+	told, err := x.a.WaitAll(ctx, string(worker.Write), string(history.Lose))
+	if wrote, ok := told[string(worker.Write)]; ok {
+		r.write(a, wrote.Value)
+	}
+	return err
 }

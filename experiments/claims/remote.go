@@ -23,6 +23,24 @@ type remote struct {
 // remoteLease is of locks of which A's process has one. It ends while that is stopped, and not before.
 const remoteLease = 500 * time.Millisecond
 
+// holds is a run in which A's process has the lock, and acts on from there. bound is the longest that A keeps it renewed;
+// 0: as long as it lives.
+func holds(strategy string, checks bool, bound time.Duration, then func(ctx context.Context, x *remote, r *resource, a *held) error) func(context.Context, *experiments.Trial) error {
+	return func(ctx context.Context, t *experiments.Trial) error {
+		x, err := startRemote(ctx, t, strategy)
+		if err != nil {
+			return err
+		}
+		r := newResource(t, checks)
+		defer r.final()
+		a, err := x.acquire(ctx, bound)
+		if err != nil {
+			return err
+		}
+		return then(ctx, x, r, a)
+	}
+}
+
 // startRemote starts servers for a strategy, and A's process.
 func startRemote(ctx context.Context, t *experiments.Trial, strategy string) (*remote, error) {
 	const lease = remoteLease

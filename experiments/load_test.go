@@ -1,0 +1,141 @@
+package experiments
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/experiments/history"
+)
+
+// Whatever is wrong with a saved run, it is inconclusive, and a sentence says why.
+func TestDamagedRuns(t *testing.T) {
+	edit := func(name, old, new string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || !strings.Contains(string(text), old) {
+				t.Fatalf("%v: %s", err, text)
+			}
+			write(t, dir, name, strings.Replace(string(text), old, new, 1))
+		}
+	}
+	whole := func(name, text string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) { write(t, dir, name, text) }
+	}
+	link := func(name, target string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			remove(t, dir, name)
+			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	gone := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) { remove(t, dir, name) }
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(t *testing.T, dir string)
+		says   string
+	}{
+		{"run.json is empty", whole(RunFile, ""), "run.json is damaged or cut short"},
+		{"run.json is cut short", whole(RunFile, `{"format": 1, "experi`), "run.json is damaged or cut short"},
+		{"something behind it", edit(RunFile, "{", "{} {"), "run.json is damaged or cut short"},
+		{"run.json is another program's", whole(RunFile, `{"metrics": {"http_reqs": 7}}`), "is not what app lab run writes"},
+		{"run.json is a list", whole(RunFile, `[1, 2]`), "is not what app lab run writes"},
+		{"run.json is null", whole(RunFile, `null`), "is not what app lab run writes"},
+		{"no experiment", edit(RunFile, "X01-test", ""), "is not what app lab run writes"},
+		{"a newer format", edit(RunFile, `"format": 1`, `"format": 2`), "has the format 2, and this program reads up to 1"},
+		{"no format", edit(RunFile, `"format": 1`, `"format": 0`), "has the format 0"},
+		{"text for a number", edit(RunFile, `"seed": 0`, `"seed": "x"`), "run.json is damaged"},
+		{"run.json is missing", gone(RunFile), "run.json is missing"},
+		{"history.jsonl is missing", gone(historyFile), "history.jsonl is missing"},
+		{"history.jsonl is empty", whole(historyFile, ""), "has 0 events, and should have 3"},
+		{"history.jsonl is cut short", edit(historyFile, `"}`, ""), "history.jsonl is damaged or cut short"},
+		{"history.jsonl has more", edit(historyFile, "{", `{"seq":1,"lane":"A","kind":"note"}`+"\n{"), "history.jsonl is damaged or cut short"},
+		{"run.json is a link", link(RunFile, "/etc/hostname"), "run.json is a link"},
+		{"history.jsonl is a link", link(historyFile, "history.jsonl"), "history.jsonl is a link"},
+		{"an unknown experiment", edit(RunFile, "X01-test", "X99-none"), `there is no experiment "X99-none"`},
+		{"an arm that there is no more", edit(RunFile, `"name": "subject"`, `"name": "object"`), `its arm "object"`},
+		{"a trial is missing", edit(RunFile, `"number": 1`, `"number": 2`), "it recorded nothing"},
+		{"interrupted", edit(RunFile, `"events": 3`, `"events": 3, "interrupted": true`), "it was interrupted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := save(t, t.TempDir(), ran())
+			c.damage(t, dir)
+			s := Rejudge(dir, find)
+			if s.Judgement.Verdict != Inconclusive || !strings.Contains(s.Judgement.Why, c.says) {
+				t.Errorf("%s: %s, want %q", s.Judgement.Verdict, s.Judgement.Why, c.says)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A breach function that no such history was made for may panic; the run is inconclusive all the same.
+func TestHistoryThatMakesNoSense(t *testing.T) {
+	fragile := func(string) (Experiment, error) {
+		e := known
+		e.Breach = func(events []history.Event) []history.Finding { panic("no such event") }
+		return e, nil
+	}
+	s := Rejudge(save(t, t.TempDir(), ran()), fragile)
+	if s.Judgement.Verdict != Inconclusive || !strings.Contains(s.Judgement.Why, "makes no sense: no such event") {
+		t.Errorf("%+v", s.Judgement)
+	}
+}
+
+func TestRunsOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("nowhere", filepath.Join(dir, "latest")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "latest"), filepath.Join(dir, "none")} {
+		if runs := Runs(path); len(runs) != 0 {
+			t.Errorf("%s has the runs %q", path, runs)
+		}
+	}
+}
+
+// Whatever stands in the files, there is a verdict, and it is supported only with a whole history.
+func FuzzLoad(f *testing.F) {
+	dir := save(f, f.TempDir(), ran())
+	run, err := os.ReadFile(filepath.Join(dir, RunFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	events, err := os.ReadFile(filepath.Join(dir, historyFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(run, events)
+	f.Add(run[:len(run)/2], events)
+	f.Add(run, events[:len(events)/2])
+	f.Add([]byte(`{"format":1,"experiment":"X01-test","arms":null}`), []byte{})
+	f.Fuzz(func(t *testing.T, run, events []byte) {
+		dir := t.TempDir()
+		write(t, dir, RunFile, string(run))
+		write(t, dir, historyFile, string(events))
+		s := Rejudge(dir, find)
+		if s.Judgement.Verdict != Supported && s.Judgement.Why == "" {
+			t.Fatalf("%s, and nothing says why", s.Judgement.Verdict)
+		}
+		if s.Judgement.Verdict == Supported && (len(s.Record.Events) != s.Record.Count || s.Record.Interrupted) {
+			t.Fatalf("supported: %+v", s.Record)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+//go:build unix
+
+package stack_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// echo is a worker's role in this test binary.
+var echo = stack.Role("echo", func(in io.Reader, out io.Writer) int {
+	_, _ = io.Copy(out, in)
+	return 0
+})
+
+func TestWorker(t *testing.T) {
+	s := testenv.Stack(t)
+	if _, err := s.Worker("nobody's", "worker"); err == nil {
+		t.Error("a role that nobody has")
+	}
+	w, err := s.Worker(echo, "worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Out.Close()
+	lines := bufio.NewScanner(w.Out)
+	testenv.Pause(t, w)
+	fmt.Fprintln(w.In, "said while it did not run")
+	w.Resume()
+	if !lines.Scan() || lines.Text() != "said while it did not run" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	if err := w.In.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lines.Scan() || w.ExitCode() != 0 {
+		t.Errorf("it says %q and ends with %d", lines.Text(), w.ExitCode())
+	}
+}
