@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func (s *Stack) MariaDB(ctx context.Context) (*Database, error) {
 	}
 	dir, err := s.workdir("mariadb")
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.workdir(mariaTemp); err != nil {
 		return nil, err
 	}
 	if err := s.installMariaDB(ctx, dir); err != nil {
@@ -79,10 +83,14 @@ func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
 	return ctx.Err()
 }
 
+// mariaTemp is for temporary tables, beside the data. In the one that all servers share, each that starts removes those of
+// the others, and an installation fails.
+const mariaTemp = "mariadb-temp"
+
 // mariaSettings are those of the installation and the server. --no-defaults must come first.
 func mariaSettings(dir string) []string {
 	settings := []string{
-		"--no-defaults", "--datadir=" + dir, "--skip-name-resolve", "--skip-log-bin",
+		"--no-defaults", "--datadir=" + dir, "--tmpdir=" + filepath.Join(filepath.Dir(dir), mariaTemp), "--skip-name-resolve", "--skip-log-bin",
 		"--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
 	}
 	if os.Geteuid() == 0 { // it refuses to run as root unless it is told to
