@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -30,6 +31,7 @@ func (g *Gate) handOff(ctx context.Context, t *tenure) error {
 	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {
 		q.pop().call(turn{tenure: t})
 		g.mu.Unlock()
+		runtime.Gosched() // the next holder works first: what this one does now, nobody waits for
 		return nil
 	}
 	more := q.len > 0
