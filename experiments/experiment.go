@@ -22,6 +22,7 @@ type Experiment struct {
 	Anomaly string // its column in the matrix; empty: it has none
 
 	Needs  []Need
+	Docker bool          // its Redis can be the compose file's containers, too
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each arm; 0: 3

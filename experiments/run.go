@@ -16,6 +16,7 @@ type Options struct {
 	Trials  int      // of each arm; 0: the experiment's own number
 	Seed    uint64   // of the decisions that are left to chance
 	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
+	Docker  string   // the checkout whose containers serve as Redis; empty: processes
 	App     []string // the command line of an app instance, without its flags
 	Build   string   // of this program
 	Command string   // that repeats the run
@@ -30,7 +31,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	r := Record{
 		Format: Format, Experiment: e.ID, Claim: e.Claim, Command: o.Command, Seed: o.Seed, Began: began.UTC(), Build: o.Build,
 		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
-		Redis:   stack.Engine(o.Real),
+		Redis:   o.Engine(),
 		Clocks:  []Clock{{Process: "lab"}},
 	}
 	recorder := history.NewRecorder(nil)
@@ -45,7 +46,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 				o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, arm.Name, n, trials))
 			}
 			t := &Trial{
-				Number: n, Real: o.Real, App: o.App, mutant: o.Mutant, arm: arm.Name, recorder: recorder,
+				Number: n, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, arm: arm.Name, recorder: recorder,
 				Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
 			}
 			start := time.Now()
@@ -62,6 +63,14 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	r.Events, r.Took = recorder.Events(), time.Since(began)
 	r.Count = len(r.Events)
 	return r
+}
+
+// Engine says what serves as Redis.
+func (o Options) Engine() string {
+	if o.Docker != "" {
+		return "containers of the compose file"
+	}
+	return stack.Engine(o.Real)
 }
 
 func text(err error) string {

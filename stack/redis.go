@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,11 +19,26 @@ const tries = 5
 
 // Node is one Redis server.
 type Node struct {
-	*Process        // the one that runs now: Restart changes it
-	Addr     string // host:port
-	Link     *Link  // before it, for clients and other servers; nil: there is none
+	Server        // what runs it now: Restart changes it
+	Name   string // in the stack
+	Addr   string // host:port, as this machine reaches it
+	Link   *Link  // before it, for clients and other servers; nil: there is none
 
-	start func(addr string) (*Process, error)
+	inside   string // host:port, as other containers reach it; empty: it runs in none
+	password string
+	start    func(addr string) (*Process, error) // again; nil: it cannot be
+}
+
+// Server is what a node runs in: a [Process], or a container.
+type Server interface {
+	String() string                   // its name
+	Kill()                            // ends it at once, as a crash does, and returns when it has ended
+	Ended() (proof string, err error) // waits for its end, and says what was seen of it
+	Pause() error                     // stops it from running until Resume, and returns when it has stopped
+	Resume()
+	Done() <-chan struct{} // closed when it has ended; a container: when it was killed by Kill
+
+	tail() string // of what it printed
 }
 
 // Told is the address that clients and other servers are told.
@@ -30,7 +46,7 @@ func (n *Node) Told() string {
 	if n.Link != nil {
 		return n.Link.Addr
 	}
-	return n.Addr
+	return cmp.Or(n.inside, n.Addr)
 }
 
 // RealRedis reports whether a redis-server is on the PATH.
@@ -73,7 +89,7 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 			err = answers(ctx, p, addr)
 		}
 		if err == nil {
-			return &Node{Process: p, Addr: addr, start: start}, nil
+			return &Node{Server: p, Name: name, Addr: addr, start: start}, nil
 		}
 		if try == tries || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
 			return nil, fmt.Errorf("stack: redis %s: %w", name, err)
@@ -94,7 +110,7 @@ func answers(ctx context.Context, p *Process, addr string) error {
 	if err != nil {
 		return err
 	}
-	client := newClient(addr)
+	client := newClient(addr, "")
 	defer client.Close()
 	return await(ctx, p, func(ctx context.Context) error {
 		info, err := client.Info(ctx, "server").Result()
@@ -106,8 +122,8 @@ func answers(ctx context.Context, p *Process, addr string) error {
 }
 
 // newClient is for the stack's own questions to its nodes.
-func newClient(addr string) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true})
+func newClient(addr, password string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, Password: password, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true})
 }
 
 // freeAddr returns an address on the loopback that nobody listens on at this moment.

@@ -56,7 +56,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 func (s *Stack) agreed(ctx context.Context, node *Node) error {
 	client := redis.NewSentinelClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 	defer client.Close()
-	return await(ctx, node.Process, func(ctx context.Context) error {
+	return await(ctx, node, func(ctx context.Context) error {
 		others, err := client.Sentinels(ctx, SentinelMaster).Result()
 		if err != nil {
 			return err

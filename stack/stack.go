@@ -14,6 +14,7 @@ import (
 // Stack is a set of processes with a common directory and a common end.
 type Stack struct {
 	dir      string
+	checkout string   // whose containers topologies run in; empty: in processes
 	lifeline *os.File // our end of the pipe: what we started lives while it is open
 	watched  *os.File // the guards' end
 
@@ -67,7 +68,7 @@ func (s *Stack) add(part interface{ Stop() error }) {
 }
 
 // await asks until ready answers nil, the process ends, or ctx does.
-func await(ctx context.Context, p *Process, ready func(context.Context) error) error {
+func await(ctx context.Context, p Server, ready func(context.Context) error) error {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -77,9 +78,9 @@ func await(ctx context.Context, p *Process, ready func(context.Context) error) e
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("stack: %s ended before it was ready: %s", p.Name, p.tail())
+			return fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())
 		case <-ctx.Done():
-			return fmt.Errorf("stack: %s is not ready in time: %w", p.Name, err)
+			return fmt.Errorf("stack: %s is not ready in time: %w", p, err)
 		case <-again.C:
 		}
 	}

@@ -37,7 +37,7 @@ func orphan() {
 			if node, err = s.Redis(context.Background(), fmt.Sprint("redis-", i), false); err != nil {
 				break
 			}
-			fmt.Println(node.PID(), node.Addr)
+			fmt.Println(pid(node), node.Addr)
 		}
 	}
 	fmt.Println(s.Dir(), err)
@@ -105,7 +105,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, node := range nodes {
-		if listens(node.Addr) || alive(node.PID()) {
+		if listens(node.Addr) || alive(pid(node)) {
 			t.Errorf("%s at %s is still there", node.Name, node.Addr)
 		}
 	}
@@ -145,6 +145,9 @@ func listens(addr string) bool {
 	}
 	return err == nil
 }
+
+// pid is the process id of a node that runs in no container.
+func pid(n *stack.Node) int { return n.Server.(*stack.Process).PID() }
 
 // alive reports whether a process runs. One that ended and was not waited for, because its parent
 // is gone and the machine's first process is slow, does not.

@@ -27,6 +27,8 @@ type Topology struct {
 	Addrs     []string
 	Nodes     []*Node // a master first; then master-slave and sentinel: its replicas; cluster: the other masters, then the replicas
 	Sentinels []*Node
+	Password  string   // empty: none is asked for
+	Map       []string // FROM=TO: where this machine reaches what the servers announce, as app serve takes --addr-map
 
 	linked bool // each node has a link before it
 }
@@ -44,8 +46,11 @@ func (s *Stack) Linked(ctx context.Context, kind string, real bool) (*Topology, 
 }
 
 func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology, error) {
-	if t.Kind != "single" && !real {
+	if t.Kind != "single" && !real && s.checkout == "" {
 		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", t.Kind)
+	}
+	if s.checkout != "" {
+		return t, s.contained(ctx, t)
 	}
 	var err error
 	switch t.Kind {
@@ -74,6 +79,11 @@ func (t *Topology) patience() int {
 		return 1000
 	}
 	return 2000
+}
+
+// At is one server of the topology for a client who knows no other. addr is the node's own, or that of a link to it.
+func (t *Topology) At(addr string) *Topology {
+	return &Topology{Kind: "single", Addrs: []string{addr}, Password: t.Password, Map: t.Map}
 }
 
 // RedLock starts n nodes that know nothing of each other.
@@ -134,8 +144,8 @@ func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
 // inStep waits until every replica has its master's data and hears from it.
 func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
 	for _, node := range followers {
-		client := newClient(node.Addr)
-		err := await(ctx, node.Process, func(ctx context.Context) error {
+		client := newClient(node.Addr, "")
+		err := await(ctx, node, func(ctx context.Context) error {
 			info, err := client.Info(ctx, "replication").Result()
 			if err == nil && !strings.Contains(info, "master_link_status:up") {
 				err = errors.New("its link to the master is down")

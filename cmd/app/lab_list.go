@@ -26,7 +26,7 @@ type listed struct {
 	Takes   float64            `json:"takes_s"` // about
 }
 
-const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick
+const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick · in containers, too (lab run --on docker): %[3]s
 Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
 `
 
@@ -57,7 +57,7 @@ func (c *labListCommand) Run(std streams) error {
 	}
 	first, _, _ := strings.Cut(all[0].ID, "-")
 	fmt.Fprintf(std.out, "%s\n\n", render(t))
-	fmt.Fprintf(std.out, listNext, self(), first)
+	fmt.Fprintf(std.out, listNext, self(), first, strings.Join(inContainers(), ", "))
 	return nil
 }
 

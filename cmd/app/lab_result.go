@@ -14,7 +14,7 @@ type labResult struct {
 	Redis   string              `json:"redis"`
 	Build   string              `json:"build"`
 	Runs    []*labRun           `json:"runs"`
-	LeftOut []string            `json:"left_out,omitempty"` // they need a redis-server
+	LeftOut []string            `json:"left_out,omitempty"` // they cannot run there
 	Verdict experiments.Verdict `json:"verdict"`            // the worst
 	Took    float64             `json:"took_s"`
 	Report  string              `json:"report,omitempty"` // of all of it, as a page

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/stack"
+	"locklab/stack/compose"
 )
 
 // labRunCommand holds the settings of lab run.
@@ -25,7 +27,9 @@ type labRunCommand struct {
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Where runs are saved (${default})."`
 	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (${default})."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	JSON     bool    `name:"json" help:"Print the verdicts as JSON, for programs."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where Redis runs: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (${default})."`
+	checkout
+	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
 }
 
 // Bounds of a run.
@@ -33,6 +37,7 @@ const (
 	mostTrials   = 1000
 	mostParallel = 8
 	shortSeed    = 1_000_000 // a seed that somebody will type
+	onDocker     = "docker"  // of --on
 )
 
 func (c *labRunCommand) validate() error {
@@ -41,6 +46,8 @@ func (c *labRunCommand) validate() error {
 		return misuse("--trials is %d; allowed is from 1 to %d", c.Trials, mostTrials)
 	case c.Parallel < 1 || c.Parallel > mostParallel:
 		return misuse("--parallel is %d; allowed is from 1 to %d", c.Parallel, mostParallel)
+	case c.Embedded && c.On == onDocker:
+		return misuse("--embedded and --on docker are two places for Redis; drop one of the two")
 	case c.Out == "":
 		return misuse("--out is empty; name a folder for the saved runs")
 	}
@@ -57,12 +64,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	result := &labResult{Build: build()}
-	if c.Embedded {
-		if chosen, result.LeftOut, err = c.embedded(chosen); err != nil {
-			return err
-		}
-	}
-	if err := c.missing(chosen); err != nil {
+	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
 	if err := experiments.Probe(c.Out); err != nil {
@@ -73,12 +75,46 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	result.Seed, result.Redis, result.Command = options.Seed, stack.Engine(options.Real), c.command("", options.Seed)
+	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.command("", options.Seed)
 	began := time.Now()
 	result.Runs = c.runAll(ctx, chosen, options, std)
 	result.Took = time.Since(began).Seconds()
 	result.sumUp()
 	return c.finish(ctx, result, std)
+}
+
+// here keeps what runs where it is to run, and fails when something that it needs is missing.
+func (c *labRunCommand) here(ctx context.Context, chosen []experiments.Experiment, std streams) (kept []experiments.Experiment, left []string, err error) {
+	switch {
+	case c.On == onDocker:
+		if kept, left, err = c.contained(chosen); err == nil {
+			err = c.engineIsWell(ctx, std)
+		}
+		return kept, left, err
+	case c.Embedded:
+		kept, left, err = c.embedded(chosen)
+	default:
+		kept = chosen
+	}
+	if err == nil {
+		err = c.missing(kept)
+	}
+	return kept, left, err
+}
+
+// engineIsWell looks for Docker and the image of Redis, before any container is made.
+func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
+	project, err := compose.Load(ctx, c.Dir, "")
+	if err != nil {
+		return misuse("%w", err)
+	}
+	needs := func(image string) bool { return image == project.Variable("REDIS_IMAGE") }
+	problems := hindrances(ctx, c.Dir, project, needs, "docker", "compose", "images")
+	if len(problems) == 0 {
+		return nil
+	}
+	list(std.err, problems)
+	return unavailable(errors.New("containers cannot run here as it is; app doctor looks at everything"))
 }
 
 // options are those of every experiment.
@@ -97,7 +133,10 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	if c.Quick && c.Trials == 0 {
 		o.Trials = 1
 	}
-	return o, nil
+	if c.On == onDocker {
+		o.Docker, err = filepath.Abs(c.Dir)
+	}
+	return o, err
 }
 
 // command repeats the run of one experiment, or all of it when id is empty.
@@ -122,6 +161,9 @@ func (c *labRunCommand) command(id string, seed uint64) string {
 	}
 	if c.Embedded {
 		words = append(words, "--embedded")
+	}
+	if c.On == onDocker {
+		words = append(words, "--on docker")
 	}
 	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
 }

@@ -72,6 +72,34 @@ func (s *selection) embedded(chosen []experiments.Experiment) (kept []experiment
 	return kept, left, nil
 }
 
+// contained keeps what runs in containers.
+func (s *selection) contained(chosen []experiments.Experiment) (kept []experiments.Experiment, left []string, err error) {
+	for _, e := range chosen {
+		if e.Docker {
+			kept = append(kept, e)
+		} else {
+			left = append(left, e.ID)
+		}
+	}
+	switch {
+	case len(left) > 0 && len(s.IDs) > 0:
+		return nil, nil, misuse("--on docker is given, and %s runs on processes only; in containers run %s", strings.Join(left, ", "), strings.Join(inContainers(), ", "))
+	case len(kept) == 0:
+		return nil, nil, misuse("--on docker is given, and none of them runs in containers; that do %s", strings.Join(inContainers(), ", "))
+	}
+	return kept, left, nil
+}
+
+// inContainers are the experiments that --on docker can run.
+func inContainers() (ids []string) {
+	for _, e := range claims.All() {
+		if e.Docker {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
 // missing says what is not on this machine, before anything runs.
 func (s *selection) missing(chosen []experiments.Experiment) error {
 	err := experiments.Missing(chosen)

@@ -52,6 +52,9 @@ func shown(e experiments.Experiment) string {
 		fmt.Fprintf(&b, "Every order of the steps of %s: expected %s\n", o.Lock.Name, o.Expect)
 	}
 	fmt.Fprintf(&b, "Needs %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), self(), e.ID)
+	if e.Docker {
+		fmt.Fprintf(&b, "With the compose file's containers for Redis: %s lab run %s --on docker\n", self(), e.ID)
+	}
 	return b.String()
 }
 

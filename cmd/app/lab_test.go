@@ -77,7 +77,7 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	}
 	labPages(t, dir, store)
 	history := filepath.Join(saved, "latest", "history.jsonl")
-	if err := os.Truncate(history, 100); err != nil {
+	if err := os.Truncate(history, 50); err != nil { // in the middle of a line
 		t.Fatal(err)
 	}
 	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive || !strings.Contains(again.out, "history.jsonl is damaged or cut short") {
@@ -135,6 +135,10 @@ func TestLabRunMisuse(t *testing.T) {
 		{"L03 --parallel 0", exitUsage, "--parallel"},
 		{"L03 --seed x", exitUsage, "--seed"},
 		{"L03 --out=", exitUsage, "--out is empty"},
+		{"F01 --on moon", exitUsage, "--on"},
+		{"F01 --on docker --embedded", exitUsage, "drop one of the two"},
+		{"F01 --on docker --dir " + filepath.Dir(file), exitUsage, "a checkout of Locklab"},
+		{"L03 --on docker", exitUsage, "in containers run F01-master-slave, F02-sentinel, F03-cluster, F11-partition"},
 		{"L03 --out " + file, exitUnavailable, "cannot be saved"},
 		{"L03 --out " + file + "/store", exitUnavailable, "cannot be saved"},
 	} {
@@ -168,6 +172,15 @@ func TestLabRunNamesWhatIsMissing(t *testing.T) {
 	}
 	if stack.RealRedis() {
 		t.Error("there is a redis-server on an empty PATH")
+	}
+}
+
+// Without Docker, or the image of Redis, nothing is begun, and the doctor's sentence says what to do.
+func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
+	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") || strings.Contains(got.err, "trial 1") {
+		t.Errorf("%d: %s", got.code, got.err)
 	}
 }
 

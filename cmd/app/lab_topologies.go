@@ -79,7 +79,7 @@ func (c *labTopologiesCommand) preflight(ctx context.Context, std streams) error
 		if err != nil {
 			return misuse("--topologies: %w", err)
 		}
-		problems := hindrances(ctx, c.Dir, project, c.Tools...)
+		problems := hindrances(ctx, c.Dir, project, project.Starts, append(c.Tools, whole...)...)
 		if ctx.Err() != nil {
 			return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
 		}

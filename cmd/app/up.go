@@ -41,7 +41,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	}
 	began, tell := time.Now(), newProgress(std.err)
 	tell.step("looking whether the lab can run here")
-	if problems := hindrances(ctx, c.Dir, project); len(problems) > 0 {
+	if problems := hindrances(ctx, c.Dir, project, project.Starts, whole...); len(problems) > 0 {
 		tell.done()
 		if ctx.Err() != nil {
 			return failed(ctx, nil)
@@ -124,16 +124,17 @@ func failed(ctx context.Context, err error) error {
 	return unavailable(err)
 }
 
-// hindrances finds what would make Docker fail with a worse sentence; more are further checks of the doctor.
-func hindrances(ctx context.Context, dir string, project *compose.Project, more ...string) []string {
+// whole are the doctor's checks of what the whole lab needs.
+var whole = []string{"docker", "compose", "images", "ports", "subnet"}
+
+// hindrances finds with the doctor's checks what would make Docker fail with a worse sentence. needs says of which images.
+func hindrances(ctx context.Context, dir string, project *compose.Project, needs func(image string) bool, checks ...string) []string {
 	lab := doctor.Lab{Dir: dir, Built: built()}
 	addTo(&lab, project)
-	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !project.Starts(i.Name) })
-	checks := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool {
-		return !slices.Contains(append(more, "docker", "compose", "images", "ports", "subnet"), check.Name)
-	})
+	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !needs(i.Name) })
+	chosen := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool { return !slices.Contains(checks, check.Name) })
 	var problems []string
-	for _, line := range doctor.Run(ctx, checks) {
+	for _, line := range doctor.Run(ctx, chosen) {
 		if !line.OK {
 			problems = append(problems, fmt.Sprintf("%s: %s: %s", line.Name, line.Found, line.Do))
 		}

@@ -20,9 +20,10 @@ var _ = register(experiments.Experiment{
 	Claim:   "With Sentinel, a master that fails before it has replicated the lock loses it; twice in a row there are three holders.",
 	Says:    "Sentinel promotes a replica that has not got the lock, and a second client takes it there. If that master fails in the same way, a third one does.",
 	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours. The link is cut for the replicas before the lock is taken, the master is killed, and Sentinel (which misses a master after half a second) promotes a replica; B takes the lock there. The same is done once more when the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can know: A and B know their dead masters only, so that they hear of the new one late. One that reconnects at once asks the new master for its lock, and stops.",
+	How:     "Every node announces the address of a link of ours. The link is cut for the replicas before the lock is taken, the master is killed, and Sentinel (which misses a master after half a second) promotes a replica; B takes the lock there. The same is done once more when the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can know: A and B know their dead masters only, so that they hear of the new one late. One that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead.",
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
+	Docker:  true,
 	Slow:    true,
 	Takes:   40 * time.Second,
 	Trials:  1, // each arm starts seven servers, and waits for real elections

@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,10 @@ var _ = register(experiments.Experiment{
 	Claim:   "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says:    "A lock wants consistency and a cluster of Redis favours availability: it elects a replica that may not have the last writes.",
 	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops.",
+	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead.",
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
+	Docker:  true,
 	Slow:    true,
 	Takes:   40 * time.Second,
 	Trials:  1, // each arm starts six servers, and waits for a real election
@@ -45,8 +47,34 @@ func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%s owns the lock's slot, which is none of ours", at)
 	}
-	x.master, x.replicas = servers.Nodes[i], servers.Nodes[len(servers.Nodes)/2+i:][:1]
+	x.master = servers.Nodes[i]
+	for _, n := range servers.Nodes {
+		follows, err := follows(ctx, n, x.master)
+		if err != nil {
+			return nil, err
+		}
+		if follows {
+			x.replicas = append(x.replicas, n)
+		}
+	}
+	if len(x.replicas) != 1 {
+		return nil, fmt.Errorf("%d nodes follow %s, not one", len(x.replicas), x.master.Name)
+	}
 	return x, nil
+}
+
+// follows reports whether a node copies a master.
+func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
+	role, err := n.Info(ctx, "replication", "role")
+	if err != nil || role != "slave" {
+		return false, err
+	}
+	host, err := n.Info(ctx, "replication", "master_host")
+	if err != nil {
+		return false, err
+	}
+	port, err := n.Info(ctx, "replication", "master_port")
+	return net.JoinHostPort(host, port) == master.Told(), err
 }
 
 // slotOwner is the address of the master that a node believes to own the lock's slot.

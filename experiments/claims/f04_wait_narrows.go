@@ -69,7 +69,7 @@ func confirmed(ctx context.Context, x *replicated) error {
 func unconfirmed(ctx context.Context, x *replicated) error {
 	return contest(ctx, x.t,
 		func(ctx context.Context) (*client, error) {
-			if err := cutReplicas(ctx, x.t, x.master); err != nil {
+			if err := x.cutReplicas(ctx, x.replicas...); err != nil {
 				return nil, err
 			}
 			a, err := x.comesWaiting(ctx, "A", longLease, cannot)
@@ -89,13 +89,15 @@ func unconfirmed(ctx context.Context, x *replicated) error {
 func confirmedByOne(ctx context.Context, x *replicated) error {
 	return contest(ctx, x.t,
 		func(ctx context.Context) (*client, error) {
-			if err := cutReplicas(ctx, x.t, x.master, x.replicas[1:]...); err != nil {
+			if err := x.cutReplicas(ctx, x.replicas[1:]...); err != nil {
 				return nil, err
 			}
 			return x.comesWaiting(ctx, "A", longLease, willConfirm)
 		},
 		func(ctx context.Context) (*client, error) {
-			kill(x.t, x.replicas[0])
+			if err := kill(x.t, x.replicas[0]); err != nil {
+				return nil, err
+			}
 			x.replicas = x.replicas[1:]
 			return x.afterFailure("B")(ctx)
 		},

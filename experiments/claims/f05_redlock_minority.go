@@ -38,7 +38,9 @@ func down(n int) func(context.Context, *experiments.Trial) error {
 		}
 		victims := t.Rand.Perm(len(q.nodes))[:n]
 		for _, v := range victims {
-			kill(t, q.nodes[v])
+			if err := kill(t, q.nodes[v]); err != nil {
+				return err
+			}
 		}
 		ctx, cancel := context.WithTimeout(ctx, lockstrategy.DefaultLease)
 		defer cancel()

@@ -60,7 +60,9 @@ func restartLater(ctx context.Context, t *experiments.Trial) error {
 		return err
 	}
 	value := r.read(first)
-	kill(t, q.nodes[2])
+	if err := kill(t, q.nodes[2]); err != nil {
+		return err
+	}
 	second, err := b.acquire(ctx, lockstrategy.AtOnce())
 	switch {
 	case err == nil:

@@ -43,7 +43,9 @@ func lostOf(list ...int) func(context.Context, *experiments.Trial) error {
 		if err != nil {
 			return err
 		}
-		kill(t, q.nodes[1])
+		if err := kill(t, q.nodes[1]); err != nil {
+			return err
+		}
 		r := newResource(t, false)
 		defer r.final()
 		return once(ctx, a, r)

@@ -24,8 +24,9 @@ var _ = register(experiments.Experiment{
 A       ├─ lock ─ read 0 ─ write 1 ┤ its context ends
 link         ✗ cut                    ┆ the server frees the key
 B                                     ├─ lock ─ read 1 ─ write 2`,
-	How:   "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not. Until when A relies on its lease is compared with until when the server keeps the key, as the server says. One who does not look at its context writes when B has had the lock.",
-	Takes: 12 * time.Second,
+	How:    "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not. Until when A relies on its lease is compared with until when the server keeps the key, as the server says. One who does not look at its context writes when B has had the lock.",
+	Docker: true,
+	Takes:  12 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
 		return append(history.Counter(events), tooLong(events)...)
 	},
@@ -51,7 +52,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 		if err != nil {
 			return err
 		}
-		x.servers = &stack.Topology{Kind: servers.Kind, Addrs: []string{node.Addr}} // past the link
+		x.servers = servers.At(node.Addr) // past the link
 		b, err := x.comes(ctx, "B", partitionLease)
 		if err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 
 	"locklab/experiments"
 	"locklab/stack"
-	"locklab/topology"
 )
 
 // replicated is a master with replicas, and somebody who replaces it when it has died. Before each node is a link.
@@ -20,6 +19,7 @@ type replicated struct {
 	master   *stack.Node     // of the lock's key
 	replicas []*stack.Node   // of that master
 	replace  func(ctx context.Context, x *replicated) error
+	mend     func() error // what was cut between the master and its replicas; nil: nothing was
 }
 
 // startReplicated starts servers of a kind.
@@ -41,7 +41,14 @@ func (x *replicated) comes(ctx context.Context, lane string, lease time.Duration
 // fails kills the master and waits until another has taken its place.
 func (x *replicated) fails(ctx context.Context) error {
 	old := x.master
-	kill(x.t, old)
+	if err := kill(x.t, old); err != nil {
+		return err
+	}
+	if x.mend != nil { // nothing more can reach the replicas, and somebody must reach them
+		if err := x.mend(); err != nil {
+			return err
+		}
+	}
 	if err := x.replace(ctx, x); err != nil {
 		return fmt.Errorf("replace %s: %w", old.Name, err)
 	}
@@ -73,6 +80,22 @@ func (x *replicated) inStep(ctx context.Context) error {
 		}
 	}
 	x.t.Note(x.master.Name, fmt.Sprintf("every replica has what it has: %d bytes", written))
+	return nil
+}
+
+// cutReplicas cuts the way from the master to replicas, until the master has died.
+func (x *replicated) cutReplicas(ctx context.Context, from ...*stack.Node) error {
+	proof, mend, err := x.master.CutReplicas(ctx, "probe:{"+lockKey+"}", from...)
+	x.mend = mend
+	x.t.Cleanup(mend)
+	if err != nil {
+		return err
+	}
+	text := "replication cut"
+	for _, n := range from {
+		text += " " + n.Name
+	}
+	x.t.Fault("replication of "+x.master.Name, text, proof)
 	return nil
 }
 
@@ -141,18 +164,13 @@ func killBeforeReplication(start startReplicated) func(context.Context, *experim
 // next holder's work or the news.
 func (x *replicated) cutOff(lane string) taker {
 	return func(ctx context.Context) (*client, error) {
-		if err := cutReplicas(ctx, x.t, x.master, x.replicas...); err != nil {
+		if err := x.cutReplicas(ctx, x.replicas...); err != nil {
 			return nil, err
 		}
 		known := *x
-		known.servers = only(x.master)
+		known.servers = x.servers.At(x.master.Told())
 		return known.comes(ctx, lane, longLease)
 	}
-}
-
-// only is a node as a client has it who knows no other.
-func only(n *stack.Node) *stack.Topology {
-	return &stack.Topology{Kind: string(topology.Single), Addrs: []string{n.Told()}}
 }
 
 // afterFailure is a taker that comes when the master has been replaced.
@@ -182,7 +200,7 @@ func (x *replicated) promote(ctx context.Context, n *stack.Node) error {
 	if err := n.Ask(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
 		return err
 	}
-	x.master, x.servers = n, only(n)
+	x.master, x.servers = n, x.servers.At(n.Told())
 	return n.Await(ctx, func(ctx context.Context) error { return hasRole(ctx, n, "master") })
 }
 

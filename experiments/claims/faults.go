@@ -19,9 +19,13 @@ const lockKey = "lock:counter"
 const killed = "killed"
 
 // kill ends a node at once.
-func kill(t *experiments.Trial, n *stack.Node) {
+func kill(t *experiments.Trial, n *stack.Node) error {
 	n.Kill()
-	t.Fault(n.Name, killed, fmt.Sprintf("process %d has ended, its guard says %d", n.PID(), n.ExitCode()))
+	proof, err := n.Ended()
+	if err == nil {
+		t.Fault(n.Name, killed, proof)
+	}
+	return err
 }
 
 // restart starts a node again, empty, and kills it before if it runs.
@@ -67,33 +71,6 @@ func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direc
 
 var directions = map[stack.Direction]string{
 	stack.Both: "in both directions", stack.ToServer: "towards the server", stack.ToClient: "towards the client",
-}
-
-// cutReplicas cuts the link between a master and its replicas, or those given only. The proof is a write that got lost on
-// the way.
-func cutReplicas(ctx context.Context, t *experiments.Trial, master *stack.Node, from ...*stack.Node) error {
-	before := master.Link.Dropped().Bytes
-	master.Link.CutReplicas(from...)
-	t.Cleanup(func() error { master.Link.Mend(); return nil })
-	err := master.Ask(func(c *redis.Client) error { return c.Set(ctx, "probe:{"+lockKey+"}", "1", time.Minute).Err() })
-	if err != nil {
-		return err
-	}
-	err = master.Await(ctx, func(context.Context) error {
-		if master.Link.Dropped().Bytes == before {
-			return errors.New("nothing of its replication got lost")
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	text := "replication cut"
-	for _, n := range from {
-		text += " " + n.Name
-	}
-	t.Fault(master.Link.Name, text, fmt.Sprintf("a write is on the master, and its %d bytes for the replicas got lost", master.Link.Dropped().Bytes-before))
-	return nil
 }
 
 // eventually asks until ready answers nil or ctx ends: for what no event tells.

@@ -14,8 +14,13 @@ import (
 
 // connect returns a client of the servers, as the app has it. It is closed at the end of the trial.
 func connect(ctx context.Context, t *experiments.Trial, servers *stack.Topology) (redis.UniversalClient, error) {
+	reached, err := topology.ParseAddrMap(servers.Map)
+	if err != nil {
+		return nil, err
+	}
 	opened, err := topology.Open(ctx, topology.Config{
 		Kind: topology.Kind(servers.Kind), Addrs: servers.Addrs, SentinelMaster: stack.SentinelMaster,
+		Access: topology.Access{Password: servers.Password, Map: reached},
 	})
 	if err != nil {
 		return nil, err

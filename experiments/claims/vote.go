@@ -56,7 +56,7 @@ func onSingle(what happens) func(context.Context, *experiments.Trial) error {
 				if err := what(ctx, t, node); err != nil {
 					return nil, err
 				}
-				x.servers = &stack.Topology{Kind: servers.Kind, Addrs: []string{node.Addr}}
+				x.servers = servers.At(node.Addr)
 				return x.comes(ctx, "B", longLease)
 			},
 		)

@@ -47,11 +47,11 @@ func outage(ctx context.Context, docker compose.Docker, target experiments.Targe
 	if !o.Replaced {
 		within = backWithin / 6 // nobody will come
 	}
-	kill, err := docker.Killer(ctx, o.Killed)
+	container, err := docker.Container(ctx, o.Killed)
 	if err != nil {
 		return o, err
 	}
-	o.Outage, err = experiments.RunOutage(ctx, target, outageVersion, users, kill, within)
+	o.Outage, err = experiments.RunOutage(ctx, target, outageVersion, users, container.Kill, within)
 	return o, err
 }
 

@@ -31,8 +31,9 @@ type Docker struct {
 }
 
 // Up creates and starts what is not running as the files say, stops what other topologies left, and
-// returns when everything is healthy. The error is Docker's; [Docker.Status] knows more.
-func (d Docker) Up(ctx context.Context) error {
+// returns when everything is healthy: all of it, or services and what they depend on. The error is Docker's;
+// [Docker.Status] knows more.
+func (d Docker) Up(ctx context.Context, services ...string) error {
 	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans"}
 	if d.Build {
 		args = append(args, "--build")
@@ -40,26 +41,12 @@ func (d Docker) Up(ctx context.Context) error {
 	if d.Anew {
 		args = append(args, "--force-recreate")
 	}
-	return d.run(ctx, args...)
+	return d.run(ctx, append(args, services...)...)
 }
 
 // Down removes all containers and the network.
 func (d Docker) Down(ctx context.Context) error {
 	return d.run(ctx, "compose", "--profile="+profile, "down", "--remove-orphans", "--timeout", "15")
-}
-
-// Killer prepares to end a service's process at once, as a power cut does: what it returns takes
-// about a tenth of a second.
-func (d Docker) Killer(ctx context.Context, service string) (func(context.Context) error, error) {
-	containers, err := d.containers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c, found := containers[service]
-	if !found {
-		return nil, fmt.Errorf("compose: %s has no container", service)
-	}
-	return func(ctx context.Context) error { return d.run(ctx, "kill", c.Name) }, nil
 }
 
 // run runs docker and shows Progress what it says; the error ends with its last line.
@@ -93,7 +80,7 @@ func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
 	cmd.Env = append(os.Environ(), variable+"="+d.Topology)
-	cmd.Env = append(cmd.Env, d.Env...)
+	cmd.Env = append(append(cmd.Env, d.changed...), d.Env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killed
 	return cmd

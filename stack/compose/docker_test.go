@@ -58,7 +58,7 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 		do   func(context.Context) error
 		args string
 	}{
-		{docker.Up, "compose up --detach --wait --wait-timeout 120 --remove-orphans"},
+		{func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") }, "compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web"},
 		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
 	} {
@@ -75,21 +75,48 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 	}
 }
 
-func TestAKillerKnowsItsContainerBeforeItKills(t *testing.T) {
+func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
 	calls := fakeDocker(t, "echo "+quote(forms["lines"](well("web", "redis-single"))))
 	docker := compose.Docker{Project: load(t, small(t, ""), "")}
-	kill, err := docker.Killer(t.Context(), "redis-single")
+	c, err := docker.Container(t.Context(), "redis-single")
 	if err != nil || len(called(t, calls)) != 1 {
 		t.Fatalf("%v, %q; want one question", err, called(t, calls))
 	}
-	if err := kill(t.Context()); err != nil {
+	for args, do := range map[string]func(context.Context) error{
+		"kill small-redis-single-1":                         c.Kill,
+		"pause small-redis-single-1":                        c.Pause,
+		"unpause small-redis-single-1":                      c.Unpause,
+		"network disconnect small_lab small-redis-single-1": c.Leave,
+		"network connect --ip 10.0.0.7 --alias redis-single small_lab small-redis-single-1": c.Join,
+		"wait small-redis-single-1":                func(ctx context.Context) error { _, err := c.Wait(ctx); return err },
+		"exec small-redis-single-1 redis-cli ping": func(ctx context.Context) error { _, err := c.Run(ctx, "redis-cli", "ping"); return err },
+	} {
+		if err := do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if all := called(t, calls); !strings.HasSuffix(all[len(all)-1], " "+args) {
+			t.Errorf("docker was called as %q, want %q", all[len(all)-1], args)
+		}
+	}
+	_, err = docker.Container(t.Context(), "db")
+	wantError(t, err, "db has no container")
+}
+
+// A project beside another has a name, a network and ports of its own, which Docker is told as well.
+func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
+	dir := small(t, "")
+	fakeDocker(t, `echo "$COMPOSE_PROJECT_NAME $WEB_PORT"`)
+	p, err := compose.Load(t.Context(), dir, "", "COMPOSE_PROJECT_NAME=beside", "WEB_PORT=7001")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if all := called(t, calls); len(all) != 2 || !strings.HasSuffix(all[1], " kill small-redis-single-1") {
-		t.Errorf("docker was called as %q", all)
+	if at := p.Published("web"); p.Files.Name != "beside" || at != "127.0.0.1:7001" {
+		t.Errorf("%s publishes web at %s", p.Files.Name, at)
 	}
-	_, err = docker.Killer(t.Context(), "db")
-	wantError(t, err, "db has no container")
+	var said bytes.Buffer
+	if err := (compose.Docker{Project: p, Progress: &said}).Up(t.Context()); err != nil || said.String() != "beside 7001\n" {
+		t.Errorf("docker is told %q, %v", &said, err)
+	}
 }
 
 func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
@@ -98,7 +125,7 @@ func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 	var progress bytes.Buffer
 	docker := compose.Docker{Project: p, Progress: &progress}
 	for what, do := range map[string]func(context.Context) error{
-		"up": docker.Up, "down": docker.Down,
+		"up": func(ctx context.Context) error { return docker.Up(ctx) }, "down": docker.Down,
 		"ps": func(ctx context.Context) error { _, err := docker.Status(ctx); return err },
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -49,7 +49,7 @@ services:
     image: grafana/k6:1.8.1
     profiles: [load]
 `,
-		"deploy/redis-topologies/single.yaml":  "services: {redis-single: {image: redis:7.0.15}}\n",
+		"deploy/redis-topologies/single.yaml":  "services: {redis-single: {image: redis:7.0.15, networks: {lab: {ipv4_address: 10.0.0.7}}}}\nnetworks: {lab: {}}\n",
 		"deploy/redis-topologies/cluster.yaml": "services: {cluster-1: {image: redis:7.0.15}, cluster-2: {image: redis:7.0.15}}\n",
 	} {
 		file := filepath.Join(dir, name)

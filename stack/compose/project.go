@@ -27,6 +27,7 @@ const (
 	profile  = "load" // the load tool, which is no part of the running lab
 	variable = "REDIS_TOPOLOGY"
 	proof    = "redis-ready" // the service whose health is the topology's
+	network  = "lab"         // that all of it is on
 )
 
 // Project is the compose files as they are read for one topology.
@@ -36,6 +37,7 @@ type Project struct {
 
 	dir      string
 	settings map[string]string // lines of .env
+	changed  []string          // of them: NAME=value
 }
 
 // Port is one that is published on this machine.
@@ -60,18 +62,18 @@ func Topologies(dir string) ([]string, error) {
 }
 
 // Load reads the files in dir, with .env and the shell's variables, and without Docker. An empty
-// topology is the one that these variables name.
-func Load(ctx context.Context, dir, topology string) (*Project, error) {
+// topology is the one that these variables name. changed settings, each NAME=value, go before both.
+func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
 		return nil, err
 	}
-	var chosen cli.ProjectOptionsFn = func(*cli.ProjectOptions) error { return nil }
+	chosen := slices.Clone(changed)
 	if topology != "" {
-		chosen = cli.WithEnv([]string{variable + "=" + topology})
+		chosen = append(chosen, variable+"="+topology)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), chosen, cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
+		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
@@ -87,7 +89,7 @@ func Load(ctx context.Context, dir, topology string) (*Project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
-	return &Project{Topology: topology, Files: files, dir: dir, settings: settings}, nil
+	return &Project{Topology: topology, Files: files, dir: dir, settings: settings, changed: changed}, nil
 }
 
 // Ports are those that are published on this machine, by number.
