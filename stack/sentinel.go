@@ -21,6 +21,10 @@ sentinel failover-timeout %[3]s 3000
 sentinel parallel-syncs %[3]s 3
 `
 
+// missed is for how many milliseconds a sentinel misses a master before it says so. It dials a new master once a second, and asks it as often:
+// with less it would replace one that it has only just promoted.
+const missed = 1500
+
 func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 	if err := s.masterSlave(ctx, t); err != nil {
 		return err
@@ -33,7 +37,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		}
 		node, err := s.node(ctx, name, func(addr string) (*Process, error) {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].Told()), t.patience()/2)
+			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].Told()), missed)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				return nil, err
 			}

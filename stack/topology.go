@@ -72,7 +72,7 @@ func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology,
 	return t, err
 }
 
-// patience is for how many milliseconds a cluster misses a node before it acts; sentinels act in half of the time. Links are there to watch
+// patience is for how many milliseconds a cluster misses a node before it acts. Links are there to watch
 // failovers: then it is short, and a node that a busy machine keeps waiting may be replaced for nothing.
 func (t *Topology) patience() int {
 	if t.linked {
