@@ -23,6 +23,7 @@ type Experiment struct {
 
 	Needs  []Need
 	Docker bool          // its Redis can be the compose file's containers, too
+	Alone  bool          // it measures, and has the machine to itself
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each arm; 0: 3

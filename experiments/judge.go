@@ -84,6 +84,8 @@ func (e Experiment) void(r Record, j Judgement) string {
 		return ""
 	case r.Interrupted:
 		return "it was interrupted"
+	case j.Arms[0].Verdict != Supported:
+		return fmt.Sprintf("the control %q showed nothing, so nothing else does: %s", j.Arms[0].Name, j.Arms[0].Why)
 	case r.Count != len(r.Events):
 		return fmt.Sprintf("its history has %d events, and should have %d", len(r.Events), r.Count)
 	}
@@ -134,8 +136,17 @@ func sound(arm Arm, t TrialRecord, events []history.Event) error {
 	if len(events) == 0 {
 		return errors.New(prefix + "it recorded nothing")
 	}
-	if arm.Fault && !slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Fault && e.Proof != "" }) {
-		return errors.New(prefix + "nothing proves that its fault happened")
+	faults := 0
+	for _, e := range events {
+		if e.Kind == history.Fault {
+			faults++
+			if e.Proof == "" {
+				return fmt.Errorf("%snothing proves that its fault happened: %s %s", prefix, e.Lane, e.Text)
+			}
+		}
+	}
+	if arm.Fault && faults == 0 {
+		return errors.New(prefix + "its fault did not happen")
 	}
 	if err := history.Agree(events); err != nil {
 		return fmt.Errorf("%s%w", prefix, err)

@@ -19,7 +19,7 @@ type judged struct {
 	breach      bool
 	failed      bool   // its trial has an error
 	missing     string // "trials", "arm", "events" of the trial, or nothing
-	fault       string // "proved", "unproved", "absent", or none is asked for
+	fault       string // "proved", "unproved", "one of two" proved, "absent", or none is asked for
 	control     string // "broken", "failed", "missing" (the arm is the only one), "broken on purpose", or it holds
 	interrupted bool
 	miscounted  bool
@@ -70,6 +70,9 @@ func (c judged) trials(add func(arm string, kind history.Kind, text, proof strin
 		add("subject", history.Fault, "killed", "status 137")
 	case "unproved":
 		add("subject", history.Fault, "killed", "")
+	case "one of two":
+		add("subject", history.Fault, "killed", "status 137")
+		add("subject", history.Fault, "cut", "")
 	}
 	if c.breach {
 		add("subject", history.Note, breached, "")
@@ -106,7 +109,7 @@ func (c judged) want() Verdict {
 		return Inconclusive
 	case c.expect == Never && seen:
 		return Refuted // however the run ended
-	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "absent":
+	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
 		return Inconclusive
 	case c.missing == "events" && !c.breach && c.fault == "": // nothing at all was recorded
 		return Inconclusive
@@ -129,7 +132,7 @@ func combination(n int) (c judged, ok bool) {
 	}
 	c.breach, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
 	c.missing = pick("", "trials", "arm", "events")
-	c.fault = pick("", "proved", "unproved", "absent")
+	c.fault = pick("", "proved", "unproved", "one of two", "absent")
 	c.control = pick("", "broken", "failed", "missing", "broken on purpose")
 	c.other = pick("", "arm", "experiment")
 	return c, n == 0
@@ -159,6 +162,9 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 	}
 	if (j.Verdict == Supported) != (j.Why == "") {
 		t.Errorf("%+v: %s because %q", c, j.Verdict, j.Why)
+	}
+	if ran := c.control == "failed" && j.Verdict != Refuted; ran && !j.Void {
+		t.Errorf("%+v: its control showed nothing, and its other arms count", c)
 	}
 	if j.Void && j.Verdict != Inconclusive {
 		t.Errorf("%+v: void, and %s", c, j.Verdict)

@@ -34,6 +34,9 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 			return err
 		})
 	})
+	if err == nil && keys > 0 {
+		err = fmt.Errorf("stack: %s was to come back empty, and has %d keys", n.Name, keys)
+	}
 	return fmt.Sprintf("%s; process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
 }
 

@@ -168,26 +168,33 @@ func (c *labRunCommand) command(id string, seed uint64) string {
 	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
 }
 
-// runAll runs the experiments, a few at a time. After an interruption none is begun.
+// runAll runs the experiments, a few at a time, and then those that want to be alone. After an interruption none is begun.
 func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experiment, o experiments.Options, std streams) []*labRun {
 	tell := &labProgress{progress: newProgress(std.err), all: len(chosen)}
 	runs := make([]*labRun, len(chosen))
+	run := func(i int, e experiments.Experiment) {
+		if ctx.Err() != nil {
+			return
+		}
+		mine := o
+		mine.Command, mine.Tell = c.command(e.ID, o.Seed), tell.trial
+		runs[i] = c.runOne(ctx, e, mine)
+		tell.judged(runs[i])
+	}
 	var group errgroup.Group
 	group.SetLimit(c.Parallel)
 	for i, e := range chosen {
 		runs[i] = notRun(e)
-		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
-			}
-			mine := o
-			mine.Command, mine.Tell = c.command(e.ID, o.Seed), tell.trial
-			runs[i] = c.runOne(ctx, e, mine)
-			tell.judged(runs[i])
-			return nil
-		})
+		if !e.Alone {
+			group.Go(func() error { run(i, e); return nil })
+		}
 	}
 	_ = group.Wait() // no run has an error: what went wrong stands in it
+	for i, e := range chosen {
+		if e.Alone {
+			run(i, e)
+		}
+	}
 	return runs
 }
 

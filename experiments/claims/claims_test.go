@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// Every experiment that needs no app comes to its verdict with each trial of three. Those that measure have the machine to
-// themselves.
+// Every experiment that needs no app comes to its verdict with each trial of three. Those that want the machine to themselves have this
+// package to themselves, while others are tested beside it: what shows nothing then is asked again.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {
@@ -21,14 +21,13 @@ func TestExperiments(t *testing.T) {
 			if slices.Contains(e.Needs, experiments.RedisServer) {
 				testenv.Needs(t, testenv.RedisServer)
 			}
-			measures := e.ID == "L09-waiting" || e.ID == "L14-fairness"
-			if !measures {
+			if !e.Alone {
 				t.Parallel()
 			}
 			for seed := range uint64(3) {
 				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
 				j := e.Judge(r)
-				for again := 0; measures && again < 2 && j.Verdict == experiments.Inconclusive; again++ {
+				for again := 0; e.Alone && again < 2 && j.Verdict == experiments.Inconclusive; again++ {
 					t.Logf("seed %d: %s: on a machine that others use a measurement may show nothing; once more", seed, j.Why)
 					j = e.Judge(experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()}))
 				}

@@ -30,6 +30,7 @@ type held struct {
 	lease  *lockstrategy.Lease
 	owner  string
 	fence  uint64
+	ended  chan struct{} // closed when watch is over; nil: nobody watches
 }
 
 // event fills in who it is.
@@ -57,15 +58,29 @@ func (c *client) acquire(ctx context.Context, options ...lockstrategy.Option) (*
 	return h, nil
 }
 
-// lost records that the holder has learnt of the loss. It waits for it until ctx ends.
+// watch records the loss at the moment at which the lease's context ends, or stops with ctx.
+func (h *held) watch(ctx context.Context) {
+	h.ended = make(chan struct{})
+	h.client.t.Go(func() {
+		defer close(h.ended)
+		select {
+		case <-h.lease.Context().Done():
+			h.record(history.Lose, reason(context.Cause(h.lease.Context())))
+		case <-ctx.Done():
+		}
+	})
+}
+
+// lost waits until the holder has learnt of the loss, which is recorded, or until ctx ends.
 func (h *held) lost(ctx context.Context) error {
-	select {
-	case <-h.lease.Context().Done():
-		h.record(history.Lose, reason(context.Cause(h.lease.Context())))
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s has not learnt of its loss: %w", h.client.lane, ctx.Err())
+	if h.ended == nil {
+		h.watch(ctx)
 	}
+	<-h.ended
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s has not learnt of its loss: %w", h.client.lane, err)
+	}
+	return nil
 }
 
 // release gives the lock back. What the lock says about that is recorded, and no failure of the run.

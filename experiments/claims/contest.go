@@ -57,6 +57,16 @@ func contest(ctx context.Context, t *experiments.Trial, takers ...taker) error {
 	return last(ctx, r, refused)
 }
 
+// refused says why a contest in which a lock was to survive has not shown it: nobody was refused by the server that came after.
+func refused(t *experiments.Trial) error {
+	for _, e := range t.Events() {
+		if e.Kind == history.Refuse && e.Lane == "B" {
+			return nil
+		}
+	}
+	return errors.New("B was not refused: the lock was lost, or its lease had ended before B came")
+}
+
 // last lets who was refused wait for the lock, and do its work.
 func last(ctx context.Context, r *resource, c *client) error {
 	if c == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +25,7 @@ A          ├─ SET lock, WAIT 1 ─ read 0 ───────────�
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
 replica 2  ─ ╳ has it not ──────── promoted
 B                                   ├─ SET lock ─ read 0 ─ write 1`,
-	How:     "A counts the lock only when WAIT 1 says that a replica has confirmed it, and gives it back otherwise. Then the master is killed and a replica promoted: the one that has most, or, in the window that remains, one that has not got the lock while the one that confirmed it dies with the master. With min-replicas-to-write the master takes writes as long as it heard from a replica within min-replicas-max-lag: a lock that is taken meanwhile is lost all the same.",
+	How:     "A counts the lock only when WAIT 1 says that a replica has confirmed it, and gives it back otherwise. Then the master is killed and a replica promoted: the one that has most, or, in the window that remains, one that has not got the lock while the one that confirmed it dies with the master. With min-replicas-to-write the master takes writes as long as it heard from a replica within min-replicas-max-lag: after that it refuses the lock, and one that is taken before is lost all the same.",
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   14 * time.Second,
@@ -33,6 +34,7 @@ B                                   ├─ SET lock ─ read 0 ─ write 1`,
 		{Name: "WAIT 1, link healthy", Fault: true, Run: afterWait(confirmed)},
 		{Name: "WAIT 1, link cut: no lock", Fault: true, Run: afterWait(unconfirmed)},
 		{Name: "WAIT 1, another replica is promoted", Expect: experiments.Sometimes, Strategy: "v3 with WAIT", Fault: true, Run: afterWait(confirmedByOne)},
+		{Name: "min-replicas-to-write 1, after the lag: no lock", Fault: true, Run: afterWait(afterLag)},
 		{Name: "min-replicas-to-write 1, within the lag", Expect: experiments.Sometimes, Fault: true, Run: afterWait(withinLag)},
 	},
 })
@@ -59,10 +61,11 @@ func afterWait(loses func(context.Context, *replicated) error) func(context.Cont
 }
 
 func confirmed(ctx context.Context, x *replicated) error {
-	return contest(ctx, x.t,
+	err := contest(ctx, x.t,
 		func(ctx context.Context) (*client, error) { return x.comesWaiting(ctx, "A", time.Second, willConfirm) },
 		x.afterFailure("B"),
 	)
+	return errors.Join(err, refused(x.t))
 }
 
 // unconfirmed lets A ask for a lock that no replica hears of. It does not get it, and B is alone.
@@ -106,13 +109,57 @@ func confirmedByOne(ctx context.Context, x *replicated) error {
 
 // withinLag cuts the replicas off a master that takes no writes without them, before it has missed them.
 func withinLag(ctx context.Context, x *replicated) error {
+	if err := x.takesNoWritesAlone(ctx, 10*time.Second); err != nil {
+		return err
+	}
+	return contest(ctx, x.t, x.cutOff("A"), x.afterFailure("B"))
+}
+
+// afterLag lets A come when the master has missed its replicas. It does not get the lock, and B is alone.
+func afterLag(ctx context.Context, x *replicated) error {
+	if err := x.takesNoWritesAlone(ctx, 2*time.Second); err != nil {
+		return err
+	}
+	return contest(ctx, x.t,
+		func(ctx context.Context) (*client, error) {
+			a, err := x.cutOff("A")(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := x.master.Await(ctx, x.missesReplicas); err != nil {
+				return nil, err
+			}
+			if _, err := a.acquire(ctx, lockstrategy.AtOnce()); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
+				return nil, fmt.Errorf("it was to be refused with NOREPLICAS: %w", err)
+			}
+			return nil, nil
+		},
+		x.afterFailure("B"),
+	)
+}
+
+// takesNoWritesAlone lets the master refuse writes that no replica will have: when it has heard from none for longer than lag.
+func (x *replicated) takesNoWritesAlone(ctx context.Context, lag time.Duration) error {
 	err := x.master.Ask(func(c *redis.Client) error {
-		return errors.Join(c.ConfigSet(ctx, "min-replicas-to-write", "1").Err(), c.ConfigSet(ctx, "min-replicas-max-lag", "10").Err())
+		seconds := fmt.Sprint(int(lag.Seconds()))
+		return errors.Join(c.ConfigSet(ctx, "min-replicas-to-write", "1").Err(), c.ConfigSet(ctx, "min-replicas-max-lag", seconds).Err())
 	})
 	if err != nil {
 		return err
 	}
-	return contest(ctx, x.t, x.cutOff("A"), x.afterFailure("B"))
+	good, err := x.master.Info(ctx, "replication", "min_slaves_good_slaves") // it says so only while the setting is in force
+	if err == nil {
+		x.t.Note(x.master.Name, fmt.Sprintf("min-replicas-to-write 1, min-replicas-max-lag %.0f: it has heard from %s replicas within that", lag.Seconds(), good))
+	}
+	return err
+}
+
+func (x *replicated) missesReplicas(ctx context.Context) error {
+	good, err := x.master.Info(ctx, "replication", "min_slaves_good_slaves")
+	if err == nil && good != "0" {
+		err = fmt.Errorf("it still counts %s replicas", good)
+	}
+	return err
 }
 
 // mostComplete is the replica with the most of the master's writes, which is whom Sentinel promotes.

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,11 +25,11 @@ var _ = register(experiments.Experiment{
 A       ├─ lock ─ read 0 ─ write 1 ┤ its context ends
 link         ✗ cut                    ┆ the server frees the key
 B                                     ├─ lock ─ read 1 ─ write 2`,
-	How:    "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not. Until when A relies on its lease is compared with until when the server keeps the key, as the server says. One who does not look at its context writes when B has had the lock.",
+	How:    "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not, which is seen by the key's life getting longer once more. From then on B waits. The moment at which A's context ends is recorded, and compared with the moment at which B gets the lock; and until when A relies on its lease is compared with until when the server keeps the key, as the server says. When B is done A writes, if its context is still alive; in other arms it does not look.",
 	Docker: true,
 	Takes:  12 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
-		return append(history.Counter(events), tooLong(events)...)
+		return append(append(history.Counter(events), tooLong(events)...), toldLate(events)...)
 	},
 	Arms: []experiments.Arm{
 		{Name: "link whole", Run: partition(0, true, false)},
@@ -64,6 +65,9 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 			return err
 		}
 		value := r.read(first)
+		if err := first.settled(ctx); err != nil { // what it asks before would take the connection on which it renews
+			return err
+		}
 		if d == 0 {
 			r.write(first, value+1)
 			if err := first.release(ctx); err != nil {
@@ -71,11 +75,14 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 			}
 			return last(ctx, r, b)
 		}
+		first.watch(ctx)
 		if err := cut(ctx, t, node.Link, d); err != nil {
 			return err
 		}
-		if looks && first.alive() {
-			r.write(first, value+1)
+		if d == stack.ToClient {
+			if err := renewed(ctx, t, node); err != nil {
+				return err
+			}
 		}
 		if err := margin(ctx, first, node); err != nil {
 			return err
@@ -83,51 +90,69 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 		if err := last(ctx, r, b); err != nil { // when the server has freed it
 			return err
 		}
-		if !looks {
+		if !looks || first.lease.Context().Err() == nil {
 			r.write(first, value+1)
 		}
-		return first.lost(ctx)
-	}
-}
-
-// marginText names what margin measures.
-const marginText = "µs for which the server keeps the key after its holder has stopped to rely on it, at least"
-
-// margin compares until when a holder relies on its lease with until when the server keeps the key. The server says for how many
-// whole milliseconds it will, counted from before it was asked: so the margin is this much or more. Of several answers the
-// fastest says most.
-func margin(ctx context.Context, h *held, n *stack.Node) error {
-	const answers = 20
-	until, kept := h.lease.Until(), time.Time{}
-	err := n.Ask(func(c *redis.Client) error {
-		for range answers {
-			asked := time.Now()
-			left, err := c.PTTL(ctx, lockKey).Result()
-			if err != nil {
-				return err
-			}
-			if left > 0 && asked.Add(left-time.Millisecond).After(kept) {
-				kept = asked.Add(left - time.Millisecond)
-			}
+		if err := first.lost(ctx); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		return inTime(t.Events())
 	}
-	if kept.IsZero() {
-		return fmt.Errorf("the lock was gone before it was looked at: nothing is measured")
-	}
-	h.client.t.Record(h.event(history.Event{Kind: history.Measure, Value: kept.Sub(until).Microseconds(), Text: marginText}))
-	return nil
 }
 
-// tooLong finds holders that rely on a lease for longer than the server keeps the key.
-func tooLong(events []history.Event) (found []history.Finding) {
-	for _, e := range events {
-		if e.Kind == history.Measure && e.Text == marginText && e.Value < 0 {
-			found = append(found, history.Finding{What: fmt.Sprintf("%s relies on its lease for %d µs after the server has freed the key", e.Lane, -e.Value), Events: []int{e.Seq}})
+// renewed waits until a key has more of its life before it than a moment before: its holder's requests arrive.
+func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
+	before := time.Duration(0)
+	return n.Ask(func(c *redis.Client) error {
+		return eventually(ctx, func(ctx context.Context) error {
+			left, err := c.PTTL(ctx, lockKey).Result()
+			switch {
+			case err != nil:
+				return err
+			case left > before && before > 0:
+				t.Note(n.Name, fmt.Sprintf("a renewal has arrived: the key had %s to live, and has %s", before, left))
+				return nil
+			}
+			before = left
+			return errors.New("no renewal has arrived")
+		})
+	})
+}
+
+// scheduling is by how much a busy machine may delay a timer that is due. Who learns of the loss of its lock later than that learns too late.
+const scheduling = partitionLease / 10
+
+// toldLate finds holders whose context was alive when another had been granted the lock.
+func toldLate(events []history.Event) (found []history.Finding) {
+	for _, o := range overlaps(events) {
+		if by := o.lose.At - o.grant.At; by > scheduling {
+			found = append(found, history.Finding{
+				What:   fmt.Sprintf("%s's context ended %s after %s was granted the lock", o.lose.Lane, by.Round(time.Microsecond), o.grant.Lane),
+				Events: []int{o.grant.Seq, o.lose.Seq},
+			})
 		}
 	}
 	return found
+}
+
+// inTime says when toldLate shows nothing: a timer may have been late.
+func inTime(events []history.Event) error {
+	for _, o := range overlaps(events) {
+		return fmt.Errorf("%s's context ended %s after %s's grant: a late timer on a busy machine, maybe", o.lose.Lane, (o.lose.At - o.grant.At).Round(time.Microsecond), o.grant.Lane)
+	}
+	return nil
+}
+
+// overlap is a grant at which another had not learnt of its loss.
+type overlap struct{ grant, lose history.Event }
+
+func overlaps(events []history.Event) (all []overlap) {
+	for _, lose := range events {
+		for _, grant := range events {
+			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Lane != lose.Lane && grant.Seq < lose.Seq {
+				all = append(all, overlap{grant, lose})
+			}
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -133,7 +134,7 @@ func killAfterReplication(start startReplicated, lease time.Duration) func(conte
 		if err != nil {
 			return err
 		}
-		return contest(ctx, t,
+		err = contest(ctx, t,
 			func(ctx context.Context) (*client, error) { return x.comes(ctx, "A", lease) },
 			func(ctx context.Context) (*client, error) {
 				if err := x.inStep(ctx); err != nil {
@@ -145,6 +146,7 @@ func killAfterReplication(start startReplicated, lease time.Duration) func(conte
 				return x.comes(ctx, "B", lease)
 			},
 		)
+		return errors.Join(err, refused(t))
 	}
 }
 

@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
 B                                            refused                        enter   read 1  write 2`,
-	How:    "A enters, reads, enters again by its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write the same value. In another arm three processes do so at once, twenty times each.",
+	How:    "A enters, reads, enters again by its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write the same value. In another arm three do so at once, twenty times each. (A process here is a client with a gate and a place of its own, which is what makes it one to Redis; all of them run in the lab's.)",
 	Takes:  2 * time.Second,
 	Breach: reentered,
 	Orders: []experiments.Orders{

@@ -27,8 +27,9 @@ var _ = register(experiments.Experiment{
 spin      ? ? ? ? ? ? ? ? ? ? ? ? ? │?!
 sleep     ?       ?       ?       ? │       ?!
 message   ?  subscribed             │ told ?!`,
-	How:   "Two processes hand one lock to each other: while one works, for five to six pauses of the one that sleeps, the other waits. Each way has a Redis of its own, which is asked for the number of requests (INFO commandstats); the wait is from the release to the next grant, the median. In the second arm the lock is deleted without a word, as A2's listing does: then the message does not come, and the lease is waited for. Only ways of one trial are compared.",
+	How:   "Two processes, that is clients with a gate of their own, hand one lock to each other: while one works, for five to six pauses of the one that sleeps, the other waits. Each way has a Redis of its own, which is asked for the number of requests (INFO commandstats); the wait is from the release to the next grant, the median. In the second arm the lock is deleted without a word, as A2's listing does: then the message does not come, and the lease is waited for. Only ways of one trial are compared.",
 	Needs: []experiments.Need{experiments.RedisServer},
+	Alone: true,
 	Takes: 8 * time.Second,
 	Breach: func(trial []history.Event) (found []history.Finding) {
 		found = notBelow(trial, requestsUnit, "spin")

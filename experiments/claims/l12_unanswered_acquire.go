@@ -91,11 +91,8 @@ func unansweredV3(ctx context.Context, t *experiments.Trial) error {
 		return errors.Join(errors.New("the answer to A was to be lost"), err)
 	}
 	next, err := b.acquire(ctx, lockstrategy.Within(longLease/3))
-	if errors.Is(err, lockstrategy.ErrNotAcquired) {
-		t.Note("redis", steps.Behind)
-	}
 	if err != nil {
-		return err
+		return errors.Join(err, wire.leftBehind(ctx))
 	}
 	r.add(next)
 	return next.release(ctx)

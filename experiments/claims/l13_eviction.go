@@ -47,9 +47,12 @@ func full(policy string) happens {
 		if err != nil {
 			return err
 		}
-		proof := fmt.Sprintf("evicted_keys:%d", full.Evicted)
-		if full.Refused != nil {
-			proof += "; it answers: " + full.Refused.Error()
+		var proof string // without one of both the memory was not full
+		switch {
+		case full.Refused != nil:
+			proof = fmt.Sprintf("evicted_keys:%d; it answers: %v", full.Evicted, full.Refused)
+		case full.Evicted > 0:
+			proof = fmt.Sprintf("evicted_keys:%d", full.Evicted)
 		}
 		t.Fault(n.Name, "its memory is full, with the policy "+policy, proof)
 		if err := t.Stack.Unfill(ctx, n); err != nil {

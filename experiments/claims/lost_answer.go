@@ -73,6 +73,15 @@ func (c *lossy) Read(b []byte) (int, error) {
 	return 0, fmt.Errorf("the answer is lost: %w", net.ErrClosed)
 }
 
+// leftBehind notes that the lock is there, though nobody has it, if the server says so.
+func (l *loser) leftBehind(ctx context.Context) error {
+	there, err := l.admin.Exists(ctx, l.key).Result()
+	if there > 0 {
+		l.t.Note("redis", steps.Behind)
+	}
+	return err
+}
+
 // prove records the fault, with the lock as the server has it at this moment. Without a lock nothing is proven.
 func (l *loser) prove(answer string) {
 	proof := ""

@@ -18,7 +18,7 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 instance-1          [ GET → 0  SET 1 ] [ GET → 1  SET 2 ]            [ GET → 1  SET 2 ]   2 again
 instance-2   [ GET → 0                                      SET 1 ]`,
-	How:     "666 requests at once, at one instance and at two. Then the worst moment on purpose: two processes with the same mutex, of which one reads and is slow while the other counts twice; what each writes is looked at by itself.",
+	How:     "666 requests at once, at one instance and at two. Then the worst moment on purpose: two clients with a mutex each, as two processes have them, of which one reads and is slow while the other counts twice; what each writes is looked at by itself.",
 	Anomaly: lostUpdate,
 	Takes:   4 * time.Second,
 	Breach:  lostViews,

@@ -11,7 +11,7 @@ const explained = 12
 
 // Explain returns the smallest slice of events that shows f, 12 or fewer: its own events, and the faults, deaths and
 // losses among them. Where there is room it tells how the clients got in as well: their grants, and the releases
-// between these and the end.
+// between these and the end; and the faults before all of that.
 func Explain(events []Event, f Finding) (slice []Event) {
 	own := f.Events[max(0, len(f.Events)-explained):]
 	if len(own) == 0 {
@@ -28,6 +28,11 @@ func Explain(events []Event, f Finding) (slice []Event) {
 	for _, more := range [][]int{grants(events, seqs), releases(events, seqs)} {
 		if all := sorted(seqs, more); len(all) <= explained {
 			seqs = all
+		}
+	}
+	for _, e := range slices.Backward(events) { // what led to it, the latest first
+		if e.Kind == Fault && e.Seq < from && len(seqs) < explained {
+			seqs = append(seqs, e.Seq)
 		}
 	}
 	for _, e := range events {

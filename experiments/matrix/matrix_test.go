@@ -85,7 +85,7 @@ func TestRowsAndColumns(t *testing.T) {
 	if c := m.Cell("v9", "pause"); c.State != NotTested {
 		t.Errorf("%+v", c)
 	}
-	if len(Of(nil, nil).Strategies) != 6 || len(Of(nil, nil).Anomalies) != 11 {
+	if len(Of(nil, nil).Strategies) != 7 || len(Of(nil, nil).Anomalies) != 11 {
 		t.Error("the rows and columns that there always are have changed")
 	}
 }

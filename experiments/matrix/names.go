@@ -1,12 +1,13 @@
 package matrix
 
 // strategies are the rows that there always are, from the weakest to the strongest.
-var strategies = []string{naiveSETNX, setNXPX, mutex, redisLock, withWAIT, redLock}
+var strategies = []string{naiveSETNX, byDEL, setNXPX, mutex, redisLock, withWAIT, redLock}
 
 // The names of strategies, as arms have them.
 const (
 	naiveSETNX = "naive SETNX"
-	setNXPX    = "SET NX PX"
+	byDEL      = "SET NX PX, DEL" // released by a plain DEL
+	setNXPX    = "SET NX PX"      // released by a script that compares
 	mutex      = "v2"
 	redisLock  = "v3"
 	withWAIT   = "v3 with WAIT"
@@ -57,6 +58,7 @@ var reasons = map[at]string{
 	{naiveSETNX, pauseWithFence}: noFence,
 	{naiveSETNX, clockJump}:      "its key has no expiry that a clock could bring forward",
 
+	{byDEL, pauseWithFence}:   noFence,
 	{setNXPX, pauseWithFence}: noFence,
 	{redLock, pauseWithFence}: noFence,
 	{redLock, lostAtFailover}: "its nodes are independent: none takes over from another",
