@@ -68,9 +68,5 @@ func (e Experiment) trials() int {
 // Need is a program that must be on the PATH.
 type Need string
 
-// What an experiment may need.
-const (
-	RedisServer Need = "redis-server"
-	Docker      Need = "docker"
-	Faketime    Need = "faketime"
-)
+// RedisServer is the real one.
+const RedisServer Need = "redis-server"

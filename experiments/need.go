@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -11,8 +12,6 @@ import (
 // installs says how to get what an experiment needs.
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
-	Docker:      "the engine: https://docs.docker.com/engine/install/",
-	Faketime:    "apt-get install faketime",
 }
 
 // Missing returns an error that names what e needs and this machine has not got, with the command that installs it.
@@ -36,7 +35,7 @@ func Missing(all []Experiment) (err error) {
 			if len(by[n]) > 1 {
 				verb = "need"
 			}
-			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, installs[n]))
+			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, cmp.Or(installs[n], "install it")))
 		}
 	}
 	return err

@@ -119,8 +119,8 @@ func TestMissing(t *testing.T) {
 	if err := (Experiment{ID: "A"}).Missing(); err != nil {
 		t.Error(err)
 	}
-	err := Missing([]Experiment{{ID: "A", Needs: []Need{Docker}}, {ID: "B", Needs: []Need{Docker, Faketime}}})
-	for _, says := range []string{"A, B need docker, which is not on the PATH: the engine", "B needs faketime, which is not on the PATH: apt-get install faketime"} {
+	err := Missing([]Experiment{{ID: "A", Needs: []Need{RedisServer}}, {ID: "B", Needs: []Need{RedisServer, "another"}}})
+	for _, says := range []string{"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it"} {
 		if err == nil || strings.Count(err.Error(), says) != 1 {
 			t.Errorf("%v does not say once %q", err, says)
 		}

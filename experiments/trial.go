@@ -50,7 +50,7 @@ func (t *Trial) Record(e history.Event) {
 	t.recorder.Add(e)
 }
 
-// Tap passes on a client of Redis, which every arm gets its clients through: a mutant may change what is said there.
+// Tap passes on a client of Redis, which arms whose clients live in the lab's own process get them through: a mutant may change what is said there.
 func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
 	if t.mutant.Hook != nil {
 		client.AddHook(t.mutant.Hook)

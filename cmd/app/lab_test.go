@@ -151,11 +151,11 @@ func TestLabRunMisuse(t *testing.T) {
 // What is missing is named with what installs it, before anything runs; and a group of experiments has a way out.
 func TestLabRunNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := experiments.Experiment{ID: "F98-needy", Needs: []experiments.Need{experiments.RedisServer, experiments.Faketime}}
+	needy := experiments.Experiment{ID: "F98-needy", Needs: []experiments.Need{experiments.RedisServer, "another"}}
 	other := experiments.Experiment{ID: "F99-other", Needs: []experiments.Need{experiments.RedisServer}}
 	modest := experiments.Experiment{ID: "L98-modest"}
 	err := new(selection).missing([]experiments.Experiment{needy, other, modest})
-	for _, says := range []string{"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs faketime", "apt-get install faketime", "--embedded runs the 1 that need none"} {
+	for _, says := range []string{"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another", "--embedded runs the 1 that need none"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("it does not say %q: %v", says, err)
 		}

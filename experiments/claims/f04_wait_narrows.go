@@ -28,7 +28,7 @@ B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	How:     "A counts the lock only when WAIT 1 says that a replica has confirmed it, and gives it back otherwise. Then the master is killed and a replica promoted: the one that has most, or, in the window that remains, one that has not got the lock while the one that confirmed it dies with the master. With min-replicas-to-write the master takes writes as long as it heard from a replica within min-replicas-max-lag: after that it refuses the lock, and one that is taken before is lost all the same.",
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Takes:   14 * time.Second,
+	Takes:   22 * time.Second,
 	Breach:  history.Counter,
 	Arms: []experiments.Arm{
 		{Name: "WAIT 1, link healthy", Fault: true, Run: afterWait(confirmed)},

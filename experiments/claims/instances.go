@@ -27,9 +27,6 @@ const (
 	// sleeps for a second.
 	think = 100 * time.Millisecond
 
-	// shown is how many events an explanation shows.
-	shown = 12
-
 	// lostUpdate is the anomaly of the page views and the orders.
 	lostUpdate = "lost update over instances"
 )
@@ -140,7 +137,7 @@ func explained(events []history.Event, found []history.Finding) []history.Findin
 			with = append(with, all[owner[seq]]...)
 		}
 		slices.Sort(with)
-		if with = slices.Compact(with); len(with) <= shown {
+		if with = slices.Compact(with); len(with) <= history.Explained {
 			found[i].Events = with
 		}
 	}

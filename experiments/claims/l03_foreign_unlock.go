@@ -27,8 +27,8 @@ var _ = register(experiments.Experiment{
 	Breach: history.Counter,
 	Arms: []experiments.Arm{
 		{Name: "script", Strategy: "SET NX PX", Run: walk(naive.Compare, "A A A … B B A C C C B C B")},
-		{Name: "v3's scripts", Strategy: "v3", Run: walk(steps.V3, "A A A … B B A C C C B C B")},
 		{Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Run: walk(naive.PlainDEL, "A A A … B B A C C C B C B")},
 		{Name: "comparison in the client", Expect: experiments.Sometimes, Run: walk(naive.CompareInClient, "A A A A … B B A C C C B C C B B")},
+		{Name: "v3's scripts", Strategy: "v3", Run: walk(steps.V3, "A A A … B B A C C C B C B")},
 	},
 })

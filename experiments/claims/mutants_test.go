@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,27 +15,43 @@ import (
 	"locklab/internal/testenv"
 )
 
-// Each mutant takes one thing out. It must change the verdict of every experiment that stands beside it: what nobody
-// would miss, nothing has shown.
+// Each mutant takes one thing out. It must change the verdict of every experiment that stands beside it, and for the reason that stands
+// there: what nobody would miss, nothing has shown, and a server that does not start changes verdicts as well.
 func TestMutants(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, m := range []struct {
 		without string
 		mutant  experiments.Mutant
 		cut     func(*experiments.Experiment)
-		flips   []string
+		flips   map[string]string // to what, and why: a part of it
 	}{
-		{"NX", commands(t, withoutNX, script(t, "acquire.lua", "if redis.call('exists', KEYS[1]) == 1 then", "if false then")), nil, []string{"L03", "L05"}},
-		{"the comparison of values", commands(t, withoutComparison), nil, []string{"L03"}},
-		{"the expiry", commands(t, withoutExpiry), nil, []string{"L03"}},
-		{"the renewal", commands(t, script(t, "renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil, []string{"L05"}},
-		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, []string{"F05", "F07"}},
-		{"the check of the fence", experiments.Mutant{Unfenced: true}, nil, []string{"L11", "L15", "F11"}},
-		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, []string{"F01", "L11", "L13"}},
-		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Arms = e.Arms[1:] }, []string{"L03", "L05"}},
+		{"NX", commands(t, withoutNX, script(t, "acquire.lua", "if redis.call('exists', KEYS[1]) == 1 then", "if false then")), nil, map[string]string{
+			"L03": `inconclusive: the control "script" was broken too`,
+			"L05": "refuted: long work, renewed: B and A both wrote 1",
+		}},
+		{"the comparison of values", commands(t, withoutComparison), nil, map[string]string{"L03": `inconclusive: the control "script" was broken too`}},
+		{"the expiry", commands(t, withoutExpiry), nil, map[string]string{"L03": "inconclusive: DEL: nothing was lost this time"}},
+		{"the renewal", commands(t, script(t, "renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil, map[string]string{"L05": "refuted: long work, renewed: B and A both wrote 1"}},
+		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, map[string]string{
+			"F05": "refuted: three down: refused: A was granted the lock with 3 of 5 nodes down",
+			"F07": `inconclusive: the control "no jump" was broken too`,
+		}},
+		{"the check of the fence", experiments.Mutant{Unfenced: true}, nil, map[string]string{
+			"L11": "refuted: paused, fence checked: B and A both wrote 1",
+			"L15": "refuted: forced, A does not look, the fence is checked: B and A both wrote 1",
+			"F11": "refuted: cut, A does not look, the fence is checked: B and A both wrote 1",
+		}},
+		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, map[string]string{
+			"F01": "inconclusive: killed after replication: trial 1: nothing proves that its fault happened: master killed",
+			"L11": "inconclusive: paused: trial 1: nothing proves that its fault happened: A paused",
+			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
+		}},
+		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Arms = e.Arms[1:] }, map[string]string{
+			"L03": "inconclusive: it has no control", "L05": "inconclusive: it has no control",
+		}},
 	} {
 		t.Run(m.without, func(t *testing.T) {
-			for _, id := range m.flips {
+			for id, why := range m.flips {
 				e, err := Find(id)
 				if err != nil {
 					t.Fatal(err)
@@ -44,9 +61,8 @@ func TestMutants(t *testing.T) {
 				}
 				r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant})
 				j := e.Judge(r)
-				t.Logf("%s without %s: %s: %s", e.ID, m.without, j.Verdict, j.Why)
-				if j.Verdict == experiments.Supported {
-					t.Errorf("%s does not notice that %s is missing", e.ID, m.without)
+				if got := fmt.Sprintf("%s: %s", j.Verdict, j.Why); !strings.HasPrefix(got, why) {
+					t.Errorf("%s without %s is %s; want %s", e.ID, m.without, got, why)
 				}
 			}
 		})

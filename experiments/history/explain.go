@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// explained is how many events an explanation has at most.
-const explained = 12
+// Explained is how many events an explanation has at most.
+const Explained = 12
 
 // Explain returns the smallest slice of events that shows f, 12 or fewer: its own events, and the faults, deaths and
 // losses among them. Where there is room it tells how the clients got in as well: their grants, and the releases
 // between these and the end; and the faults before all of that.
 func Explain(events []Event, f Finding) (slice []Event) {
-	own := f.Events[max(0, len(f.Events)-explained):]
+	own := f.Events[max(0, len(f.Events)-Explained):]
 	if len(own) == 0 {
 		return nil
 	}
@@ -21,17 +21,17 @@ func Explain(events []Event, f Finding) (slice []Event) {
 	seqs := slices.Clone(own)
 	for _, e := range events {
 		broken := e.Kind == Fault || e.Kind == Die || e.Kind == Lose || e.Kind == Heal
-		if broken && e.Seq > from && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < explained {
+		if broken && e.Seq > from && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < Explained {
 			seqs = append(seqs, e.Seq)
 		}
 	}
 	for _, more := range [][]int{grants(events, seqs), releases(events, seqs)} {
-		if all := sorted(seqs, more); len(all) <= explained {
+		if all := sorted(seqs, more); len(all) <= Explained {
 			seqs = all
 		}
 	}
 	for _, e := range slices.Backward(events) { // what led to it, the latest first
-		if e.Kind == Fault && e.Seq < from && len(seqs) < explained {
+		if e.Kind == Fault && e.Seq < from && len(seqs) < Explained {
 			seqs = append(seqs, e.Seq)
 		}
 	}
