@@ -32,14 +32,17 @@ const (
 	waitLanes  = 12 // more are drawn as one
 )
 
-// waiting returns the waits of a trial; nil where nobody waited.
+// worthDrawing is how many grants are a crowd: a few say more in their lanes.
+const worthDrawing = 8
+
+// waiting returns the waits of a trial; nil where a few were granted the lock.
 func waiting(events []history.Event) *waits {
 	asked := make(map[string]bool)
 	for _, e := range events {
 		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Ask
 	}
 	holds := slices.DeleteFunc(history.Holds(events), func(h history.Hold) bool { return !asked[h.Owner] })
-	if len(holds) < 2 {
+	if len(holds) < worthDrawing {
 		return nil
 	}
 	began, ended, longest := holds[0].Asked, time.Duration(0), time.Duration(1)
