@@ -104,11 +104,6 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 		s.Judgement = Judgement{Experiment: s.Record.Experiment, Why: why, Void: true}
 		return s
 	}
-	defer func() {
-		if p := recover(); p != nil { // a history that nobody has recorded, and no claim is ready for
-			inconclusive(fmt.Sprintf("its history makes no sense: %v", p))
-		}
-	}()
 	var err error
 	if s.Record, err = Load(dir); err != nil {
 		return inconclusive(err.Error())
@@ -118,8 +113,19 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
 	}
 	s.Experiment = e
-	s.Judgement = e.Judge(s.Record)
+	s.Judgement = e.JudgeAny(s.Record)
 	return s
+}
+
+// JudgeAny is Judge of a record that may be of any kind: a claim that is not ready for its history, and panics, makes
+// it inconclusive.
+func (e Experiment) JudgeAny(r Record) (j Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
+		}
+	}()
+	return e.Judge(r)
 }
 
 // Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each

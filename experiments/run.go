@@ -34,7 +34,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 		Redis:   o.Engine(),
 		Clocks:  []Clock{{Process: "lab"}},
 	}
-	recorder := history.NewRecorder(nil)
+	recorder := history.NewRecorder()
 	trials := o.Trials
 	if trials == 0 {
 		trials = e.trials()
