@@ -12,7 +12,6 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/history"
 	"locklab/stack"
 )
 
@@ -206,23 +205,6 @@ func TestLabRunInterrupted(t *testing.T) {
 	}
 	if again := app(t.Context(), "lab", "check", store); again.code != exitInconclusive {
 		t.Errorf("judged again: exit %d: %s", again.code, again.out)
-	}
-}
-
-// A claim that is not ready for what was recorded loses no run: it is saved, and inconclusive.
-func TestLabRunSavesWhatCannotBeJudged(t *testing.T) {
-	note := func(_ context.Context, t *experiments.Trial) error { t.Note("A", "it was here"); return nil }
-	e := experiments.Experiment{
-		ID: "X01-fragile", Arms: []experiments.Arm{{Name: "control", Run: note}, {Name: "subject", Run: note}},
-		Breach: func([]history.Event) []history.Finding { panic("no such event") },
-	}
-	c := labRunCommand{Out: t.TempDir()}
-	run := c.runOne(t.Context(), e, experiments.Options{Trials: 1})
-	if run.Verdict != experiments.Inconclusive || !strings.Contains(run.Why, "makes no sense: no such event") || run.NotSaved != "" {
-		t.Errorf("%+v", run)
-	}
-	if record, err := experiments.Load(run.Saved); err != nil || record.Count != 2 {
-		t.Errorf("saved: %v, %+v", err, record)
 	}
 }
 
