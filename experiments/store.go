@@ -20,8 +20,8 @@ const (
 	latest      = "latest"
 )
 
-// room is what [Probe] wants to be free: more than the runs of a whole lab take.
-const room = 4 << 20
+// room is what [Probe] wants to be free: twice what the runs of a whole lab take, which is 15 MB.
+const room = 32 << 20
 
 // Probe finds out whether runs can be saved below store, before there is one: a disk that is full, a folder that
 // cannot be written.
@@ -33,7 +33,9 @@ func Probe(store string) error {
 	if err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
 	}
-	_, err = file.Write(make([]byte, room))
+	for left, part := room, make([]byte, 1<<20); left > 0 && err == nil; left -= len(part) {
+		_, err = file.Write(part)
+	}
 	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
 	}

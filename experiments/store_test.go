@@ -107,6 +107,13 @@ func TestLatestIsTheNewest(t *testing.T) {
 	}
 }
 
+// A whole lab's store had 15 MB in 2026; what passes the probe must have room for that, and for some growth.
+func TestProbeWantsRoomForAWholeLab(t *testing.T) {
+	if wholeLab := 15 << 20; room < 3*wholeLab/2 {
+		t.Errorf("%d bytes are asked for, and a whole lab takes %d", room, wholeLab)
+	}
+}
+
 func TestWhereNothingCanBeSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
