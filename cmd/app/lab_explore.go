@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -158,24 +157,18 @@ func claimed(o experiments.Orders, b steps.Bounds) bool {
 	return len(less.Clients) <= len(more.Clients) && less.Deaths <= more.Deaths && less.Expiry <= more.Expiry && less.Lost <= more.Lost
 }
 
-// exit says with the program's exit status what the worst verdict is; the reasons have been printed.
+// exit says the worst verdict with the exit status; where nothing was claimed there is none.
 func (r *exploreResult) exit() error {
-	switch {
-	case r.Verdict == nil || *r.Verdict == experiments.Supported:
+	if r.Verdict == nil {
 		return nil
-	case *r.Verdict == experiments.Refuted:
-		return exitError{exitRefuted, nil}
 	}
-	return exitError{exitInconclusive, nil}
+	return judgedExit(*r.Verdict)
 }
 
 // print writes the results the way that was asked for.
-func (r *exploreResult) print(asJSON bool, std streams) error {
-	if asJSON {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(r)
+func (r *exploreResult) print(programs bool, std streams) error {
+	if programs {
+		return asJSON(std, r)
 	}
 	_, err := fmt.Fprint(std.out, r.text(colours(std.out)))
 	return err
