@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"locklab/experiments/history"
@@ -104,6 +105,9 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 		s.Judgement = Judgement{Experiment: s.Record.Experiment, Why: why, Void: true}
 		return s
 	}
+	if filepath.Base(dir) == latest && !isRun(dir) {
+		return inconclusive("the link to its newest run is missing or leads nowhere; name one of the folders beside it")
+	}
 	var err error
 	if s.Record, err = Load(dir); err != nil {
 		return inconclusive(err.Error())
@@ -129,7 +133,7 @@ func (e Experiment) JudgeAny(r Record) (j Judgement) {
 }
 
 // Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each
-// experiment of a store. It is empty when path is none of these.
+// experiment of a store. It is empty when path is none of these. Where an experiment has no newest run, [Rejudge] says so.
 func Runs(path string) (runs []string) {
 	if isRun(path) {
 		return []string{path}
@@ -137,16 +141,29 @@ func Runs(path string) (runs []string) {
 	if newest := filepath.Join(path, latest); isRun(newest) {
 		return []string{newest}
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil
-	}
-	for _, entry := range entries {
-		if newest := filepath.Join(path, entry.Name(), latest); isRun(newest) {
-			runs = append(runs, newest)
+	for _, name := range names(path) {
+		if dir := filepath.Join(path, name); hasRuns(dir) {
+			runs = append(runs, filepath.Join(dir, latest))
 		}
 	}
+	if len(runs) == 0 && hasRuns(path) {
+		return []string{filepath.Join(path, latest)}
+	}
 	return runs
+}
+
+// hasRuns reports whether dir is an experiment's: it has runs, or the link to the newest of those it had.
+func hasRuns(dir string) bool {
+	return has(dir, latest) || slices.ContainsFunc(names(dir), func(name string) bool { return isRun(filepath.Join(dir, name)) })
+}
+
+// names are those of what is in dir.
+func names(dir string) (all []string) {
+	entries, _ := os.ReadDir(dir) // what cannot be read has no runs
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
 }
 
 func isRun(dir string) bool { return has(dir, RunFile) || has(dir, historyFile) }
