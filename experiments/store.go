@@ -42,8 +42,9 @@ func Probe(store string) error {
 	return nil
 }
 
-// Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there. It returns the run's
-// directory. The history is written first: a run without it is none, and a history without a run can be read.
+// Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there, unless r was interrupted
+// and a run that was not is there already. It returns the run's directory. The history is written first: a run without it is
+// none, and a history without a run can be read.
 func Save(store string, r Record, j Judgement) (dir string, err error) {
 	defer func() {
 		if err != nil {
@@ -63,7 +64,17 @@ func Save(store string, r Record, j Judgement) (dir string, err error) {
 	if err := errors.Join(writeJSON(dir, RunFile, r), writeJSON(dir, verdictFile, j)); err != nil {
 		return dir, err
 	}
-	return dir, point(filepath.Dir(dir), filepath.Base(dir))
+	parent, name := filepath.Split(dir)
+	if r.Interrupted && complete(filepath.Join(parent, latest)) {
+		return dir, nil
+	}
+	return dir, point(parent, name)
+}
+
+// complete reports whether there is a run in dir that came to its end.
+func complete(dir string) bool {
+	r, err := Load(dir)
+	return err == nil && !r.Interrupted
 }
 
 // newDir makes a directory that nobody has yet: two runs may begin in the same millisecond.
