@@ -25,7 +25,7 @@ func (c *labPagesCommand) Run(std streams) error {
 		_, err := fmt.Fprintf(std.out, "%d experiments have their pages\n", len(all))
 		return err
 	}
-	runs, err := c.runs()
+	runs, err := c.runs(true)
 	if err != nil {
 		return err
 	}
