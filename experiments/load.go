@@ -108,16 +108,18 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	if filepath.Base(dir) == latest && !isRun(dir) {
 		return inconclusive("the link to its newest run is missing or leads nowhere; name one of the folders beside it")
 	}
-	var err error
-	if s.Record, err = Load(dir); err != nil {
-		return inconclusive(err.Error())
+	var damage error
+	s.Record, damage = Load(dir)
+	if e, err := find(s.Record.Experiment); err == nil && e.ID == s.Record.Experiment {
+		s.Experiment = e
 	}
-	e, err := find(s.Record.Experiment)
-	if err != nil || e.ID != s.Record.Experiment {
+	switch {
+	case damage != nil:
+		return inconclusive(damage.Error())
+	case s.Experiment.ID == "":
 		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
 	}
-	s.Experiment = e
-	s.Judgement = e.JudgeAny(s.Record)
+	s.Judgement = s.Experiment.JudgeAny(s.Record)
 	return s
 }
 

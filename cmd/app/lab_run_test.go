@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,6 +26,39 @@ func TestLabRunSavesWhatCannotBeJudged(t *testing.T) {
 	}
 	if record, err := experiments.Load(run.Saved); err != nil || record.Count != 2 {
 		t.Errorf("saved: %v, %+v", err, record)
+	}
+}
+
+// The report in the store is of the newest run of each experiment, whichever ran last.
+func TestLabReportIsOfTheWholeStore(t *testing.T) {
+	store := t.TempDir()
+	for i, ids := range [][]string{{"L10", "L03"}, {"L03"}, {"L01"}} {
+		got := app(t.Context(), append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)...)
+		if got.code != exitOK || !strings.Contains(got.out, "Report:  "+filepath.Join(store, experiments.ReportFile)) {
+			t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(store, experiments.ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := -1
+	for _, part := range []string{`id="L01-no-expiry"`, "--seed 7002", `id="L03-foreign-unlock"`, "--seed 7001", `id="L10-set-without-nx"`, "--seed 7000"} {
+		at := strings.Index(string(text), part)
+		if at < last || at < 0 {
+			t.Errorf("%s stands at %d, after something at %d", part, at, last)
+		}
+		last = at
+	}
+	if err := os.Truncate(filepath.Join(store, "L10-set-without-nx", "latest", "history.jsonl"), 50); err != nil {
+		t.Fatal(err)
+	}
+	if got := newest(store); len(got) != 3 || got[2].Experiment.ID != "L10-set-without-nx" || got[2].Judgement.Why == "" {
+		t.Errorf("a damaged run is left out: %d runs", len(got))
+	}
+	own, err := os.ReadFile(filepath.Join(store, "L03-foreign-unlock", "latest", experiments.ReportFile))
+	if err != nil || strings.Contains(string(own), "L10-set-without-nx") {
+		t.Errorf("the run's own report is of others, too; %v", err)
 	}
 }
 
