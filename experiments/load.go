@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"locklab/experiments/history"
@@ -104,26 +105,37 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 		s.Judgement = Judgement{Experiment: s.Record.Experiment, Why: why, Void: true}
 		return s
 	}
-	defer func() {
-		if p := recover(); p != nil { // a history that nobody has recorded, and no claim is ready for
-			inconclusive(fmt.Sprintf("its history makes no sense: %v", p))
-		}
-	}()
-	var err error
-	if s.Record, err = Load(dir); err != nil {
-		return inconclusive(err.Error())
+	if filepath.Base(dir) == latest && !isRun(dir) {
+		return inconclusive("the link to its newest run is missing or leads nowhere; name one of the folders beside it")
 	}
-	e, err := find(s.Record.Experiment)
-	if err != nil || e.ID != s.Record.Experiment {
+	var damage error
+	s.Record, damage = Load(dir)
+	if e, err := find(s.Record.Experiment); err == nil && e.ID == s.Record.Experiment {
+		s.Experiment = e
+	}
+	switch {
+	case damage != nil:
+		return inconclusive(damage.Error())
+	case s.Experiment.ID == "":
 		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
 	}
-	s.Experiment = e
-	s.Judgement = e.Judge(s.Record)
+	s.Judgement = s.Experiment.JudgeAny(s.Record)
 	return s
 }
 
+// JudgeAny is Judge of a record that may be of any kind: a claim that is not ready for its history, and panics, makes
+// it inconclusive.
+func (e Experiment) JudgeAny(r Record) (j Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
+		}
+	}()
+	return e.Judge(r)
+}
+
 // Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each
-// experiment of a store. It is empty when path is none of these.
+// experiment of a store. It is empty when path is none of these. Where an experiment has no newest run, [Rejudge] says so.
 func Runs(path string) (runs []string) {
 	if isRun(path) {
 		return []string{path}
@@ -131,16 +143,29 @@ func Runs(path string) (runs []string) {
 	if newest := filepath.Join(path, latest); isRun(newest) {
 		return []string{newest}
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil
-	}
-	for _, entry := range entries {
-		if newest := filepath.Join(path, entry.Name(), latest); isRun(newest) {
-			runs = append(runs, newest)
+	for _, name := range names(path) {
+		if dir := filepath.Join(path, name); hasRuns(dir) {
+			runs = append(runs, filepath.Join(dir, latest))
 		}
 	}
+	if len(runs) == 0 && hasRuns(path) {
+		return []string{filepath.Join(path, latest)}
+	}
 	return runs
+}
+
+// hasRuns reports whether dir is an experiment's: it has runs, or the link to the newest of those it had.
+func hasRuns(dir string) bool {
+	return has(dir, latest) || slices.ContainsFunc(names(dir), func(name string) bool { return isRun(filepath.Join(dir, name)) })
+}
+
+// names are those of what is in dir.
+func names(dir string) (all []string) {
+	entries, _ := os.ReadDir(dir) // what cannot be read has no runs
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
 }
 
 func isRun(dir string) bool { return has(dir, RunFile) || has(dir, historyFile) }

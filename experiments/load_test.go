@@ -3,6 +3,7 @@ package experiments
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,13 +102,39 @@ func TestHistoryThatMakesNoSense(t *testing.T) {
 
 func TestRunsOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("nowhere", filepath.Join(dir, "latest")); err != nil {
+	write(t, dir, "report.html", "")
+	if err := os.MkdirAll(filepath.Join(dir, "X01-test", "20260102T030405.006Z"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{dir, filepath.Join(dir, "latest"), filepath.Join(dir, "none")} {
+	for _, path := range []string{dir, filepath.Join(dir, "X01-test"), filepath.Join(dir, "report.html"), filepath.Join(dir, "none")} {
 		if runs := Runs(path); len(runs) != 0 {
 			t.Errorf("%s has the runs %q", path, runs)
 		}
+	}
+}
+
+// An experiment is not left out because its newest run is not where the link leads, or there is no link.
+func TestNewestRunThatIsGone(t *testing.T) {
+	for name, leads := range map[string]string{"no link": "", "a link to nowhere": "nowhere"} {
+		t.Run(name, func(t *testing.T) {
+			store := t.TempDir()
+			dir := filepath.Dir(save(t, store, ran()))
+			newest := filepath.Join(dir, latest)
+			remove(t, dir, latest)
+			if leads != "" {
+				if err := os.Symlink(leads, newest); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, path := range []string{store, dir} {
+				if runs := Runs(path); !slices.Equal(runs, []string{newest}) {
+					t.Errorf("%s has the runs %q", path, runs)
+				}
+			}
+			if j := Rejudge(newest, find).Judgement; j.Verdict != Inconclusive || !strings.Contains(j.Why, "leads nowhere") {
+				t.Errorf("%+v", j)
+			}
+		})
 	}
 }
 

@@ -34,11 +34,8 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 		Redis:   o.Engine(),
 		Clocks:  []Clock{{Process: "lab"}},
 	}
-	recorder := history.NewRecorder(nil)
-	trials := o.Trials
-	if trials == 0 {
-		trials = e.trials()
-	}
+	recorder := history.NewRecorder()
+	trials := o.TrialsOf(e)
 	for i, arm := range e.Arms {
 		done := ArmRecord{Name: arm.Name, Trials: []TrialRecord{}}
 		for n := 1; n <= trials && ctx.Err() == nil; n++ {
@@ -63,6 +60,14 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	r.Events, r.Took = recorder.Events(), time.Since(began)
 	r.Count = len(r.Events)
 	return r
+}
+
+// TrialsOf is how often each arm of e runs.
+func (o Options) TrialsOf(e Experiment) int {
+	if o.Trials > 0 {
+		return o.Trials
+	}
+	return e.trials()
 }
 
 // Engine says what serves as Redis.

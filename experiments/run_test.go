@@ -90,6 +90,33 @@ func TestRunUndoes(t *testing.T) {
 	}
 }
 
+// What runs beside an arm, and what undoes it, may panic: the trial has the error, at once, and the run its record.
+func TestPanicsAreOfTheTrial(t *testing.T) {
+	for name, run := range map[string]func(ctx context.Context, t *Trial) error{
+		"beside it": func(ctx context.Context, t *Trial) error {
+			t.Go(func() { panic("a mistake") })
+			<-ctx.Done()
+			return nil
+		},
+		"at its end": func(ctx context.Context, t *Trial) error {
+			t.Go(func() { <-ctx.Done(); panic("a mistake") })
+			return nil
+		},
+		"as it is undone": func(_ context.Context, t *Trial) error { t.Cleanup(func() error { panic("a mistake") }); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := withArm(func(ctx context.Context, t *Trial) error { t.Note("A", breached); return run(ctx, t) })
+			r := Run(t.Context(), e, Options{Trials: 1})
+			if trial := r.Arms[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
+				t.Errorf("the record says %q", trial.Err)
+			}
+			if j := e.Judge(r); j.Verdict != Inconclusive || r.Interrupted || r.Count != 2 {
+				t.Errorf("%s, %+v", j.Verdict, r)
+			}
+		})
+	}
+}
+
 // A run that is interrupted keeps what was recorded; the trial that was cut short is none.
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,8 +20,8 @@ const (
 	latest      = "latest"
 )
 
-// room is what [Probe] wants to be free: more than the runs of a whole lab take.
-const room = 4 << 20
+// room is what [Probe] wants to be free: twice what the runs of a whole lab take, which is 15 MB.
+const room = 32 << 20
 
 // Probe finds out whether runs can be saved below store, before there is one: a disk that is full, a folder that
 // cannot be written.
@@ -33,15 +33,18 @@ func Probe(store string) error {
 	if err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
 	}
-	_, err = file.Write(make([]byte, room))
+	for left, part := room, make([]byte, 1<<20); left > 0 && err == nil; left -= len(part) {
+		_, err = file.Write(part)
+	}
 	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
 	}
 	return nil
 }
 
-// Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there. It returns the run's
-// directory. The history is written first: a run without it is none, and a history without a run can be read.
+// Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there, unless r was interrupted
+// and a run that was not is there already. It returns the run's directory. The history is written first: a run without it is
+// none, and a history without a run can be read.
 func Save(store string, r Record, j Judgement) (dir string, err error) {
 	defer func() {
 		if err != nil {
@@ -61,7 +64,17 @@ func Save(store string, r Record, j Judgement) (dir string, err error) {
 	if err := errors.Join(writeJSON(dir, RunFile, r), writeJSON(dir, verdictFile, j)); err != nil {
 		return dir, err
 	}
-	return dir, point(filepath.Dir(dir), filepath.Base(dir))
+	parent, name := filepath.Split(dir)
+	if r.Interrupted && complete(filepath.Join(parent, latest)) {
+		return dir, nil
+	}
+	return dir, point(parent, name)
+}
+
+// complete reports whether there is a run in dir that came to its end.
+func complete(dir string) bool {
+	r, err := Load(dir)
+	return err == nil && !r.Interrupted
 }
 
 // newDir makes a directory that nobody has yet: two runs may begin in the same millisecond.

@@ -107,6 +107,32 @@ func TestLatestIsTheNewest(t *testing.T) {
 	}
 }
 
+// What was interrupted shows nothing, and does not take the place of what shows something.
+func TestLatestIsComplete(t *testing.T) {
+	store := t.TempDir()
+	for i, r := range []struct {
+		interrupted bool
+		latest      int // the run that latest leads to then
+	}{{true, 0}, {true, 1}, {false, 2}, {true, 2}, {false, 4}} {
+		record := ran()
+		record.Began, record.Interrupted = record.Began.Add(time.Duration(i)*time.Hour), r.interrupted
+		if dir := save(t, store, record); complete(dir) == r.interrupted {
+			t.Errorf("run %d is not saved as it is", i)
+		}
+		want := ran().Began.Add(time.Duration(r.latest) * time.Hour)
+		if got, err := Load(Runs(store)[0]); err != nil || !got.Began.Equal(want) {
+			t.Errorf("after run %d the newest began at %v, want %v; %v", i, got.Began, want, err)
+		}
+	}
+}
+
+// A whole lab's store had 15 MB in 2026; what passes the probe must have room for that, and for some growth.
+func TestProbeWantsRoomForAWholeLab(t *testing.T) {
+	if wholeLab := 15 << 20; room < 3*wholeLab/2 {
+		t.Errorf("%d bytes are asked for, and a whole lab takes %d", room, wholeLab)
+	}
+}
+
 func TestWhereNothingCanBeSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -35,10 +35,12 @@ type Trial struct {
 	arm      string
 	recorder *history.Recorder
 	running  sync.WaitGroup
+	stop     func() // ends it early
 
 	mu      sync.Mutex
 	cleanup []func() error
 	clocks  []Clock
+	failed  error // what ran beside it
 }
 
 // Record adds e to the history.
@@ -96,8 +98,27 @@ func (t *Trial) Cleanup(f func() error) {
 	t.cleanup = append(t.cleanup, f)
 }
 
-// Go runs f beside the trial, which does not end before it.
-func (t *Trial) Go(f func()) { t.running.Go(f) }
+// Go runs f beside the trial, which does not end before it. A panic of f ends the trial.
+func (t *Trial) Go(f func()) {
+	t.running.Go(func() {
+		if err := caught(func() error { f(); return nil }); err != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.failed = errors.Join(t.failed, err)
+			t.stop()
+		}
+	})
+}
+
+// caught makes an error of a panic of f: one trial is lost by it, and no run.
+func caught(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v", p)
+		}
+	}()
+	return f()
+}
 
 // trialWithin bounds a trial, so that what never comes keeps nobody waiting.
 const trialWithin = 3 * time.Minute
@@ -111,14 +132,13 @@ func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
 		t.Stack.Containers(t.checkout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, trialWithin, fmt.Errorf("it was not over within %s", trialWithin))
+	t.stop = cancel
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
-		}
 		cancel()
-		err = errors.Join(err, t.undo(), t.Stack.Close())
+		undone := t.undo() // it waits for what may have failed
+		err = errors.Join(t.failed, err, undone, t.Stack.Close())
 	}()
-	err = arm.Run(ctx, t)
+	err = caught(func() error { return arm.Run(ctx, t) })
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(err, context.Cause(ctx))
 	}
@@ -136,7 +156,7 @@ func (t *Trial) undo() (err error) {
 			return err
 		}
 		for _, f := range slices.Backward(all) {
-			err = errors.Join(err, f())
+			err = errors.Join(err, caught(f))
 		}
 	}
 }

@@ -91,7 +91,7 @@ func newRun(entry Entry, open bool) run {
 }
 
 func newArm(r experiments.Record, j experiments.ArmJudgement, measured bool) arm {
-	a := arm{ArmJudgement: j, Verdict: armVerdict(j), Expects: expects(j), Ran: number(j.Trials, "trial"), Took: took(r, j.Name)}
+	a := arm{ArmJudgement: j, Verdict: armVerdict(j), Expects: expects(j), Ran: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
 	number, why := choose(r, j)
 	events := history.Of(r.Events, j.Name, number)
 	if len(events) == 0 {
@@ -152,18 +152,6 @@ func cut(r experiments.Record, name string, number int) string {
 		}
 	}
 	return ", which was cut short"
-}
-
-func took(r experiments.Record, name string) string {
-	var sum time.Duration
-	for _, a := range r.Arms {
-		if a.Name == name {
-			for _, t := range a.Trials {
-				sum += t.Took
-			}
-		}
-	}
-	return seconds(sum)
 }
 
 func facts(r experiments.Record) []fact {

@@ -104,6 +104,27 @@ func TestLabCheckAsJSON(t *testing.T) {
 	}
 }
 
+// Of a store every experiment is judged, also one whose newest run is gone.
+func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
+	store := t.TempDir()
+	for _, id := range []string{"L03", "L10"} {
+		if got := app(t.Context(), "lab", "run", id, "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
+			t.Fatalf("exit %d: %s", got.code, got.err)
+		}
+	}
+	gone, err := os.Readlink(filepath.Join(store, "L10-set-without-nx", "latest"))
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(store, "L10-set-without-nx", gone))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := app(t.Context(), "lab", "check", store)
+	if got.code != exitInconclusive || !strings.Contains(got.out, "L03-foreign-unlock") || !strings.Contains(got.out, "L10-set-without-nx/latest: inconclusive: the link to its newest run") {
+		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
+	}
+}
+
 func TestLabCheckMisuse(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "check"), exitUsage, "path")
 	wantSentence(t, app(t.Context(), "lab", "check", "no-such-file"), exitUsage, "no-such-file", "JMeter or k6")

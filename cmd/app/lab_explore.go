@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -52,6 +51,8 @@ type exploredLock struct {
 	Shortest string               `json:"shortest,omitempty"` // order that breaks
 	Command  string               `json:"command,omitempty"`  // that plays it
 	Events   []history.Event      `json:"events,omitempty"`   // of it
+
+	seen string
 }
 
 // Run tries every order of every lock of the experiment.
@@ -112,18 +113,19 @@ func (c *labExploreCommand) validate() error {
 
 // explore tries every order of one lock.
 func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experiment, o experiments.Orders) (exploredLock, error) {
-	bounds := c.bounds(o.Bounds)
-	f, err := steps.Explore(ctx, o.Lock, bounds, o.Breach)
+	bounds, asked := c.bounds(o.Bounds), o
+	asked.Bounds = bounds
+	x, err := asked.Explore(ctx)
 	if err != nil {
 		return exploredLock{}, err
 	}
+	f := x.Found
 	lock := exploredLock{
 		Lock: o.Lock.Name, Clients: bounds.Clients, Deaths: bounds.Deaths, Expiries: bounds.Expiry, Lost: bounds.Lost,
-		Breach: o.Breach, Expect: o.Expect, Orders: f.Orders, Broken: f.Broken, States: f.States,
+		Breach: o.Breach, Expect: o.Expect, Orders: f.Orders, Broken: f.Broken, States: f.States, seen: x.Seen(),
 	}
 	if claimed(o, bounds) {
-		v := experiments.Judge(o.Expect, experiments.Outcome{Trials: 1, Breaches: f.Broken.Sign()})
-		lock.Verdict = &v
+		lock.Verdict = &x.Verdict
 	}
 	if f.Shortest != nil {
 		lock.Shortest, lock.Command = steps.Text(f.Shortest), stepCommand(e, o.Lock, bounds.Clients, f.Shortest)
@@ -158,24 +160,18 @@ func claimed(o experiments.Orders, b steps.Bounds) bool {
 	return len(less.Clients) <= len(more.Clients) && less.Deaths <= more.Deaths && less.Expiry <= more.Expiry && less.Lost <= more.Lost
 }
 
-// exit says with the program's exit status what the worst verdict is; the reasons have been printed.
+// exit says the worst verdict with the exit status; where nothing was claimed there is none.
 func (r *exploreResult) exit() error {
-	switch {
-	case r.Verdict == nil || *r.Verdict == experiments.Supported:
+	if r.Verdict == nil {
 		return nil
-	case *r.Verdict == experiments.Refuted:
-		return exitError{exitRefuted, nil}
 	}
-	return exitError{exitInconclusive, nil}
+	return judgedExit(*r.Verdict)
 }
 
 // print writes the results the way that was asked for.
-func (r *exploreResult) print(asJSON bool, std streams) error {
-	if asJSON {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(r)
+func (r *exploreResult) print(programs bool, std streams) error {
+	if programs {
+		return asJSON(std, r)
 	}
 	_, err := fmt.Fprint(std.out, r.text(colours(std.out)))
 	return err
@@ -190,7 +186,7 @@ func (r *exploreResult) text(colour bool) string {
 		if l.Verdict != nil {
 			verdict = painted(*l.Verdict, colour)
 		}
-		t.AppendRow(append(row(l.Lock, l.mayHappen(), string(l.Breach), l.result()), verdict))
+		t.AppendRow(append(row(l.Lock, l.mayHappen(), string(l.Breach), l.seen), verdict))
 	}
 	parts := []string{wrapped(r.Experiment+": "+r.Claim, width), render(t)}
 	for _, l := range r.Locks {
@@ -203,14 +199,6 @@ func (r *exploreResult) text(colour bool) string {
 
 // key explains the moves.
 const key = "A: its next step · A†: it dies · A?: the server does its step, and the answer is lost · …: time passes, until every expiry is over"
-
-// result is how many orders there are and how many break.
-func (l exploredLock) result() string {
-	if l.Broken.Sign() == 0 {
-		return fmt.Sprintf("held in all %s orders", l.Orders)
-	}
-	return fmt.Sprintf("broken in %s of %s", l.Broken, l.Orders)
-}
 
 // mayHappen says what the orders are made of.
 func (l exploredLock) mayHappen() string {

@@ -8,27 +8,10 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/matrix"
 	"locklab/internal/marked"
 )
-
-// saved is where the runs are from which pages are made.
-type saved struct {
-	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Where runs are saved (${default})."`
-}
-
-// runs judges the newest run of each experiment again. A store that is not there has none.
-func (s saved) runs() (all []experiments.Saved, err error) {
-	if _, err := os.Stat(s.Store); err != nil && !os.IsNotExist(err) {
-		return nil, unavailable(err)
-	}
-	for _, dir := range experiments.Runs(s.Store) {
-		all = append(all, experiments.Rejudge(dir, claims.Find))
-	}
-	return all, nil
-}
 
 // labMatrixCommand holds the settings of lab matrix.
 type labMatrixCommand struct {
@@ -48,7 +31,7 @@ they say; below are the reasons, the witnesses, and the commands that repeat the
 
 // Run prints the matrix, or writes it.
 func (c *labMatrixCommand) Run(std streams) error {
-	runs, err := c.runs()
+	runs, err := c.runs(c.Write)
 	if err != nil {
 		return err
 	}

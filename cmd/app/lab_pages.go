@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -16,7 +18,7 @@ type labPagesCommand struct {
 }
 
 // Run writes the pages, or looks whether they are all there.
-func (c *labPagesCommand) Run(std streams) error {
+func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	all := claims.All()
 	if c.Check {
 		if err := pages.Check(c.Out, all); err != nil {
@@ -25,12 +27,17 @@ func (c *labPagesCommand) Run(std streams) error {
 		_, err := fmt.Fprintf(std.out, "%d experiments have their pages\n", len(all))
 		return err
 	}
-	runs, err := c.runs()
+	runs, err := c.runs(true)
 	if err != nil {
 		return err
 	}
-	made, err := pages.All(all, runs)
-	if err != nil {
+	made, err := pages.All(ctx, all, runs)
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+	case errors.Is(err, pages.ErrContradicted):
+		return exitError{exitRefuted, err}
+	case err != nil:
 		return err
 	}
 	if err := pages.Write(c.Out, made); err != nil {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.command("", options.Seed)
+	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.command(options.Seed)
 	began := time.Now()
 	result.Runs = c.runAll(ctx, chosen, options, std)
 	result.Took = time.Since(began).Seconds()
@@ -139,35 +138,6 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	return o, err
 }
 
-// command repeats the run of one experiment, or all of it when id is empty.
-func (c *labRunCommand) command(id string, seed uint64) string {
-	words := []string{self(), "lab", "run"}
-	switch {
-	case id != "":
-		words = append(words, id)
-	default:
-		words = append(words, c.IDs...)
-		for _, flag := range []struct {
-			given bool
-			text  string
-		}{{c.All, "--all"}, {c.Quick, "--quick"}, {c.Article != "", "--article " + c.Article}} {
-			if flag.given {
-				words = append(words, flag.text)
-			}
-		}
-	}
-	if c.Trials > 0 {
-		words = append(words, fmt.Sprintf("--trials %d", c.Trials))
-	}
-	if c.Embedded {
-		words = append(words, "--embedded")
-	}
-	if c.On == onDocker {
-		words = append(words, "--on docker")
-	}
-	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
-}
-
 // runAll runs the experiments, a few at a time, and then those that want to be alone. After an interruption none is begun.
 func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experiment, o experiments.Options, std streams) []*labRun {
 	tell := &labProgress{progress: newProgress(std.err), all: len(chosen)}
@@ -177,7 +147,7 @@ func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experim
 			return
 		}
 		mine := o
-		mine.Command, mine.Tell = c.command(e.ID, o.Seed), tell.trial
+		mine.Command, mine.Tell = c.commandOf(e, o), tell.trial
 		runs[i] = c.runOne(ctx, e, mine)
 		tell.judged(runs[i])
 	}
@@ -201,7 +171,7 @@ func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experim
 // runOne runs one experiment, and saves and judges it.
 func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o experiments.Options) *labRun {
 	record := experiments.Run(ctx, e, o)
-	run := newRun(e, record, e.Judge(record))
+	run := newRun(e, record, e.JudgeAny(record))
 	dir, err := experiments.Save(c.Out, record, run.Judgement)
 	run.Saved = dir
 	if err != nil {

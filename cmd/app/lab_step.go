@@ -65,8 +65,10 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	g := &game{Play: play, of: e, lock: lock, clients: clients, out: std.out, colour: colours(std.out)}
 	g.begin()
 	if c.Moves != "" {
-		g.do(ctx, moves)
-		g.end()
+		impossible := g.do(ctx, moves)
+		if g.end(); impossible != nil {
+			return misuse("--moves: %w", impossible)
+		}
 		return nil
 	}
 	return g.ask(ctx, in)
@@ -152,7 +154,10 @@ func (g *game) line(ctx context.Context, line string) {
 		fmt.Fprintf(g.out, "%v; u takes a move back, q ends\n", err)
 		return
 	}
-	if g.do(ctx, moves); g.Over() {
+	if err := g.do(ctx, moves); err != nil {
+		fmt.Fprintf(g.out, "%v.\n", err)
+	}
+	if g.Over() {
 		g.end()
 	}
 }
@@ -168,16 +173,16 @@ func capitals(line string) string {
 	return strings.Join(words, " ")
 }
 
-// do plays moves, and stops before the first that is not possible.
-func (g *game) do(ctx context.Context, moves []steps.Move) {
+// do plays moves, and stops before the first that is not possible; the error says why.
+func (g *game) do(ctx context.Context, moves []steps.Move) error {
 	for _, m := range moves {
 		before := g.Broken()
 		happened, err := g.Move(ctx, m)
 		if err != nil {
-			fmt.Fprintf(g.out, "%s is not possible: %v.\n", m, err)
-			return
+			return fmt.Errorf("%s is not possible: %w", m, err)
 		}
 		g.moves, g.told = append(g.moves, m), false
 		g.tell(m, happened, before)
 	}
+	return nil
 }

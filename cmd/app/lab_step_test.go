@@ -56,7 +56,6 @@ func TestLabStepIsPlayed(t *testing.T) {
 		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Broken"}},
 		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   ask", "--clients ABC"}, nil},
 		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{"✗ a client deleted", "C   ask; SET NX PX → OK; grant", "Broken: a client deleted"}, []string{"> ", "Which moves"}},
-		{"a list that goes too far", labStepCommand{ID: "L03", Moves: "A† B† A"}, "", []string{"A is not possible: everybody has come to an end"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := stepped(t, c.command, c.typed)
@@ -92,6 +91,23 @@ func TestLabStepNeedsSense(t *testing.T) {
 		got := app(t.Context(), append([]string{"lab", "step"}, strings.Fields(args)...)...)
 		if got.code != exitUsage || !strings.Contains(got.err, says) || got.out != "" {
 			t.Errorf("%s: exit %d: %s%s", args, got.code, got.out, got.err)
+		}
+	}
+}
+
+// A list is played as far as it goes; that it does not go to its end is told by the exit status.
+func TestLabStepOfWhatIsNotPossible(t *testing.T) {
+	for moves, says := range map[string]string{
+		"A A?":    "--moves: A? is not possible: A cannot lose this answer",
+		"A† B† A": "--moves: A is not possible: everybody has come to an end",
+		"A† A":    "--moves: A is not possible: A cannot move: it is dead",
+	} {
+		got := app(t.Context(), "lab", "step", "L03", "--moves", moves)
+		if got.code != exitUsage || !strings.Contains(got.err, says) {
+			t.Errorf("%s: exit %d: %s", moves, got.code, got.err)
+		}
+		if first, _, _ := strings.Cut(moves, " "); !strings.Contains(got.out, "--moves \""+first) {
+			t.Errorf("%s: what was possible is not played:\n%s", moves, got.out)
 		}
 	}
 }

@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// Recorder collects the events of a run, and passes each on as it comes. Its methods may be called from many
-// goroutines.
+// Recorder collects the events of a run. Its methods may be called from many goroutines.
 type Recorder struct {
 	began time.Time
-	pass  func(Event)
 
 	mu     sync.Mutex
 	events []Event
 }
 
-// NewRecorder returns a recorder whose time begins now. pass, if there is one, is called with each event, in order.
-func NewRecorder(pass func(Event)) *Recorder { return &Recorder{began: time.Now(), pass: pass} }
+// NewRecorder returns a recorder whose time begins now.
+func NewRecorder() *Recorder { return &Recorder{began: time.Now()} }
 
 // Add records e with its number and, unless it has one, its time.
 func (r *Recorder) Add(e Event) {
@@ -27,9 +25,6 @@ func (r *Recorder) Add(e Event) {
 		e.At = time.Since(r.began)
 	}
 	r.events = append(r.events, e)
-	if r.pass != nil {
-		r.pass(e)
-	}
 }
 
 // Now is the time on the recorder's clock.

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ var sources embed.FS
 const generated = "<!-- written by `make pages` from the code and a saved run; do not edit -->"
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"bounds":  bounds,
 	"cell":    cell,
 	"inline":  inline,
 	"fenced":  fenced,
@@ -40,6 +42,7 @@ type page struct {
 	Saved      bool
 	Record     experiments.Record
 	Judgement  experiments.Judgement
+	Orders     []experiments.Explored // every order of its locks' steps
 }
 
 // arm is an arm's judgement, with the time that it took.
@@ -70,13 +73,18 @@ type group struct {
 	Pages []page
 }
 
-// All makes the pages, by their path below docs.
-func All(all []experiments.Experiment, runs []experiments.Saved) (map[string][]byte, error) {
+// All makes the pages, by their path below docs. It tries every order of the locks' steps for them, which ends with ctx.
+func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved) (map[string][]byte, error) {
+	orders, err := explored(ctx, all)
+	if err != nil {
+		return nil, err
+	}
 	made := make(map[string][]byte)
 	var list []page
 	var groups []group
 	for _, e := range all {
 		p := newPage(e, runs)
+		p.Orders = orders[e.ID]
 		list = append(list, p)
 		if title := claims.Group(e.ID); len(groups) == 0 || groups[len(groups)-1].Title != title {
 			groups = append(groups, group{Title: title})
@@ -87,7 +95,7 @@ func All(all []experiments.Experiment, runs []experiments.Saved) (map[string][]b
 			return nil, err
 		}
 	}
-	err := errors.Join(
+	err = errors.Join(
 		add(made, path("README"), "index.md.tmpl", map[string]any{"Generated": generated, "Groups": groups}),
 		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Generated": generated, "Shown": shown(list), "Others": others(all)}),
 	)

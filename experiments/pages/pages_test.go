@@ -37,7 +37,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 
 func TestPages(t *testing.T) {
 	e, s := example()
-	made, err := All([]experiments.Experiment{e}, []experiments.Saved{s})
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
 	if err != nil || len(made) != 3 {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
@@ -81,7 +81,7 @@ func TestPagesOfWhatShowsNothing(t *testing.T) {
 		"No run of it is saved yet.":                     nil,
 		"Verdict: **inconclusive**: it was interrupted.": {s},
 	} {
-		made, err := All([]experiments.Experiment{e}, runs)
+		made, err := All(t.Context(), []experiments.Experiment{e}, runs)
 		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
 			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
 		}
@@ -107,7 +107,7 @@ func TestCheck(t *testing.T) {
 	if Check(docs, all) == nil {
 		t.Error("there are no pages")
 	}
-	made, err := All(all, []experiments.Saved{s})
+	made, err := All(t.Context(), all, []experiments.Saved{s})
 	if err != nil {
 		t.Fatal(err)
 	}

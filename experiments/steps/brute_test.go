@@ -20,7 +20,7 @@ func watched(t *testing.T, server Server, client Client, lock naive.Lock, client
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
-	recorder := history.NewRecorder(nil)
+	recorder := history.NewRecorder()
 	w = New(lock, server, time.Minute, clients, recorder.Add)
 	for _, m := range moves {
 		before := stored(t, client)

@@ -1,0 +1,69 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
+)
+
+// A page says how many orders were tried and how many break, and tells two rows of one lock apart.
+func TestPagesSayWhatTheOrdersShow(t *testing.T) {
+	e, _ := example()
+	held := steps.Bounds{Clients: "AB", Expiry: 1}
+	e.Orders = []experiments.Orders{
+		{Lock: naive.Compare, Bounds: held, Breach: steps.Foreign},
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Left, Expect: experiments.Sometimes},
+		{Lock: naive.PlainDEL, Bounds: held, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	}
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"| SET NX PX, script | A and B; time may pass once until every expiry is over | a client deleted another's lock | held in all 136 orders | held |",
+		"| SET NX PX, script | A and B; one answer to an acquire may be lost | the lock is there until its lease ends, and nobody has it | broken in 4 of 18 | broken |",
+		"| SET NX PX, DEL | A and B; time may pass once until every expiry is over | a client deleted another's lock | broken in 62 of 136 | broken |",
+	} {
+		if !strings.Contains(string(made[path(e.ID)]), says) {
+			t.Errorf("the page does not say %q:\n%s", says, made[path(e.ID)])
+		}
+	}
+}
+
+// What the orders show and nobody expects leaves no pages, and every such lock is named.
+func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
+	e, _ := example()
+	b := steps.Bounds{Clients: "AB", Expiry: 1}
+	e.Orders = []experiments.Orders{
+		{Lock: naive.PlainDEL, Bounds: b, Breach: steps.Foreign},
+		{Lock: naive.Compare, Bounds: b, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	}
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	if !errors.Is(err, ErrContradicted) || made != nil {
+		t.Fatalf("%d pages, %v", len(made), err)
+	}
+	wantCheck(t, err, "L03-foreign-unlock, SET NX PX, DEL: a client deleted another's lock: expected is held, and it is broken in 62 of 136")
+	wantCheck(t, err, "SET NX PX, script: a client deleted another's lock: expected is broken, and it is held in all")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := All(stopped, []experiments.Experiment{e}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBoundsInWords(t *testing.T) {
+	for want, b := range map[string]steps.Bounds{
+		"A and B":                 {Clients: "AB"},
+		"A, B and C; one may die": {Clients: "ABC", Deaths: 1},
+		"A and B; 2 may die; 3 answers to an acquire may be lost; time may pass 2 times until every expiry is over": {Clients: "AB", Deaths: 2, Expiry: 2, Lost: 3},
+	} {
+		if got := bounds(b); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
