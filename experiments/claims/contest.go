@@ -64,7 +64,7 @@ func refused(t *experiments.Trial) error {
 			return nil
 		}
 	}
-	return errors.New("B was not refused: the lock was lost, or its lease had ended before B came")
+	return errors.New("nobody refused B: the lock was lost, or its lease had ended before B came")
 }
 
 // last lets who was refused wait for the lock, and do its work.

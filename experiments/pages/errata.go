@@ -30,7 +30,7 @@ var errata = []erratum{
 	{Article: "A3", What: "That A's lock times out, others get it, and A can lock again is called re-entrance; it is expiry and re-entrance, two properties.", By: "L08-reentrant"},
 	{Article: "A3", What: "lock(2, 3, SECONDS) does not exist; and with an explicit lease Redisson starts no watchdog, which the article says is always on.", By: "L07-explicit-lease"},
 	{Article: "A3", What: "Waiting is described as a loop that keeps trying; Redisson waits for a message.", By: "L09-waiting"},
-	{Article: "A3", What: "acquire returns true whatever happened.", Why: "who asks such a lock is told that it holds it, always; there is nothing to run"},
+	{Article: "A3", What: "acquire returns true whatever happened.", By: "L10-set-without-nx"},
 	{Article: "A4", What: "The listing of v1 increments with an atomic INCR: as printed it ends at 666, and not at 34. The 34 needs the read and the write of v2 without its lock.", By: "P0-atomic"},
 	{Article: "A4", What: "The RedLock listing names its five locks lock1 to lock5, one name for each node: it works only because every client does the same.", Why: harmless},
 	{Article: "A4", What: "The controller creates one RedLock for all requests. Re-entrance goes by thread, so that it still excludes.", Why: harmless},
