@@ -25,7 +25,7 @@ var _ = register(experiments.Experiment{
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,
-	Takes:   12 * time.Second,
+	Takes:   8 * time.Second,
 	Breach:  history.Counter,
 	Arms:    failoverArms(masterSlave, time.Second, onceKilled(masterSlave)),
 })

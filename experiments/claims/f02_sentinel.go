@@ -25,7 +25,7 @@ var _ = register(experiments.Experiment{
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,
 	Slow:    true,
-	Takes:   40 * time.Second,
+	Takes:   20 * time.Second,
 	Trials:  1, // each arm starts seven servers, and waits for real elections
 	Breach:  threeHolders,
 	Arms:    failoverArms(watched, longLease, experiments.Arm{Name: "link cut, lock taken, killed: twice in a row", Run: twiceInARow}),

@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,
 	Slow:    true,
-	Takes:   40 * time.Second,
+	Takes:   20 * time.Second,
 	Trials:  1, // each arm starts six servers, and waits for a real election
 	Breach:  history.Counter,
 	Arms:    failoverArms(clustered, longLease, onceKilled(clustered)),

@@ -27,7 +27,7 @@ link         ✗ cut                    ┆ the server frees the key
 B                                     ├─ lock ─ read 1 ─ write 2`,
 	How:    "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not, which is seen by the key's life getting longer once more. From then on B waits. The moment at which A's context ends is recorded, and compared with the moment at which B gets the lock; and until when A relies on its lease is compared with until when the server keeps the key, as the server says. When B is done A writes, if its context is still alive; in other arms it does not look.",
 	Docker: true,
-	Takes:  12 * time.Second,
+	Takes:  10 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
 		return append(append(history.Counter(events), tooLong(events)...), toldLate(events)...)
 	},

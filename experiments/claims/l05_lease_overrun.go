@@ -7,6 +7,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
 )
 
 // shortLease is that of experiments in which a lease must end: work is measured in leases.
@@ -20,7 +21,7 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 A  ├─ lease ──┤            (works on, without looking)          write 1
 B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is gone`,
-	How:     "A takes the lock with an explicit lease, reads, and works on without looking at its lease's context until B has had the lock; then it writes. With renewal it works for three leases.",
+	How:     "A takes the lock with an explicit lease, reads, and works on without looking at its lease's context until B has had the lock; then it writes. With renewal it works for three leases. SET NX PX has none, and no context to look at.",
 	Anomaly: "lease overrun",
 	Takes:   4 * time.Second,
 	Breach:  history.Counter,
@@ -28,6 +29,7 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 		{Name: "short work", Run: overrun(shortWork)},
 		{Name: "long work", Expect: experiments.Sometimes, Run: overrun(longWork)},
 		{Name: "long work, renewed", Strategy: "v3", Run: overrun(renewedWork)},
+		{Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Run: walk(naive.Compare, "A A … B B B B A A")},
 	},
 })
 

@@ -25,7 +25,7 @@ Redis  ════════════════════════�
 B      waits                              ├─ lock ─ read ─ write`,
 	How:     "A is a process of its own, and B waits for the lock. Alive, A works for three leases, and B stays out. Killed, its lock may only get closer to its end, as the server says, and B gets it then. With a bound of one lease A works on without looking, until B has had the lock.",
 	Anomaly: "orphan",
-	Takes:   9 * time.Second,
+	Takes:   12 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
 		return append(history.Counter(events), history.Noted(events, renewedByNobody)...)
 	},

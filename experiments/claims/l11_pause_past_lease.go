@@ -21,7 +21,7 @@ Redis                              lease over ┆                               
 B                                              ├─ lock, fence 2 ─ read 0 ─ write 1 ┤`,
 	How:     "A is a process of its own. It has looked at its lease when SIGSTOP stops it; B waits until the server frees the lock, and writes. A is told to write while it is stopped, and does so when SIGCONT lets it run, without another look: every holder has a moment between its last look and its write. Then it learns that its time is over. RedLock issues no fence, so there is nothing to check.",
 	Anomaly: "pause",
-	Takes:   9 * time.Second,
+	Takes:   11 * time.Second,
 	Breach: func(events []history.Event) []history.Finding {
 		return append(history.Counter(events), history.Late(events)...)
 	},

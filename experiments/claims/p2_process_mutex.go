@@ -20,7 +20,7 @@ instance-1          [ GET → 0  SET 1 ] [ GET → 1  SET 2 ]            [ GET �
 instance-2   [ GET → 0                                      SET 1 ]`,
 	How:     "666 requests at once, at one instance and at two. Then the worst moment on purpose: two clients with a mutex each, as two processes have them, of which one reads and is slow while the other counts twice; what each writes is looked at by itself.",
 	Anomaly: lostUpdate,
-	Takes:   4 * time.Second,
+	Takes:   3 * time.Second,
 	Breach:  lostViews,
 	Arms: []experiments.Arm{
 		{Name: "one instance", Run: views(service{version: "v2", instances: 1})},

@@ -18,7 +18,7 @@ instance-2                          waits   [ lock  GET → 1  SET 2  unlock ]`,
 	How:     "666 requests at once, halved exactly between two instances: without a lock as a proof that the load would lose updates, and with the Redis lock over each topology. The control counts with INCR.",
 	Anomaly: lostUpdate,
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Takes:   28 * time.Second,
+	Takes:   10 * time.Second,
 	Trials:  1, // of 666 updates, over four topologies that take their time to form
 	Breach:  lostViews,
 	Arms: []experiments.Arm{
