@@ -82,6 +82,8 @@ func (e Experiment) void(r Record, j Judgement) string {
 		return fmt.Sprintf("the control %q was broken too, so nothing is shown: %s", j.Arms[0].Name, j.Arms[0].Why)
 	case j.Verdict == Refuted: // what was seen was seen, however the run ended
 		return ""
+	case r.Left != "":
+		return "it was interrupted, and not all was undone: " + r.Left
 	case r.Interrupted:
 		return "it was interrupted"
 	case j.Arms[0].Verdict != Supported:

@@ -24,7 +24,8 @@ type Record struct {
 	Clocks      []Clock       `json:"clocks"`
 	Arms        []ArmRecord   `json:"arms"`
 	Interrupted bool          `json:"interrupted,omitempty"`
-	Count       int           `json:"events"` // how many the history has
+	Left        string        `json:"left,omitempty"` // what an interrupted run could not undo
+	Count       int           `json:"events"`         // how many the history has
 
 	Events []history.Event `json:"-"`
 }

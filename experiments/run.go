@@ -49,8 +49,9 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 			start := time.Now()
 			err := t.run(ctx, arm)
 			r.Clocks = append(r.Clocks, t.clocks...)
-			if ctx.Err() != nil {
-				break // a trial that was cut short is none
+			if ctx.Err() != nil { // a trial that was cut short is none
+				r.Left = text(t.left)
+				break
 			}
 			done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
 		}

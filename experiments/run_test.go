@@ -140,6 +140,19 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
+// What could not be undone then is said: somebody must do it by hand.
+func TestWhatAnInterruptionLeaves(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e := withArm(func(ctx context.Context, t *Trial) error {
+		t.Cleanup(func() error { return errors.New("a container is left") })
+		cancel()
+		return ctx.Err()
+	})
+	if j := e.Judge(Run(ctx, e, Options{})); j.Verdict != Inconclusive || !strings.Contains(j.Why, "a container is left") {
+		t.Errorf("%+v", j)
+	}
+}
+
 // Each combination of needs is named once.
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())

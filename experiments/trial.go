@@ -39,9 +39,13 @@ type Trial struct {
 
 	mu      sync.Mutex
 	cleanup []func() error
+	left    error // what could not be undone
 	clocks  []Clock
 	failed  error // what ran beside it
 }
+
+// InContainers reports whether Redis runs in containers.
+func (t *Trial) InContainers() bool { return t.checkout != "" }
 
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
@@ -135,8 +139,9 @@ func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
 	t.stop = cancel
 	defer func() {
 		cancel()
-		undone := t.undo() // it waits for what may have failed
-		err = errors.Join(t.failed, err, undone, t.Stack.Close())
+		t.left = t.undo() // it waits for what may have failed
+		t.left = errors.Join(t.left, t.Stack.Close())
+		err = errors.Join(t.failed, err, t.left)
 	}()
 	err = caught(func() error { return arm.Run(ctx, t) })
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {

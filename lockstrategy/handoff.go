@@ -31,7 +31,7 @@ func (g *Gate) handOff(ctx context.Context, t *tenure) error {
 	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {
 		q.pop().call(turn{tenure: t})
 		g.mu.Unlock()
-		runtime.Gosched() // the next holder works first: what this one does now, nobody waits for
+		runtime.Gosched() // the next holder works first, for everybody behind it waits; what this one has left to do waits a moment
 		return nil
 	}
 	more := q.len > 0

@@ -22,7 +22,7 @@ func contain(c compose.Container) *container {
 	return &container{Container: c, ended: make(chan struct{})}
 }
 
-// soon is for a command to Docker that nobody can interrupt.
+// soon is for a command to Docker that does not end with the trial.
 func soon() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), grace)
 }

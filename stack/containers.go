@@ -1,15 +1,13 @@
 package stack
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -63,10 +61,10 @@ func (s *Stack) contained(ctx context.Context, t *Topology) error {
 const attempts = 5
 
 // project brings up the Redis services of a topology as a project of their own.
-func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker, err error) {
+func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker, failed error) {
 	for range attempts {
 		name := fmt.Sprintf("locklab-lab-%d-%04x", os.Getpid(), rand.N(1<<16))
-		settings, err := aside(name)
+		settings, err := s.aside(ctx, name)
 		if err != nil {
 			return docker, err
 		}
@@ -80,11 +78,13 @@ func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker
 		}
 		s.add(down)
 		docker = compose.Docker{Project: project}
-		if err = docker.Up(ctx, ready); err == nil || ctx.Err() != nil || !taken(err) {
-			return docker, err
+		failed = docker.Up(ctx, ready)
+		down.up = failed == nil
+		if failed == nil || ctx.Err() != nil || !taken(failed) {
+			return docker, failed
 		}
 	}
-	return docker, err
+	return docker, failed
 }
 
 // taken reports whether Docker says that somebody else has the network or a port.
@@ -98,18 +98,46 @@ const (
 	netVariable  = "LAB_NET"
 )
 
-// aside are settings with which a project is beside all others: a name, a network, and ports that are free now.
-func aside(name string) ([]string, error) {
+// aside are settings with which a project is beside all others: a name, a network near that of the files, and ports that are free now.
+func (s *Stack) aside(ctx context.Context, name string) ([]string, error) {
+	files, err := compose.Load(ctx, s.checkout, "")
+	if err != nil {
+		return nil, err
+	}
+	network, err := near(files.Variable(netVariable))
+	if err != nil {
+		return nil, err
+	}
 	for range 100 {
 		prefix := fmt.Sprint(200 + rand.N(120)) // below those that clients are given
 		if free(prefix) {
 			return []string{
-				nameVariable + "=" + name, fmt.Sprintf("%s=10.66.%d", netVariable, 7+rand.N(248)),
+				nameVariable + "=" + name, netVariable + "=" + network,
 				"REDIS_SINGLE_PORT=" + prefix + "00", "REDIS_PORTS=" + prefix + "1", "SENTINEL_PORTS=" + prefix + "2", "CLUSTER_PORTS=" + prefix + "3", "REDLOCK_PORTS=" + prefix + "4",
 			}, nil
 		}
 	}
 	return nil, fmt.Errorf("stack: no free ports from 20000 to 31999")
+}
+
+// near returns the first three numbers of a network that differs from lab in the last of them, and in which this machine has no address.
+func near(lab string) (string, error) {
+	numbers := strings.Split(lab, ".")
+	ours, err := net.InterfaceAddrs()
+	if err != nil || len(numbers) != 3 {
+		return "", errors.Join(err, fmt.Errorf("stack: %s is %q: it has the first three numbers of a network", netVariable, lab))
+	}
+	for range 100 {
+		candidate := fmt.Sprintf("%s.%s.%d", numbers[0], numbers[1], rand.N(256))
+		taken := slices.ContainsFunc(ours, func(a net.Addr) bool {
+			at, is := a.(*net.IPNet)
+			return is && (at.Contains(net.ParseIP(candidate+".1")) || strings.HasPrefix(at.IP.String(), candidate+"."))
+		})
+		if candidate != lab && !taken {
+			return candidate, nil
+		}
+	}
+	return "", fmt.Errorf("stack: no network near %s.0/24 is free on this machine", lab)
 }
 
 // free reports whether nobody listens on the ports that begin with prefix.
@@ -122,60 +150,4 @@ func free(prefix string) bool {
 		l.Close()
 	}
 	return true
-}
-
-// downRole is a process that outlives the lab, however that ends, takes its containers down, and removes the stack's directory.
-var downRole = Role("containers", func(in io.Reader, out io.Writer) int {
-	lines := bufio.NewReader(in)
-	name, err := lines.ReadString('\n')
-	if err != nil {
-		return 0
-	}
-	_, _ = io.Copy(io.Discard, lines) // until the lab ends
-	defer func() { _ = os.RemoveAll(os.Getenv(dirVariable)) }()
-	text, err := exec.Command("docker", "compose", "--project-name", strings.TrimSpace(name), "down", "--timeout", "5").CombinedOutput()
-	if err != nil {
-		fmt.Fprintf(out, "docker compose down: %v: %s", err, text)
-		return 1
-	}
-	return 0
-})
-
-// down takes a project's containers down when it is stopped, or when this process has ended.
-type down struct {
-	process *exec.Cmd
-	in      io.Closer
-	out     *strings.Builder
-}
-
-func (s *Stack) takenDown(name string) (*down, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
-	}
-	d := &down{process: exec.Command(self), out: new(strings.Builder)}
-	d.process.Env = append(os.Environ(), roleVariable+"="+downRole, dirVariable+"="+s.dir)
-	d.process.Stdout = d.out
-	d.process.SysProcAttr = apart()
-	in, err := d.process.StdinPipe()
-	if err == nil {
-		err = d.process.Start()
-	}
-	if err == nil {
-		_, err = fmt.Fprintln(in, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
-	}
-	d.in = in
-	return d, nil
-}
-
-// Stop takes the containers down, and returns when they are gone.
-func (d *down) Stop() error {
-	_ = d.in.Close()
-	if err := d.process.Wait(); err != nil {
-		return fmt.Errorf("stack: %s: %w", d.out, err)
-	}
-	return nil
 }

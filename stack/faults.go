@@ -12,7 +12,7 @@ import (
 )
 
 // Restart kills a node, unless it has ended, and starts it again at its address: empty, because no node of
-// a stack keeps anything on disk. Nobody may use the node's Process meanwhile. proof is what was seen of it.
+// a stack keeps anything on disk. Nobody may use the node's Server meanwhile. A container cannot be started again. proof is what was seen of it.
 func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) {
 	if n.start == nil {
 		return "", fmt.Errorf("stack: %s cannot be started again: it runs in a container", n.Name)

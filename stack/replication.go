@@ -36,7 +36,7 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 func (n *Node) part(ctx context.Context, replicas []*Node) (mend func() error, err error) {
 	if n.Link != nil {
 		n.Link.CutReplicas(replicas...)
-		return func() error { n.Link.Mend(); return nil }, nil
+		return sync.OnceValue(func() error { n.Link.Mend(); return nil }), nil
 	}
 	var away []*container
 	mend = sync.OnceValue(func() (err error) {

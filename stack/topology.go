@@ -34,13 +34,13 @@ type Topology struct {
 }
 
 // Topology starts the arrangement called kind and returns when it is whole: replicas in step,
-// sentinels agreed, slots covered. All but single need real servers.
+// sentinels agreed, slots covered. All but single need real servers, or containers.
 func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind}, real)
 }
 
 // Linked is Topology with a [Link] before each node, of real servers. Clients, replicas and sentinels are told the links'
-// addresses; the nodes of a cluster gossip past them.
+// addresses; the nodes of a cluster gossip past them. Of containers only a single one has a link.
 func (s *Stack) Linked(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind, linked: true}, real)
 }

@@ -42,6 +42,9 @@ func (c *labRunCommand) again(chosen []string, trials int, seed uint64) string {
 	}
 	if c.On == onDocker {
 		words = append(words, "--on docker")
+		if c.Dir != "." {
+			words = append(words, "--dir "+c.Dir)
+		}
 	}
 	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
 }

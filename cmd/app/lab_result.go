@@ -14,10 +14,12 @@ type labResult struct {
 	Redis   string              `json:"redis"`
 	Build   string              `json:"build"`
 	Runs    []*labRun           `json:"runs"`
-	LeftOut []string            `json:"left_out,omitempty"` // they cannot run there
+	LeftOut []string            `json:"left_out,omitempty"` // they run elsewhere only
 	Verdict experiments.Verdict `json:"verdict"`            // the worst
 	Took    float64             `json:"took_s"`
 	Report  string              `json:"report,omitempty"` // of all of it, as a page
+
+	elsewhere string // where those that are left out run
 }
 
 // labRun is a run of an experiment, and how it is judged.

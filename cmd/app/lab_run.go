@@ -62,7 +62,10 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	result := &labResult{Build: build()}
+	result := &labResult{Build: build(), elsewhere: "with a redis-server only"}
+	if c.On == onDocker {
+		result.elsewhere = "on processes only"
+	}
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
@@ -109,7 +112,10 @@ func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
 	}
 	needs := func(image string) bool { return image == project.Variable("REDIS_IMAGE") }
 	problems := hindrances(ctx, c.Dir, project, needs, "docker", "compose", "images")
-	if len(problems) == 0 {
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted: nothing was run")}
+	case len(problems) == 0:
 		return nil
 	}
 	list(std.err, problems)

@@ -73,6 +73,8 @@ func TestCommandThatRepeats(t *testing.T) {
 		{labRunCommand{selection: selection{Quick: true}, Trials: 3}, "--quick --trials 3 --seed 7", "X01 --seed 7", "X02 --trials 3 --seed 7"},
 		{labRunCommand{selection: selection{All: true}}, "--all --seed 7", "X01 --seed 7", "X02 --seed 7"},
 		{labRunCommand{selection: selection{IDs: []string{"X01", "X02"}}, Trials: 1, Embedded: true}, "X01 X02 --trials 1 --embedded --seed 7", "X01 --trials 1 --embedded --seed 7", "X02 --embedded --seed 7"},
+		{labRunCommand{selection: selection{All: true}, On: onDocker, checkout: checkout{Dir: ".."}}, "--all --on docker --dir .. --seed 7", "X01 --on docker --dir .. --seed 7", "X02 --on docker --dir .. --seed 7"},
+		{labRunCommand{selection: selection{All: true}, On: onDocker, checkout: checkout{Dir: "."}}, "--all --on docker --seed 7", "X01 --on docker --seed 7", "X02 --on docker --seed 7"},
 	} {
 		seed := uint64(7)
 		c.command.Seed = &seed

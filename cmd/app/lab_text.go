@@ -24,7 +24,7 @@ func (r *labResult) text(colour bool) string {
 		b.WriteString(r.times() + "\n\n")
 	}
 	if len(r.LeftOut) > 0 {
-		fmt.Fprintf(&b, "Left out, for they do not run there: %s\n\n", strings.Join(r.LeftOut, ", "))
+		fmt.Fprintf(&b, "Left out, for they run %s: %s\n\n", r.elsewhere, strings.Join(r.LeftOut, ", "))
 	}
 	for _, run := range r.Runs {
 		if run.Saved != "" && run.NotSaved == "" {

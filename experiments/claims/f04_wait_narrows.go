@@ -29,7 +29,9 @@ B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   22 * time.Second,
-	Breach:  history.Counter,
+	Breach: func(events []history.Event) []history.Finding {
+		return append(history.Counter(events), history.Noted(events, alone)...)
+	},
 	Arms: []experiments.Arm{
 		{Name: "WAIT 1, link healthy", Fault: true, Run: afterWait(confirmed)},
 		{Name: "WAIT 1, link cut: no lock", Fault: true, Run: afterWait(unconfirmed)},
@@ -79,10 +81,8 @@ func unconfirmed(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return nil, err
 			}
-			if _, err := a.acquire(ctx, lockstrategy.AtOnce()); !errors.Is(err, errUnconfirmed) {
-				return nil, fmt.Errorf("it was to be refused for want of a replica: %w", err)
-			}
-			return nil, nil
+			_, err = a.acquire(ctx, lockstrategy.AtOnce())
+			return nil, x.refuses(err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
 		},
 		x.afterFailure("B"),
 	)
@@ -129,13 +129,26 @@ func afterLag(ctx context.Context, x *replicated) error {
 			if err := x.master.Await(ctx, x.missesReplicas); err != nil {
 				return nil, err
 			}
-			if _, err := a.acquire(ctx, lockstrategy.AtOnce()); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
-				return nil, fmt.Errorf("it was to be refused with NOREPLICAS: %w", err)
-			}
-			return nil, nil
+			_, err = a.acquire(ctx, lockstrategy.AtOnce())
+			return nil, x.refuses(err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
 		},
 		x.afterFailure("B"),
 	)
+}
+
+// alone is what must not be where a replica is asked for.
+const alone = "the lock was granted, and no replica has it"
+
+// refuses notes a grant that no replica has heard of. Another refusal than the one that is looked for shows nothing.
+func (x *replicated) refuses(err error, wanted func(error) bool) error {
+	switch {
+	case err == nil:
+		x.t.Note(x.master.Name, alone)
+		return nil
+	case wanted(err):
+		return nil
+	}
+	return fmt.Errorf("it was refused, and not for want of a replica: %w", err)
 }
 
 // takesNoWritesAlone lets the master refuse writes that no replica will have: when it has heard from none for longer than lag.

@@ -13,7 +13,7 @@ import (
 	"locklab/stack"
 )
 
-// replicated is a master with replicas, and somebody who replaces it when it has died. Before each node is a link.
+// replicated is a master with replicas, and somebody who replaces it when it has died. Before each node that is a process is a link.
 type replicated struct {
 	t        *experiments.Trial
 	servers  *stack.Topology // what a client is told that comes now
@@ -133,6 +133,9 @@ func killAfterReplication(start startReplicated, lease time.Duration) func(conte
 		x, err := start(ctx, t)
 		if err != nil {
 			return err
+		}
+		if t.InContainers() { // to kill one takes a while
+			lease = max(lease, 5*time.Second)
 		}
 		err = contest(ctx, t,
 			func(ctx context.Context) (*client, error) { return x.comes(ctx, "A", lease) },

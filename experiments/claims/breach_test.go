@@ -1,0 +1,45 @@
+package claims
+
+import (
+	"testing"
+	"time"
+
+	"locklab/experiments/history"
+)
+
+// A holder that learns of its loss after the next grant is one too many, unless our own timer was late at that moment as well.
+func TestToldLate(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		lose, ours time.Duration // after the grant; of our timer
+		found      int
+		shows      bool
+	}{
+		{"before", -time.Millisecond, 0, 0, true},
+		{"a moment after", scheduling / 2, 0, 0, false},
+		{"far too late", 2 * scheduling, 0, 1, false},
+		{"on a machine that does nothing in time", 2 * scheduling, scheduling, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			grant := history.Event{At: time.Second, Lane: "B", Kind: history.Grant}
+			lose := history.Event{At: time.Second + c.lose, Lane: "A", Kind: history.Lose}
+			events := []history.Event{grant, lose}
+			if c.lose < 0 {
+				events = []history.Event{lose, grant}
+			}
+			events = append(events, history.Event{Lane: "lab", Kind: history.Measure, Text: lateText, Value: c.ours.Microseconds()})
+			for i := range events {
+				events[i].Seq = i + 1
+			}
+			if found := toldLate(events); len(found) != c.found {
+				t.Errorf("found %+v", found)
+			}
+			if err := inTime(events); (err == nil) != c.shows {
+				t.Errorf("it shows something: %v, %v", c.shows, err)
+			}
+		})
+	}
+	if found := toldLate([]history.Event{{Seq: 1, Lane: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Lane: "A", Kind: history.Lose}}); len(found) > 0 {
+		t.Error("without our own timer nothing is known of the machine")
+	}
+}
