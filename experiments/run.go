@@ -17,6 +17,7 @@ type Options struct {
 	Seed    uint64   // of the decisions that are left to chance
 	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
 	Docker  string   // the checkout whose containers serve as Redis; empty: processes
+	Image   string   // of these
 	App     []string // the command line of an app instance, without its flags
 	Build   string   // of this program
 	Command string   // that repeats the run
@@ -74,7 +75,7 @@ func (o Options) TrialsOf(e Experiment) int {
 // Engine says what serves as Redis.
 func (o Options) Engine() string {
 	if o.Docker != "" {
-		return "containers of the compose file"
+		return "containers of " + o.Image
 	}
 	return stack.Engine(o.Real)
 }

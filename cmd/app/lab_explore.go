@@ -191,7 +191,7 @@ func (r *exploreResult) text(colour bool) string {
 	parts := []string{wrapped(r.Experiment+": "+r.Claim, width), render(t)}
 	for _, l := range r.Locks {
 		if l.Shortest != "" {
-			parts = append(parts, fmt.Sprintf("%s: the shortest order after which %s\n\n  %s\n\n%s\n  %s", l.Lock, l.Breach, l.Shortest, history.Lanes(l.Events), l.Command))
+			parts = append(parts, fmt.Sprintf("%s: the shortest order, to the end of everybody, in which %s\n\n  %s\n\n%s\n  %s", l.Lock, l.Breach, l.Shortest, history.Lanes(l.Events), l.Command))
 		}
 	}
 	return strings.Join(parts, "\n\n") + "\n\n" + key + "\n"

@@ -29,6 +29,8 @@ type labRunCommand struct {
 	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where Redis runs: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (${default})."`
 	checkout
 	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
+
+	image string // of the containers
 }
 
 // Bounds of a run.
@@ -110,7 +112,8 @@ func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
 	if err != nil {
 		return misuse("%w", err)
 	}
-	needs := func(image string) bool { return image == project.Variable("REDIS_IMAGE") }
+	c.image = project.Variable("REDIS_IMAGE")
+	needs := func(image string) bool { return image == c.image }
 	problems := hindrances(ctx, c.Dir, project, needs, "docker", "compose", "images")
 	switch {
 	case ctx.Err() != nil:
@@ -139,6 +142,7 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 		o.Trials = 1
 	}
 	if c.On == onDocker {
+		o.Image = c.image
 		o.Docker, err = filepath.Abs(c.Dir)
 	}
 	return o, err

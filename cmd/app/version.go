@@ -1,27 +1,50 @@
 package main
 
-import "runtime/debug"
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
 
 // stamp is set by the Dockerfile (-ldflags "-X main.stamp=…").
 var stamp string
 
-// build names what this program was built from: the stamp, or the commit that Go noted.
-func build() string {
+// build names what this program was built from: the stamp, or the commit that Go noted; of `go run`, which notes none, the checkout says it.
+var build = sync.OnceValue(func() string {
 	if stamp != "" {
 		return stamp
 	}
-	info, _ := debug.ReadBuildInfo()
-	commit, changed := "unknown", ""
-	if info == nil {
-		return commit
-	}
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			commit = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+changes"
+	commit, changed := "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && len(s.Value) >= 12:
+				commit = s.Value[:12]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				changed = "+changes"
+			}
 		}
 	}
+	if self, err := os.Executable(); commit == "" && err == nil && strings.Contains(self, "go-build") {
+		commit = described()
+	}
+	if commit == "" {
+		return "unknown"
+	}
 	return commit + changed
+})
+
+// described is the commit of the checkout in which this program was started; empty: it is none.
+func described() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }

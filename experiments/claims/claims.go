@@ -15,8 +15,11 @@ import (
 
 var registered []experiments.Experiment
 
-// register is called by each file, for a variable of the package, before anything reads the list.
+// register is called by each file, for a variable of the package, before anything reads the list. An id is there once.
 func register(e experiments.Experiment) experiments.Experiment { //nolint:unparam // a variable needs a value
+	if slices.ContainsFunc(registered, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
+		panic("claims: two files register " + e.ID)
+	}
 	registered = append(registered, e)
 	return e
 }

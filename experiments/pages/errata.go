@@ -53,7 +53,7 @@ func others(all []experiments.Experiment) (left []erratum) {
 			continue
 		}
 		if e.By != "" {
-			e.Why = "not yet: " + e.By + " of the catalogue"
+			e.Why = "not yet: " + e.By + " is to come"
 		}
 		left = append(left, e)
 	}

@@ -48,7 +48,7 @@ func TestPages(t *testing.T) {
 			"| commands | DEL | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
 		},
 		"experiments/README.md": {"## L · anatomy of a Redis lock", "| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | supported |"},
-		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | supported |`, "not yet: P0-atomic of the catalogue"},
+		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | supported |`, "not yet: P0-atomic is to come"},
 	} {
 		for _, says := range all {
 			if !strings.Contains(string(made[filepath.FromSlash(name)]), says) {
