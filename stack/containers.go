@@ -28,7 +28,7 @@ func (s *Stack) contained(ctx context.Context, t *Topology) error {
 		return err
 	}
 	t.Password = docker.Variable("REDIS_PASSWORD")
-	t.Map = []string{docker.Variable(netVariable) + ".0/24=127.0.0.1"}
+	t.Map = []string{docker.FromHost()}
 	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[ready].DependsOn)) {
 		c, err := docker.Container(ctx, service)
 		if err != nil {

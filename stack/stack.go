@@ -67,21 +67,46 @@ func (s *Stack) add(part interface{ Stop() error }) {
 	s.parts = append(s.parts, part)
 }
 
-// await asks until ready answers nil, the process ends, or ctx does.
-func await(ctx context.Context, p Server, ready func(context.Context) error) error {
+// Never is an error of what [Until] need not ask for again.
+type Never struct{ Err error }
+
+func (n Never) Error() string { return n.Err.Error() }
+
+// Unwrap is why.
+func (n Never) Unwrap() error { return n.Err }
+
+// Until asks until ready answers nil or [Never], or ctx ends: for what no event tells.
+func Until(ctx context.Context, ready func(context.Context) error) error {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
 		err := ready(ctx)
-		if err == nil {
-			return nil
+		if never := (Never{}); err == nil || errors.As(err, &never) {
+			return err
 		}
 		select {
-		case <-p.Done():
-			return fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())
 		case <-ctx.Done():
-			return fmt.Errorf("stack: %s is not ready in time: %w", p, err)
+			return errors.Join(err, ctx.Err())
 		case <-again.C:
 		}
 	}
+}
+
+// await asks until ready answers nil, the server ends, or ctx does.
+func await(ctx context.Context, p Server, ready func(context.Context) error) error {
+	err := Until(ctx, func(ctx context.Context) error {
+		err := ready(ctx)
+		select {
+		case <-p.Done():
+			if err != nil {
+				err = Never{fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())}
+			}
+		default:
+		}
+		return err
+	})
+	if ctx.Err() != nil && err != nil {
+		return fmt.Errorf("stack: %s is not ready in time: %w", p, err)
+	}
+	return err
 }

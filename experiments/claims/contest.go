@@ -8,6 +8,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/history"
 	"locklab/lockstrategy"
+	"locklab/stack"
 )
 
 // taker comes for the lock, after whatever has to happen before. Without a client nobody comes.
@@ -84,7 +85,7 @@ func last(ctx context.Context, r *resource, c *client) error {
 // happens to the lock before that, it would see.
 func (h *held) settled(ctx context.Context) error {
 	granted := h.lease.Until()
-	return eventually(ctx, func(context.Context) error {
+	return stack.Until(ctx, func(context.Context) error {
 		if h.lease.Until().Equal(granted) {
 			return fmt.Errorf("%s has not confirmed its lease", h.client.lane)
 		}

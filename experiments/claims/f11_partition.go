@@ -105,9 +105,8 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 // renewed waits until a key has more of its life before it than a moment before: its holder's requests arrive.
 func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 	before := time.Duration(0)
-	var gone error
-	err := n.Ask(func(c *redis.Client) error {
-		return eventually(ctx, func(ctx context.Context) error {
+	return n.Ask(func(c *redis.Client) error {
+		return stack.Until(ctx, func(ctx context.Context) error {
 			left, err := c.PTTL(ctx, lockKey).Result()
 			switch {
 			case err != nil:
@@ -116,14 +115,12 @@ func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 				t.Note(n.Name, fmt.Sprintf("a renewal has arrived: the key had %s to live, and has %s", before, left))
 				return nil
 			case left <= 0:
-				gone = errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")
-				return nil
+				return stack.Never{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
 			}
 			before = left
 			return errors.New("no renewal has arrived")
 		})
 	})
-	return errors.Join(err, gone)
 }
 
 // lateText names what beside measures.

@@ -56,7 +56,7 @@ func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direc
 	defer probe.Close()
 	defer stop()
 	t.Go(func() { _ = probe.Ping(asked).Err() }) // nobody will answer
-	if err := eventually(ctx, func(context.Context) error {
+	if err := stack.Until(ctx, func(context.Context) error {
 		if l.Dropped().Bytes == before.Bytes {
 			return errors.New("nothing got lost")
 		}
@@ -64,28 +64,11 @@ func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direc
 	}); err != nil {
 		return fmt.Errorf("cut %s: %w", l.Name, err)
 	}
-	d2 := l.Dropped()
-	t.Fault(l.Name, "cut "+directions[d], fmt.Sprintf("a new connection led nowhere, and %d bytes got lost", d2.Bytes-before.Bytes))
+	lost := l.Dropped().Bytes - before.Bytes
+	t.Fault(l.Name, "cut "+directions[d], fmt.Sprintf("a new connection led nowhere, and %d bytes got lost", lost))
 	return nil
 }
 
 var directions = map[stack.Direction]string{
 	stack.Both: "in both directions", stack.ToServer: "towards the server", stack.ToClient: "towards the client",
-}
-
-// eventually asks until ready answers nil or ctx ends: for what no event tells.
-func eventually(ctx context.Context, ready func(context.Context) error) error {
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := ready(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-again.C:
-		}
-	}
 }

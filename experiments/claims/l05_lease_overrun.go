@@ -92,14 +92,7 @@ func renewedWork(ctx context.Context, a, b *client, r *resource) error {
 		return err
 	}
 	waited := make(chan error, 1)
-	go func() {
-		second, err := b.acquire(ctx)
-		if err == nil {
-			r.add(second)
-			err = second.release(ctx)
-		}
-		waited <- err
-	}()
+	r.t.Go(func() { waited <- last(ctx, r, b) })
 	value := r.read(first)
 	select {
 	case <-time.After(3 * shortLease): // that is the work

@@ -62,7 +62,9 @@ func killedHolder(ctx context.Context, x *remote, r *resource, a *held) error {
 	if err := x.writes(ctx, r, a, r.read(a)+1); err != nil {
 		return err
 	}
-	x.a.Kill()
+	if err := x.a.Kill(); err != nil {
+		return err
+	}
 	for _, n := range x.nodes {
 		if err := a.endsBy(ctx, n, x.key, remoteLease); err != nil {
 			return err

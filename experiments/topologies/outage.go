@@ -98,11 +98,11 @@ func fromHost(project *compose.Project) (topology.Config, error) {
 		}
 		return ""
 	}
-	network := project.Files.Networks["lab"].Ipam.Config
-	if len(network) == 0 || set("LAB_REDIS") == "" {
+	reached := project.FromHost()
+	if reached == "" || set("LAB_REDIS") == "" {
 		return topology.Config{}, errors.New("docker-compose.yml has no network lab with a subnet, or app-1 no LAB_REDIS")
 	}
-	addrMap, err := topology.ParseAddrMap([]string{network[0].Subnet + "=127.0.0.1"})
+	addrMap, err := topology.ParseAddrMap([]string{reached})
 	return topology.Config{
 		Kind: topology.Kind(set("LAB_TOPOLOGY")), Addrs: strings.Split(set("LAB_REDIS"), ","), SentinelMaster: "lab",
 		Access: topology.Access{Password: set("LAB_REDIS_PASSWORD"), Map: addrMap},

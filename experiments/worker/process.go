@@ -131,13 +131,15 @@ func (p *Process) Acquire(ctx context.Context, key string, atMost time.Duration)
 }
 
 // Kill ends it at once, whatever it holds.
-func (p *Process) Kill() {
+func (p *Process) Kill() error {
 	p.worker.Kill()
+	proof, err := p.worker.Ended()
 	p.t.Record(history.Event{
 		Lane: p.lane, Kind: history.Die, Owner: p.owner(),
 		Text: fmt.Sprintf("process %d was killed", p.worker.PID()),
 	})
-	p.t.Fault(p.lane, "killed", fmt.Sprintf("process %d has ended, its guard says %d", p.worker.PID(), p.worker.ExitCode()))
+	p.t.Fault(p.lane, "killed", proof)
+	return err
 }
 
 // Pause stops it from running, until Resume.

@@ -118,6 +118,15 @@ func (p *Project) Published(service string) string {
 	return ""
 }
 
+// FromHost is the rule of an address map for a client on this machine: the containers' addresses among themselves are
+// reached at the ports that are published on it. It is empty when the files have no network with a subnet.
+func (p *Project) FromHost() string {
+	if config := p.Files.Networks[network].Ipam.Config; len(config) > 0 {
+		return config[0].Subnet + "=127.0.0.1"
+	}
+	return ""
+}
+
 // Images are those that the services run, each once.
 func (p *Project) Images() []string {
 	var all []string
