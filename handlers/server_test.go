@@ -28,7 +28,7 @@ type instance struct {
 	t       testing.TB
 	views   *views
 	orders  *orders
-	gate    *lockstrategy.Gate // of v2
+	gate    *lockstrategy.Cohort // of v2
 	metrics *handlers.Metrics
 	log     *lines
 	base    context.Context // of every request, if set
@@ -40,7 +40,7 @@ type instance struct {
 // the fence 42; a test sets the fakes' failures.
 func parts(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &views{}, orders: &orders{}, metrics: handlers.NewMetrics(), log: &lines{}}
-	gate, err := lockstrategy.NewGate(lockstrategy.None{}, lockstrategy.HandOff{})
+	gate, err := lockstrategy.NewCohort(lockstrategy.None{}, lockstrategy.HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}

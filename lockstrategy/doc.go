@@ -1,7 +1,7 @@
 // Package lockstrategy holds the ways of this lab to take a distributed lock.
 //
 // A [Strategy] grants a [Lease] on a key. A lease is a held lock that has a lifetime: its context
-// ends, with a cause that wraps [ErrLost], the moment the holder can no longer rely on it. [Gate] puts one
+// ends, with a cause that wraps [ErrLost], the moment the holder can no longer rely on it. [Cohort] puts one
 // first-in-first-out queue per key in front of any [Backend], so that one process shows it one contender,
 // and hands leases off inside the process. [Guard] is the callback form that the scenarios ask for.
 //

@@ -34,7 +34,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("held:", lease.Context().Err() == nil, "with a fence:", lease.Fence() > 0)
+	fmt.Println("held:", lease.Context().Err() == nil, "with a fence:", lease.FencingToken() > 0)
 	fmt.Println("released:", lease.Release(ctx) == nil)
 	fmt.Println("held:", lease.Context().Err() == nil)
 	// Output:
@@ -58,7 +58,7 @@ func ExampleGuard_Do() {
 	// error: <nil>
 }
 
-func ExampleAtOnce() {
+func ExampleTryOnce() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
@@ -68,7 +68,7 @@ func ExampleAtOnce() {
 	}
 	defer holder.Release(ctx)
 
-	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.AtOnce())
+	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.TryOnce())
 	fmt.Println(err)
 	fmt.Println("another's:", errors.Is(err, lockstrategy.ErrTaken))
 	// Output:
@@ -76,7 +76,7 @@ func ExampleAtOnce() {
 	// another's: true
 }
 
-func ExampleWithin() {
+func ExampleWaitAtMost() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
@@ -86,7 +86,7 @@ func ExampleWithin() {
 	}
 	defer holder.Release(ctx)
 
-	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.Within(20*time.Millisecond))
+	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.WaitAtMost(20*time.Millisecond))
 	fmt.Println("not acquired:", errors.Is(err, lockstrategy.ErrNotAcquired))
 	fmt.Println("because it took too long:", errors.Is(err, context.DeadlineExceeded))
 	// Output:
@@ -95,11 +95,11 @@ func ExampleWithin() {
 }
 
 // A lease that is not renewed ends by itself, and its context says why.
-func ExampleFor() {
+func ExampleLeaseFor() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
-	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.For(50*time.Millisecond))
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.LeaseFor(50*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -116,11 +116,11 @@ func ExampleFor() {
 }
 
 // A lease that is renewed, but not for ever: a holder that hangs does not keep the others out.
-func ExampleAtMost() {
+func ExampleRenewAtMost() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
-	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.AtMost(50*time.Millisecond))
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.RenewAtMost(50*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func ExampleAtMost() {
 	}
 	defer next.Release(ctx)
 	fmt.Println("the first:", context.Cause(lease.Context()))
-	fmt.Println("the next has a newer fence:", next.Fence() > lease.Fence())
+	fmt.Println("the next has a newer fence:", next.FencingToken() > lease.FencingToken())
 	// Output:
 	// the first: lock: lease lost: its time is over
 	// the next has a newer fence: true
@@ -153,7 +153,7 @@ func ExampleLease_Context() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("the same fence:", inner.Fence() == outer.Fence())
+	fmt.Println("the same fence:", inner.FencingToken() == outer.FencingToken())
 	_ = inner.Release(ctx)
 	fmt.Println("still held:", outer.Context().Err() == nil)
 	_ = outer.Release(ctx)

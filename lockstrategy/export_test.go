@@ -56,13 +56,13 @@ func misspelt(script func(*scripts) **redis.Script, source, right, wrong string)
 func openLIFO(b Backends) (*Opened, error) {
 	opened, err := Open(NameRedis, b)
 	if err == nil {
-		opened.Strategy = lifo{opened.Gate}
+		opened.Strategy = lifo{opened.Cohort}
 	}
 	return opened, err
 }
 
 // lifo moves everybody to the front of the queue who has just come. It works in a synctest bubble only.
-type lifo struct{ *Gate }
+type lifo struct{ *Cohort }
 
 func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
 	go func() {
@@ -79,5 +79,5 @@ func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, 
 		q.first = w
 		q.len++
 	}()
-	return l.Gate.Acquire(ctx, key, list...)
+	return l.Cohort.Acquire(ctx, key, list...)
 }

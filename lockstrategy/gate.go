@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Gate puts one first-in-first-out queue per key in front of a backend: only the head of a queue asks it,
+// Cohort puts one first-in-first-out queue per key in front of a backend: only the head of a queue asks it,
 // so that a process shows it one contender whatever the load. On release the lease is handed off to
 // the next waiter without a word to the backend, within the bounds of [HandOff]; then the key goes back,
 // and other processes have it before this one does. When the backend cannot be reached, everybody who
@@ -16,7 +16,7 @@ import (
 //
 // It knows the order of its own process's callers only. With a lease that is lost its turn is lost,
 // too: the next waiter asks the backend although the former holder may not have noticed.
-type Gate struct {
+type Cohort struct {
 	behind     Backend
 	bounds     HandOff
 	background sync.WaitGroup
@@ -27,17 +27,17 @@ type Gate struct {
 	closed bool
 }
 
-// NewGate puts a gate in front of behind.
-func NewGate(behind Backend, bounds HandOff) (*Gate, error) {
+// NewCohort puts a gate in front of behind.
+func NewCohort(behind Backend, bounds HandOff) (*Cohort, error) {
 	bounds, err := bounds.checked()
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{behind: behind, bounds: bounds, queues: make(map[string]*queue)}, nil
+	return &Cohort{behind: behind, bounds: bounds, queues: make(map[string]*queue)}, nil
 }
 
 // Acquire waits for its turn in key's queue, then takes the lease that is handed to it or asks the backend.
-func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Lease, error) {
+func (g *Cohort) Acquire(ctx context.Context, key string, choice ...Option) (*Lease, error) {
 	if again := reenter(ctx, g, key); again != nil {
 		return again, nil
 	}
@@ -52,7 +52,7 @@ func (g *Gate) Acquire(ctx context.Context, key string, choice ...Option) (*Leas
 }
 
 // acquireWithin bounds the wait, and only the wait: the lease outlives the bound.
-func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Lease, error) {
+func (g *Cohort) acquireWithin(ctx context.Context, key string, o *options) (*Lease, error) {
 	tooLong := fmt.Errorf("waited %s, the longest that is allowed: %w", *o.wait, context.DeadlineExceeded)
 	waiting, cancel := context.WithTimeoutCause(ctx, *o.wait, tooLong)
 	defer cancel()
@@ -61,7 +61,7 @@ func (g *Gate) acquireWithin(ctx context.Context, key string, o *options) (*Leas
 
 // acquire waits no longer than waiting. Ten thousand callers may stand in it: its frame is small, and it
 // makes what it needs before it goes deeper.
-func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*Lease, error) {
+func (g *Cohort) acquire(ctx, waiting context.Context, key string, o *options) (*Lease, error) {
 	switch {
 	case waiting.Err() != nil:
 		return nil, notAcquired(key, ended(waiting))
@@ -85,7 +85,7 @@ func (g *Gate) acquire(ctx, waiting context.Context, key string, o *options) (*L
 
 // enter reports whether the caller has the turn, because nobody was there; whoever has it must pass it on.
 // Otherwise w, if there is one, now stands in the queue.
-func (g *Gate) enter(key string, w *waiter) bool {
+func (g *Cohort) enter(key string, w *waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := g.queues[key]
@@ -100,7 +100,7 @@ func (g *Gate) enter(key string, w *waiter) bool {
 }
 
 // take takes the turn that w was called for.
-func (g *Gate) take(ctx, waiting context.Context, key string, o *options, w *waiter) (*Lease, error) {
+func (g *Cohort) take(ctx, waiting context.Context, key string, o *options, w *waiter) (*Lease, error) {
 	if w.turn.err != nil {
 		return nil, w.turn.err
 	}
@@ -113,7 +113,7 @@ func (g *Gate) take(ctx, waiting context.Context, key string, o *options, w *wai
 }
 
 // leave takes w out of key's queue. If its turn came at the same moment, it is passed on.
-func (g *Gate) leave(key string, w *waiter) {
+func (g *Cohort) leave(key string, w *waiter) {
 	g.mu.Lock()
 	select {
 	case <-w.called:
@@ -134,7 +134,7 @@ func (g *Gate) leave(key string, w *waiter) {
 }
 
 // ask asks the backend, for a caller who waits no longer than waiting.
-func (g *Gate) ask(ctx, waiting context.Context, key string, o *options, wait time.Duration) (*Lease, error) {
+func (g *Cohort) ask(ctx, waiting context.Context, key string, o *options, wait time.Duration) (*Lease, error) {
 	t, err := g.grant(waiting, key, o, wait)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (g *Gate) ask(ctx, waiting context.Context, key string, o *options, wait ti
 }
 
 // grant begins a tenure. Whatever goes wrong, the turn is passed on.
-func (g *Gate) grant(ctx context.Context, key string, o *options, wait time.Duration) (t *tenure, err error) {
+func (g *Cohort) grant(ctx context.Context, key string, o *options, wait time.Duration) (t *tenure, err error) {
 	defer func() { // also when the backend panics
 		switch {
 		case t != nil:
@@ -171,7 +171,7 @@ func (g *Gate) grant(ctx context.Context, key string, o *options, wait time.Dura
 }
 
 // release ends h's time with the lock.
-func (g *Gate) release(ctx context.Context, h *hold) error {
+func (g *Cohort) release(ctx context.Context, h *hold) error {
 	if lost := h.tenure.vacate(); lost != nil {
 		return lost // its turn was passed on then
 	}
@@ -180,7 +180,7 @@ func (g *Gate) release(ctx context.Context, h *hold) error {
 }
 
 // next gives the turn to the first waiter, or ends the queue.
-func (g *Gate) next(key string, wait time.Duration) {
+func (g *Cohort) next(key string, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if first := g.queues[key].pop(); first != nil {
@@ -191,7 +191,7 @@ func (g *Gate) next(key string, wait time.Duration) {
 }
 
 // disperse ends the caller's turn, and the waiting of everybody behind it, with err.
-func (g *Gate) disperse(key string, err error) {
+func (g *Cohort) disperse(key string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for w := g.queues[key].pop(); w != nil; w = g.queues[key].pop() {
@@ -201,7 +201,7 @@ func (g *Gate) disperse(key string, err error) {
 }
 
 // Waiting returns how many callers stand in all queues, those that have the turn not counted.
-func (g *Gate) Waiting() int {
+func (g *Cohort) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
@@ -212,7 +212,7 @@ func (g *Gate) Waiting() int {
 }
 
 // inBackground runs f, unless the gate has been closed: then what is held ends by itself. It reports whether f runs.
-func (g *Gate) inBackground(f func()) bool {
+func (g *Cohort) inBackground(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
@@ -222,7 +222,7 @@ func (g *Gate) inBackground(f func()) bool {
 }
 
 // close waits for what goes on in the background.
-func (g *Gate) close() {
+func (g *Cohort) close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()

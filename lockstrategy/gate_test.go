@@ -108,9 +108,9 @@ type backendFunc func() (Terms, error)
 
 func (f backendFunc) Grant(context.Context, string, Ask) (Terms, error) { return f() }
 
-func newGate(t *testing.T, behind Backend) *Gate {
+func newGate(t *testing.T, behind Backend) *Cohort {
 	t.Helper()
-	g, err := NewGate(behind, HandOff{})
+	g, err := NewCohort(behind, HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,12 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	work, cancel := context.WithCancelCause(context.WithValue(ctx, lease.hold.found(), lease.hold))
 	defer cancel(nil)
 	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
-	return fn(work, lease.Fence())
+	return fn(work, lease.FencingToken())
 }
 
 func (g Guard) acquire(ctx context.Context, key string) (*Lease, error) {
 	if g.Wait > 0 {
-		return g.Strategy.Acquire(ctx, key, Within(g.Wait))
+		return g.Strategy.Acquire(ctx, key, WaitAtMost(g.Wait))
 	}
 	return g.Strategy.Acquire(ctx, key)
 }

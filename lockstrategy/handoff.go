@@ -25,7 +25,7 @@ func (b HandOff) checked() (HandOff, error) {
 }
 
 // handOff hands the lease to the next waiter, or gives the key back and the turn to the next waiter.
-func (g *Gate) handOff(ctx context.Context, t *tenure) error {
+func (g *Cohort) handOff(ctx context.Context, t *tenure) error {
 	g.mu.Lock()
 	q := g.queues[t.key]
 	if q.first != nil && !q.first.ownTerms && t.mayPass(g.bounds) {
@@ -61,7 +61,7 @@ const (
 )
 
 // block is how many fences the grant may need.
-func (g *Gate) block(key string) uint64 {
+func (g *Cohort) block(key string) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return uint64(min(g.bounds.Count, max(fewFences, perWaiter*(1+g.queues[key].len))))

@@ -19,8 +19,8 @@ type Lease struct {
 // lock belongs under this context.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Fence is a number that only grows, one per owner. 0: this strategy issues none.
-func (l *Lease) Fence() uint64 { return l.hold.fence }
+// FencingToken is a number that only grows, one per owner. 0: this strategy issues none.
+func (l *Lease) FencingToken() uint64 { return l.hold.fence }
 
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
 func (l *Lease) Until() time.Time {
@@ -90,7 +90,7 @@ func (h *hold) leave(ctx context.Context) error {
 
 // heldKey finds an owner's hold in a context.
 type heldKey struct {
-	gate *Gate
+	gate *Cohort
 	key  string
 }
 
@@ -103,7 +103,7 @@ func (h *hold) found() heldKey {
 }
 
 // reenter returns one more lease for an owner that holds key by g already, or nil.
-func reenter(ctx context.Context, g *Gate, key string) *Lease {
+func reenter(ctx context.Context, g *Cohort, key string) *Lease {
 	if h, _ := ctx.Value(heldKey{g, key}).(*hold); h != nil && h.enter() {
 		return h.lease(ctx)
 	}

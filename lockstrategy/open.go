@@ -33,7 +33,7 @@ type Backends struct {
 // Opened is a strategy ready for use, and what it holds open.
 type Opened struct {
 	Strategy
-	Gate  *Gate        // nil: this strategy has no queue
+	Cohort  *Cohort        // nil: this strategy has no queue
 	Admin Admin        // nil: nobody can be asked who holds a lock
 	Close func() error // ends its goroutines and connections; not the clients it was given
 }
@@ -67,11 +67,11 @@ func Open(name string, b Backends) (*Opened, error) {
 }
 
 func gated(behind Backend, closer func() error, bounds HandOff) (*Opened, error) {
-	g, err := NewGate(behind, bounds)
+	g, err := NewCohort(behind, bounds)
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Strategy: g, Gate: g, Close: func() error {
+	return &Opened{Strategy: g, Cohort: g, Close: func() error {
 		g.close()
 		if closer == nil {
 			return nil

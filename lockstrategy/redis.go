@@ -39,7 +39,7 @@ type RedisConfig struct {
 // Exclusion holds while the server keeps the key for its whole expiry and the holder stops when its
 // lease's context ends. It breaks when a replica that has not got the key is promoted, when the key
 // is evicted, and when a holder ignores its context. It is a [Backend]: for one contender per process
-// and key, so put a [Gate] in front.
+// and key, so put a [Cohort] in front.
 type Redis struct {
 	client  RedisClient
 	lease   time.Duration

@@ -187,7 +187,7 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 		for range 3 {
 			patience := time.Duration(rng.IntN(3000)) * time.Microsecond
 			callers.Go(func() {
-				if _, err := lock.Acquire(t.Context(), key, lockstrategy.Within(patience)); err == nil {
+				if _, err := lock.Acquire(t.Context(), key, lockstrategy.WaitAtMost(patience)); err == nil {
 					t.Error("it was granted what Java holds")
 				}
 			})

@@ -35,7 +35,7 @@ type RedLockConfig struct {
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts
 // empty, or whose clock jumps ahead, votes again within the lease. It issues no fence. A try waits
 // for every node, so one node that hangs slows each down to the request timeout. It is a [Backend]: for one
-// contender per process and key, so put a [Gate] in front.
+// contender per process and key, so put a [Cohort] in front.
 type RedLock struct {
 	sync    *redsync.Redsync
 	nodes   []redis.UniversalClient

@@ -125,7 +125,7 @@ func TestRedLockTakesBackWhatAMinorityGranted(t *testing.T) {
 		c.Set(ctx, "redlock:lock:k", "another", time.Hour)
 	}
 	lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes)})
-	_, err := lock.Acquire(ctx, "lock:k", lockstrategy.Within(50*time.Millisecond))
+	_, err := lock.Acquire(ctx, "lock:k", lockstrategy.WaitAtMost(50*time.Millisecond))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
 	}

@@ -27,20 +27,20 @@ type options struct {
 	total  *time.Duration // longest time under renewal; nil: no bound
 }
 
-// AtOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
-func AtOnce() Option { return func(o *options) { o.atOnce = true } }
+// TryOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
+func TryOnce() Option { return func(o *options) { o.atOnce = true } }
 
-// Within waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or
+// WaitAtMost waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or
 // negative) it is that at once, without an attempt.
-func Within(d time.Duration) Option { return func(o *options) { o.wait = &d } }
+func WaitAtMost(d time.Duration) Option { return func(o *options) { o.wait = &d } }
 
-// For takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free
+// LeaseFor takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free
 // even if its holder hangs. Less than ten milliseconds are refused.
-func For(d time.Duration) Option { return func(o *options) { o.lease = &d } }
+func LeaseFor(d time.Duration) Option { return func(o *options) { o.lease = &d } }
 
-// AtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be
-// positive. Beside [For], the shorter one counts.
-func AtMost(d time.Duration) Option { return func(o *options) { o.total = &d } }
+// RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be
+// positive. Beside [LeaseFor], the shorter one counts.
+func RenewAtMost(d time.Duration) Option { return func(o *options) { o.total = &d } }
 
 // ownTerms reports whether the lease cannot be one that was handed off.
 func (o *options) ownTerms() bool { return o.lease != nil || o.total != nil }
@@ -105,7 +105,7 @@ type Keeper interface {
 	Watch() (ring <-chan struct{}, stop func())
 }
 
-// None grants every key to everybody at once. Alone it is no lock (v1); behind a [Gate] it is a
+// None grants every key to everybody at once. Alone it is no lock (v1); behind a [Cohort] it is a
 // mutex in the process (v2), which another process does not see.
 type None struct{}
 

@@ -12,7 +12,7 @@ import (
 // In it the leases of the process's waiters follow each other, one at a time. It renews what the
 // backend granted, and its end is the end of whoever relies on it.
 type tenure struct {
-	gate  *Gate
+	gate  *Cohort
 	key   string
 	terms Terms
 	began time.Time
@@ -32,7 +32,7 @@ type tenure struct {
 	unwatch func()        // ends listening; nil: it has not begun
 }
 
-func (g *Gate) newTenure(key string, terms Terms, total *time.Duration) *tenure {
+func (g *Cohort) newTenure(key string, terms Terms, total *time.Duration) *tenure {
 	t := &tenure{gate: g, key: key, terms: terms, began: time.Now(), until: terms.Until}
 	if total != nil {
 		t.bound = t.began.Add(*total)

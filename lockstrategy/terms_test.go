@@ -29,7 +29,7 @@ func TestTheCauseOfALossFollowsFromTheTerms(t *testing.T) {
 					s.renew = func(context.Context) error { return ErrUnavailable }
 				}
 				began := time.Now()
-				lease, err := newGate(t, s).Acquire(t.Context(), "k", AtMost(c.total))
+				lease, err := newGate(t, s).Acquire(t.Context(), "k", RenewAtMost(c.total))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -65,7 +65,7 @@ func TestAnExplicitLeaseAsksUntilItIsAnswered(t *testing.T) {
 			}
 			return ErrForced
 		}
-		lease, err := newGate(t, e).Acquire(t.Context(), "k", For(time.Hour))
+		lease, err := newGate(t, e).Acquire(t.Context(), "k", LeaseFor(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +110,11 @@ func TestTermsThatAreNone(t *testing.T) {
 		option Option
 		want   error // nil: another, before anything was asked
 	}{
-		{"no time left to wait", Within(0), context.DeadlineExceeded},
-		{"less than none", Within(-time.Second), context.DeadlineExceeded},
-		{"a lease of nothing", For(0), nil},
-		{"a lease of a millisecond", For(time.Millisecond), nil},
-		{"at most nothing", AtMost(0), nil},
+		{"no time left to wait", WaitAtMost(0), context.DeadlineExceeded},
+		{"less than none", WaitAtMost(-time.Second), context.DeadlineExceeded},
+		{"a lease of nothing", LeaseFor(0), nil},
+		{"a lease of a millisecond", LeaseFor(time.Millisecond), nil},
+		{"at most nothing", RenewAtMost(0), nil},
 	} {
 		lease, err := gate.Acquire(t.Context(), "k", c.option)
 		if lease != nil || !errors.Is(err, ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {

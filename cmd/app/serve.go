@@ -115,8 +115,8 @@ func (p *parts) add(v version, backends lockstrategy.Backends, c *serveCommand) 
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
-	if opened.Gate != nil {
-		p.metrics.Gate(v.name, opened.Gate.Waiting)
+	if opened.Cohort != nil {
+		p.metrics.Gate(v.name, opened.Cohort.Waiting)
 	}
 	guard := lockstrategy.Guard{Strategy: opened, Wait: c.Wait, Observer: p.metrics.Lock(v.name)}
 	p.versions = append(p.versions, handlers.Version{Name: v.name, Does: v.does, Lock: guard})

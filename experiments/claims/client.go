@@ -53,7 +53,7 @@ func (c *client) acquire(ctx context.Context, options ...lockstrategy.Option) (*
 		h.record(history.Refuse, reason(err))
 		return nil, err
 	}
-	h.lease, h.fence = lease, lease.Fence()
+	h.lease, h.fence = lease, lease.FencingToken()
 	h.record(history.Grant, "")
 	return h, nil
 }

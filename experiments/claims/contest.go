@@ -32,7 +32,7 @@ func contest(ctx context.Context, t *experiments.Trial, takers ...taker) error {
 		if c == nil {
 			continue
 		}
-		h, err := c.acquire(ctx, lockstrategy.AtOnce())
+		h, err := c.acquire(ctx, lockstrategy.TryOnce())
 		if errors.Is(err, lockstrategy.ErrTaken) {
 			refused = c
 			break

@@ -81,7 +81,7 @@ func unconfirmed(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return nil, err
 			}
-			_, err = a.acquire(ctx, lockstrategy.AtOnce())
+			_, err = a.acquire(ctx, lockstrategy.TryOnce())
 			return nil, x.refuses(err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
 		},
 		x.afterFailure("B"),
@@ -129,7 +129,7 @@ func afterLag(ctx context.Context, x *replicated) error {
 			if err := x.master.Await(ctx, x.missesReplicas); err != nil {
 				return nil, err
 			}
-			_, err = a.acquire(ctx, lockstrategy.AtOnce())
+			_, err = a.acquire(ctx, lockstrategy.TryOnce())
 			return nil, x.refuses(err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
 		},
 		x.afterFailure("B"),

@@ -63,7 +63,7 @@ func restartLater(ctx context.Context, t *experiments.Trial) error {
 	if err := kill(t, q.nodes[2]); err != nil {
 		return err
 	}
-	second, err := b.acquire(ctx, lockstrategy.AtOnce())
+	second, err := b.acquire(ctx, lockstrategy.TryOnce())
 	switch {
 	case err == nil:
 		r.add(second)

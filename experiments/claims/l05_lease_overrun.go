@@ -56,7 +56,7 @@ func overrun(work func(ctx context.Context, a, b *client, r *resource) error) fu
 
 func shortWork(ctx context.Context, a, b *client, r *resource) error {
 	for _, c := range []*client{a, b} {
-		h, err := c.acquire(ctx, lockstrategy.For(time.Minute))
+		h, err := c.acquire(ctx, lockstrategy.LeaseFor(time.Minute))
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func shortWork(ctx context.Context, a, b *client, r *resource) error {
 }
 
 func longWork(ctx context.Context, a, b *client, r *resource) error {
-	first, err := a.acquire(ctx, lockstrategy.For(shortLease))
+	first, err := a.acquire(ctx, lockstrategy.LeaseFor(shortLease))
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ B  waits                                                    ├─ read 1, write
 	},
 	Arms: []experiments.Arm{
 		{Name: "no lease named", Run: twoLeases()},
-		{Name: "a lease named", Expect: experiments.Sometimes, Run: twoLeases(lockstrategy.For(namedLease))},
+		{Name: "a lease named", Expect: experiments.Sometimes, Run: twoLeases(lockstrategy.LeaseFor(namedLease))},
 	},
 })
 

@@ -105,7 +105,7 @@ func around(ctx context.Context, a, b *client, r *resource, something func(conte
 
 // tries adds one if the lock is free.
 func tries(ctx context.Context, c *client, r *resource) error {
-	h, err := c.acquire(ctx, lockstrategy.AtOnce())
+	h, err := c.acquire(ctx, lockstrategy.TryOnce())
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func tries(ctx context.Context, c *client, r *resource) error {
 // recorded of it are notes.
 func inner(c *client, outer *held, something func() error) error {
 	ctx := outer.lease.Context()
-	lease, err := c.strategy.Acquire(ctx, c.key, lockstrategy.AtOnce())
+	lease, err := c.strategy.Acquire(ctx, c.key, lockstrategy.TryOnce())
 	if err != nil {
 		return fmt.Errorf("the owner did not enter again: %w", err)
 	}

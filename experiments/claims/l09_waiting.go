@@ -87,7 +87,7 @@ func threeWays(handOvers int, lease time.Duration, deaf bool) func(context.Conte
 func ways(lease time.Duration) (spin, sleep, message way) {
 	polling := func(pause time.Duration) open {
 		return func(_ *experiments.Trial, client redis.UniversalClient, name string) (lockstrategy.Strategy, error) {
-			return lockstrategy.NewGate(poller{redis: client, name: name, pause: pause, lease: ampleLease}, lockstrategy.HandOff{})
+			return lockstrategy.NewCohort(poller{redis: client, name: name, pause: pause, lease: ampleLease}, lockstrategy.HandOff{})
 		}
 	}
 	told := func(t *experiments.Trial, client redis.UniversalClient, _ string) (lockstrategy.Strategy, error) {

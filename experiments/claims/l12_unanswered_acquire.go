@@ -90,7 +90,7 @@ func unansweredV3(ctx context.Context, t *experiments.Trial) error {
 	if _, err := a.acquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
 		return errors.Join(errors.New("the answer to A was to be lost"), err)
 	}
-	next, err := b.acquire(ctx, lockstrategy.Within(longLease/3))
+	next, err := b.acquire(ctx, lockstrategy.WaitAtMost(longLease/3))
 	if err != nil {
 		return errors.Join(err, wire.leftBehind(ctx))
 	}

@@ -50,7 +50,7 @@ func queued(t *experiments.Trial, client redis.UniversalClient, _ string) (locks
 }
 
 func unqueued(_ *experiments.Trial, client redis.UniversalClient, name string) (lockstrategy.Strategy, error) {
-	return lockstrategy.NewGate(poller{redis: client, name: name, pause: 50 * section, lease: ampleLease}, lockstrategy.HandOff{})
+	return lockstrategy.NewCohort(poller{redis: client, name: name, pause: 50 * section, lease: ampleLease}, lockstrategy.HandOff{})
 }
 
 // contend lets the clients, spread evenly over so many processes, take the lock until it was granted often enough.

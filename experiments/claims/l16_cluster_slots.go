@@ -69,7 +69,7 @@ func tagged(ctx context.Context, t *experiments.Trial, client redis.UniversalCli
 	}
 	a := newClient(t, "A", o.Strategy)
 	a.key = key
-	h, err := a.acquire(ctx, lockstrategy.AtOnce())
+	h, err := a.acquire(ctx, lockstrategy.TryOnce())
 	if err != nil {
 		refusedAcross(t, err)
 		return err

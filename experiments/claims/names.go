@@ -43,7 +43,7 @@ func (q *quorum) named(ctx context.Context, lane string, list []int) (*client, e
 		return nil, err
 	}
 	q.t.Cleanup(independent.Close)
-	gate, err := lockstrategy.NewGate(names{independent.Nodes, uuid.NewString()}, lockstrategy.HandOff{})
+	gate, err := lockstrategy.NewCohort(names{independent.Nodes, uuid.NewString()}, lockstrategy.HandOff{})
 	if err != nil {
 		return nil, err
 	}

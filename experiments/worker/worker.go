@@ -130,7 +130,7 @@ func (c *client) tell(l Line) {
 	defer c.mu.Unlock()
 	l.At, l.Key, l.Owner = time.Since(c.zero), c.key, c.owner
 	if c.lease != nil {
-		l.Fence = c.lease.Fence()
+		l.Fence = c.lease.FencingToken()
 	}
 	_ = c.out.Encode(l) // the lab is gone, and with it this process
 }
@@ -165,7 +165,7 @@ func (c *client) acquire(ctx context.Context, o Order) {
 	c.tell(Line{What: string(history.Ask)})
 	var options []lockstrategy.Option
 	if o.AtMost > 0 {
-		options = append(options, lockstrategy.AtMost(o.AtMost))
+		options = append(options, lockstrategy.RenewAtMost(o.AtMost))
 	}
 	lease, err := c.lock.Acquire(ctx, o.Key, options...)
 	if err != nil {

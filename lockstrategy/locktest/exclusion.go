@@ -95,7 +95,7 @@ func (c trial) outlives() {
 func (c trial) renewed() {
 	one, two := c.pair(Settings{Lease: short})
 	lease := c.acquire(one)
-	if _, err := two.Acquire(c.bounded(), c.key, lockstrategy.Within(2*short)); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+	if _, err := two.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(2*short)); !errors.Is(err, lockstrategy.ErrNotAcquired) {
 		c.Fatalf("another client got the lock of a living holder: %v", err)
 	}
 	if err := lease.Context().Err(); err != nil {

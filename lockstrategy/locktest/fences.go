@@ -39,12 +39,12 @@ func (c trial) fencesGrow() {
 		for range callers {
 			all.Go(func() {
 				for range turns {
-					lease, err := client.Acquire(context.Background(), c.key, lockstrategy.Within(patience))
+					lease, err := client.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(patience))
 					if err != nil {
 						c.Error(err)
 						return
 					}
-					note(lease.Fence())
+					note(lease.FencingToken())
 					if err := lease.Release(context.Background()); err != nil {
 						c.Error(err)
 					}
@@ -65,12 +65,12 @@ func (c trial) fenceHandedOff() {
 	c.waiters(client, 1)
 	c.release(first)
 	second := c.granted(waiter)
-	if second.Fence() != first.Fence()+1 {
-		c.Errorf("fence %d was followed by %d", first.Fence(), second.Fence())
+	if second.FencingToken() != first.FencingToken()+1 {
+		c.Errorf("fence %d was followed by %d", first.FencingToken(), second.FencingToken())
 	}
 	c.release(second)
-	if third := c.acquire(client); third.Fence() <= second.Fence() {
-		c.Errorf("fence %d was followed by %d", second.Fence(), third.Fence())
+	if third := c.acquire(client); third.FencingToken() <= second.FencingToken() {
+		c.Errorf("fence %d was followed by %d", second.FencingToken(), third.FencingToken())
 	} else {
 		c.release(third)
 	}
@@ -81,10 +81,10 @@ func (c trial) fenceAfterForce() {
 	var last uint64
 	for i := range 10 {
 		lease := c.acquire([]Client{one, two}[i%2])
-		if lease.Fence() <= last {
-			c.Errorf("fence %d was followed by %d", last, lease.Fence())
+		if lease.FencingToken() <= last {
+			c.Errorf("fence %d was followed by %d", last, lease.FencingToken())
 		}
-		last = lease.Fence()
+		last = lease.FencingToken()
 		c.force(two, true)
 		_ = lease.Release(context.Background()) // its loss is not told yet
 	}
@@ -92,8 +92,8 @@ func (c trial) fenceAfterForce() {
 
 func (c trial) noFence() {
 	lease := c.acquire(c.open(Settings{Lease: long}))
-	if lease.Fence() != 0 {
-		c.Errorf("it says %d", lease.Fence())
+	if lease.FencingToken() != 0 {
+		c.Errorf("it says %d", lease.FencingToken())
 	}
 	c.release(lease)
 }

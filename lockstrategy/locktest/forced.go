@@ -106,8 +106,8 @@ func (c trial) forcedWaiter() {
 	next := c.granted(waiter)
 	c.lost(lease, lockstrategy.ErrForced)
 	c.taken(one)
-	if next.Fence() <= lease.Fence() {
-		c.Errorf("the fence %d of the next holder does not come after %d", next.Fence(), lease.Fence())
+	if next.FencingToken() <= lease.FencingToken() {
+		c.Errorf("the fence %d of the next holder does not come after %d", next.FencingToken(), lease.FencingToken())
 	}
 	c.release(next)
 }

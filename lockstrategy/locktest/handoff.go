@@ -101,7 +101,7 @@ func (c trial) handsOffCount() {
 		lease = c.granted(line[i-1])
 	}
 	lease = c.granted(other)
-	if got := one.Gate.Waiting(); got < waiters-count { // one of them has the turn, and asks the server
+	if got := one.Cohort.Waiting(); got < waiters-count { // one of them has the turn, and asks the server
 		c.Errorf("%d still wait for their turn, want %d", got, waiters-count)
 	}
 	c.release(lease)
@@ -113,7 +113,7 @@ func (c trial) handsOffCount() {
 func (c trial) handsOffNoTerms() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	lease := c.acquire(client)
-	waiter := c.wait(context.Background(), client, lockstrategy.For(short))
+	waiter := c.wait(context.Background(), client, lockstrategy.LeaseFor(short))
 	c.waiters(client, 1)
 	behind := c.wait(context.Background(), client)
 	c.waiters(client, 2)

@@ -24,7 +24,7 @@ func losses() []promise {
 func (c trial) explicit() {
 	one, two := c.pair(Settings{Lease: long})
 	asked := time.Now()
-	lease := c.acquire(one, lockstrategy.For(short))
+	lease := c.acquire(one, lockstrategy.LeaseFor(short))
 	if end := lease.Until(); end.After(time.Now().Add(short)) {
 		c.Errorf("a lease of %s ends %s after it was asked for", short, end.Sub(asked))
 	}
@@ -41,7 +41,7 @@ func (c trial) explicit() {
 }
 
 func (c trial) explicitOnTheServer() {
-	lease := c.acquire(c.open(Settings{Lease: long}), lockstrategy.For(short))
+	lease := c.acquire(c.open(Settings{Lease: long}), lockstrategy.LeaseFor(short))
 	c.eventually("the key is gone", func() bool { return c.standing() == 0 })
 	if lease.Context().Err() == nil {
 		c.Error("the key is gone, and the lease's context has not ended")
@@ -52,7 +52,7 @@ func (c trial) explicitOnTheServer() {
 func (c trial) atMost() {
 	one, two := c.pair(Settings{Lease: short})
 	asked := time.Now()
-	lease := c.acquire(one, lockstrategy.AtMost(2*short))
+	lease := c.acquire(one, lockstrategy.RenewAtMost(2*short))
 	next := c.acquire(two)
 	if lived := time.Since(asked); lived < 2*short {
 		c.Errorf("it was not renewed: another has the lock after %s", lived)
@@ -66,7 +66,7 @@ func (c trial) atMost() {
 
 func (c trial) atMostGivesBack() {
 	one, two := c.pair(Settings{Lease: long})
-	lease := c.acquire(one, lockstrategy.AtMost(short/4))
+	lease := c.acquire(one, lockstrategy.RenewAtMost(short/4))
 	waiter := c.wait(context.Background(), two)
 	c.lost(lease, lockstrategy.ErrExpired)
 	c.release(c.granted(waiter))

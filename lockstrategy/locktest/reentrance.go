@@ -23,7 +23,7 @@ func (c trial) entersAgain() {
 	one, two := c.pair(Settings{Lease: long})
 	outer := c.acquire(one)
 	middle := c.acquireUnder(outer.Context(), one)
-	inner := c.acquireUnder(middle.Context(), one, lockstrategy.AtOnce())
+	inner := c.acquireUnder(middle.Context(), one, lockstrategy.TryOnce())
 	for _, lease := range []*lockstrategy.Lease{middle, outer} { // in any order
 		c.release(lease)
 		c.taken(two)
@@ -35,8 +35,8 @@ func (c trial) entersAgain() {
 			c.Fatalf("the lock is held still, and its context ended: %v", err)
 		}
 	}
-	if outer.Fence() != inner.Fence() {
-		c.Errorf("one owner has the fences %d and %d", outer.Fence(), inner.Fence())
+	if outer.FencingToken() != inner.FencingToken() {
+		c.Errorf("one owner has the fences %d and %d", outer.FencingToken(), inner.FencingToken())
 	}
 	c.release(inner)
 	c.free(two)
@@ -77,7 +77,7 @@ func (c trial) entersBehind() {
 	other.key += "-b"
 	outer := c.acquire(client)
 	between := other.acquireUnder(outer.Context(), client)
-	inner := c.acquireUnder(between.Context(), client, lockstrategy.AtOnce())
+	inner := c.acquireUnder(between.Context(), client, lockstrategy.TryOnce())
 	other.release(between)
 	if err := inner.Context().Err(); err != nil {
 		c.Errorf("the end of one lock ended another's context: %v", err)

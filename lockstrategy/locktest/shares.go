@@ -82,7 +82,7 @@ func (c trial) shares(processes int) []int {
 // demand wants the lock again and again, until the tally is finished.
 func (c trial) demand(client Client, y *tally, process int) {
 	for last := false; !last; {
-		lease, err := client.Acquire(context.Background(), c.key, lockstrategy.Within(patience))
+		lease, err := client.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(patience))
 		if err == nil {
 			last = y.note(process)
 			err = lease.Release(context.Background())

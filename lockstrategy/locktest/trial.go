@@ -19,7 +19,7 @@ type trial struct {
 func (c trial) open(s Settings) Client {
 	c.Helper()
 	client := c.backend.Open(c.T, s)
-	if client.Gate == nil {
+	if client.Cohort == nil {
 		c.Fatal("this strategy was opened without a gate")
 	}
 	return client
@@ -49,7 +49,7 @@ func (c trial) acquire(s lockstrategy.Strategy, options ...lockstrategy.Option) 
 
 func (c trial) acquireUnder(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) *lockstrategy.Lease {
 	c.Helper()
-	lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.Within(patience))...)
+	lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(patience))...)
 	if err != nil {
 		c.Fatalf("acquire: %v", err)
 	}
@@ -66,7 +66,7 @@ type grant struct {
 func (c trial) wait(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) <-chan grant {
 	granted := make(chan grant, 1)
 	go func() {
-		lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.Within(patience))...)
+		lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(patience))...)
 		granted <- grant{lease, err}
 	}()
 	return granted
@@ -98,7 +98,7 @@ func (c trial) bounded() context.Context {
 
 // atOnce makes one attempt. One that waits nevertheless does not do so for ever.
 func (c trial) atOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
-	return client.Acquire(ctx, c.key, lockstrategy.AtOnce(), lockstrategy.Within(patience))
+	return client.Acquire(ctx, c.key, lockstrategy.TryOnce(), lockstrategy.WaitAtMost(patience))
 }
 
 // free demands that nobody has the key, for client.
@@ -163,7 +163,7 @@ func (c trial) eventually(what string, ok func() bool) {
 // waiters returns when n callers stand in client's gate.
 func (c trial) waiters(client Client, n int) {
 	c.Helper()
-	c.eventually("the waiters are in the gate", func() bool { return client.Gate.Waiting() == n })
+	c.eventually("the waiters are in the gate", func() bool { return client.Cohort.Waiting() == n })
 }
 
 // queued returns when n processes stand in the server's queue.

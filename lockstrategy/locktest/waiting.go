@@ -57,7 +57,7 @@ func (c trial) neverWaits() {
 
 func (c trial) triesOnce() {
 	one, two := c.pair(Settings{Lease: long})
-	lease := c.acquire(one, lockstrategy.AtOnce())
+	lease := c.acquire(one, lockstrategy.TryOnce())
 	for _, client := range []Client{one, two} {
 		_, err := c.atOnce(context.Background(), client)
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, lockstrategy.ErrTaken) {
@@ -74,7 +74,7 @@ func (c trial) withinWait() {
 	lease := c.acquire(one)
 	for _, client := range []Client{one, two} {
 		began := time.Now()
-		_, err := client.Acquire(c.bounded(), c.key, lockstrategy.Within(short/4))
+		_, err := client.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(short/4))
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
 		}
@@ -88,7 +88,7 @@ func (c trial) withinWait() {
 
 func (c trial) withinLease() {
 	one, two := c.pair(Settings{Lease: long})
-	lease, err := one.Acquire(context.Background(), c.key, lockstrategy.Within(short))
+	lease, err := one.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(short))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func (c trial) serves(leave []int) {
 		defer cancel()
 		cancels[i] = cancel
 		all.Go(func() {
-			lease, err := client.Acquire(ctx, c.key, lockstrategy.Within(patience))
+			lease, err := client.Acquire(ctx, c.key, lockstrategy.WaitAtMost(patience))
 			if err != nil {
 				left <- err
 				return

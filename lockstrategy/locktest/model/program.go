@@ -103,13 +103,13 @@ func (p *Program) turn(rng *rand.Rand, keys []string) turn {
 	d := 10*time.Millisecond + upTo(rng, pick(rng, 30*time.Millisecond, p.Lease))
 	switch rng.IntN(10) {
 	case 0:
-		t.note, t.option = "at once", lockstrategy.AtOnce()
+		t.note, t.option = "at once", lockstrategy.TryOnce()
 	case 1:
-		t.note, t.option = fmt.Sprintf("within %s", d), lockstrategy.Within(d)
+		t.note, t.option = fmt.Sprintf("within %s", d), lockstrategy.WaitAtMost(d)
 	case 2:
-		t.note, t.option = history.Explicit+d.String(), lockstrategy.For(d)
+		t.note, t.option = history.Explicit+d.String(), lockstrategy.LeaseFor(d)
 	case 3:
-		t.note, t.option = fmt.Sprintf("at most %s", d), lockstrategy.AtMost(d)
+		t.note, t.option = fmt.Sprintf("at most %s", d), lockstrategy.RenewAtMost(d)
 	case 4:
 		t.note, t.cancel = fmt.Sprintf("canceled after %s", d), d
 	}

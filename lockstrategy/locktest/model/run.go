@@ -153,7 +153,7 @@ func (c caller) take(ctx context.Context, t turn) error {
 		c.record(history.Refused, attempt, t.key, 0, reason(err))
 		return err
 	}
-	c.record(history.Granted, attempt, t.key, lease.Fence(), "")
+	c.record(history.Granted, attempt, t.key, lease.FencingToken(), "")
 	context.AfterFunc(lease.Context(), func() {
 		if cause := context.Cause(lease.Context()); errors.Is(cause, lockstrategy.ErrLost) {
 			c.record(history.Lost, attempt, t.key, 0, reason(cause))
@@ -169,7 +169,7 @@ func (c caller) take(ctx context.Context, t turn) error {
 func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
 	if t.again {
 		if inner, err := c.process.lock.Acquire(lease.Context(), t.key); err == nil {
-			c.record(history.Entered, attempt, t.key, inner.Fence(), "")
+			c.record(history.Entered, attempt, t.key, inner.FencingToken(), "")
 			defer func() { _ = inner.Release(context.Background()) }()
 		}
 	}
