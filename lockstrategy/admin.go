@@ -2,7 +2,6 @@ package lockstrategy
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +13,8 @@ import (
 type Admin interface {
 	// Inspect says who holds key. By the time it is read, the answer may be old.
 	Inspect(ctx context.Context, key string) (State, error)
-	// ForceUnlock frees key whoever holds it, and reports whether somebody did. A holder that listens is
-	// told, and its lease ends with [ErrForced]; one that cannot hear loses it at its next renewal.
+	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is
+	// notified, and its lease ends with [ErrForced]; one that cannot listen loses it at its next renewal.
 	ForceUnlock(ctx context.Context, key string) (bool, error)
 }
 
@@ -30,7 +29,7 @@ type State struct {
 
 // Inspect implements [Admin].
 func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.request)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Request)
 	defer cancel()
 	var fields *redis.MapStringStringCmd
 	var expiry *redis.DurationCmd
@@ -39,7 +38,7 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 		return nil
 	})
 	if err != nil {
-		return State{}, fmt.Errorf("%w: inspect: %w", ErrUnavailable, err)
+		return State{}, unavailable("inspect", key, err)
 	}
 	s := State{Remaining: max(expiry.Val(), -1)}
 	for owner, count := range fields.Val() {
@@ -54,12 +53,14 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 
 // ForceUnlock implements [Admin].
 func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	if err := r.learnTells(ctx); err != nil {
-		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Request)
+	defer cancel()
+	freed, err := r.client.Del(ctx, key).Result()
+	if err == nil && freed > 0 {
+		err = r.client.Do(ctx, r.publish(), channelOf(key), "0").Err()
 	}
-	reply, err := r.free(ctx, r.scripts.force, keysOf(key))
 	if err != nil {
-		return false, fmt.Errorf("%w: force unlock: %w", ErrUnavailable, err)
+		return freed > 0, unavailable("force unlock", key, err)
 	}
-	return reply[0] == 1, nil
+	return freed > 0, nil
 }

@@ -3,6 +3,7 @@ package lockstrategy_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,9 +17,12 @@ import (
 	"locklab/topology"
 )
 
+// Every strategy conforms alone, and behind a cohort, which promises more.
+var withAndWithoutCohort = map[string]bool{"alone": false, "cohort": true}
+
 func TestProcessMutexConforms(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, locktest.Backend{Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+	locktest.Run(t, locktest.Backend{Cohort: true, Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 		return locktest.Client{Opened: open(t, lockstrategy.NameProcess, lockstrategy.Backends{HandOff: s.HandOff})}
 	}})
 }
@@ -26,12 +30,17 @@ func TestProcessMutexConforms(t *testing.T) {
 func TestRedisConforms(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
-		node := testenv.Redis(t, real)
-		b := redisBackend(client(t, node.Addr), func(t *testing.T, s locktest.Settings) redis.UniversalClient {
-			return client(t, behind(t, s.Wire, node.Addr))
-		})
-		b.Wired = true
-		locktest.Run(t, b)
+		for name, cohort := range withAndWithoutCohort {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				node := testenv.Redis(t, real)
+				b := redisBackend(client(t, node.Addr), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+					return client(t, behind(t, s.Wire, node.Addr))
+				})
+				b.Wired = true
+				locktest.Run(t, b)
+			})
+		}
 	})
 }
 
@@ -55,23 +64,26 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 				t.Cleanup(func() { _ = r.Close() }) // a client that crashed is closed already
 				return r.Master
 			}
-			locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), connect))
+			for name, cohort := range withAndWithoutCohort {
+				t.Run(name, func(t *testing.T) {
+					locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), cohort, connect))
+				})
+			}
 		})
 	}
 }
 
 // redisBackend is the Redis lock over whatever connect connects to.
-func redisBackend(admin redis.UniversalClient, connect func(*testing.T, locktest.Settings) redis.UniversalClient) locktest.Backend {
+func redisBackend(admin redis.UniversalClient, cohort bool, connect func(*testing.T, locktest.Settings) redis.UniversalClient) locktest.Backend {
 	return locktest.Backend{
-		Fenced: true, Fair: true, Admin: true,
+		Fenced: true, Admin: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			c, sent := connect(t, s), new(counter)
 			c.AddHook(sent)
-			return locktest.Client{
-				Opened: open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, Lease: s.Lease, Request: request(s), HandOff: s.HandOff}),
-				Crash:  func() { _ = c.Close() },
-				Sent:   sent.count,
-			}
+			r := must(lockstrategy.NewRedis(c, lockstrategy.RedisConfig{Lease: s.Lease, Request: request(s)}))(t)
+			opened := behindCohort(t, cohort, r, r.Close, s.HandOff)
+			opened.Admin = r
+			return locktest.Client{Opened: opened, Crash: func() { _ = c.Close() }, Sent: sent.count}
 		},
 		Server: &locktest.Server{
 			Entries: func(t *testing.T, key string) (all []string) {
@@ -81,10 +93,7 @@ func redisBackend(admin redis.UniversalClient, connect func(*testing.T, locktest
 				return all
 			},
 			Forget:      func(t *testing.T, key string) { must(admin.Del(t.Context(), key).Result())(t) },
-			ForgetFence: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_fence:{"+key+"}").Result())(t) },
-			Waiting: func(t *testing.T, key string) int {
-				return int(must(admin.ZCard(t.Context(), "locklab_queue:{"+key+"}").Result())(t))
-			},
+			ForgetToken: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_fence:{"+key+"}").Result())(t) },
 			Foreign: func(t *testing.T, key, owner string) {
 				must(admin.HSet(t.Context(), key, owner, 2).Result())(t)
 				must(admin.PExpire(t.Context(), key, time.Hour).Result())(t)
@@ -96,38 +105,70 @@ func redisBackend(admin redis.UniversalClient, connect func(*testing.T, locktest
 func TestRedLockConforms(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
-		nodes := redlockNodes(t, real)
-		admins := clients(t, nodes)
-		locktest.Run(t, locktest.Backend{
-			Wired: true,
-			Open: func(t *testing.T, s locktest.Settings) locktest.Client {
-				var own []redis.UniversalClient
-				sent := new(counter)
-				for _, node := range nodes {
-					c := client(t, behind(t, s.Wire, node.Addr))
-					c.AddHook(sent)
-					own = append(own, c)
-				}
-				return locktest.Client{
-					Opened: open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: own, Lease: s.Lease, Request: request(s), HandOff: s.HandOff}),
-					Crash: func() {
-						for _, c := range own {
-							_ = c.Close()
-						}
-					},
-					Sent: sent.count,
-				}
-			},
-			Server: &locktest.Server{
-				Entries: func(t *testing.T, key string) []string { return owners(t, admins, key) },
-				Forget: func(t *testing.T, key string) {
-					for _, c := range admins {
-						must(c.Del(t.Context(), "redlock:"+key).Result())(t)
+		for name, cohort := range withAndWithoutCohort {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				locktest.Run(t, redlockBackend(t, redlockNodes(t, real), cohort))
+			})
+		}
+	})
+}
+
+func redlockBackend(t *testing.T, nodes []*stack.Node, cohort bool) locktest.Backend {
+	admins := clients(t, nodes)
+	return locktest.Backend{
+		Wired: true, Cohort: cohort, Yields: cohort,
+		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+			var own []redis.UniversalClient
+			sent := new(counter)
+			for _, node := range nodes {
+				c := client(t, behind(t, s.Wire, node.Addr))
+				c.AddHook(sent)
+				own = append(own, c)
+			}
+			r := must(lockstrategy.NewRedLock(own, lockstrategy.RedLockConfig{Lease: s.Lease, Request: request(s)}))(t)
+			return locktest.Client{
+				Opened: behindCohort(t, cohort, r, r.Close, s.HandOff),
+				Crash: func() {
+					for _, c := range own {
+						_ = c.Close()
 					}
 				},
+				Sent: sent.count,
+			}
+		},
+		Server: &locktest.Server{
+			Entries: func(t *testing.T, key string) []string { return owners(t, admins, key) },
+			Forget: func(t *testing.T, key string) {
+				for _, c := range admins {
+					must(c.Del(t.Context(), "redlock:"+key).Result())(t)
+				}
 			},
-		})
-	})
+			Listening: func(t *testing.T, key string) int {
+				channel, fewest := "redlock_channel:"+key, int64(math.MaxInt64)
+				for _, c := range admins {
+					fewest = min(fewest, must(c.PubSubNumSub(t.Context(), channel).Result())(t)[channel])
+				}
+				return int(fewest)
+			},
+		},
+	}
+}
+
+// behindCohort is a strategy that ends with the test, behind a cohort if there is to be one.
+func behindCohort(t *testing.T, cohort bool, s lockstrategy.Strategy, end func() error, bounds lockstrategy.HandOff) *lockstrategy.Opened {
+	t.Helper()
+	opened := &lockstrategy.Opened{Strategy: s, Close: end}
+	if cohort {
+		c := must(lockstrategy.NewCohort(s, bounds))(t)
+		opened.Strategy, opened.Cohort = c, c
+		opened.Close = func() error {
+			c.Close()
+			return end()
+		}
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
 }
 
 // owners lists who stands in any of the nodes, each once.

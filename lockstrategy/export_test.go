@@ -17,25 +17,25 @@ type Broken struct {
 
 // BrokenLocks returns locks that a check must not let pass.
 func BrokenLocks() []Broken {
-	acquire := func(s *scripts) **redis.Script { return &s.acquire }
-	release := func(s *scripts) **redis.Script { return &s.release }
-	renew := func(s *scripts) **redis.Script { return &s.renew }
+	acquire := func(r *Redis) **redis.Script { return &r.acquireScript }
+	release := func(r *Redis) **redis.Script { return &r.releaseScript }
+	renew := func(r *Redis) **redis.Script { return &r.renewScript }
 	return []Broken{
-		{"release without compare", misspelt(release, freeSource+releaseSource,
-			"redis.call('hdel', KEYS[1], ARGV[5])", "redis.call('del', KEYS[1])")},
+		{"release without compare", misspelt(release, releaseSource,
+			"redis.call('hdel', KEYS[1], ARGV[1])", "redis.call('del', KEYS[1])")},
 		{"acquire without NX", misspelt(acquire, acquireSource,
-			"if redis.call('exists', KEYS[1]) == 1 then", "if false then")},
+			"if redis.call('exists', KEYS[1]) == 1 and", "if false and")},
 		{"renewal that creates the key", misspelt(renew, renewSource,
-			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return {0}\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
-		{"fence that does not grow", misspelt(acquire, acquireSource,
-			"math.max(now(), last + 1)", "1000000")},
-		{"gate that serves who came last", openLIFO},
+			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return 0\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
+		{"token that does not grow", misspelt(acquire, acquireSource,
+			"local token = time[1] * 1000000 + time[2]", "local token = 10000000000000000 - time[1] * 1000000 - time[2]")},
+		{"cohort that serves the last caller first", openLIFO},
 	}
 }
 
 // misspelt opens the Redis lock with something else in a script. It says when the script no longer contains what was
 // to be replaced: a broken lock that is not broken would be caught by nothing.
-func misspelt(script func(*scripts) **redis.Script, source, right, wrong string) func(Backends) (*Opened, error) {
+func misspelt(script func(*Redis) **redis.Script, source, right, wrong string) func(Backends) (*Opened, error) {
 	return func(b Backends) (*Opened, error) {
 		if strings.Count(source, right) != 1 {
 			return nil, fmt.Errorf("the script has not got %q once: follow its change here", right)
@@ -44,8 +44,8 @@ func misspelt(script func(*scripts) **redis.Script, source, right, wrong string)
 		if err != nil {
 			return nil, err
 		}
-		*script(&r.scripts) = redis.NewScript(strings.Replace(source, right, wrong, 1))
-		opened, err := gated(r, r.Close, b.HandOff)
+		*script(r) = redis.NewScript(strings.Replace(source, right, wrong, 1))
+		opened, err := withCohort(r, r.Close, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}
@@ -61,7 +61,7 @@ func openLIFO(b Backends) (*Opened, error) {
 	return opened, err
 }
 
-// lifo moves everybody to the front of the queue who has just come. It works in a synctest bubble only.
+// lifo moves a caller that has just come to the front of the queue. It works in a synctest bubble only.
 type lifo struct{ *Cohort }
 
 func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, error) {
@@ -69,15 +69,9 @@ func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, 
 		time.Sleep(time.Nanosecond) // of the bubble: it passes when everybody waits, so the caller stands in the queue
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		q := l.queues[key]
-		if q == nil || q.len < 2 {
-			return
+		if q := l.queues[key]; q != nil && q.Len() > 1 {
+			q.MoveToFront(q.Back())
 		}
-		w := q.last
-		q.remove(w)
-		w.next, q.first.prev = q.first, w
-		q.first = w
-		q.len++
 	}()
 	return l.Cohort.Acquire(ctx, key, list...)
 }

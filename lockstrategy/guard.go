@@ -45,7 +45,7 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	}()
 
 	// It ends with the caller's context and with the lease, whichever is first.
-	work, cancel := context.WithCancelCause(context.WithValue(ctx, lease.hold.found(), lease.hold))
+	work, cancel := context.WithCancelCause(lease.under(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
 	return fn(work, lease.FencingToken())

@@ -14,7 +14,7 @@ import (
 func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: newGate(t, None{}), Observer: seen}
+		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Observer: seen}
 		inside := 0
 		for range 5 {
 			go func() {
@@ -42,7 +42,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &recorder{}
-		guard := Guard{Strategy: newGate(t, None{}), Wait: time.Second, Observer: seen}
+		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Wait: time.Second, Observer: seen}
 		go func() {
 			err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 				time.Sleep(time.Minute) // far longer than the wait may be
@@ -68,8 +68,9 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 
 func TestGuardTellsOfALostLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{lease: 3 * time.Second, renew: func(context.Context) error { return ErrLost }}
-		guard := Guard{Strategy: newGate(t, s)}
+		s := newFake(t, 3*time.Second)
+		s.renew = func(context.Context) error { return ErrLost }
+		guard := Guard{Strategy: newCohort(t, s, HandOff{})}
 		var cause error
 		err := guard.Do(t.Context(), "k", func(ctx context.Context, _ uint64) error {
 			<-ctx.Done()
@@ -90,8 +91,8 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 }
 
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
-	gate := newGate(t, None{})
-	guard := Guard{Strategy: gate}
+	cohort := newCohort(t, None{}, HandOff{})
+	guard := Guard{Strategy: cohort}
 	func() {
 		defer func() { _ = recover() }()
 		_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
@@ -100,7 +101,7 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
 		t.Fatal(err)
 	}
-	if len(gate.queues) != 0 {
+	if len(cohort.queues) != 0 {
 		t.Fatal("the lock was not released")
 	}
 }

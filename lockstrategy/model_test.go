@@ -93,11 +93,11 @@ func explain(r history.Report, events []history.Event) string {
 // What breaks a lock is noticed, by the check that is meant for it, and soon.
 func TestModelCatchesBrokenLocks(t *testing.T) {
 	want := map[string]history.Check{
-		"release without compare":        history.Exclusion,
-		"acquire without NX":             history.Exclusion,
-		"renewal that creates the key":   history.Notice,
-		"fence that does not grow":       history.Fence,
-		"gate that serves who came last": history.Order,
+		"release without compare":                  history.Exclusion,
+		"acquire without NX":                       history.Exclusion,
+		"renewal that creates the key":             history.Notice,
+		"token that does not grow":                 history.Fence,
+		"cohort that serves the last caller first": history.Order,
 	}
 	for _, broken := range lockstrategy.BrokenLocks() {
 		t.Run(broken.Name, func(t *testing.T) {

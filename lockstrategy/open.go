@@ -23,35 +23,35 @@ const shortestLease = 10 * time.Millisecond
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
-	Redis   RedisClient             // for NameRedis
+	Redis   redis.UniversalClient   // for NameRedis
 	Nodes   []redis.UniversalClient // for NameRedLock
 	Lease   time.Duration           // 0: DefaultLease
 	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff HandOff                 // of the gate
+	HandOff HandOff                 // of the cohort
 }
 
 // Opened is a strategy ready for use, and what it holds open.
 type Opened struct {
 	Strategy
-	Cohort  *Cohort        // nil: this strategy has no queue
-	Admin Admin        // nil: nobody can be asked who holds a lock
-	Close func() error // ends its goroutines and connections; not the clients it was given
+	Cohort *Cohort      // nil: this strategy has no queue
+	Admin  Admin        // nil: nobody can be asked who holds a lock
+	Close  func() error // ends its goroutines and connections; not the clients it was given
 }
 
-// Open builds the strategy called name, with a gate in front where there is a queue. It connects
-// to nothing; an error names a setting that cannot work.
+// Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a
+// setting that cannot work.
 func Open(name string, b Backends) (*Opened, error) {
 	switch name {
 	case NameNone:
 		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
 	case NameProcess:
-		return gated(None{}, nil, b.HandOff)
+		return withCohort(None{}, func() error { return nil }, b.HandOff)
 	case NameRedis:
 		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
 		if err != nil {
 			return nil, err
 		}
-		opened, err := gated(r, r.Close, b.HandOff)
+		opened, err := withCohort(r, r.Close, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}
@@ -61,22 +61,19 @@ func Open(name string, b Backends) (*Opened, error) {
 		if err != nil {
 			return nil, err
 		}
-		return gated(r, r.Close, b.HandOff)
+		return withCohort(r, r.Close, b.HandOff)
 	}
 	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
 }
 
-func gated(behind Backend, closer func() error, bounds HandOff) (*Opened, error) {
-	g, err := NewCohort(behind, bounds)
+func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {
+	c, err := NewCohort(s, bounds)
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Strategy: g, Cohort: g, Close: func() error {
-		g.close()
-		if closer == nil {
-			return nil
-		}
-		return closer()
+	return &Opened{Strategy: c, Cohort: c, Close: func() error {
+		c.Close()
+		return closeStrategy()
 	}}, nil
 }
 

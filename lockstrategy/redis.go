@@ -3,172 +3,168 @@ package lockstrategy
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
-)
 
-// RedisClient is what the Redis lock needs of go-redis: scripts and subscriptions.
-type RedisClient interface {
-	redis.Scripter
-	HGetAll(ctx context.Context, key string) *redis.MapStringStringCmd
-	PTTL(ctx context.Context, key string) *redis.DurationCmd
-	Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
-	PubSubShardNumSub(ctx context.Context, channels ...string) *redis.MapStringIntCmd
-	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
-	SSubscribe(ctx context.Context, channels ...string) *redis.PubSub
-}
+	"locklab/lockstrategy/pubsub"
+)
 
 // RedisConfig configures [NewRedis]. The zero value means the defaults.
 type RedisConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-	// PlainPublish tells releases on plain channels in a cluster, too, where Redis 7 and Redisson since 3.22 use
-	// sharded ones: for Java services with subscriptions that are not sharded.
+	// PlainPublish notifies on plain channels in a cluster, too, where Redisson since 3.22 uses sharded ones: for Java
+	// services whose subscriptions are not sharded, and for Redis before version 7.
 	PlainPublish bool
 }
 
-// Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the
-// wire protocol of Redisson's RLock (A1): Java services that use the same key are excluded, and
-// woken, and exclude and wake us. Beside Redisson's keys it has a queue of the Go processes that wait,
-// so that a release wakes one of them, the one that has waited longest.
+// Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the wire protocol of
+// Redisson's RLock (A1): Java services that use the same key are excluded and notified, and exclude and notify us.
 //
-// Exclusion holds while the server keeps the key for its whole expiry and the holder stops when its
-// lease's context ends. It breaks when a replica that has not got the key is promoted, when the key
-// is evicted, and when a holder ignores its context. It is a [Backend]: for one contender per process
-// and key, so put a [Cohort] in front.
+// Exclusion holds while the server keeps the key for its whole lease and the holder stops when its lease's context
+// ends. It breaks when a replica that has not got the key is promoted, when the key is evicted, and when a holder
+// ignores its context. Every caller competes on the server, in no order: a [Cohort] queues those of one process.
 type Redis struct {
-	client  RedisClient
-	lease   time.Duration
-	request time.Duration
-	process string        // the first half of every owner of this process
-	number  string        // the process in the queue, and in messages: an integer, because Java reads messages as such
-	attempt atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
-	tells   tells         // by which command releases are told
-	repeats bool          // the client may send a command more than once
-	news    *news
-	undo    *undo
-	scripts scripts
+	client   redis.UniversalClient
+	cfg      RedisConfig
+	process  string        // the first half of every owner of this process
+	attempt  atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
+	sharded  bool          // releases are published on sharded channels
+	hubs     []*pubsub.Hub // one
+	sessions *Sessions
 
-	mu     sync.Mutex
-	places map[string]*place // by key: where this process waits, or has waited just now
+	acquireScript, renewScript, releaseScript *redis.Script
 }
-
-var (
-	_ Backend = (*Redis)(nil)
-	_ Admin   = (*Redis)(nil)
-)
 
 // NewRedis returns a lock on client. Close it before client.
 //
-// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds
-// nothing. It should not repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
-func NewRedis(client RedisClient, cfg RedisConfig) (*Redis, error) {
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing,
+// and must not repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
+func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
 	if err != nil {
 		return nil, err
 	}
-	id := uuid.New()
-	r := &Redis{
-		client: client, lease: lease, request: request, process: id.String(), number: processNumber(id),
-		news: newNews(client, processNumber(id)), undo: newUndo(), scripts: newScripts(), places: make(map[string]*place),
-	}
-	if _, cluster := client.(*redis.ClusterClient); !cluster || cfg.PlainPublish {
-		r.tells.settle(plain)
-	}
-	if c, ok := client.(*redis.Client); ok {
-		r.repeats = c.Options().MaxRetries > 0
-	}
-	return r, nil
+	_, cluster := client.(*redis.ClusterClient)
+	return &Redis{
+		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sharded: cluster && !cfg.PlainPublish,
+		hubs: []*pubsub.Hub{pubsub.New(client)}, sessions: NewSessions(),
+		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
+	}, nil
 }
 
-// Close ends the subscriptions and the attempts to release what no server has confirmed. Who still waits gets
-// [ErrUnavailable], as does who asks from now on, and the process leaves the queues. Leases that are held stay held, and
-// can be released. With a server that accepts connections and says nothing it takes as long as the client's own timeouts.
+// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get
+// [ErrUnavailable]. Leases that are held stay held, and can be released.
 func (r *Redis) Close() error {
-	r.news.stop() // whoever waits hears it, or will
-	r.leavePlaces()
-	r.undo.close()
-	return r.news.close()
+	r.sessions.Close()
+	r.hubs[0].Close()
+	return nil
 }
 
-// Grant tries; while another holds key it waits until this process is called, until it hears that the lock
-// was freed by somebody who calls nobody (Java), or until the other's lease ends, whichever comes first,
-// and tries again. Messages may get lost; the timer may not.
-func (r *Redis) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
+// Acquire tries. While another holds key it waits for a notification, or until the other's lease ends, and tries again.
+func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if err := checkKey(key); err != nil {
-		return Terms{}, notAcquired(key, err)
+		return nil, notAcquired(key, err)
 	}
-	if r.news.over() {
-		return Terms{}, notAcquired(key, errClosed)
-	}
-	k := r.newKeeper(key, ask.Lease)
-	at := r.place(key, ask.Defer > 0)
-	defer func() { r.rest(key, at) }()
-	patience := ask.Defer
-	if at.queuedSince() == 0 { // it has left the queue since the release: nobody would call it
-		patience = 0
-	}
-	if !ask.AtOnce {
-		at.standAside(ctx)
-	}
-	for {
-		if err := at.wait(ctx, patience); err != nil {
-			r.leaveIfClosed(ctx, key, at)
-			return Terms{}, notAcquired(key, err)
+	w := waiter{hubs: r.hubs, channel: channelOf(key), sharded: r.sharded, life: r.sessions.ctx}
+	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
+	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
+		grant, another, err := o.acquire(ctx, request)
+		if err != nil || grant.Token == 0 {
+			return nil, another, err
 		}
-		reply, asked, err := k.acquire(ctx, at.queuedSince(), ask)
-		switch {
-		case err != nil:
-			return Terms{}, notAcquired(key, err)
-		case reply[0] > 0:
-			at.queued(0)
-			return k.granted(uint64(reply[0]), ask.Block, asked), nil
-		case ask.AtOnce:
-			return Terms{}, notAcquired(key, ErrTaken)
-		}
-		if at == nil { // the first refusal. Listening begins with a word that makes us try again
-			at = r.place(key, true)
-		}
-		at.queued(reply[2])
-		patience = r.lease // also when the key has no expiry, or a long one: the queue lives on by our asking
-		if left := time.Duration(reply[1]+1) * time.Millisecond; left > 0 {
-			patience = min(patience, left)
-		}
-	}
+		lease, err := r.sessions.Lease(ctx, request, grant)
+		return lease, 0, err
+	})
 }
 
-// acquire asks once, for a process that is in the queue since then, or not (0).
-func (k *redisKeeper) acquire(ctx context.Context, since int64, ask Ask) (reply []int64, asked time.Time, err error) {
-	queue := k.r.queueLife()
-	if ask.AtOnce {
-		queue = 0
-	}
-	if err := k.r.learnTells(ctx); err != nil {
-		return nil, asked, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	asked = time.Now() // the server cannot have started the expiry earlier
-	reply, err = k.r.run(context.WithoutCancel(ctx), k.r.scripts.acquire, k.keys,
-		k.lease.Milliseconds(), k.owner, k.r.number, ask.Block, since, queue)
-	if err == nil {
-		return reply, asked, nil
-	}
-	if k.r.uncertain(err) { // it may have been granted, or be in the queue
-		k.undo(0)
-		k.r.giveUpQueue(k.key)
-	}
-	return nil, asked, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
+// owner is one call of Acquire, and the holder of what it was granted. An owner is never used again, so a request that
+// the server executes twice is harmless.
+type owner struct {
+	*Redis
+	key, name string
+	lease     time.Duration
+	renewed   bool
 }
 
-// granted is what the server's answer to a question that was asked then means.
-func (k *redisKeeper) granted(fence, block uint64, asked time.Time) Terms {
-	k.until = k.validUntil(asked)
-	terms := Terms{Fence: fence, Block: block, Until: k.until, Keeper: k}
-	if !k.explicit {
-		terms.Renewal = k.lease / 3
+// acquire asks once. Without a token in the grant another holds the key: for so long, unless it renews its lease.
+func (o *owner) acquire(ctx context.Context, request Request) (g Grant, another time.Duration, err error) {
+	if o.lease, o.renewed = o.cfg.Lease, request.Lease == nil; !o.renewed {
+		o.lease = *request.Lease
 	}
-	return terms
+	g = Grant{
+		Key: o.key, Tokens: request.Tokens, Asked: time.Now(), Lease: o.lease, Renewed: o.renewed,
+		Renew: o.renew, Release: o.release, Watch: o.watch,
+	}
+	reply, err := o.run(ctx, o.acquireScript, []string{o.key, tokenKey(o.key)}, o.lease.Milliseconds(), o.name, request.Tokens).Int64Slice()
+	if err != nil {
+		if mayHaveRun(err) {
+			o.sessions.compensate(g)
+		}
+		return g, 0, unavailable("acquire", o.key, err)
+	}
+	g.Token = uint64(reply[0])
+	if another = time.Duration(reply[1]+1) * time.Millisecond; another <= 0 { // its lease does not end
+		another = o.cfg.Lease
+	}
+	return g, another, nil
+}
+
+func (o *owner) renew(ctx context.Context) error {
+	lease := o.lease
+	if !o.renewed {
+		lease = 0
+	}
+	held, err := o.run(ctx, o.renewScript, []string{o.key}, lease.Milliseconds(), o.name).Bool()
+	switch {
+	case err != nil:
+		return unavailable("renew", o.key, err)
+	case !held:
+		return fmt.Errorf("%w: %s", ErrGone, o.key)
+	}
+	return nil
+}
+
+// release frees the key, and says how many other processes were notified.
+func (o *owner) release(ctx context.Context) (others int, err error) {
+	receives, notPublished := o.hubs[0].Publishing(channelOf(o.key))
+	notified, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.publish()).Int()
+	if err != nil || notified < 0 {
+		notPublished()
+	}
+	switch {
+	case err != nil:
+		return 0, unavailable("release", o.key, err)
+	case notified == -2:
+		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
+	case notified == -1:
+		return Unknown, nil
+	case receives:
+		notified--
+	}
+	return max(notified, 0), nil
+}
+
+// watch listens to releases of the key: nobody else has to release what is held here.
+func (o *owner) watch(heard func(released bool)) (stop func()) {
+	return o.hubs[0].Listen(channelOf(o.key), o.sharded, func(e pubsub.Event) { heard(e != pubsub.Subscribed) })
+}
+
+// publish is the command that notifies.
+func (r *Redis) publish() string {
+	if r.sharded {
+		return "spublish"
+	}
+	return "publish"
+}
+
+// run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.
+func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Request)
+	defer cancel()
+	return script.Run(ctx, r.client, keys, args...)
 }

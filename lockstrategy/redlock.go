@@ -9,17 +9,12 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
-	pool "github.com/go-redsync/redsync/v4/redis"
-	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	nodes "github.com/go-redsync/redsync/v4/redis"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy/pubsub"
 )
-
-// redlockPrefix keeps the keys of the quorum apart from those of the Redis lock, which are hashes.
-const redlockPrefix = "redlock:"
-
-// redlockChannel is where a release of the quorum is told, before the lock's key.
-const redlockChannel = "redlock_channel:"
 
 // RedLockConfig configures [NewRedLock]. The zero value means the defaults.
 type RedLockConfig struct {
@@ -27,25 +22,21 @@ type RedLockConfig struct {
 	Request time.Duration // longest wait for one node's answer; 0: two seconds, or a third of a shorter lease
 }
 
-// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm
-// is redsync's). The key on each node is "redlock:" and the lock's key. Beside redsync, a release is
-// told on a channel of each node, so that who waits tries at once; the pauses between tries remain for
-// what is not told.
+// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm is redsync's). The
+// key on each node is "redlock:" and the lock's key. In addition to redsync, a release is published on every node, and
+// nothing waits for the other nodes once a majority has answered.
 //
-// Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts
-// empty, or whose clock jumps ahead, votes again within the lease. It issues no fence. A try waits
-// for every node, so one node that hangs slows each down to the request timeout. It is a [Backend]: for one
-// contender per process and key, so put a [Cohort] in front.
+// Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose
+// clock jumps ahead, votes again within the lease. It issues no fencing token. Every caller competes, in no order: a
+// [Cohort] queues those of one process.
 type RedLock struct {
-	sync    *redsync.Redsync
-	nodes   []redis.UniversalClient
-	news    []*news // one per node
-	undo    *undo
-	lease   time.Duration
-	request time.Duration
+	nodes    []*node
+	hubs     []*pubsub.Hub // one for each node
+	sessions *Sessions
+	cfg      RedLockConfig
 }
 
-var _ Backend = (*RedLock)(nil)
+var _ Strategy = (*RedLock)(nil)
 
 // NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them.
 func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, error) {
@@ -54,125 +45,142 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 		return nil, err
 	}
 	if len(nodes) == 0 {
-		return nil, errors.New("lock: redlock needs at least one node, five in earnest")
+		return nil, errors.New("lock: redlock needs at least one node, and five to be of use")
 	}
-	r := &RedLock{nodes: nodes, undo: newUndo(), lease: lease, request: request}
-	var pools []pool.Pool
-	for _, node := range nodes {
-		pools = append(pools, goredis.NewPool(node))
-		r.news = append(r.news, newNews(node, ""))
+	r := &RedLock{sessions: NewSessions(), cfg: RedLockConfig{Lease: lease, Request: request}}
+	for _, client := range nodes {
+		r.nodes = append(r.nodes, &node{client: client, request: request})
+		r.hubs = append(r.hubs, pubsub.New(client))
 	}
-	r.sync = redsync.New(pools...)
 	return r, nil
 }
 
-// Close ends the subscriptions and the attempts to release what no majority has confirmed. Who still waits gets
-// [ErrUnavailable].
+// Close ends the subscriptions and the repeated releases. Callers that wait get [ErrUnavailable].
 func (r *RedLock) Close() error {
-	r.undo.close()
-	for _, n := range r.news {
-		_ = n.close()
+	r.sessions.Close()
+	for _, hub := range r.hubs {
+		hub.Close()
 	}
 	return nil
 }
 
-// Grant tries until a majority of the nodes has granted key: when a release is told, and after random
-// pauses, so that contenders who have shared the nodes between them do not meet again. It gives
-// up when a majority of the nodes cannot be reached.
-func (r *RedLock) Grant(ctx context.Context, key string, ask Ask) (Terms, error) {
-	at := &place{ear: newEar(redlockChannel + key)}
-	listening := false
-	defer func() {
-		if listening {
-			r.leave(at.ear)
-		}
-	}()
-	for pause := ask.Defer; ; pause = shortPause + rand.N(longPause-shortPause) {
-		if pause > 0 && !listening && !ask.AtOnce {
-			listening = true
-			r.join(at.ear)
-		}
-		if err := at.wait(ctx, pause); err != nil {
-			return Terms{}, notAcquired(key, err)
-		}
-		terms, err := r.try(ctx, key, ask)
+// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses, so
+// that contenders who have shared the nodes between them do not meet again. It gives up when a majority of the nodes
+// gives no answer.
+func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx}
+	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
+		pause := shortPause + rand.N(longPause-shortPause)
+		grant, err := r.try(key, request)
 		switch {
 		case err == nil:
-			return terms, nil
-		case r.silent(err) > len(r.nodes)-r.majority():
-			return Terms{}, notAcquired(key, r.unavailable("acquire", err))
-		case ask.AtOnce:
-			return Terms{}, notAcquired(key, fmt.Errorf("%w: %w", ErrTaken, err))
+			lease, err := r.sessions.Lease(ctx, request, grant)
+			return lease, 0, err
+		case len(silent(err)) > len(r.nodes)-r.majority():
+			return nil, 0, r.unavailable("acquire", err)
 		}
-	}
+		return nil, pause, nil
+	})
 }
 
-// Pauses between tries when nothing is told.
+// Pauses between tries when nothing is notified.
 const (
 	shortPause = 5 * time.Millisecond
 	longPause  = 25 * time.Millisecond
 )
 
-func (r *RedLock) join(e *ear) {
-	for _, n := range r.news {
-		n.join(e, false)
+// try asks every node once.
+func (r *RedLock) try(key string, request Request) (Grant, error) {
+	g := Grant{Key: key, Asked: time.Now(), Lease: r.cfg.Lease, Renewed: request.Lease == nil}
+	if !g.Renewed {
+		g.Lease = *request.Lease
 	}
+	q := r.newQuorum(key, g.Lease)
+	g.Renew, g.Release = q.renew, q.release
+	err := q.mutex.TryLock()
+	if err != nil && r.mayBlock(err) {
+		r.sessions.compensate(g)
+	}
+	return g, err
 }
 
-func (r *RedLock) leave(e *ear) {
-	for _, n := range r.news {
-		n.leave(e)
-	}
+// quorum is one attempt, and the holder of what it was granted.
+type quorum struct {
+	*RedLock
+	key   string
+	mutex *redsync.Mutex
 }
 
-// try asks every node once. redsync takes a failed try back under the context of the try, so that
-// context must not be the caller's: under one that has ended, the taking back would do nothing and
-// leave the key until its lease ends.
-func (r *RedLock) try(ctx context.Context, key string, ask Ask) (Terms, error) {
-	lease := r.lease
-	if ask.Lease > 0 {
-		lease = ask.Lease
+func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
+	votes := make([]nodes.Pool, len(r.nodes))
+	for i, n := range r.nodes {
+		votes[i] = &vote{node: n, asked: make(chan struct{})}
 	}
-	value := uuid.NewString()
-	mutex := r.sync.NewMutex(redlockPrefix+key,
-		redsync.WithValue(value), // known before the answers are, or what they say could not be taken back
-		redsync.WithGenValueFunc(func() (string, error) { return value, nil }),
-		redsync.WithExpiry(lease),
-		redsync.WithTimeoutFactor(float64(r.request)/float64(lease)), // per node
-	)
-	keeper := &redlockKeeper{r: r, mutex: mutex, lease: lease, explicit: ask.Lease > 0, channel: redlockChannel + key}
-	if err := mutex.TryLockContext(context.WithoutCancel(ctx)); err != nil {
-		if r.mayBlock(err) {
-			r.undo.repeat(firstUndo, time.Now().Add(lease+r.request), keeper.release)
-		}
-		return Terms{}, err
-	}
-	terms := Terms{Until: mutex.Until(), Keeper: keeper}
-	if ask.Lease == 0 {
-		terms.Renewal = lease / 3
-	}
-	return terms, nil
+	value := uuid.NewString() // known before the answers are, or what they say could not be taken back
+	return &quorum{r, key, redsync.New(votes...).NewMutex("redlock:"+key, redsync.WithValue(value), redsync.WithExpiry(lease),
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil }), redsync.WithFailFast(true))}
 }
 
-// mayBlock reports whether a try that failed with err, and could not be taken back, may keep everybody else from a
-// majority until its lease ends.
+// renew extends the lease on the nodes that still have it.
+func (q *quorum) renew(ctx context.Context) error {
+	extended, err := q.mutex.ExtendContext(ctx)
+	refused := new(redsync.ErrTaken) // by a majority; what the silent nodes have, nobody knows
+	switch {
+	case extended:
+		return nil
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: no majority has %s: %w", ErrGone, q.mutex.Name(), err)
+	}
+	return q.unavailable("renew", err)
+}
+
+// release frees the nodes, and says how many other processes were notified.
+func (q *quorum) release(ctx context.Context) (others int, err error) {
+	released, err := q.mutex.UnlockContext(ctx)
+	switch {
+	case released:
+		return q.publish(), nil
+	case len(silent(err)) > 0: // it may have released, and may still have the key
+		return 0, q.unavailable("release", err)
+	}
+	return q.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
+}
+
+// publish notifies on every node, and returns when a majority has answered: how many other processes the best heard
+// node has notified.
+func (q *quorum) publish() (others int) {
+	heard := make(chan int, len(q.nodes))
+	for i, n := range q.nodes {
+		go func() { heard <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
+	}
+	for range q.majority() {
+		others = max(others, <-heard)
+	}
+	return others
+}
+
+// redlockChannel names the channel on which the release of key is published on each node.
+func redlockChannel(key string) string { return "redlock_channel:" + key }
+
+func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
+
+// mayBlock reports whether a try that failed with err may keep everybody else from a majority until its lease ends:
+// redsync takes it back, but some nodes may not have heard of that.
 func (r *RedLock) mayBlock(err error) bool {
 	asked := 0
-	for _, e := range perNode(err) {
-		if !unsent(e.Err) {
+	for _, e := range silent(err) {
+		if mayHaveRun(e.Err) {
 			asked++
 		}
 	}
 	return asked > len(r.nodes)-r.majority()
 }
 
-func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
-
 // unavailable names the nodes that gave no answer.
 func (r *RedLock) unavailable(what string, err error) error {
 	var named []string
-	for _, e := range perNode(err) {
-		named = append(named, fmt.Sprintf("%s: %v", address(r.nodes[e.Node]), e.Err))
+	for _, e := range silent(err) {
+		named = append(named, fmt.Sprintf("%s: %v", r.nodes[e.Node], e.Err))
 	}
 	if len(named) == 0 {
 		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
@@ -180,14 +188,12 @@ func (r *RedLock) unavailable(what string, err error) error {
 	return fmt.Errorf("%w: %s: %d of %d nodes gave no answer: %s", ErrUnavailable, what, len(named), len(r.nodes), strings.Join(named, "; "))
 }
 
-func (r *RedLock) silent(err error) int { return len(perNode(err)) }
-
-// perNode lists the nodes in err that gave no answer. redsync joins one error per node.
-func perNode(err error) []*redsync.RedisError {
+// silent lists the nodes in err that gave no answer. redsync joins one error per node.
+func silent(err error) []*redsync.RedisError {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*redsync.RedisError
 		for _, e := range joined.Unwrap() {
-			all = append(all, perNode(e)...)
+			all = append(all, silent(e)...)
 		}
 		return all
 	}
@@ -195,11 +201,4 @@ func perNode(err error) []*redsync.RedisError {
 		return []*redsync.RedisError{node}
 	}
 	return nil
-}
-
-func address(node redis.UniversalClient) string {
-	if single, ok := node.(*redis.Client); ok {
-		return single.Options().Addr
-	}
-	return fmt.Sprint(node)
 }

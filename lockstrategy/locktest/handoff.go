@@ -11,20 +11,19 @@ import (
 
 func handOffs() []promise {
 	return []promise{
-		{"a lease is handed off without a word to the server", served, trial.handsOff},
-		{"HandOff.Count 1: every lease goes back to the server", served, func(c trial) {
+		{"a lease is handed off without a request to the server", all(served, cohort), trial.handsOff},
+		{"HandOff.Count 1: every lease goes back to the server", all(served, cohort), func(c trial) {
 			c.handsNothingOff(lockstrategy.HandOff{Count: 1})
 		}},
-		{"HandOff.Time over: every lease goes back to the server", served, func(c trial) {
+		{"HandOff.Time over: every lease goes back to the server", all(served, cohort), func(c trial) {
 			c.handsNothingOff(lockstrategy.HandOff{Count: 1 << 30, Time: time.Nanosecond})
 		}},
-		{"HandOff.Count leases in a row, then the key goes back to the server", served, trial.handsBack},
-		{"a process hands off at most Count leases in a row, then another has its turn", fair, trial.handsOffCount},
-		{"a waiter with terms of its own takes no lease that was another's", everybody, trial.handsOffNoTerms},
-		{"the process that has waited longest goes first", fair, trial.processesInOrder},
-		{"a process that leaves the queue passes on its turn", fair, trial.processLeaves},
-		{"a process that leaves while it is called passes on its turn", fair, trial.processLeavesCalled},
-		{"a process that dies in the queue does not stop those behind it", fair, trial.processDies},
+		{"HandOff.Count leases in a row, then the key goes back to the server", all(served, cohort), trial.handsBack},
+		{"a process hands off at most Count leases in a row, then another has its turn", yields, trial.handsOffCount},
+		{"a caller that asks for a lease of its own takes none that was another's", cohort, trial.handsOffNoTerms},
+		{"a process that leaves while it waits stops nobody", served, trial.processLeaves},
+		{"a process that leaves while it is notified stops nobody", served, trial.processLeavesNotified},
+		{"a process that dies while it waits stops nobody", served, trial.processDies},
 	}
 }
 
@@ -85,28 +84,18 @@ func (c trial) handsOffCount() {
 	const count, waiters = 4, 10
 	settings := Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}}
 	one, two := c.open(settings), c.open(settings)
-	lease := c.acquire(one)
-	other := c.wait(context.Background(), two)
-	c.queued(1)
-	var line []<-chan grant
+	first := c.acquire(one)
+	waits := []<-chan grant{c.waitListening(context.Background(), two)}
 	for i := range waiters {
-		line = append(line, c.wait(context.Background(), one))
+		waits = append(waits, c.wait(context.Background(), one))
 		c.waiters(one, i+1)
 	}
-	for i := 1; ; i++ { // lease is the i-th in a row
-		c.release(lease)
-		if i == count {
-			break
-		}
-		lease = c.granted(line[i-1])
-	}
-	lease = c.granted(other)
-	if got := one.Cohort.Waiting(); got < waiters-count { // one of them has the turn, and asks the server
-		c.Errorf("%d still wait for their turn, want %d", got, waiters-count)
-	}
-	c.release(lease)
-	for _, waiter := range line[count-1:] {
-		c.release(c.granted(waiter))
+	c.release(first)
+	order := c.serveAll(waits)
+	// On a busy machine the other may be notified so late that one has a second turn. In a bubble it has none: see
+	// TestAProcessYieldsAfterItsTurn.
+	if before := slices.Index(order, 0); before < count-1 {
+		c.Errorf("they came in the order %v: the other process after %d leases, want at least %d", order, before, count-1)
 	}
 }
 
@@ -122,21 +111,17 @@ func (c trial) handsOffNoTerms() {
 	c.release(c.granted(behind))
 }
 
-// line lets n processes queue up behind a holder, one after the other. All of them listen.
+// line lets n processes wait for a holder. All of them listen.
 func (c trial) line(n int) (holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc) {
 	c.Helper()
 	holder = c.acquire(c.open(Settings{Lease: long}))
-	for i := range n {
+	for range n {
 		ctx, cancel := context.WithCancel(context.Background())
 		c.Cleanup(cancel)
 		client := c.open(Settings{Lease: long})
 		c.warm(client)
-		before := client.Sent()
 		clients, leave = append(clients, client), append(leave, cancel)
-		waiters = append(waiters, c.wait(ctx, client))
-		c.queued(i + 1)
-		// Who begins to listen tries once more.
-		c.eventually("it listens", func() bool { return client.Sent() >= before+2 })
+		waiters = append(waiters, c.waitListening(ctx, client))
 	}
 	return holder, clients, waiters, leave
 }
@@ -165,33 +150,17 @@ func (c trial) serveAll(waiters []<-chan grant) (order []int) {
 	return order
 }
 
-// A process that oversleeps its call by a tenth of a second is overtaken; it will not do so every time.
-func (c trial) processesInOrder() {
-	var orders [][]int
-	for range 3 {
-		holder, _, waiters, _ := c.line(4)
-		c.release(holder)
-		order := c.serveAll(waiters)
-		if slices.IsSorted(order) {
-			return
-		}
-		orders = append(orders, order)
-	}
-	c.Errorf("they came in the orders %v", orders)
-}
-
 func (c trial) processLeaves() {
 	holder, _, waiters, leave := c.line(3)
 	leave[0]()
 	if g := <-waiters[0]; g.err == nil {
 		c.Fatal("it left, and got the lock")
 	}
-	c.queued(2)
 	c.release(holder)
 	c.serveAll(waiters[1:])
 }
 
-func (c trial) processLeavesCalled() {
+func (c trial) processLeavesNotified() {
 	holder, _, waiters, leave := c.line(3)
 	go leave[0]()
 	c.release(holder)

@@ -22,9 +22,10 @@ type Backend struct {
 	// Server is asked past all clients. nil: there is none, and every client excludes only itself.
 	Server *Server
 	Wired  bool // Open can put a wire between client and server
-	Fenced bool // leases have fences
-	Fair   bool // processes are served in the order in which they began to wait
+	Fenced bool // leases have fencing tokens
 	Admin  bool // its clients can look at locks and free them by force
+	Cohort bool // its clients queue their callers, hand leases off, and let an owner enter again
+	Yields bool // a client lets others go first after its turn
 }
 
 // Settings are those of one client. Zero fields mean the strategy's defaults.
@@ -47,10 +48,10 @@ type Server struct {
 	Entries func(t *testing.T, key string) []string
 	// Forget makes it forget the lock, as an eviction or a lost failover does: without a word to anybody.
 	Forget func(t *testing.T, key string)
-	// ForgetFence makes it forget the last fence. Only where Fenced.
-	ForgetFence func(t *testing.T, key string)
-	// Waiting counts the processes in the queue. Only where Fair.
-	Waiting func(t *testing.T, key string) int
+	// ForgetToken makes it forget the last fencing token. Only where Fenced.
+	ForgetToken func(t *testing.T, key string)
+	// Listening counts the clients that wait for a notification about key. nil: Client.Sent tells (see waitListening).
+	Listening func(t *testing.T, key string) int
 	// Foreign lets a holder of another kind take the key, which says of itself: owner, entered twice, for an hour.
 	Foreign func(t *testing.T, key, owner string)
 }
@@ -72,8 +73,8 @@ type promise struct {
 
 // Run checks every promise on b.
 func Run(t *testing.T, b Backend) {
-	all := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), fences(), faults(), unreachable())
-	for i, p := range all {
+	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(), unreachable())
+	for i, p := range promises {
 		if p.by(b) {
 			t.Run(p.says, func(t *testing.T) {
 				t.Parallel()
@@ -87,5 +88,13 @@ func everybody(Backend) bool { return true }
 func served(b Backend) bool  { return b.Server != nil }
 func wired(b Backend) bool   { return b.Wired }
 func fenced(b Backend) bool  { return b.Fenced }
-func fair(b Backend) bool    { return b.Fair }
 func admin(b Backend) bool   { return b.Admin }
+func cohort(b Backend) bool  { return b.Cohort }
+func yields(b Backend) bool  { return b.Yields }
+
+// all is a promise of a backend that has everything that is listed.
+func all(list ...func(Backend) bool) func(Backend) bool {
+	return func(b Backend) bool {
+		return !slices.ContainsFunc(list, func(has func(Backend) bool) bool { return !has(b) })
+	}
+}

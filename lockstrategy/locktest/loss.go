@@ -10,14 +10,14 @@ import (
 
 func losses() []promise {
 	return []promise{
-		{"For: the lease is not renewed, and lost with ErrExpired", everybody, trial.explicit},
-		{"For: the server's key is gone with the lease", served, trial.explicitOnTheServer},
-		{"AtMost bounds a lease that is renewed: it is lost with ErrExpired", everybody, trial.atMost},
-		{"AtMost: the key is given back at once, whatever its lease", everybody, trial.atMostGivesBack},
+		{"LeaseFor: the lease is not renewed, and lost with ErrExpired", everybody, trial.explicit},
+		{"LeaseFor: the server's key is gone with the lease", served, trial.explicitOnTheServer},
+		{"RenewAtMost bounds a lease that is renewed: it is lost with ErrExpired", everybody, trial.atMost},
+		{"RenewAtMost: the key is given back immediately, whatever its lease", everybody, trial.atMostGivesBack},
 		{"a lease that the server has forgotten is lost with ErrGone", served, trial.gone},
 		{"a dead holder's key is free after its lease, and not before it stopped", served, trial.dead},
-		{"a lease that is lost ends every context that relied on it", served, trial.lostTogether},
-		{"a lease that is lost after a hand-off is the next owner's loss, and the waiters go on", served, trial.lostAfterHandOff},
+		{"a lease that is lost ends every context that relied on it", all(served, cohort), trial.lostTogether},
+		{"a lease that is lost after a hand-off is the next owner's loss, and the callers that wait go on", all(served, cohort), trial.lostAfterHandOff},
 	}
 }
 
@@ -126,7 +126,7 @@ func (c trial) lostAfterHandOff() {
 func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) {
 	guard := lockstrategy.Guard{Strategy: client, Wait: patience}
 	err := guard.Do(ctx, c.key, func(work context.Context, _ uint64) error {
-		again, err := c.atOnce(work, client)
+		again, err := c.tryOnce(work, client)
 		if err != nil {
 			return err
 		}

@@ -9,12 +9,12 @@ import (
 
 func reentrance() []promise {
 	return []promise{
-		{"who holds a key enters again, and is out when it has released as often", everybody, trial.entersAgain},
-		{"to enter again needs no round trip", served, trial.entersWithoutARoundTrip},
-		{"to enter again is for the lease's context and its own strategy only", everybody, trial.strangers},
-		{"an owner finds its lock behind another key's", everybody, trial.entersBehind},
-		{"a Guard enters again in its own work", everybody, trial.guardEntersAgain},
-		{"under a released lease's context nobody enters again", everybody, trial.entersNoMore},
+		{"a caller that holds a key enters again, and is out when it has released as often", cohort, trial.entersAgain},
+		{"to enter again needs no round trip", all(served, cohort), trial.entersWithoutARoundTrip},
+		{"only a caller under the lease's context enters again, and only with its own strategy", cohort, trial.entersUnderItsContext},
+		{"an owner finds its lock behind another key's", cohort, trial.entersBehind},
+		{"a Guard enters again in its own work", cohort, trial.guardEntersAgain},
+		{"under a released lease's context nobody enters again", cohort, trial.entersNoMore},
 		{"a lease's context has the values of the one it was acquired under", everybody, trial.values},
 	}
 }
@@ -36,7 +36,7 @@ func (c trial) entersAgain() {
 		}
 	}
 	if outer.FencingToken() != inner.FencingToken() {
-		c.Errorf("one owner has the fences %d and %d", outer.FencingToken(), inner.FencingToken())
+		c.Errorf("one owner has the tokens %d and %d", outer.FencingToken(), inner.FencingToken())
 	}
 	c.release(inner)
 	c.free(two)
@@ -57,15 +57,15 @@ func (c trial) entersWithoutARoundTrip() {
 	c.release(outer)
 }
 
-func (c trial) strangers() {
+func (c trial) entersUnderItsContext() {
 	one := c.open(Settings{Lease: long})
 	lease := c.acquire(one)
-	if _, err := c.atOnce(context.Background(), one); !errors.Is(err, lockstrategy.ErrTaken) {
+	if _, err := c.tryOnce(context.Background(), one); !errors.Is(err, lockstrategy.ErrTaken) {
 		c.Errorf("another caller of the same process: got %v, want ErrTaken", err)
 	}
 	if c.backend.Server != nil { // another process's mutex is another lock
 		two := c.open(Settings{Lease: long})
-		if _, err := c.atOnce(lease.Context(), two); !errors.Is(err, lockstrategy.ErrTaken) {
+		if _, err := c.tryOnce(lease.Context(), two); !errors.Is(err, lockstrategy.ErrTaken) {
 			c.Errorf("another strategy: got %v, want ErrTaken", err)
 		}
 	}
@@ -93,7 +93,7 @@ func (c trial) guardEntersAgain() {
 	err := guard.Do(context.Background(), c.key, func(ctx context.Context, outer uint64) error {
 		return guard.Do(ctx, c.key, func(ctx context.Context, inner uint64) error {
 			if inner != outer {
-				c.Errorf("the work inside has fence %d, outside %d", inner, outer)
+				c.Errorf("the work inside has token %d, outside %d", inner, outer)
 			}
 			c.taken(client)
 			return ctx.Err()
@@ -110,7 +110,7 @@ func (c trial) entersNoMore() {
 	past := c.acquire(one)
 	c.release(past)
 	now := c.acquire(two)
-	if _, err := c.atOnce(past.Context(), one); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+	if _, err := c.tryOnce(past.Context(), one); !errors.Is(err, lockstrategy.ErrNotAcquired) {
 		c.Errorf("got %v, want ErrNotAcquired", err)
 	}
 	c.release(now)

@@ -11,10 +11,10 @@ import (
 
 func shares() []promise {
 	var all []promise
-	for _, processes := range []int{2, 3, 5} {
+	for _, processes := range []int{2, 5} {
 		all = append(all, promise{
-			fmt.Sprintf("%d processes with the same demand have the same share", processes), fair,
-			func(c trial) { c.equalShares(processes) },
+			fmt.Sprintf("no process starves: of %d with the same demand none has less than half of its share", processes), yields,
+			func(c trial) { c.noneStarves(processes) },
 		})
 	}
 	return all
@@ -45,20 +45,12 @@ func (y *tally) note(process int) (last bool) {
 	return y.finished
 }
 
-// equalShares lets every process want the lock all the time. The window may begin and end anywhere in a turn, so
-// shares may differ by two turns; another half is for a process that overslept its call. On a busy machine one may
-// oversleep more often, but not every time.
-func (c trial) equalShares(processes int) {
-	const most = perTurn * 5 / 2 // 4 per cent
-	var all [][]int
-	for range 3 {
-		grants := c.shares(processes)
-		if slices.Max(grants)-slices.Min(grants) <= most {
-			return
-		}
-		all = append(all, grants)
+// noneStarves lets every process want the lock all the time. A process that is notified late is overtaken, by a turn
+// each time; on a busy machine that happens. In a bubble it does not: see TestAProcessYieldsAfterItsTurn.
+func (c trial) noneStarves(processes int) {
+	if grants := c.shares(processes); slices.Min(grants) < 30*perTurn {
+		c.Errorf("shares of %v: one has less than half", grants)
 	}
-	c.Errorf("shares of %v differ by more than %d", all, most)
 }
 
 // perTurn is how many leases a process has in a row.

@@ -19,8 +19,8 @@ type trial struct {
 func (c trial) open(s Settings) Client {
 	c.Helper()
 	client := c.backend.Open(c.T, s)
-	if client.Cohort == nil {
-		c.Fatal("this strategy was opened without a gate")
+	if c.backend.Cohort != (client.Cohort != nil) {
+		c.Fatalf("a client has a cohort: %t, and the backend says %t", client.Cohort != nil, c.backend.Cohort)
 	}
 	return client
 }
@@ -96,15 +96,15 @@ func (c trial) bounded() context.Context {
 	return ctx
 }
 
-// atOnce makes one attempt. One that waits nevertheless does not do so for ever.
-func (c trial) atOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
+// tryOnce makes one attempt. One that waits nevertheless does not do so for ever.
+func (c trial) tryOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
 	return client.Acquire(ctx, c.key, lockstrategy.TryOnce(), lockstrategy.WaitAtMost(patience))
 }
 
 // free demands that nobody has the key, for client.
 func (c trial) free(client Client) {
 	c.Helper()
-	lease, err := c.atOnce(context.Background(), client)
+	lease, err := c.tryOnce(context.Background(), client)
 	if err != nil {
 		c.Fatalf("the key is not free: %v", err)
 	}
@@ -114,7 +114,7 @@ func (c trial) free(client Client) {
 // taken demands that another than client has the key, or another of its callers.
 func (c trial) taken(client Client) {
 	c.Helper()
-	if _, err := c.atOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
+	if _, err := c.tryOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
 		c.Fatalf("a key that is held: got %v, want ErrTaken", err)
 	}
 }
@@ -160,14 +160,26 @@ func (c trial) eventually(what string, ok func() bool) {
 	}
 }
 
-// waiters returns when n callers stand in client's gate.
+// waiters returns when n callers stand in client's queue.
 func (c trial) waiters(client Client, n int) {
 	c.Helper()
-	c.eventually("the waiters are in the gate", func() bool { return client.Cohort.Waiting() == n })
+	c.eventually("the callers are in the queue", func() bool { return client.Cohort.Waiting() == n })
 }
 
-// queued returns when n processes stand in the server's queue.
-func (c trial) queued(n int) {
+// waitListening is wait, and returns when the caller is subscribed to releases. Where that cannot be asked, it has tried
+// once more then.
+func (c trial) waitListening(ctx context.Context, client Client, options ...lockstrategy.Option) <-chan grant {
 	c.Helper()
-	c.eventually("the processes are in the queue", func() bool { return c.backend.Server.Waiting(c.T, c.key) == n })
+	listening, before := 0, client.Sent()
+	if c.backend.Server.Listening != nil {
+		listening = c.backend.Server.Listening(c.T, c.key)
+	}
+	granted := c.wait(ctx, client, options...)
+	c.eventually("the caller listens", func() bool {
+		if c.backend.Server.Listening != nil {
+			return c.backend.Server.Listening(c.T, c.key) > listening
+		}
+		return client.Sent() >= before+2
+	})
+	return granted
 }

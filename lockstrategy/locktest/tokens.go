@@ -7,30 +7,30 @@ import (
 	"locklab/lockstrategy"
 )
 
-func fences() []promise {
+func tokens() []promise {
 	return []promise{
-		{"fences grow over hand-offs, processes, and a lost counter", fenced, trial.fencesGrow},
-		{"a lease that is handed off has the next fence", fenced, trial.fenceHandedOff},
-		{"fences grow over a lock that was freed by force", func(b Backend) bool { return b.Fenced && b.Admin }, trial.fenceAfterForce},
-		{"a strategy without fences says 0", func(b Backend) bool { return !b.Fenced }, trial.noFence},
+		{"fencing tokens grow over holders, processes, and a lost counter", fenced, trial.tokensGrow},
+		{"a lease that is handed off has the next fencing token", all(fenced, cohort), trial.tokenHandedOff},
+		{"fencing tokens grow over a lock that was freed by force", all(fenced, admin), trial.tokenAfterForce},
+		{"a strategy without fencing tokens says 0", func(b Backend) bool { return !b.Fenced }, trial.noToken},
 	}
 }
 
-// A fence is noted under the lock, so the notes are in the order of the leases.
-func (c trial) fencesGrow() {
+// A token is noted under the lock, so the notes are in the order of the leases.
+func (c trial) tokensGrow() {
 	const processes, callers, turns = 3, 4, 15
 	var mu sync.Mutex
 	var last uint64
 	grants := 0
-	note := func(fence uint64) {
+	note := func(token uint64) {
 		mu.Lock()
 		defer mu.Unlock()
-		if fence <= last {
-			c.Errorf("grant %d has fence %d after %d", grants, fence, last)
+		if token <= last {
+			c.Errorf("grant %d has token %d after %d", grants, token, last)
 		}
-		last = fence
+		last = token
 		if grants++; grants%10 == 0 { // the counter expired, or a failover lost it
-			c.backend.Server.ForgetFence(c.T, c.key)
+			c.backend.Server.ForgetToken(c.T, c.key)
 		}
 	}
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func (c trial) fencesGrow() {
 	}
 }
 
-func (c trial) fenceHandedOff() {
+func (c trial) tokenHandedOff() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
 	waiter := c.wait(context.Background(), client)
@@ -66,23 +66,23 @@ func (c trial) fenceHandedOff() {
 	c.release(first)
 	second := c.granted(waiter)
 	if second.FencingToken() != first.FencingToken()+1 {
-		c.Errorf("fence %d was followed by %d", first.FencingToken(), second.FencingToken())
+		c.Errorf("token %d was followed by %d", first.FencingToken(), second.FencingToken())
 	}
 	c.release(second)
 	if third := c.acquire(client); third.FencingToken() <= second.FencingToken() {
-		c.Errorf("fence %d was followed by %d", second.FencingToken(), third.FencingToken())
+		c.Errorf("token %d was followed by %d", second.FencingToken(), third.FencingToken())
 	} else {
 		c.release(third)
 	}
 }
 
-func (c trial) fenceAfterForce() {
+func (c trial) tokenAfterForce() {
 	one, two := c.pair(Settings{Lease: long})
 	var last uint64
 	for i := range 10 {
 		lease := c.acquire([]Client{one, two}[i%2])
 		if lease.FencingToken() <= last {
-			c.Errorf("fence %d was followed by %d", last, lease.FencingToken())
+			c.Errorf("token %d was followed by %d", last, lease.FencingToken())
 		}
 		last = lease.FencingToken()
 		c.force(two, true)
@@ -90,7 +90,7 @@ func (c trial) fenceAfterForce() {
 	}
 }
 
-func (c trial) noFence() {
+func (c trial) noToken() {
 	lease := c.acquire(c.open(Settings{Lease: long}))
 	if lease.FencingToken() != 0 {
 		c.Errorf("it says %d", lease.FencingToken())

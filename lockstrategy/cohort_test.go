@@ -1,0 +1,251 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
+
+// What a cohort promises over real backends is in the conformance suite. Here is what needs a look inside, or time that
+// is fake.
+
+// wait lets a caller wait for key in c, and returns when it does.
+func wait(t *testing.T, c *Cohort, ctx context.Context, options ...Option) <-chan *Lease {
+	t.Helper()
+	before, granted := c.Waiting(), make(chan *Lease, 1)
+	go func() {
+		lease, _ := c.Acquire(ctx, "k", options...)
+		granted <- lease
+	}()
+	synctest.Wait()
+	if c.Waiting() != before+1 {
+		t.Fatal("it does not wait")
+	}
+	return granted
+}
+
+// The turn may come at the moment in which the caller leaves. It must not stay with it.
+func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
+	for _, bounds := range []HandOff{{}, {Count: 1}} { // the lease is handed off, or only the turn
+		synctest.Test(t, func(t *testing.T) {
+			c := newCohort(t, newFake(t, time.Minute), bounds)
+			first := mustAcquire(t, c, "k")
+			place, err := c.enter("k", Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, first) // calls the one in place
+			c.leave("k", place)   // who no longer wants it
+			synctest.Wait()
+			mustRelease(t, mustAcquire(t, c, "k"))
+		})
+	}
+}
+
+// A lease may be lost on its way from one holder to the next. The next one has the turn, and competes.
+func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		c := newCohort(t, f, HandOff{})
+		first := mustAcquire(t, c, "k")
+		place, err := c.enter("k", Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := first.keeper.(*holder).turn
+		mustRelease(t, first)
+		call := <-place.Value.(*caller).called
+		session := turn.granted.keeper.(*session)
+		session.mu.Lock()
+		session.loseLocked(ErrGone)
+		session.mu.Unlock()
+		lease, err := c.take(t.Context(), t.Context(), "k", Request{}, call)
+		if err != nil || f.grants.Load() != 2 {
+			t.Fatalf("%v after %d grants, want a second one", err, f.grants.Load())
+		}
+		mustRelease(t, lease)
+		if len(c.queues) != 0 {
+			t.Fatalf("an idle cohort keeps %d queues", len(c.queues))
+		}
+	})
+}
+
+func TestCohortPassesOnAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, broken := newFake(t, time.Minute), errors.New("broken")
+		f.acquire = func(Request) error { return broken }
+		c := newCohort(t, f, HandOff{})
+		for range 3 {
+			if _, err := c.Acquire(t.Context(), "k"); !errors.Is(err, broken) {
+				t.Fatalf("got %v", err)
+			}
+		}
+	})
+}
+
+// Three hundred callers, each finding out by itself after a second, would take five minutes. How long it takes is the
+// subject.
+func TestCohortTellsEverybodyThatTheBackendIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.acquire = func(Request) error {
+			time.Sleep(time.Second)
+			return ErrUnavailable
+		}
+		c, began := newCohort(t, f, HandOff{}), time.Now()
+		answers := make(chan error, 300)
+		for range cap(answers) {
+			go func() {
+				_, err := c.Acquire(t.Context(), "k")
+				answers <- err
+			}()
+		}
+		for range cap(answers) {
+			if err := <-answers; !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrNotAcquired) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Fatalf("the last one was told after %s", took)
+		}
+		synctest.Wait()
+		if len(c.queues) != 0 {
+			t.Fatal("a queue is left")
+		}
+	})
+}
+
+func TestCohortPassesOnAfterAPanic(t *testing.T) {
+	f := newFake(t, time.Minute)
+	f.acquire = func(Request) error { panic("oops") }
+	c := newCohort(t, f, HandOff{})
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = c.Acquire(t.Context(), "k")
+	}()
+	if len(c.queues) != 0 {
+		t.Fatal("the turn is lost")
+	}
+}
+
+// A lease whose renewals fail goes back to the server, so that it is not handed to a caller who would lose it.
+func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		renew  error
+		grants int32
+	}{
+		{"it is renewed", nil, 1},
+		{"it is not renewed", ErrUnavailable, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, time.Minute)
+				f.renew = func(context.Context) error { return c.renew }
+				cohort := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
+				first := mustAcquire(t, cohort, "k")
+				next := wait(t, cohort, t.Context())
+				time.Sleep(40 * time.Second) // less than the lease
+				mustRelease(t, first)
+				mustRelease(t, <-next)
+				if f.grants.Load() != c.grants {
+					t.Errorf("%d grants, want %d", f.grants.Load(), c.grants)
+				}
+			})
+		})
+	}
+}
+
+// Tokens are one range per turn: a turn ends when they are used up, whatever the bounds say.
+func TestCohortGivesEachHolderATokenOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.token = 1000
+		var asked []uint64
+		f.acquire = func(r Request) error { asked = append(asked, r.Tokens); f.token += 1000; return nil }
+		c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
+		first := mustAcquire(t, c, "k")
+		var all []<-chan *Lease
+		for range 2 * perCaller {
+			all = append(all, wait(t, c, t.Context()))
+		}
+		tokens := []uint64{first.FencingToken()}
+		mustRelease(t, first)
+		for _, next := range all {
+			lease := <-next
+			tokens = append(tokens, lease.FencingToken())
+			mustRelease(t, lease)
+		}
+		for i, token := range tokens {
+			want := 2000 + uint64(i)
+			if i >= perCaller { // those that the first turn had reserved are used up
+				want = 3000 + uint64(i-perCaller)
+			}
+			if token != want {
+				t.Fatalf("holder %d has token %d, want %d", i, token, want)
+			}
+		}
+		if want := []uint64{perCaller, 100}; !slices.Equal(asked, want) {
+			t.Errorf("it reserved %d tokens, want %d: for each caller that waits, and no more than the count", asked, want)
+		}
+	})
+}
+
+// After a turn the cohort lets as many others go first as the release told: the next caller, and one that comes right
+// after it. Later nothing is owed any more.
+func TestCohortYieldsAfterItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.others = 3
+		var yields []int
+		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
+		c := newCohort(t, f, HandOff{Count: 1})
+		first := mustAcquire(t, c, "k")
+		next := wait(t, c, t.Context())
+		mustRelease(t, first)
+		mustRelease(t, <-next)
+		mustRelease(t, mustAcquire(t, c, "k")) // right after
+		time.Sleep(debtKept)
+		synctest.Wait()
+		f.others = 0
+		mustRelease(t, mustAcquire(t, c, "k"))
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if want := []int{0, 3, 3, 0, 0}; !slices.Equal(yields, want) {
+			t.Errorf("it let %v others go first, want %v", yields, want)
+		}
+		if len(c.queues) != 0 {
+			t.Errorf("an idle cohort keeps %d queues", len(c.queues))
+		}
+	})
+}
+
+// Under the context of a lease that entered again, what was acquired in between is held, too. A second wait
+// would deadlock the bubble.
+func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ctx := newCohort(t, None{}, HandOff{}), t.Context()
+		var held []*Lease
+		for _, key := range []string{"a", "b", "a", "b", "a"} {
+			lease, err := c.Acquire(ctx, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, ctx = append(held, lease), lease.Context()
+		}
+		for _, lease := range held {
+			mustRelease(t, lease)
+		}
+		for _, key := range []string{"a", "b"} {
+			mustRelease(t, mustAcquire(t, c, key)) // both are free
+		}
+		if left := fmt.Sprint(c.queues); len(c.queues) != 0 {
+			t.Error("something is left: ", left)
+		}
+	})
+}

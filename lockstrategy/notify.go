@@ -1,0 +1,148 @@
+package lockstrategy
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"locklab/lockstrategy/pubsub"
+)
+
+const (
+	// A process that lets others go first tries nevertheless when it was not notified for firstProbe, then for twice as
+	// long each time: another that does not want the lock, or has died, costs milliseconds.
+	firstProbe   = 3 * time.Millisecond
+	longestProbe = 50 * time.Millisecond
+	// poll is how long a waiter that is not subscribed waits at most until it tries again, and at least half of it.
+	poll = 50 * time.Millisecond
+)
+
+// errClosed answers callers that wait when their strategy is closed.
+var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
+
+// waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A
+// notification is a hint that may get lost; the time decides.
+type waiter struct {
+	hubs    []*pubsub.Hub // one for each server
+	channel string
+	sharded bool
+	life    context.Context // of the strategy: it ends when that is closed
+	yield   int             // how many of them to let pass first; see Yield
+
+	wake   chan struct{}
+	passed []atomic.Int64 // releases by other processes, as each server notified them
+	probe  time.Duration
+	stops  []func()
+}
+
+// acquire tries until key is granted. try returns a lease, or how long to wait for a notification; 0: for good.
+func (w *waiter) acquire(ctx context.Context, key string, options []Option, try func(Request) (*Lease, time.Duration, error)) (*Lease, error) {
+	request, err := NewRequest(options...)
+	if err != nil {
+		return nil, notAcquired(key, err)
+	}
+	ctx, cancel := request.within(ctx)
+	defer cancel()
+	defer w.stop()
+	if !request.Once {
+		w.yield = request.Others
+	}
+	for most := time.Duration(0); ; {
+		if err := w.wait(ctx, most); err != nil {
+			return nil, notAcquired(key, err)
+		}
+		var lease *Lease
+		lease, most, err = try(request)
+		switch {
+		case err != nil:
+			return nil, notAcquired(key, err)
+		case lease != nil:
+			return lease, nil
+		case request.Once:
+			return nil, notAcquired(key, ErrTaken)
+		}
+	}
+}
+
+// wait returns when it is time to try, or why there is nothing to wait for any more. most is the longest time; 0: this
+// is the first try.
+func (w *waiter) wait(ctx context.Context, most time.Duration) error {
+	switch {
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case w.life.Err() != nil:
+		return errClosed
+	case most == 0 && w.yield == 0:
+		return nil
+	}
+	w.listen()
+	timer := time.NewTimer(w.timeout(most))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-w.life.Done():
+			return errClosed
+		case <-timer.C:
+			return nil
+		case <-w.wake:
+			if !w.yields() {
+				return nil
+			}
+			timer.Reset(w.probe)
+		}
+	}
+}
+
+// listen begins to listen to every server, the first time.
+func (w *waiter) listen() {
+	if w.wake != nil {
+		return
+	}
+	w.wake, w.passed, w.probe = make(chan struct{}, 1), make([]atomic.Int64, len(w.hubs)), firstProbe
+	for i, hub := range w.hubs {
+		w.stops = append(w.stops, hub.Listen(w.channel, w.sharded, func(e pubsub.Event) {
+			if e == pubsub.Message {
+				w.passed[i].Add(1)
+			}
+			select {
+			case w.wake <- struct{}{}:
+			default: // it is awake already
+			}
+		}))
+	}
+}
+
+func (w *waiter) stop() {
+	for _, stop := range w.stops {
+		stop()
+	}
+}
+
+// yields reports whether other processes are to go first.
+func (w *waiter) yields() bool {
+	passed := int64(0)
+	for i := range w.passed {
+		passed = max(passed, w.passed[i].Load())
+	}
+	return passed < int64(w.yield)
+}
+
+func (w *waiter) timeout(most time.Duration) time.Duration {
+	subscribed := slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) })
+	switch {
+	case w.yield == Unknown: // they poll
+		w.yield = 0
+		return poll + poll/5
+	case w.yields():
+		defer func() { w.probe = min(2*w.probe, longestProbe) }()
+		return w.probe
+	case !subscribed:
+		return min(poll/2+rand.N(poll/2), most)
+	}
+	return most
+}

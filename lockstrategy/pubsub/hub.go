@@ -1,0 +1,204 @@
+// Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
+//
+// A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to,
+// at first and again after each loss, so that it can look for itself what it has missed.
+package pubsub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// IdleTimeout is how long a channel without a listener stays subscribed: whoever listened mostly does so again soon,
+// and a subscription costs two commands.
+const IdleTimeout = 10 * time.Millisecond
+
+// Event is what a listener is told.
+type Event int
+
+// The events of a channel.
+const (
+	Subscribed Event = iota // the server sends messages from now on; earlier ones may have been lost
+	Own                     // a message that this process has published, see [Hub.Publishing]
+	Message                 // any other message
+)
+
+// Hub receives from one server, or one cluster. Plain channels share a connection. A sharded channel has a connection
+// of its own: sharded channels may live on different servers, and move.
+type Hub struct {
+	client  redis.UniversalClient
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	closed   bool
+	channels map[string]*channel
+	plain    *connection // of all plain channels; nil until there is one
+}
+
+// channel is one that is subscribed to, or soon will be.
+type channel struct {
+	connection *connection
+	subscribed bool // the server has confirmed it
+	own        int  // messages that this process has published and not yet received
+	listeners  map[*listener]struct{}
+	leaving    bool // a timer will look whether it is idle
+}
+
+type listener struct{ tell func(Event) }
+
+// New returns a hub for client. Close it before client.
+func New(client redis.UniversalClient) *Hub {
+	return &Hub{client: client, channels: make(map[string]*channel)}
+}
+
+// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed
+// tells nothing.
+func (h *Hub) Listen(name string, sharded bool, tell func(Event)) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return func() {}
+	}
+	c := h.channels[name]
+	if c == nil {
+		c = &channel{connection: h.connectionLocked(name, sharded), listeners: make(map[*listener]struct{})}
+		h.channels[name] = c
+		h.running.Go(c.connection.update)
+	}
+	l := &listener{tell}
+	c.listeners[l] = struct{}{}
+	if c.subscribed {
+		tell(Subscribed)
+	}
+	return func() { h.leave(name, c, l) }
+}
+
+func (h *Hub) leave(name string, c *channel, l *listener) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(c.listeners, l)
+	if len(c.listeners) > 0 || c.leaving || h.closed {
+		return
+	}
+	c.leaving = true
+	time.AfterFunc(IdleTimeout, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		c.leaving = false
+		if len(c.listeners) == 0 && !h.closed {
+			delete(h.channels, name)
+			h.running.Go(c.connection.update)
+		}
+	})
+}
+
+// Subscribed reports whether the server sends this process the messages of a channel.
+func (h *Hub) Subscribed(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.channels[name]
+	return c != nil && c.subscribed
+}
+
+// Publishing says that this process is about to publish a message on a channel. It reports whether the process will
+// receive it itself; then cancel says that the message was not published after all.
+func (h *Hub) Publishing(name string) (receives bool, cancel func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.channels[name]
+	if c == nil || !c.subscribed {
+		return false, func() {}
+	}
+	c.own++
+	return true, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		c.own = max(0, c.own-1)
+	}
+}
+
+// Close ends all connections, and waits until their goroutines have ended.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	for _, c := range h.channels {
+		c.connection.stop()
+	}
+	if h.plain != nil {
+		h.plain.stop()
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+// deliver tells the listeners what connection s has received, and reports whether s is still the right connection.
+func (h *Hub) deliver(s *connection, received any) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch m := received.(type) {
+	case *redis.Message:
+		if c := h.channels[m.Channel]; c != nil && c.connection == s {
+			e := Message
+			if c.own > 0 {
+				c.own, e = c.own-1, Own
+			}
+			c.tell(e)
+		}
+	case *redis.Subscription:
+		switch c := h.channels[m.Channel]; {
+		case m.Kind == "sunsubscribe": // the slot has moved
+			return false
+		case c == nil || c.connection != s:
+		case m.Kind == "subscribe", m.Kind == "ssubscribe":
+			c.subscribed, c.own = true, 0
+			c.tell(Subscribed)
+		}
+	}
+	return true
+}
+
+func (c *channel) tell(e Event) {
+	for l := range c.listeners {
+		l.tell(e)
+	}
+}
+
+// lost notes that s receives nothing.
+func (h *Hub) lost(s *connection) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.channels {
+		c.subscribed = c.subscribed && c.connection != s
+	}
+}
+
+// wanted returns the channels that s is to receive.
+func (h *Hub) wanted(s *connection) map[string]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	names := make(map[string]bool)
+	for name, c := range h.channels {
+		if c.connection == s {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+func (h *Hub) connectionLocked(name string, sharded bool) *connection {
+	if !sharded && h.plain != nil {
+		return h.plain
+	}
+	s := &connection{hub: h}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if sharded {
+		s.shard = name
+	} else {
+		h.plain = s
+	}
+	h.running.Go(s.run)
+	return s
+}

@@ -1,0 +1,118 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	redsync "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy/pubsub"
+)
+
+// node is one Redis of a quorum. While it gives no answer, a limited number of requests is sent to it. The others fail
+// immediately: nobody waits for their answers when a majority has answered, and so they would pile up.
+type node struct {
+	client  redis.UniversalClient
+	request time.Duration
+	hanging atomic.Bool // the last request was not answered in time
+	pending atomic.Int64
+}
+
+const mostPending = 100
+
+var errHanging = errors.New("it has not answered the last requests in time")
+
+func (n *node) ask(request func(ctx context.Context) error) error {
+	defer n.pending.Add(-1)
+	if n.pending.Add(1) > mostPending && n.hanging.Load() {
+		return errHanging
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.request)
+	defer cancel()
+	err := request(ctx)
+	var network net.Error
+	n.hanging.Store(errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout())
+	return err
+}
+
+// publish notifies of a release, and says how many other processes were notified.
+func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
+	receives, notPublished := hub.Publishing(channel)
+	err := n.ask(func(ctx context.Context) error {
+		notified, err := n.client.Publish(ctx, channel, "0").Result()
+		others = int(notified)
+		return err
+	})
+	switch {
+	case err != nil: // the node is away, and so nobody listens to it
+		notPublished()
+		return 0
+	case receives:
+		others--
+	}
+	return max(others, 0)
+}
+
+// String is the node's address.
+func (n *node) String() string {
+	if single, ok := n.client.(*redis.Client); ok {
+		return single.Options().Addr
+	}
+	return fmt.Sprint(n.client)
+}
+
+// vote is one node's part in one attempt, as redsync asks for it. redsync goes on when a majority has answered: the
+// release must not overtake the request for the key on its way to the other nodes.
+type vote struct {
+	*node
+	asked chan struct{} // closed when the request for the key has ended
+}
+
+// Get implements redsync's Pool. redsync's context is not used: it ends when a majority has answered, and then the
+// other nodes would not be asked.
+func (v *vote) Get(context.Context) (redsync.Conn, error) { return ballot{vote: v}, nil }
+
+// ballot is redsync's connection to a vote. redsync calls no other methods.
+type ballot struct {
+	redsync.Conn
+	vote *vote
+}
+
+// SetNX asks for the key.
+func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
+	defer close(b.vote.asked)
+	err = b.ask(func(conn redsync.Conn) (err error) {
+		granted, err = conn.SetNX(name, value, expiry)
+		return err
+	})
+	return granted, err
+}
+
+// Eval releases the key, or extends its lease.
+func (b ballot) Eval(script *redsync.Script, keysAndArgs ...any) (reply any, err error) {
+	<-b.vote.asked
+	err = b.ask(func(conn redsync.Conn) (err error) {
+		reply, err = conn.Eval(script, keysAndArgs...)
+		return err
+	})
+	return reply, err
+}
+
+// Close implements redsync's Conn.
+func (ballot) Close() error { return nil }
+
+func (b ballot) ask(request func(redsync.Conn) error) error {
+	return b.vote.ask(func(ctx context.Context) error {
+		conn, err := goredis.NewPool(b.vote.client).Get(ctx)
+		if err != nil {
+			return err
+		}
+		return request(conn)
+	})
+}

@@ -1,0 +1,179 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
+
+// drift is how much earlier a lease of half a minute ends than the server's: one per cent and a millisecond.
+const drift = 301 * time.Millisecond
+
+func TestSessionRenewsAtAThird(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 30*time.Second)
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(10*time.Minute + time.Second)
+		synctest.Wait()
+		if f.renewals.Load() != 60 || lease.Context().Err() != nil {
+			t.Fatalf("%d renewals in ten minutes, want 60; context: %v", f.renewals.Load(), lease.Context().Err())
+		}
+		mustRelease(t, lease)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f.renewals.Load() != 60 {
+			t.Fatal("a released lease is still renewed")
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, ErrLost) {
+			t.Fatalf("a released lease ends with %v", cause)
+		}
+	})
+}
+
+// How long a lease lives and why it is lost, by its options and by what the server does.
+func TestSessionEnds(t *testing.T) {
+	away := func(context.Context) error { return ErrUnavailable }
+	for _, c := range []struct {
+		name    string
+		options []Option
+		renew   func(context.Context) error
+		lives   time.Duration
+		cause   error
+	}{
+		{"the server is away", nil, away, 30*time.Second - drift, ErrUnreachable},
+		{"the server is away, renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, away, 30*time.Second - drift, ErrUnreachable},
+		{"the server is away, renewed for twenty seconds at most", []Option{RenewAtMost(20 * time.Second)}, away, 20 * time.Second, ErrExpired},
+		{"renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, nil, time.Hour, ErrExpired},
+		{"not renewed", []Option{LeaseFor(30 * time.Second)}, nil, 30*time.Second - drift, ErrExpired},
+		{"the server says that it is gone", nil, func(context.Context) error { return ErrGone }, 10 * time.Second, ErrGone},
+		{"a renewal hangs", nil, func(context.Context) error { time.Sleep(time.Hour); return nil }, 30*time.Second - drift, ErrUnreachable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, 30*time.Second)
+				f.renew = c.renew
+				began := time.Now()
+				lease := mustAcquire(t, f, "k", c.options...)
+				<-lease.Context().Done()
+				if cause := context.Cause(lease.Context()); !errors.Is(cause, c.cause) || time.Since(began) != c.lives {
+					t.Errorf("after %s it was lost with %v, want %s and %v", time.Since(began), cause, c.lives, c.cause)
+				}
+				if err := lease.Release(t.Context()); !errors.Is(err, c.cause) {
+					t.Errorf("its release returned %v, want %v", err, c.cause)
+				}
+				synctest.Wait()
+				if f.releases.Load() != 1 {
+					t.Errorf("the server was asked %d times to free what may still be there", f.releases.Load())
+				}
+				time.Sleep(2 * time.Hour) // until a renewal that hangs has ended
+			})
+		})
+	}
+}
+
+func TestSessionSurvivesRenewalsThatFailForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, began := newFake(t, 30*time.Second), time.Now()
+		f.renew = func(context.Context) error {
+			if time.Since(began) < 25*time.Second {
+				return ErrUnavailable
+			}
+			return nil
+		}
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(5 * time.Minute)
+		mustRelease(t, lease)
+	})
+}
+
+// It hears that the lock may be gone, and the server does not answer the question: it asks again.
+func TestSessionAsksUntilItIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 0)
+		var heard func(bool)
+		f.watch = func(h func(bool)) func() { heard = h; return func() {} }
+		f.renew = func(context.Context) error {
+			if f.renewals.Load() < 3 {
+				return ErrUnavailable
+			}
+			return ErrGone
+		}
+		lease := mustAcquire(t, f, "k", LeaseFor(time.Hour))
+		time.Sleep(time.Second)
+		began := time.Now()
+		heard(true)
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) || time.Since(began) > 15*time.Minute {
+			t.Errorf("after %s it was lost with %v, want ErrForced soon", time.Since(began), cause)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrForced) {
+			t.Errorf("its release returned %v", err)
+		}
+	})
+}
+
+// A release that was not confirmed is repeated, until it is or the lease has surely ended.
+func TestSessionRepeatsItsRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.release = ErrUnavailable
+		lease := mustAcquire(t, f, "k")
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrNotHeld) {
+			t.Fatalf("a second release: got %v, want ErrNotHeld", err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f.releases.Load() < 10 {
+			t.Fatalf("in a minute the server was asked %d times", f.releases.Load())
+		}
+		time.Sleep(10 * time.Minute)
+		before := f.releases.Load()
+		time.Sleep(10 * time.Minute)
+		if f.releases.Load() != before {
+			t.Fatal("it is repeated although the lease has ended long ago")
+		}
+	})
+}
+
+// A grant whose answer took longer than its lease is none: the key may be another's by now. The model check found it.
+func TestSessionThatIsOverIsNotGranted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Millisecond) // of which the drift leaves nothing
+		if lease, err := f.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || lease != nil {
+			t.Fatalf("got a lease (%v) whose time is over: %v", lease, err)
+		}
+		synctest.Wait()
+		if f.releases.Load() != 1 {
+			t.Fatal("the server was not asked to free what may still be there")
+		}
+	})
+}
+
+func TestRequestsThatCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		option Option
+		want   error // nil: another, before anything was asked
+	}{
+		{"no time left to wait", WaitAtMost(0), context.DeadlineExceeded},
+		{"less than none", WaitAtMost(-time.Second), context.DeadlineExceeded},
+		{"a lease of nothing", LeaseFor(0), nil},
+		{"a lease of a millisecond", LeaseFor(time.Millisecond), nil},
+		{"renewed for no time", RenewAtMost(0), nil},
+	} {
+		for _, s := range []Strategy{None{}, newCohort(t, None{}, HandOff{})} {
+			lease, err := s.Acquire(t.Context(), "k", c.option)
+			if lease != nil || !errors.Is(err, ErrNotAcquired) || c.want != nil && !errors.Is(err, c.want) {
+				t.Errorf("%s: %s: got %v", fmt.Sprintf("%T", s), c.name, err)
+			}
+		}
+	}
+}
