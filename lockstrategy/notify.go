@@ -16,8 +16,8 @@ const (
 	// long each time: another that does not want the lock, or has died, costs milliseconds.
 	firstProbe   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
-	// poll is how long a waiter that is not subscribed waits at most until it tries again, and at least half of it.
-	poll = 50 * time.Millisecond
+	// pollInterval is how often a waiter tries that is not subscribed.
+	pollInterval = 50 * time.Millisecond
 )
 
 // errClosed answers callers that wait when their strategy is closed.
@@ -26,11 +26,12 @@ var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 // waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A
 // notification is a hint that may get lost; the time decides.
 type waiter struct {
-	hubs    []*pubsub.Hub // one for each server
-	channel string
-	sharded bool
-	life    context.Context // of the strategy: it ends when that is closed
-	yield   int             // how many of them to let pass first; see Yield
+	hubs     []*pubsub.Hub // one for each server
+	channel  string
+	sharded  bool
+	life     context.Context // of the strategy: it ends when that is closed
+	interval time.Duration   // between two tries of a caller that is not subscribed
+	yield    int             // releases by other processes to let pass first; see Yield
 
 	wake   chan struct{}
 	passed []atomic.Int64 // releases by other processes, as each server notified them
@@ -65,6 +66,18 @@ func (w *waiter) acquire(ctx context.Context, key string, options []Option, try 
 			return nil, notAcquired(key, ErrTaken)
 		}
 	}
+}
+
+// Poll is acquire for a strategy that is not notified: it calls try until that returns a lease or an error, with random
+// pauses of interval at most and half of it at least.
+func (all *Sessions) Poll(
+	ctx context.Context, key string, options []Option, interval time.Duration, try func(Request) (*Lease, error),
+) (*Lease, error) {
+	w := waiter{life: all.ctx, interval: interval}
+	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
+		lease, err := try(request)
+		return lease, interval, err
+	})
 }
 
 // wait returns when it is time to try, or why there is nothing to wait for any more. most is the longest time; 0: this
@@ -137,12 +150,12 @@ func (w *waiter) timeout(most time.Duration) time.Duration {
 	switch {
 	case w.yield == Unknown: // they poll
 		w.yield = 0
-		return poll + poll/5
+		return w.interval + w.interval/5
 	case w.yields():
 		defer func() { w.probe = min(2*w.probe, longestProbe) }()
 		return w.probe
 	case !subscribed:
-		return min(poll/2+rand.N(poll/2), most)
+		return min(w.interval/2+rand.N(w.interval/2), most)
 	}
 	return most
 }

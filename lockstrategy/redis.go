@@ -70,7 +70,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	if err := checkKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	w := waiter{hubs: r.hubs, channel: channelOf(key), sharded: r.sharded, life: r.sessions.ctx}
+	w := waiter{hubs: r.hubs, channel: channelOf(key), sharded: r.sharded, life: r.sessions.ctx, interval: pollInterval}
 	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
 		grant, another, err := o.acquire(ctx, request)

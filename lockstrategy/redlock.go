@@ -68,7 +68,7 @@ func (r *RedLock) Close() error {
 // that contenders who have shared the nodes between them do not meet again. It gives up when a majority of the nodes
 // gives no answer.
 func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
-	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx}
+	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
 		pause := shortPause + rand.N(longPause-shortPause)
 		grant, err := r.try(key, request)

@@ -1,0 +1,127 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest"
+)
+
+// store is a lock server in this process.
+type store struct {
+	mu    sync.Mutex
+	locks map[string]held
+	token uint64
+}
+
+type held struct {
+	owner   string
+	expires time.Time
+}
+
+// memoryLock is a strategy over a store: the smallest that keeps the contract. A new strategy can begin as a copy.
+type memoryLock struct {
+	*store
+	lease    time.Duration
+	sessions *lockstrategy.Sessions
+	sent     int
+	crashed  bool
+}
+
+// Acquire asks every millisecond: this store notifies nobody.
+func (m *memoryLock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	return m.sessions.Poll(ctx, key, options, time.Millisecond, func(request lockstrategy.Request) (*lockstrategy.Lease, error) {
+		grant := lockstrategy.Grant{Key: key, Tokens: request.Tokens, Asked: time.Now(), Lease: m.lease, Renewed: request.Lease == nil}
+		if !grant.Renewed {
+			grant.Lease = *request.Lease
+		}
+		if granted, err := m.grant(&grant); !granted || err != nil {
+			return nil, err
+		}
+		return m.sessions.Lease(ctx, request, grant)
+	})
+}
+
+func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
+	return granted, m.ask(func() error {
+		if h, ok := m.locks[g.Key]; ok && time.Now().Before(h.expires) {
+			return nil
+		}
+		granted = true
+		g.Token = m.token + 1
+		m.token += g.Tokens
+		owner := strconv.FormatUint(g.Token, 10)
+		m.locks[g.Key] = held{owner, time.Now().Add(g.Lease)}
+		owned := func(change func()) error {
+			return m.ask(func() error {
+				if m.locks[g.Key].owner != owner {
+					return fmt.Errorf("%w: %s", lockstrategy.ErrGone, g.Key)
+				}
+				change()
+				return nil
+			})
+		}
+		lease := g.Lease
+		g.Renew = func(context.Context) error {
+			return owned(func() { m.locks[g.Key] = held{owner, time.Now().Add(lease)} })
+		}
+		g.Release = func(context.Context) (int, error) {
+			return lockstrategy.Unknown, owned(func() { delete(m.locks, g.Key) })
+		}
+		return nil
+	})
+}
+
+// ask is a request to the store.
+func (m *memoryLock) ask(request func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.crashed {
+		return fmt.Errorf("%w: it has crashed", lockstrategy.ErrUnavailable)
+	}
+	m.sent++
+	return request()
+}
+
+func TestMemoryConforms(t *testing.T) {
+	t.Parallel()
+	for name, cohort := range withAndWithoutCohort {
+		t.Run(name, func(t *testing.T) {
+			s := &store{locks: make(map[string]held)}
+			locktest.Run(t, locktest.Backend{
+				Fenced: true, Cohort: cohort, Yields: cohort,
+				Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
+					m := &memoryLock{store: s, lease: settings.Lease, sessions: lockstrategy.NewSessions()}
+					return locktest.Client{
+						Opened: behindCohort(t, cohort, m, func() error { m.sessions.Close(); return nil }, settings.HandOff),
+						Crash:  func() { s.change(func() { m.crashed = true }) },
+						Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
+					}
+				},
+				Server: &locktest.Server{
+					Entries: func(_ *testing.T, key string) (all []string) {
+						s.change(func() {
+							if h, ok := s.locks[key]; ok && time.Now().Before(h.expires) {
+								all = append(all, h.owner)
+							}
+						})
+						return all
+					},
+					Forget:      func(_ *testing.T, key string) { s.change(func() { delete(s.locks, key) }) },
+					ForgetToken: func(*testing.T, string) {}, // it cannot lose it
+				},
+			})
+		})
+	}
+}
+
+func (s *store) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
