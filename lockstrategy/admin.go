@@ -13,8 +13,8 @@ import (
 type Admin interface {
 	// Inspect says who holds key. By the time it is read, the answer may be old.
 	Inspect(ctx context.Context, key string) (State, error)
-	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is
-	// notified, and its lease ends with [ErrForced]; one that cannot listen loses it at its next renewal.
+	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is notified, and its lease
+	// ends with [ErrForced]; one that cannot listen loses it at its next renewal.
 	ForceUnlock(ctx context.Context, key string) (bool, error)
 }
 
@@ -57,7 +57,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	defer cancel()
 	freed, err := r.client.Del(ctx, key).Result()
 	if err == nil && freed > 0 {
-		err = r.client.Do(ctx, r.publish(), channelOf(key), "0").Err()
+		err = r.client.Do(ctx, r.hubs[0].Publish(), channelOf(key), "0").Err()
 	}
 	if err != nil {
 		return freed > 0, unavailable("force unlock", key, err)

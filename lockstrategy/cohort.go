@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit
-// 2012). Only the first caller of a queue competes, so that a process shows the strategy one contender whatever its
-// load. On release the lease is handed off to the next caller in the queue, without a request to the server, within
-// the bounds of [HandOff]. Then the key goes back, and other processes that wait go first (see [Yield]).
+// Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
+// first caller of a queue competes, so that a process shows the strategy one contender whatever its load. On release the lease is
+// handed off to the next caller in the queue, without a request to the server, within the bounds of [HandOff]. Then the key goes
+// back, and other processes that wait go first (see [Yield]).
 //
-// A caller that acquires a key under the context of its own lease on that key enters again, without a request; the
-// options then change nothing.
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request; the options then
+// change nothing.
 //
-// It knows the order of its own process's callers only. When the strategy is unavailable every caller in the queue is
-// told so: one after the other they would find out too slowly.
+// It knows the order of its own process's callers only. When the strategy is unavailable every caller in the queue is told so: one
+// after the other they would find out too slowly.
 type Cohort struct {
 	strategy   Strategy
 	bounds     HandOff
@@ -41,8 +41,11 @@ type queue struct {
 // caller waits in a queue.
 type caller struct {
 	called  chan call // receives once
-	private bool      // takes no lease that was granted to another caller: it asks for terms of its own
+	private bool      // takes no lease that is handed off
 }
+
+// private reports whether a caller takes no lease that was granted to another: it asks for terms of its own.
+func (r Request) private() bool { return r.Lease != nil || r.Renew != nil }
 
 // call tells a caller that its turn has come.
 type call struct {
@@ -53,8 +56,8 @@ type call struct {
 // debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it.
 const debtKept = 100 * time.Millisecond
 
-// HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero
-// fields mean the defaults. It is looked at when a lease is released: a holder that keeps it longer is not interrupted.
+// HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
+// the defaults. It is looked at when a lease is released: a holder that keeps it longer is not interrupted.
 type HandOff struct {
 	Count int           // leases in a row; 0: 256, 1: no hand-off
 	Time  time.Duration // since the key came to the process; 0: 100 ms
@@ -170,8 +173,11 @@ func (c *Cohort) compete(ctx, waiting context.Context, key string, request Reque
 	request.Others, q.others = q.others, 0
 	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
 	c.mu.Unlock()
-	granted, err := c.strategy.Acquire(waiting, key, func(r *Request) { *r = request })
-	if err != nil {
+	granted, err := c.strategy.Acquire(bare{waiting}, key, func(r *Request) { *r = request })
+	switch {
+	case err != nil && waiting.Err() != nil:
+		return nil, notAcquired(key, ended(waiting))
+	case err != nil:
 		return nil, err
 	}
 	t := newTurn(c, key, granted, request.private())
@@ -181,9 +187,15 @@ func (c *Cohort) compete(ctx, waiting context.Context, key string, request Reque
 	return lease, nil
 }
 
-// perCaller is how many fencing tokens a turn reserves for each caller that waits, which may come again in it. They must
-// not outrun the server's clock, from which they are taken: a grant takes longer than 32 microseconds, and so do the
-// leases of one caller and the turns of others together.
+// bare is a context without its values: a turn has several holders, each with the values of its own context.
+type bare struct{ context.Context }
+
+// Value finds nothing.
+func (bare) Value(any) any { return nil }
+
+// perCaller is how many fencing tokens a turn reserves for each caller that waits, which may come again in it. They must not outrun
+// the server's clock, from which they are taken: a grant takes longer than 32 microseconds, and so do the leases of one caller and
+// the turns of others together.
 const perCaller = 32
 
 // handOff hands the lease off to the next caller, or gives the key back and the turn to the next caller.

@@ -1,54 +1,71 @@
-// Package lockstrategy holds the ways of this lab to take a distributed lock.
+// Package lockstrategy holds the lab's ways to take a distributed lock.
 //
-// A [Strategy] grants a [Lease] on a key. A lease is a held lock that has a lifetime: its context
-// ends, with a cause that wraps [ErrLost], the moment the holder can no longer rely on it. [Cohort] puts one
-// first-in-first-out queue per key in front of any [Backend], so that one process shows it one contender,
-// and hands leases off inside the process. [Guard] is the callback form that the scenarios ask for.
+// A [Strategy] grants a [Lease] on a key. A lease is a held lock with a lifetime: its context ends, with a cause that
+// wraps [ErrLost], when the holder can no longer rely on it.
 //
-//	None      grants everybody at once        v1 (alone), v2 (behind a Gate: a mutex in the process)
-//	Redis     one Redis, Redisson's protocol  v3 (behind a Gate)
-//	RedLock   five independent Redis nodes    v4 (behind a Gate)
+//	None      grants everybody                     v1 (alone), v2 (behind a Cohort: a mutex in the process)
+//	Redis     one Redis, Redisson's wire protocol  v3 (behind a Cohort)
+//	RedLock   five independent Redis nodes         v4 (behind a Cohort)
+//
+// # Layers
+//
+// Each can be read alone.
+//
+//	lock.go               the contract: Strategy, Lease, options, errors
+//	redis.go, three .lua  one Redis: try, wait, try again
+//	session.go            keeps a granted lock: renews it, and ends its context with the cause
+//	notify.go             decides when a caller that waits tries again
+//	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
+//	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
+//	guard.go              the callback form that the scenarios ask for
+//
+// Package pubsub receives messages from Redis over few connections. Package locktest is the suite that every strategy
+// passes, alone and behind a cohort.
 //
 // # What is promised
 //
-//   - Until its context ends, a lease is the only one on its key, as far as the backend keeps its word.
-//     The end is counted from before the request was sent, less what clocks may drift.
+//   - Until its context ends, a lease is the only one on its key, as far as the backend keeps its word. The end is
+//     counted from before the request was sent, less what clocks may drift.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
-//   - Who holds a key and acquires it under its lease's context enters again, without a round trip,
-//     and is out when it has released as often.
-//   - A release works under a context that has ended, and is repeated until it is confirmed or the lease has
-//     surely ended. So is the undoing of an acquire whose answer was lost: what it may have locked is free
-//     as soon as the server can be told, and when the lease ends at the latest.
-//   - In one process waiters are served in the order of their arrival. One that leaves costs the others nothing.
-//   - A lease is handed off to the next waiter of the process at most as often, and as long, as [HandOff]
-//     says. Then, with the Redis lock, the process goes that has waited longest: no waiter starves.
-//   - Fences grow from lease to lease, over hand-offs too, and over a failover that lost the last of them,
-//     as long as the new master's clock is not behind.
+//   - A release works under a context that has ended. It is repeated until it is confirmed or the lease has surely
+//     ended. So is the compensating release of an acquire without a reply.
+//   - Fencing tokens grow from lease to lease, over hand-offs too, and over a failover that lost the last of them, as
+//     long as the new master's clock is not behind.
+//
+// A [Cohort] adds:
+//
+//   - In one process callers are served in the order of their arrival. One that leaves costs the others nothing.
+//   - A lease is handed off to the next caller of the process at most as often, and as long, as [HandOff] says, and not
+//     when its renewal fails.
+//   - No process starves: after its turn a process lets those that wait go first ([Yield]).
+//   - A caller that acquires a key under the context of its own lease on it enters again, without a request, and is out
+//     when it has released as often.
 //
 // # What is NOT guaranteed
 //
-//   - A holder that ignores its lease's context may write after its successor. Only a check of the
-//     fence at the resource stops that write; the scenarios do it (order.ErrStale, pview.ErrStale).
-//   - A holder that is stopped (a paused process, a long garbage collection, a suspended laptop,
-//     whose monotonic clock stands still) learns of its loss only when it runs again.
-//   - Redis: a master that dies before it replicated the key loses the lock, and the promoted
-//     replica grants it again (A2, A3, A4). So does a key that is evicted or deleted by hand.
-//   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority
-//     form (Kleppmann 2016; antirez, "Is Redlock safe?").
-//   - RedLock and None issue no fence: Lease.Fence is 0.
-//   - Order between processes: the Redis lock serves Go processes in their order, except after a crash and beside
-//     Java, which comes first or not as it happens. RedLock knows no order between processes.
+//   - A holder that ignores its lease's context may write after the next holder. Only a check of the fencing token at
+//     the resource refuses that write; the scenarios do it (order.ErrStale, pview.ErrStale).
+//   - A holder that is stopped (a paused process, a long garbage collection, a suspended laptop, whose monotonic clock
+//     stands still) learns of its loss only when it runs again.
+//   - Redis: a master that dies before it replicated the key loses the lock, and the promoted replica grants it again
+//     (A2, A3, A4). So does a key that is evicted or deleted by hand.
+//   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
+//     antirez, "Is Redlock safe?").
+//   - RedLock and None issue no fencing token: it is 0.
+//   - The order of processes: the yield rule makes turns even, and does not order them.
 //
-// # How to read it
+// # Words
 //
-// Acquire: Gate.Acquire queues (queue.go) and asks the backend, Redis.Grant (redis.go, acquire.lua), which waits at
-// its place (place.go) for what it hears (news.go, line.go). Renew: tenure.keep (tenure.go; from when on: young.go),
-// renew.lua. Release: Lease.Release (lease.go), Gate.handOff (handoff.go) to the next waiter or, by tenure.close and
-// redisKeeper.Release (keeper.go), to release.lua.
+//	lease          a held lock with a lifetime
+//	grant          what a backend answers when it gives a key to a caller
+//	session        keeps one grant until it is released or lost
+//	fencing token  a number that grows from lease to lease, for the resource to refuse older holders
+//	notification   a message that a key was released; a hint that may get lost
+//	cohort         the callers of one process, queued in front of a strategy
+//	hand-off       a lease goes from one caller of the cohort to the next
+//	turn           one grant and its hand-offs
+//	yield rule     after its turn a process lets as many releases pass as other processes waited
+//	compensating release  gives back what a server may have granted without our knowing
 //
-// A tenure is the time for which a process has a key, a hold one owner's part of it, and a lease one entry of
-// the owner: leases of different owners follow each other in a tenure, and an owner that enters again has
-// several. A place is where a process waits for a key, in the queue of processes that the server keeps.
-//
-// The articles A0 to A4 are listed in the README.
+// docs/glossary.md has all terms. The articles A0 to A4 are listed in the README.
 package lockstrategy

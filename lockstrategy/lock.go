@@ -10,9 +10,8 @@ import (
 
 // Strategy is a way to lock.
 type Strategy interface {
-	// Acquire blocks until the caller holds key or ctx ends; then the error wraps [ErrNotAcquired]
-	// and ctx's own. It never returns nil and nil. The lease outlives ctx: it ends by
-	// [Lease.Release] or by loss, and every lease must be released, a lost one too.
+	// Acquire blocks until the caller holds key or ctx ends; then the error wraps [ErrNotAcquired] and ctx's own. It never returns
+	// nil and nil. The lease outlives ctx: it ends by [Lease.Release] or by loss, and every lease must be released, a lost one too.
 	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
@@ -32,9 +31,9 @@ type keeper interface {
 	release(ctx context.Context) (others int, err error)
 }
 
-// Context ends when the lock is no longer held: with a cause that wraps [ErrLost] when the lease was lost, with
-// [context.Canceled] when it was released. It has the values of the context under which the lease was acquired.
-// Work under the lock belongs under this context.
+// Context ends when the lock is no longer held: with a cause that wraps [ErrLost] when the lease was lost, with [context.Canceled]
+// when it was released. It has the values of the context under which the lease was acquired. Work under the lock belongs under this
+// context.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
@@ -43,18 +42,15 @@ func (l *Lease) FencingToken() uint64 { return l.token }
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
 func (l *Lease) Until() time.Time { return l.keeper.until() }
 
-// Others is how many other processes waited for the key when this lease was released, as far as the backend can
-// tell: 0 before the release and where nobody waited, [Unknown] where the backend cannot tell. See [Yield].
+// Others is how many other processes waited for the key when this lease was released, as far as the backend can tell: 0 before the
+// release and where nobody waited, [Unknown] where the backend cannot tell. See [Yield].
 func (l *Lease) Others() int { return int(l.others.Load()) }
-
-// Unknown is the number of waiting processes where the backend cannot tell it.
-const Unknown = -1
 
 // Release gives the lock back and ends the context. It works under a ctx that has ended.
 //
-// The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns why, an [ErrLost]: the
-// work under it may have overlapped with another holder's. Any other error means that the server did not confirm
-// the release: then it is repeated in the background, and the lock is free at the latest when its lease ends.
+// The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns why, an [ErrLost]: the work under it may
+// have overlapped with another holder's. Any other error means that the server did not confirm the release: then it is repeated in
+// the background, and the lock is free at the latest when its lease ends.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.keeper == nil || l.released.Swap(true) {
 		return ErrNotHeld
@@ -63,6 +59,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.others.Store(int64(others))
 	return err
 }
+
+// Unknown is the number of processes that wait where the backend cannot tell it.
+const Unknown = -1
 
 // Request is what a caller of Acquire asks for: the result of its options.
 type Request struct {
@@ -80,23 +79,23 @@ type Option func(*Request)
 // TryOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
 func TryOnce() Option { return func(r *Request) { r.Once = true } }
 
-// WaitAtMost waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or
-// negative) it is that error immediately, without an attempt.
+// WaitAtMost waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or negative) it is
+// that error immediately, without an attempt.
 func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d } }
 
-// LeaseFor takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free
-// even if its holder hangs. Less than ten milliseconds are refused.
+// LeaseFor takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free even if its holder
+// hangs. Less than ten milliseconds are refused.
 func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Lease = &d } }
 
-// RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be
-// positive. Beside [LeaseFor], the shorter one counts.
+// RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
+// [LeaseFor], the shorter one counts.
 func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.Renew = &d } }
 
 // Tokens reserves n fencing tokens, from the lease's own on, for a [Cohort] that hands the lease off.
 func Tokens(n uint64) Option { return func(r *Request) { r.Tokens = n } }
 
-// Yield lets others processes go first, as many as [Lease.Others] told when the caller's process last released the key:
-// the caller competes when it was notified of so many releases, or when they seem not to want the lock.
+// Yield lets others processes go first, as many as [Lease.Others] told when the caller's process last released the key: the caller
+// competes when it was notified of so many releases, or when they seem not to want the lock.
 func Yield(others int) Option { return func(r *Request) { r.Others = others } }
 
 // NewRequest applies options, and refuses those that cannot work.
@@ -116,9 +115,6 @@ func NewRequest(options ...Option) (Request, error) {
 	return r, nil
 }
 
-// private reports whether the lease cannot be one that was granted to another caller.
-func (r Request) private() bool { return r.Lease != nil || r.Renew != nil }
-
 // within bounds the wait, and only the wait: the lease outlives the bound.
 func (r Request) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.Wait == nil {
@@ -132,16 +128,16 @@ var (
 	ErrNotAcquired = errors.New("lock: not acquired")
 	// ErrTaken answers an attempt that was not to wait: another holds the key.
 	ErrTaken = errors.New("lock: another holds it")
-	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown; what
-	// it may have granted is released in the background as soon as the server answers, and ends with its lease otherwise.
+	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown; what it may
+	// have granted is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
 )
 
 // ErrNotHeld answers a second release of the same lease.
 var ErrNotHeld = errors.New("lock: not held")
 
-// ErrLost says that a lease ended before its holder released it. Another holder may be at work.
-// The cause of a lost lease's context is one of the four errors below, and each of them is an ErrLost.
+// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's context
+// is one of the four errors below, and each of them is an ErrLost.
 var ErrLost = errors.New("lock: lease lost")
 
 // Causes of a loss.
@@ -168,4 +164,12 @@ func ended(ctx context.Context) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// loss says why a lease with this context was lost; nil: it was not.
+func loss(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrLost) {
+		return cause
+	}
+	return nil
 }

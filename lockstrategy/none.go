@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// None grants every key to everybody immediately. Alone it is no lock (v1); behind a [Cohort] it is a mutex in the
-// process (v2), which another process does not see.
+// None grants every key to everybody immediately. Alone it is no lock (v1); behind a [Cohort] it is a mutex in the process (v2),
+// which another process does not see.
 type None struct{}
 
 var _ Strategy = None{}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// A process that lets others go first tries nevertheless when it was not notified for firstProbe, then for twice as
-	// long each time: another that does not want the lock, or has died, costs milliseconds.
+	// A process that lets others go first tries nevertheless when it was not notified for firstProbe, then for twice as long each
+	// time: another that does not want the lock, or has died, costs milliseconds.
 	firstProbe   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
 	// pollInterval is how often a waiter tries that is not subscribed.
@@ -23,12 +23,11 @@ const (
 // errClosed answers callers that wait when their strategy is closed.
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
-// waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A
-// notification is a hint that may get lost; the time decides.
+// waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A notification
+// is a hint that may get lost; the time decides.
 type waiter struct {
 	hubs     []*pubsub.Hub // one for each server
 	channel  string
-	sharded  bool
 	life     context.Context // of the strategy: it ends when that is closed
 	interval time.Duration   // between two tries of a caller that is not subscribed
 	yield    int             // releases by other processes to let pass first; see Yield
@@ -68,20 +67,8 @@ func (w *waiter) acquire(ctx context.Context, key string, options []Option, try 
 	}
 }
 
-// Poll is acquire for a strategy that is not notified: it calls try until that returns a lease or an error, with random
-// pauses of interval at most and half of it at least.
-func (all *Sessions) Poll(
-	ctx context.Context, key string, options []Option, interval time.Duration, try func(Request) (*Lease, error),
-) (*Lease, error) {
-	w := waiter{life: all.ctx, interval: interval}
-	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
-		lease, err := try(request)
-		return lease, interval, err
-	})
-}
-
-// wait returns when it is time to try, or why there is nothing to wait for any more. most is the longest time; 0: this
-// is the first try.
+// wait returns when it is time to try, or why there is nothing to wait for any more. most is the longest time; 0: this is the first
+// try.
 func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -118,7 +105,7 @@ func (w *waiter) listen() {
 	}
 	w.wake, w.passed, w.probe = make(chan struct{}, 1), make([]atomic.Int64, len(w.hubs)), firstProbe
 	for i, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, w.sharded, func(e pubsub.Event) {
+		w.stops = append(w.stops, hub.Listen(w.channel, func(e pubsub.Event) {
 			if e == pubsub.Message {
 				w.passed[i].Add(1)
 			}

@@ -38,8 +38,8 @@ type Opened struct {
 	Close  func() error // ends its goroutines and connections; not the clients it was given
 }
 
-// Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a
-// setting that cannot work.
+// Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
+// that cannot work.
 func Open(name string, b Backends) (*Opened, error) {
 	switch name {
 	case NameNone:

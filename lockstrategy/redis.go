@@ -17,23 +17,22 @@ import (
 type RedisConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-	// PlainPublish notifies on plain channels in a cluster, too, where Redisson since 3.22 uses sharded ones: for Java
-	// services whose subscriptions are not sharded, and for Redis before version 7.
+	// PlainPublish notifies on plain channels in a cluster, too, where Redisson since 3.22 uses sharded ones: for Java services
+	// whose subscriptions are not sharded, and for Redis before version 7.
 	PlainPublish bool
 }
 
-// Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the wire protocol of
-// Redisson's RLock (A1): Java services that use the same key are excluded and notified, and exclude and notify us.
+// Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the wire protocol of Redisson's
+// RLock (A1): Java services that use the same key are excluded and notified, and exclude and notify us.
 //
-// Exclusion holds while the server keeps the key for its whole lease and the holder stops when its lease's context
-// ends. It breaks when a replica that has not got the key is promoted, when the key is evicted, and when a holder
-// ignores its context. Every caller competes on the server, in no order: a [Cohort] queues those of one process.
+// Exclusion holds while the server keeps the key for its whole lease and the holder stops when its lease's context ends. It breaks
+// when a replica that has not got the key is promoted, when the key is evicted, and when a holder ignores its context. Every caller
+// competes on the server, in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
 	cfg      RedisConfig
 	process  string        // the first half of every owner of this process
 	attempt  atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
-	sharded  bool          // releases are published on sharded channels
 	hubs     []*pubsub.Hub // one
 	sessions *Sessions
 
@@ -42,8 +41,8 @@ type Redis struct {
 
 // NewRedis returns a lock on client. Close it before client.
 //
-// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing,
-// and must not repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing, and must not
+// repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
 func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
 	if err != nil {
@@ -51,14 +50,14 @@ func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
-		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sharded: cluster && !cfg.PlainPublish,
-		hubs: []*pubsub.Hub{pubsub.New(client)}, sessions: NewSessions(),
+		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
+		hubs:          []*pubsub.Hub{pubsub.New(client, cluster && !cfg.PlainPublish)},
 		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get
-// [ErrUnavailable]. Leases that are held stay held, and can be released.
+// Close ends the subscriptions and the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that
+// are held stay held, and can be released.
 func (r *Redis) Close() error {
 	r.sessions.Close()
 	r.hubs[0].Close()
@@ -70,7 +69,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	if err := checkKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	w := waiter{hubs: r.hubs, channel: channelOf(key), sharded: r.sharded, life: r.sessions.ctx, interval: pollInterval}
+	w := waiter{hubs: r.hubs, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
 	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
 		grant, another, err := o.acquire(ctx, request)
@@ -82,22 +81,21 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	})
 }
 
-// owner is one call of Acquire, and the holder of what it was granted. An owner is never used again, so a request that
-// the server executes twice is harmless.
+// owner is one call of Acquire, and the holder of what it was granted. An owner is never used again, so a request that the server
+// executes twice is harmless.
 type owner struct {
 	*Redis
-	key, name string
-	lease     time.Duration
-	renewed   bool
+	key, name     string
+	lease, extend time.Duration // extend: what a renewal sets; 0: it only asks
 }
 
 // acquire asks once. Without a token in the grant another holds the key: for so long, unless it renews its lease.
 func (o *owner) acquire(ctx context.Context, request Request) (g Grant, another time.Duration, err error) {
-	if o.lease, o.renewed = o.cfg.Lease, request.Lease == nil; !o.renewed {
-		o.lease = *request.Lease
+	if o.lease, o.extend = o.cfg.Lease, o.cfg.Lease; request.Lease != nil {
+		o.lease, o.extend = *request.Lease, 0
 	}
 	g = Grant{
-		Key: o.key, Tokens: request.Tokens, Asked: time.Now(), Lease: o.lease, Renewed: o.renewed,
+		Key: o.key, Tokens: request.Tokens, Asked: time.Now(), Lease: o.lease, Renewed: o.extend > 0,
 		Renew: o.renew, Release: o.release, Watch: o.watch,
 	}
 	reply, err := o.run(ctx, o.acquireScript, []string{o.key, tokenKey(o.key)}, o.lease.Milliseconds(), o.name, request.Tokens).Int64Slice()
@@ -115,11 +113,7 @@ func (o *owner) acquire(ctx context.Context, request Request) (g Grant, another 
 }
 
 func (o *owner) renew(ctx context.Context) error {
-	lease := o.lease
-	if !o.renewed {
-		lease = 0
-	}
-	held, err := o.run(ctx, o.renewScript, []string{o.key}, lease.Milliseconds(), o.name).Bool()
+	held, err := o.run(ctx, o.renewScript, []string{o.key}, o.extend.Milliseconds(), o.name).Bool()
 	switch {
 	case err != nil:
 		return unavailable("renew", o.key, err)
@@ -132,7 +126,7 @@ func (o *owner) renew(ctx context.Context) error {
 // release frees the key, and says how many other processes were notified.
 func (o *owner) release(ctx context.Context) (others int, err error) {
 	receives, notPublished := o.hubs[0].Publishing(channelOf(o.key))
-	notified, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.publish()).Int()
+	notified, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hubs[0].Publish()).Int()
 	if err != nil || notified < 0 {
 		notPublished()
 	}
@@ -151,15 +145,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 
 // watch listens to releases of the key: nobody else has to release what is held here.
 func (o *owner) watch(heard func(released bool)) (stop func()) {
-	return o.hubs[0].Listen(channelOf(o.key), o.sharded, func(e pubsub.Event) { heard(e != pubsub.Subscribed) })
-}
-
-// publish is the command that notifies.
-func (r *Redis) publish() string {
-	if r.sharded {
-		return "spublish"
-	}
-	return "publish"
+	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { heard(e != pubsub.Subscribed) })
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -22,13 +22,13 @@ type RedLockConfig struct {
 	Request time.Duration // longest wait for one node's answer; 0: two seconds, or a third of a shorter lease
 }
 
-// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm is redsync's). The
-// key on each node is "redlock:" and the lock's key. In addition to redsync, a release is published on every node, and
-// nothing waits for the other nodes once a majority has answered.
+// RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm is redsync's). The key on each
+// node is "redlock:" and the lock's key. In addition to redsync, a release is published on every node, and nothing waits for the
+// other nodes once a majority has answered.
 //
-// Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose
-// clock jumps ahead, votes again within the lease. It issues no fencing token. Every caller competes, in no order: a
-// [Cohort] queues those of one process.
+// Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose clock jumps
+// ahead, votes again within the lease. It issues no fencing token. Every caller competes, in no order: a [Cohort] queues those of
+// one process.
 type RedLock struct {
 	nodes    []*node
 	hubs     []*pubsub.Hub // one for each node
@@ -50,7 +50,7 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 	r := &RedLock{sessions: NewSessions(), cfg: RedLockConfig{Lease: lease, Request: request}}
 	for _, client := range nodes {
 		r.nodes = append(r.nodes, &node{client: client, request: request})
-		r.hubs = append(r.hubs, pubsub.New(client))
+		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil
 }
@@ -64,9 +64,8 @@ func (r *RedLock) Close() error {
 	return nil
 }
 
-// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses, so
-// that contenders who have shared the nodes between them do not meet again. It gives up when a majority of the nodes
-// gives no answer.
+// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses, so that
+// contenders who have shared the nodes between them do not meet again. It gives up when a majority of the nodes gives no answer.
 func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
@@ -146,8 +145,8 @@ func (q *quorum) release(ctx context.Context) (others int, err error) {
 	return q.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
 }
 
-// publish notifies on every node, and returns when a majority has answered: how many other processes the best heard
-// node has notified.
+// publish notifies on every node, and returns when a majority has answered: how many other processes the best heard node has
+// notified.
 func (q *quorum) publish() (others int) {
 	heard := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
@@ -164,8 +163,8 @@ func redlockChannel(key string) string { return "redlock_channel:" + key }
 
 func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
 
-// mayBlock reports whether a try that failed with err may keep everybody else from a majority until its lease ends:
-// redsync takes it back, but some nodes may not have heard of that.
+// mayBlock reports whether a try that failed with err may keep everybody else from a majority until its lease ends: redsync takes
+// it back, but some nodes may not have heard of that.
 func (r *RedLock) mayBlock(err error) bool {
 	asked := 0
 	for _, e := range silent(err) {

@@ -15,8 +15,8 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
-// node is one Redis of a quorum. While it gives no answer, a limited number of requests is sent to it. The others fail
-// immediately: nobody waits for their answers when a majority has answered, and so they would pile up.
+// node is one Redis of a quorum. While it gives no answer, a limited number of requests is sent to it. The others fail immediately:
+// nobody waits for their answers when a majority has answered, and so they would pile up.
 type node struct {
 	client  redis.UniversalClient
 	request time.Duration
@@ -67,15 +67,15 @@ func (n *node) String() string {
 	return fmt.Sprint(n.client)
 }
 
-// vote is one node's part in one attempt, as redsync asks for it. redsync goes on when a majority has answered: the
-// release must not overtake the request for the key on its way to the other nodes.
+// vote is one node's part in one attempt, as redsync asks for it. redsync goes on when a majority has answered: the release must
+// not overtake the request for the key on its way to the other nodes.
 type vote struct {
 	*node
 	asked chan struct{} // closed when the request for the key has ended
 }
 
-// Get implements redsync's Pool. redsync's context is not used: it ends when a majority has answered, and then the
-// other nodes would not be asked.
+// Get implements redsync's Pool. redsync's context is not used: it ends when a majority has answered, and then the other nodes
+// would not be asked.
 func (v *vote) Get(context.Context) (redsync.Conn, error) { return ballot{vote: v}, nil }
 
 // ballot is redsync's connection to a vote. redsync calls no other methods.

@@ -5,12 +5,10 @@
 -- KEYS[2] the channel (Redisson's, which takes '0' for "released")
 -- ARGV    the owner; publish, or spublish where channels are sharded
 -- Reply   how many subscribers were notified; -1: the user may not publish; -2: the owner did not hold the lock
-local held = redis.call('hdel', KEYS[1], ARGV[1]) == 1 -- there is one owner at most: with it goes the key
-if not held and redis.call('exists', KEYS[1]) == 1 then
-  return -2
+if redis.call('hdel', KEYS[1], ARGV[1]) == 1 then -- there is one owner at most: with it goes the key
+  return tonumber(redis.pcall(ARGV[2], KEYS[2], '0')) or -1
 end
-local notified = redis.pcall(ARGV[2], KEYS[2], '0')
-if not held then
-  return -2
+if redis.call('exists', KEYS[1]) == 0 then
+  redis.pcall(ARGV[2], KEYS[2], '0')
 end
-return tonumber(notified) or -1
+return -2

@@ -26,50 +26,50 @@ type Grant struct {
 type session struct {
 	Grant
 	all   *Sessions
-	bound time.Time // no longer than this, renewed or not; zero: no bound
+	bound time.Time       // no longer than this, renewed or not; zero: no bound
+	ctx   context.Context // the lease's: it has ended when the session is over
 	end   context.CancelCauseFunc
 
 	mu       sync.Mutex
-	expires  time.Time // as last confirmed; zero: never
-	failing  error     // why the last renewal was not confirmed; nil: it was
-	released bool      // a release by somebody else was heard
-	over     bool
-	lost     error
+	expires  time.Time   // as last confirmed; zero: never
+	failing  error       // why the last renewal was not confirmed; nil: it was
+	released bool        // a release by somebody else was heard
 	expiry   *time.Timer // of its own, so that a renewal that hangs cannot delay the loss; nil: not started
 	renewal  *time.Timer
 	unwatch  func()
 }
 
-// startDelay is the delayed start of renewal: a session that ends sooner costs no timer and no subscription. One timer
-// starts all young sessions (BenchmarkTimerPerLease: a timer for each wakes a thread of the runtime).
+// startDelay is the delayed start of a session's work: one that ends sooner costs no subscription.
 const startDelay = 100 * time.Millisecond
 
-// Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease
-// is given back, and the error is an [ErrUnavailable].
+// Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given back,
+// and the error is an [ErrUnavailable].
 func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, error) {
 	s := &session{Grant: g, all: all}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.confirmedLocked(g.Asked)
 	if r.Renew != nil {
 		s.bound = time.Now().Add(*r.Renew)
 	}
-	ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	switch end := s.untilLocked(); {
 	case end.IsZero() && g.Watch == nil: // nothing to keep
 	case g.Lease > 0 && !time.Now().Before(end):
 		all.compensate(g)
 		return nil, fmt.Errorf("%w: the lease was over when its grant arrived", ErrUnavailable)
 	case time.Until(end) > 10*startDelay:
-		all.startLater(s)
+		s.renewal = time.AfterFunc(startDelay, s.start)
 	default:
-		s.start()
+		s.renewal = time.AfterFunc(0, s.start)
 	}
-	return &Lease{ctx: ctx, token: g.Token, tokens: g.Tokens, keeper: s}, nil
+	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, keeper: s}, nil
 }
 
 func (s *session) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.ctx.Err() != nil {
 		return
 	}
 	s.expiry = time.AfterFunc(time.Until(s.untilLocked()), s.expire)
@@ -83,17 +83,16 @@ func (s *session) start() {
 	}
 }
 
-// renew asks the server, when it is time or when something was heard. A renewal without an answer is tried again
-// sooner: the expiry decides when that was too late.
+// renew asks the server, when it is time or when something was heard. A renewal without an answer is tried again sooner: the expiry
+// decides when that was too late.
 func (s *session) renew(released bool) {
 	s.mu.Lock()
 	s.released = s.released || released
 	if s.failing == nil {
 		s.failing = errNoAnswer
 	}
-	over := s.over
 	s.mu.Unlock()
-	if over {
+	if s.ctx.Err() != nil {
 		return
 	}
 	asked := time.Now()
@@ -101,14 +100,14 @@ func (s *session) renew(released bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.over:
+	case s.ctx.Err() != nil:
 	case errors.Is(err, ErrGone) && s.released:
 		s.loseLocked(fmt.Errorf("%w: %s", ErrForced, s.Key))
 	case errors.Is(err, ErrLost):
 		s.loseLocked(err)
 	case err != nil:
 		s.failing = err
-		s.renewal.Reset(max(s.Lease/12, time.Millisecond))
+		s.renewal.Reset(min(max(s.Lease/12, time.Millisecond), time.Second))
 	case s.Renewed:
 		s.confirmedLocked(asked)
 		s.expiry.Reset(time.Until(s.untilLocked()))
@@ -120,8 +119,8 @@ func (s *session) renew(released bool) {
 
 var errNoAnswer = errors.New("the last request has no answer yet")
 
-// confirmedLocked counts the lease from when it was asked for, less what the two clocks may drift apart in it: one per
-// cent, and the millisecond to which Redis keeps expiries.
+// confirmedLocked counts the lease from when it was asked for, less what the two clocks may drift apart in it: one per cent, and
+// the millisecond to which Redis keeps expiries.
 func (s *session) confirmedLocked(asked time.Time) {
 	if s.failing, s.released = nil, false; s.Lease > 0 {
 		s.expires = asked.Add(s.Lease - s.Lease/100 - time.Millisecond)
@@ -133,7 +132,7 @@ func (s *session) expire() {
 	defer s.mu.Unlock()
 	end := s.untilLocked()
 	switch left := time.Until(end); {
-	case s.over:
+	case s.ctx.Err() != nil:
 	case left > 0: // it was renewed at the last moment
 		s.expiry.Reset(left)
 	case s.Renewed && s.failing != nil && !end.Equal(s.bound):
@@ -143,20 +142,20 @@ func (s *session) expire() {
 	}
 }
 
-// loseLocked ends the context before anything else happens. The server may still have the key, or callers that wait
-// for it and were not notified.
+// loseLocked ends the context before anything else happens. The server may still have the key, or callers that wait for it and were
+// not notified.
 func (s *session) loseLocked(cause error) {
-	s.lost = cause
 	s.endLocked(cause)
 	s.all.compensate(s.Grant)
 }
 
 func (s *session) endLocked(cause error) {
-	s.over = true
 	s.end(cause)
+	if s.renewal != nil {
+		s.renewal.Stop()
+	}
 	if s.expiry != nil {
 		s.expiry.Stop()
-		s.renewal.Stop()
 	}
 	if s.unwatch != nil {
 		s.unwatch()
@@ -166,13 +165,10 @@ func (s *session) endLocked(cause error) {
 // release implements keeper. Nobody may rely on the lock from its beginning on, whatever the server will say.
 func (s *session) release(ctx context.Context) (others int, err error) {
 	s.mu.Lock()
-	over := s.over
-	if !over {
-		s.endLocked(nil)
-	}
+	s.endLocked(nil)
 	s.mu.Unlock()
-	if over || s.Release == nil {
-		return 0, s.lost
+	if lost := loss(s.ctx); lost != nil || s.Release == nil {
+		return 0, lost
 	}
 	others, err = s.Release(context.WithoutCancel(ctx))
 	if errors.Is(err, ErrUnavailable) {
@@ -199,16 +195,14 @@ func (s *session) untilLocked() time.Time {
 type Sessions struct {
 	ctx        context.Context
 	close      context.CancelFunc
-	mu         sync.Mutex
-	young      []*session // not yet started
+	mu         sync.Mutex // orders the begin of background work and Close
 	background sync.WaitGroup
 }
 
 // NewSessions returns the sessions of a strategy that is opened.
 func NewSessions() *Sessions {
-	all := new(Sessions)
-	all.ctx, all.close = context.WithCancel(context.Background())
-	return all
+	ctx, end := context.WithCancel(context.Background())
+	return &Sessions{ctx: ctx, close: end}
 }
 
 // Close ends the repeated releases. Leases that are held stay held, and can be released.
@@ -219,25 +213,8 @@ func (all *Sessions) Close() {
 	all.background.Wait()
 }
 
-func (all *Sessions) startLater(s *session) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.young = append(all.young, s); len(all.young) > 1 {
-		return
-	}
-	time.AfterFunc(startDelay, func() {
-		all.mu.Lock()
-		young := all.young
-		all.young = nil
-		all.mu.Unlock()
-		for _, s := range young {
-			s.start()
-		}
-	})
-}
-
-// compensate releases in the background what the server may still have: until it confirms that, or the lease has
-// surely ended. After a failover the new master would keep the key although nobody holds it.
+// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended.
+// After a failover the new master would keep the key although nobody holds it.
 func (all *Sessions) compensate(g Grant) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

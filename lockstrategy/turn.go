@@ -2,14 +2,13 @@ package lockstrategy
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// turn is the time for which a process has a key: one lease of the strategy behind a [Cohort], and the holders to which
-// it is handed off, one after the other.
+// turn is the time for which a process has a key: one lease of the strategy behind a [Cohort], and the holders to which it is
+// handed off, one after the other.
 type turn struct {
 	cohort  *Cohort
 	key     string
@@ -43,7 +42,7 @@ func newTurn(c *Cohort, key string, granted *Lease, private bool) *turn {
 // lease makes a caller the holder, or returns nil when the turn is over.
 func (t *turn) lease(ctx context.Context) *Lease {
 	h := &holder{turn: t}
-	h.ctx, h.end = context.WithCancelCause(context.Background())
+	h.ctx, h.end = context.WithCancelCause(t.granted.Context()) // a loss ends it before the key is given back
 	h.entries.Store(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +76,7 @@ func (t *turn) end(ctx context.Context) (others int, err error) {
 	t.over = true
 	t.mu.Unlock()
 	if over {
-		return 0, context.Cause(t.granted.Context())
+		return 0, loss(t.granted.Context())
 	}
 	err = t.granted.Release(ctx)
 	return t.granted.Others(), err
@@ -88,9 +87,6 @@ func (t *turn) lose() {
 	t.mu.Lock()
 	h, over := t.holder, t.over
 	t.holder, t.over = nil, true
-	if h != nil {
-		h.end(context.Cause(t.granted.Context()))
-	}
 	t.mu.Unlock()
 	if !over {
 		_ = t.granted.Release(context.Background()) // a lost lease, too, is released
@@ -110,7 +106,7 @@ func (h *holder) until() time.Time { return h.turn.granted.Until() }
 // release takes one entry back, and with the last one the lock.
 func (h *holder) release(ctx context.Context) (others int, err error) {
 	if h.entries.Add(-1) > 0 {
-		return 0, h.loss()
+		return 0, loss(h.ctx)
 	}
 	t := h.turn
 	t.mu.Lock()
@@ -120,17 +116,10 @@ func (h *holder) release(ctx context.Context) (others int, err error) {
 	}
 	t.mu.Unlock()
 	if !holds {
-		return 0, h.loss()
+		return 0, loss(h.ctx)
 	}
 	h.end(nil) // nobody may rely on it from here on, whatever the server will say
 	return t.cohort.handOff(ctx, t)
-}
-
-func (h *holder) loss() error {
-	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
-		return cause
-	}
-	return nil
 }
 
 // enterAgain returns one more lease for a caller that holds key already, or nil.

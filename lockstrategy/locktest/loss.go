@@ -41,7 +41,7 @@ func (c trial) explicit() {
 }
 
 func (c trial) explicitOnTheServer() {
-	lease := c.acquire(c.open(Settings{Lease: long}), lockstrategy.LeaseFor(short))
+	lease := c.acquire(c.open(Settings{Lease: long}), lockstrategy.LeaseFor(3*short)) // it ends 61 ms before the key
 	c.eventually("the key is gone", func() bool { return c.standing() == 0 })
 	if lease.Context().Err() == nil {
 		c.Error("the key is gone, and the lease's context has not ended")

@@ -64,8 +64,8 @@ func (s *connection) open() *redis.PubSub {
 	return s.pubsub
 }
 
-// update subscribes to the channels that are wanted, and ends the others. Each is asked for by itself: one that the
-// user may not receive would take the others with it.
+// update subscribes to the channels that are wanted, and ends the others. Each is asked for by itself: one that the user may not
+// receive would take the others with it.
 func (s *connection) update() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,9 +93,9 @@ func (s *connection) update() {
 	}
 }
 
-// receive passes on what pubsub receives until it breaks, says nothing any more, or its channel has moved. It returns
-// the pause before the next connection. It reads by itself because go-redis's Channel wakes two more goroutines for
-// each message, and does not notice that a ping has no answer.
+// receive passes on what pubsub receives until it breaks, says nothing any more, or its channel has moved. It returns the pause
+// before the next connection. It reads by itself because go-redis's Channel wakes two more goroutines for each message, and does
+// not notice that a ping has no answer.
 func (s *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
 	pause = longPause
 	for pinged := false; ; {

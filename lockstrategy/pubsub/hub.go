@@ -1,7 +1,7 @@
 // Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
 //
-// A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to,
-// at first and again after each loss, so that it can look for itself what it has missed.
+// A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
+// again after each loss, so that it can look for itself what it has missed.
 package pubsub
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// IdleTimeout is how long a channel without a listener stays subscribed: whoever listened mostly does so again soon,
-// and a subscription costs two commands.
+// IdleTimeout is how long a channel without a listener stays subscribed: whoever listened mostly does so again soon, and a
+// subscription costs two commands.
 const IdleTimeout = 10 * time.Millisecond
 
 // Event is what a listener is told.
@@ -26,10 +26,11 @@ const (
 	Message                 // any other message
 )
 
-// Hub receives from one server, or one cluster. Plain channels share a connection. A sharded channel has a connection
-// of its own: sharded channels may live on different servers, and move.
+// Hub receives from one server, or one cluster. Plain channels share a connection. A sharded channel has a connection of its own:
+// sharded channels may live on different servers, and move.
 type Hub struct {
 	client  redis.UniversalClient
+	sharded bool
 	running sync.WaitGroup
 
 	mu       sync.Mutex
@@ -49,14 +50,21 @@ type channel struct {
 
 type listener struct{ tell func(Event) }
 
-// New returns a hub for client. Close it before client.
-func New(client redis.UniversalClient) *Hub {
-	return &Hub{client: client, channels: make(map[string]*channel)}
+// New returns a hub for client, with sharded or plain channels. Close it before client.
+func New(client redis.UniversalClient, sharded bool) *Hub {
+	return &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
 }
 
-// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed
-// tells nothing.
-func (h *Hub) Listen(name string, sharded bool, tell func(Event)) (stop func()) {
+// Publish is the command that publishes on the hub's channels.
+func (h *Hub) Publish() string {
+	if h.sharded {
+		return "spublish"
+	}
+	return "publish"
+}
+
+// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed tells nothing.
+func (h *Hub) Listen(name string, tell func(Event)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -64,7 +72,7 @@ func (h *Hub) Listen(name string, sharded bool, tell func(Event)) (stop func()) 
 	}
 	c := h.channels[name]
 	if c == nil {
-		c = &channel{connection: h.connectionLocked(name, sharded), listeners: make(map[*listener]struct{})}
+		c = &channel{connection: h.connectionLocked(name), listeners: make(map[*listener]struct{})}
 		h.channels[name] = c
 		h.running.Go(c.connection.update)
 	}
@@ -88,7 +96,7 @@ func (h *Hub) leave(name string, c *channel, l *listener) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		c.leaving = false
-		if len(c.listeners) == 0 && !h.closed {
+		if len(c.listeners) == 0 && h.channels[name] == c && !h.closed {
 			delete(h.channels, name)
 			h.running.Go(c.connection.update)
 		}
@@ -103,8 +111,8 @@ func (h *Hub) Subscribed(name string) bool {
 	return c != nil && c.subscribed
 }
 
-// Publishing says that this process is about to publish a message on a channel. It reports whether the process will
-// receive it itself; then cancel says that the message was not published after all.
+// Publishing says that this process is about to publish a message on a channel. It reports whether the process will receive it
+// itself; then cancel says that the message was not published after all.
 func (h *Hub) Publishing(name string) (receives bool, cancel func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,13 +196,13 @@ func (h *Hub) wanted(s *connection) map[string]bool {
 	return names
 }
 
-func (h *Hub) connectionLocked(name string, sharded bool) *connection {
-	if !sharded && h.plain != nil {
+func (h *Hub) connectionLocked(name string) *connection {
+	if !h.sharded && h.plain != nil {
 		return h.plain
 	}
 	s := &connection{hub: h}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	if sharded {
+	if h.sharded {
 		s.shard = name
 	} else {
 		h.plain = s
