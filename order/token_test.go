@@ -139,6 +139,25 @@ func testTokenNotFound(t *testing.T, database fresh) {
 	}
 }
 
+// An order that is deleted while a driver thinks does not exist: no newer holder has written it.
+func testDeleted(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, where, time.Hour)
+		id := create(t, s)
+		grabbed := make(chan error, 1)
+		go func() {
+			_, err := grabber(granted(1), id)(s, 1)
+			grabbed <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		executeIn(t, where, fmt.Sprintf("DELETE FROM orders WHERE id = %d", id))
+		if err := <-grabbed; !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
 // Tables without the column of the fencing token get it, even when several instances start simultaneously, and keep their rows.
 func testOlderTables(t *testing.T, database fresh) {
 	where := database(t)
