@@ -102,7 +102,7 @@ func (c *counter) burst(key string) burst {
 	}
 	b.Confirmed, b.Once, b.Twice = confirmed.String(), once.String(), twice.String()
 	b.YTicks = []tick{{y(0), "0"}, {y(highest / 2), fmt.Sprint(highest / 2)}, {y(highest), fmt.Sprint(highest)}}
-	b.XTicks = []tick{{chartLeft, "0 ms"}, {(chartLeft + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
+	b.XTicks = timeTicks(chartLeft, span)
 	b.Says = fmt.Sprintf("%s of %s were confirmed", number(len(c.writes), "write"), key)
 	b.ends(c, y)
 	if repeated > 0 {
@@ -110,6 +110,11 @@ func (c *counter) burst(key string) burst {
 	}
 	b.Says += "."
 	return b
+}
+
+// timeTicks are the ticks of a chart's time.
+func timeTicks(left int, span time.Duration) []tick {
+	return []tick{{left, "0 ms"}, {(left + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
 }
 
 // ends labels the ends of the lines, and the difference between them.

@@ -70,8 +70,9 @@ func waiting(events []history.Event) *waits {
 	w.GrantY = chartTop + (len(names)+1)*waitHeight
 	w.count(holds, x, span)
 	w.Bottom, w.Height = w.GrantY, w.GrantY+32
-	w.XTicks = []tick{{waitLeft, "0 ms"}, {(waitLeft + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
-	w.Says = fmt.Sprintf("%s; the longest wait was %s ms, the median %s ms.", number(len(holds), "grant"), milliseconds(longest), milliseconds(median(holds)))
+	w.XTicks = timeTicks(waitLeft, span)
+	w.Says = fmt.Sprintf("%s; the longest wait was %s ms, the median %s ms.",
+		number(len(holds), "grant"), milliseconds(longest), milliseconds(median(holds)))
 	return w
 }
 
