@@ -106,7 +106,8 @@ func (c *Counter) write(ctx context.Context, value int64, token uint64) error {
 	own := strconv.FormatUint(token, 10)
 	newest, err := c.checked.Run(ctx, c.master, []string{Key, TokenKey}, value, own).Text()
 	if err == nil && newest != own {
-		return fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has written; nothing was changed", ErrStale, own, newest)
+		return fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has written; nothing was changed",
+			ErrStale, own, newest)
 	}
 	return answered(ctx, err)
 }
@@ -139,7 +140,7 @@ func answered(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil: // no error of Redis: the caller left, or the lock was lost
 		return errors.Join(ctx.Err(), context.Cause(ctx), err)
-	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // without the "ERR " that go-redis cuts off
+	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // go-redis cuts "ERR " off
 		return fmt.Errorf("%w: %w", ErrNotNumber, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -21,6 +21,7 @@ import (
 	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // serving is an instance as a process of its own, with its Redis.
@@ -93,6 +94,16 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 				t.Errorf("it shows a password: %s", got.err)
 			}
 		})
+	}
+}
+
+// A version is offered when a flag names its servers: serve must have the flag that the table has.
+func TestServeHasAFlagForEveryServerOfAVersion(t *testing.T) {
+	help := app(t.Context(), "serve", "--help").out
+	for _, v := range versions.All() {
+		if v.Needs != "" && !strings.Contains(help, v.Needs.Flag()+"=") {
+			t.Errorf("%s needs servers, and serve has no %s", v.Name, v.Needs.Flag())
+		}
 	}
 }
 

@@ -25,7 +25,8 @@ func (m *Monitor) Log(ctx context.Context, log *slog.Logger) {
 			if w.Grave {
 				level, message = slog.LevelError, "preflight: no lock"
 			}
-			log.LogAttrs(ctx, level, message, lock, slog.String("what", w.What), slog.String("why", w.Why), slog.String("remedy", w.Remedy), where(w.Where))
+			log.LogAttrs(ctx, level, message, lock, slog.String("what", w.What), slog.String("why", w.Why),
+				slog.String("remedy", w.Remedy), where(w.Where))
 		}
 	}
 }
