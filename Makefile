@@ -13,7 +13,7 @@ RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: ## The main job: two instances, 666 page views at once on every version, judged; DEMO="--keep" passes flags
+demo: ## The main job: two instances, 666 simultaneous page views on every version, judged; DEMO="--keep" passes flags
 	@$(APP) demo $(DEMO)
 
 test: ## All tests; says at the end which real servers were missing. LAB_REQUIRE=all makes a missing one a failure
@@ -30,10 +30,10 @@ images: ## Build every image of docker-compose.yml without a registry
 up: ## docker-compose.yml up; TOPOLOGY=cluster switches to that one
 	@$(APP) up $(TOPOLOGY)
 
-burst: ## 666 requests at once on every version of what is up, judged
+burst: ## 666 simultaneous requests on every version of what is up, judged
 	@$(APP) burst
 
-status: ## Where the containers listen, or which is not ready and why
+status: ## Show where the containers listen, or which is not ready and why
 	@$(APP) status
 
 down: ## Take the containers down; nothing stays

@@ -26,7 +26,7 @@ func granted(token uint64) order.Locker {
 // holder is a driver that was granted the lock.
 type holder struct{ driver, token uint64 }
 
-// inTurn lets all holders read an open order and then write it one after the other: each thinks an hour longer than the one before,
+// inTurn lets all holders read an open order and then write it one after the other. Each thinks an hour longer than the one before,
 // in a synctest bubble.
 func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
 	errs = make([]error, len(holders))
@@ -105,8 +105,8 @@ func stale(t *testing.T, err error, token uint64) {
 	}
 }
 
-// A holder is granted fencing token 1 and pauses in the middle of its work; its lease expires, another is
-// granted fencing token 2 and writes; the first wakes up.
+// A holder is granted fencing token 1 and pauses in the middle of its work. Its lease expires, another is granted fencing
+// token 2 and writes. Then the first goes on.
 func testTwoHolders(t *testing.T, database fresh) {
 	where := database(t)
 	synctest.Test(t, func(t *testing.T) {

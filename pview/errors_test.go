@@ -13,9 +13,9 @@ import (
 	"locklab/pview"
 )
 
-// patience bounds what a client waits for; never is longer than any call may take.
+// timeout bounds what a client waits for; never is longer than any call may take.
 const (
-	patience = 200 * time.Millisecond
+	timeout = 200 * time.Millisecond
 	never    = 30 * time.Second
 )
 
@@ -110,7 +110,7 @@ func testReplica(t *testing.T, addr string) {
 func TestRedisThatGoesAway(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
-		c := client(t, node.Addr).WithTimeout(patience)
+		c := client(t, node.Addr).WithTimeout(timeout)
 		if err := c.Ping(t.Context()).Err(); err != nil { // so that a connection is there
 			t.Fatal(err)
 		}

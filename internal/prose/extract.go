@@ -32,7 +32,9 @@ func texts(name string, source []byte) map[string]string {
 	switch filepath.Ext(name) {
 	case ".md", ".tmpl":
 		return map[string]string{name: unindented(string(source))}
-	case ".html", ".lua", ".java", ".js":
+	case ".lua":
+		return map[string]string{name + commentSuffix: luaComments(string(source))}
+	case ".html", ".java", ".js":
 		return map[string]string{name: string(source)}
 	}
 	return nil
@@ -41,8 +43,8 @@ func texts(name string, source []byte) map[string]string {
 // continued is a line that goes on with the paragraph of a list item.
 var continued = regexp.MustCompile(`^ {2,4}[A-Za-z(*_]`)
 
-// unindented removes the indentation of wrapped list items, which means the same in Markdown: Vale cannot tell the
-// place of a match that begins on one line and ends on an indented one, and does not report it.
+// unindented removes the indentation of wrapped list items, which changes nothing in Markdown. Vale does not report a
+// match that begins on one line and ends on an indented one.
 func unindented(source string) string {
 	lines := strings.Split(source, "\n")
 	code := false
@@ -62,7 +64,7 @@ type page []string
 
 func newPage(source string) page { return make(page, strings.Count(source, "\n")+1) }
 
-// item adds an item whose first line is at line, counted from 1. A second item on one line is a sentence more.
+// item adds an item whose first line is at line, counted from 1. A second item on the same line continues the first.
 func (p page) item(line int, text string) {
 	for i, part := range strings.Split(text, "\n") {
 		at := &p[min(line-1+i, len(p)-1)]
@@ -139,6 +141,30 @@ func comment(group *ast.CommentGroup) string {
 func unquoted(literal *ast.BasicLit) string {
 	text, _ := strconv.Unquote(literal.Value)
 	return text
+}
+
+// described is a line of a script's header that says what a key, an argument or a part of the reply is.
+var described = regexp.MustCompile(`^ ?(?:KEYS|ARGV|Reply)\b|^ {3,}`)
+
+// luaComments returns the comments of a script. What its header describes is a list, and no sentence.
+func luaComments(source string) string {
+	p := newPage(source)
+	var text []string
+	begun := 0
+	for i, line := range append(strings.Split(source, "\n"), "") {
+		comment, ok := strings.CutPrefix(strings.TrimSpace(line), "--")
+		if len(text) > 0 && (!ok || described.MatchString(comment)) {
+			p.item(begun, strings.Join(text, "\n"))
+			text = nil
+		}
+		if ok {
+			if len(text) == 0 {
+				begun = i + 1
+			}
+			text = append(text, " "+strings.TrimSpace(comment))
+		}
+	}
+	return p.String()
 }
 
 // makeHelp returns what `make help` prints.

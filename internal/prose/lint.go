@@ -69,11 +69,15 @@ func parse(line string) (finding, error) {
 	if err != nil {
 		return finding{}, fmt.Errorf("not a finding of Vale: %s", line)
 	}
-	name := part[0]
+	return finding{origin(part[0]), number, part[4] + " (" + part[3] + ")"}, nil
+}
+
+// origin is the file that a copy was made of.
+func origin(name string) string {
 	for _, suffix := range []string{commentSuffix, helpSuffix, stringSuffix} {
 		name = strings.TrimSuffix(name, suffix)
 	}
-	return finding{name, number, part[4] + " (" + part[3] + ")"}, nil
+	return name
 }
 
 // unusedExceptions finds the phrases of a list that texts do not contain any more, and those without a comment above

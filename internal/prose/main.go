@@ -1,9 +1,9 @@
 // Command prose checks the language of the repository with Vale: pages, templates, help texts, comments, and what
 // programs and tests say in strings. `make prose` runs it.
 //
-// It copies what Vale can read into a temporary directory. Of a Go file and of the Makefile it writes the prose alone, as
-// Markdown, each text on the line of its origin: Vale's own parser joins the comments of adjacent lines to one
-// sentence, and does not see a help text in a struct tag. The rules are in docs/style.
+// It copies what Vale can read into a temporary directory. Of a Go file, a script and the Makefile it writes the prose
+// alone, as Markdown, each text on the line of its origin. Vale's own parser joins the comments of adjacent lines to
+// one sentence, and does not see a help text in a struct tag. The rules are in docs/style.
 package main
 
 import (

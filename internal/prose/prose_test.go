@@ -62,24 +62,25 @@ without reason
 	}
 }
 
-func TestGoTexts(t *testing.T) {
-	source, err := os.ReadFile("testdata/code.go.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts := goTexts("code.go", source)
-	for suffix, want := range map[string]map[int]string{
-		commentSuffix: {
-			1: "- Package code has a gate. A comment goes", 2: "on over lines, and a word at", 5: "      a fence in code is not checked",
-			14: "- and another, of the next line, are two sentences",
+func TestTextsStandWhereTheyStood(t *testing.T) {
+	for name, want := range map[string]map[int]string{
+		"code.go" + commentSuffix: {
+			2: "on over lines, and a word at", 5: "      some code is not checked",
+			15: "- and another, of the next line: together more than 25 words",
 		},
-		helpSuffix:   {13: "- Where the fence is (${default}).", 14: "- Name of the gate."},
-		stringSuffix: {22: "- lab run    break each lock, and see which one"},
+		"code.go" + helpSuffix:       {15: "- Number of trials."},
+		"code.go" + stringSuffix:     {22: "- lab run    break each lock, and see which one"},
+		"script.lua" + commentSuffix: {3: "- KEYS[1] a key", 4: "- KEYS[2] another key,", 5: "- whose description goes on"},
 	} {
-		lines := strings.Split(texts["code.go"+suffix], "\n")
+		file := origin(name)
+		source, err := os.ReadFile(filepath.Join("testdata", file+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(texts(file, source)[name], "\n")
 		for line, text := range want {
 			if lines[line-1] != text {
-				t.Errorf("%s, line %d: got %q, want %q", suffix, line, lines[line-1], text)
+				t.Errorf("%s, line %d: got %q, want %q", name, line, lines[line-1], text)
 			}
 		}
 	}
