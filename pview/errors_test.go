@@ -16,7 +16,7 @@ import (
 // timeout bounds what a client waits for; never is longer than any call may take.
 const (
 	timeout = 200 * time.Millisecond
-	never    = 30 * time.Second
+	never   = 30 * time.Second
 )
 
 // calls are all that ask Redis.

@@ -104,7 +104,7 @@ func (m mutant) try(ctx context.Context) result {
 	if err != nil {
 		return result{verdict: notApplied, detail: err.Error() + "\n"}
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	overlay, err := m.overlay(dir, strings.Replace(string(source), m.old, m.new, 1))
 	if err != nil {
 		return result{verdict: notApplied, detail: err.Error() + "\n"}

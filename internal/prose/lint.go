@@ -29,7 +29,7 @@ func lint(vale []string, texts map[string]string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for name, text := range texts {
 		if err := write(filepath.Join(dir, name), text); err != nil {
 			return nil, err
