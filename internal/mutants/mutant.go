@@ -123,9 +123,9 @@ func (m mutant) overlay(dir, changed string) (string, error) {
 	return overlay, errors.Join(err, os.WriteFile(copied, []byte(changed), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-// run runs a test, with an overlay if there is one. A test that hangs is ended after 30 s, and has failed.
+// run runs a test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed.
 func (t test) run(ctx context.Context, overlay string) result {
-	args := []string{"test", "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=30s", "-v", "-run", t.pattern}
+	args := []string{"test", "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v", "-run", t.pattern}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
