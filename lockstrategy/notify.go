@@ -88,6 +88,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 		case <-w.life.Done():
 			return errClosed
 		case <-timer.C:
+			w.probe = min(2*w.probe, longestProbe)
 			return nil
 		case <-w.wake:
 			if !w.yields() {
@@ -139,7 +140,6 @@ func (w *waiter) timeout(most time.Duration) time.Duration {
 		w.yield = 0
 		return w.interval + w.interval/5
 	case w.yields():
-		defer func() { w.probe = min(2*w.probe, longestProbe) }()
 		return w.probe
 	case !subscribed:
 		return min(w.interval/2+rand.N(w.interval/2), most)

@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"locklab/lockstrategy/pubsub"
 )
 
 // The yield rule, in a synctest bubble with a Redis in memory: nothing depends on the speed of the machine.
@@ -86,6 +89,104 @@ func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 						t.Errorf("process %d has its turn %d again after %d turns, want %d", p, i, i-before, c.processes)
 					}
 					last[p] = i
+				}
+			})
+		})
+	}
+}
+
+// A process that listens and does not want the lock costs the others milliseconds, not its turn.
+func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		idle := pubsub.New(inMemory(t, server), false)
+		defer idle.Close()
+		defer idle.Listen(channelOf("k"), func(pubsub.Event) {})()
+		synctest.Wait()
+		c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		const turns = 10
+		began := time.Now()
+		for range turns {
+			mustRelease(t, mustAcquire(t, c, "k"))
+		}
+		if took := time.Since(began); took != (turns-1)*firstProbe {
+			t.Errorf("%d turns took %s, want %s between each two", turns, took, firstProbe)
+		}
+	})
+}
+
+// A caller that waits goes on when the other's lease ends, although nobody notifies it.
+func TestAWaiterNeedsNoNotification(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client := inMemory(t, server)
+		client.HSet(t.Context(), "k", "java:1", 1)
+		client.PExpire(t.Context(), "k", time.Minute)
+		began := time.Now()
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		if waited := time.Since(began); waited < time.Minute || waited > time.Minute+10*time.Millisecond {
+			t.Errorf("it waited %s for a lease of a minute", waited)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A key that was deleted by hand is nobody's: a holder that learns it notifies the callers that wait.
+func TestADeletedKeyIsNotified(t *testing.T) {
+	for _, learns := range []string{"when it releases", "when it renews"} {
+		t.Run(learns, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+				holder, waiter := newRedis(t, server, RedisConfig{Lease: time.Minute}), newRedis(t, server, RedisConfig{Lease: time.Minute})
+				lease := mustAcquire(t, holder, "k")
+				granted := make(chan *Lease)
+				go func() { granted <- mustAcquire(t, waiter, "k") }()
+				time.Sleep(time.Second)
+				server.Del("k")
+				began, most := time.Now(), time.Minute/3
+				if learns == "when it releases" {
+					most = 0
+					if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+						t.Errorf("the release says %v", err)
+					}
+				}
+				mustRelease(t, <-granted)
+				if waited := time.Since(began); waited > most {
+					t.Errorf("the waiter was granted the lock after %s, want %s", waited, most)
+				}
+				_ = lease.Release(t.Context())
+			})
+		})
+	}
+}
+
+// Nothing is handed off beyond the bounds.
+func TestCohortEndsItsTurn(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		bounds HandOff
+		hold   time.Duration
+		turns  int32 // of ten leases
+	}{
+		{"by count", HandOff{Count: 5, Time: time.Hour}, time.Millisecond, 2},
+		{"by time", HandOff{Count: 100, Time: 5 * time.Millisecond}, time.Millisecond, 2},
+		{"by neither", HandOff{Count: 100, Time: time.Hour}, time.Millisecond, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, time.Minute)
+				cohort := newCohort(t, f, c.bounds)
+				leases := []<-chan *Lease{}
+				first := mustAcquire(t, cohort, "k")
+				for range 9 {
+					leases = append(leases, wait(t, cohort, t.Context()))
+				}
+				time.Sleep(c.hold)
+				mustRelease(t, first)
+				for _, granted := range leases {
+					lease := <-granted
+					time.Sleep(c.hold)
+					mustRelease(t, lease)
+				}
+				if f.grants.Load() != c.turns {
+					t.Errorf("ten leases took %d turns, want %d", f.grants.Load(), c.turns)
 				}
 			})
 		})

@@ -1,0 +1,117 @@
+package lockstrategy
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// inBubble runs f in a synctest bubble with a Redis in memory.
+func inBubble(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := miniredis.NewMiniRedis()
+		server.ClockTTL(true)
+		defer server.Close()
+		f(t, server)
+	})
+}
+
+// newRedis is the Redis lock of one more process.
+func newRedis(t *testing.T, server *miniredis.Miniredis, cfg RedisConfig) *Redis {
+	t.Helper()
+	r, err := NewRedis(inMemory(t, server), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// Tokens grow although the server's clock stands still or goes back, and no two holders have the same.
+func TestTokensGrowWithoutTheClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		server.SetTime(time.Now())
+		one := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{Count: 3, Time: time.Hour})
+		two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		last := uint64(0)
+		hold := func(lease *Lease) {
+			if lease.FencingToken() <= last {
+				t.Errorf("token %d was followed by %d", last, lease.FencingToken())
+			}
+			last = lease.FencingToken()
+			mustRelease(t, lease)
+		}
+		for i := range 5 {
+			if i == 3 {
+				server.SetTime(time.Now().Add(-time.Hour))
+			}
+			first := mustAcquire(t, one, "k")
+			second, third := wait(t, one, t.Context()), wait(t, one, t.Context())
+			hold(first)
+			hold(<-second)
+			hold(<-third)
+			hold(mustAcquire(t, two, "k"))
+		}
+	})
+}
+
+// After a failover that lost the counter, tokens go on from the server's clock.
+func TestTokensGrowWithoutTheCounter(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, RedisConfig{})
+		first := mustAcquire(t, r, "k")
+		mustRelease(t, first)
+		server.Del("locklab_fence:{k}")
+		time.Sleep(time.Millisecond)
+		second := mustAcquire(t, r, "k")
+		if second.FencingToken() <= first.FencingToken() {
+			t.Errorf("token %d was followed by %d", first.FencingToken(), second.FencingToken())
+		}
+		mustRelease(t, second)
+	})
+}
+
+// A client or a proxy may repeat a request whose answer came late.
+func TestARepeatedAcquireIsHarmless(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client := inMemory(t, server)
+		acquire, release := Commands("k", "owner", time.Minute)
+		for range 3 {
+			if reply, err := client.Do(t.Context(), acquire...).Int64Slice(); err != nil || reply[0] == 0 {
+				t.Fatalf("the owner asked again, and got %v (%v)", reply, err)
+			}
+		}
+		if err := client.Do(t.Context(), release...).Err(); err != nil || server.Exists("k") {
+			t.Fatalf("one release does not free what was asked for three times: %v", err)
+		}
+	})
+}
+
+// A holder that asks whether it still holds a lease that is not renewed does not change its end.
+func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, client := newRedis(t, server, RedisConfig{}), inMemory(t, server)
+		lease := mustAcquire(t, r, "k", LeaseFor(time.Minute))
+		for range 5 {
+			time.Sleep(10 * time.Second)
+			if err := client.Publish(t.Context(), channelOf("k"), "0").Err(); err != nil { // it listens, and asks
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if left := server.TTL("k"); left <= 0 || lease.Context().Err() != nil {
+				t.Fatalf("the key has %s left, the lease says %v", left, lease.Context().Err())
+			}
+		}
+		<-lease.Context().Done()
+		if left := server.TTL("k"); left > time.Second {
+			t.Errorf("the lease has ended, and the key has %s left", left)
+		}
+		if err := lease.Release(context.Background()); err == nil {
+			t.Error("the release of a lost lease says nothing")
+		}
+	})
+}
