@@ -18,6 +18,7 @@ type fake struct {
 	releases atomic.Int32
 	others   int                         // what a release says
 	acquire  func(Request) error         // nil: every key is free
+	answers  func()                      // after a grant; nil: immediately
 	renew    func(context.Context) error // nil: it is confirmed
 	release  error                       // nil: it is confirmed
 	watch    func(heard func(bool)) (stop func())
@@ -56,6 +57,9 @@ func (f *fake) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	}
 	if request.Lease != nil {
 		g.Lease = *request.Lease
+	}
+	if f.answers != nil {
+		f.answers()
 	}
 	lease, err := f.Sessions.Lease(ctx, request, g)
 	if err != nil {

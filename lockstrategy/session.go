@@ -142,11 +142,11 @@ func (s *session) expire() {
 	}
 }
 
-// loseLocked ends the context before anything else happens. The server may still have the key, or callers that wait for it and were
-// not notified.
+// loseLocked ends the context before anything else happens. The server may still have the key, or callers wait for it that nobody has
+// notified.
 func (s *session) loseLocked(cause error) {
 	s.endLocked(cause)
-	s.all.compensate(s.Grant)
+	s.all.compensate(s.Grant) // also when it is gone
 }
 
 func (s *session) endLocked(cause error) {

@@ -117,6 +117,28 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	})
 }
 
+// An answer that takes its time takes it from the lease: at the grant, and at each renewal.
+func TestSessionCountsFromBeforeItAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, slow := newFake(t, 30*time.Second), 5*time.Second
+		f.renew = func(context.Context) error { time.Sleep(slow); return nil }
+		asked := time.Now()
+		f.answers = func() { time.Sleep(slow) }
+		lease := mustAcquire(t, f, "k")
+		if want := asked.Add(30*time.Second - drift); !lease.Until().Equal(want) {
+			t.Errorf("it ends %s later than counted from before it was asked for", lease.Until().Sub(want))
+		}
+		time.Sleep(10*time.Second - slow) // the renewal is asked for
+		asked = time.Now()
+		time.Sleep(slow + 1)
+		synctest.Wait()
+		if want := asked.Add(30*time.Second - drift); !lease.Until().Equal(want) {
+			t.Errorf("renewed, it ends %s later than counted from before it was asked for", lease.Until().Sub(want))
+		}
+		mustRelease(t, lease)
+	})
+}
+
 // A release that was not confirmed is repeated, until it is or the lease has surely ended.
 func TestSessionRepeatsItsRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
