@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Direction is where bytes go on a [Link].
+// Direction is where bytes go on a [Proxy].
 type Direction uint8
 
 // The directions of a link.
@@ -17,13 +17,13 @@ const (
 	Both = ToServer | ToClient
 )
 
-// Link is a line to a server: who dials its address reaches the server, until it is cut. Then bytes get lost without a word,
+// Proxy is a line to a server: who dials its address reaches the server, until it is cut. Then bytes get lost without a word,
 // as on a network: nobody is told, connections stay open, and new ones lead nowhere, also when only one direction is
 // cut, because a connection cannot begin without an answer.
 //
 // What is NOT guaranteed: that a server that has ended refuses connections, as it does without a link: they are
 // taken, and closed at once.
-type Link struct {
+type Proxy struct {
 	Name string
 	Addr string // host:port, for the clients
 
@@ -47,27 +47,27 @@ type Dropped struct {
 	Connections int // that led nowhere
 }
 
-// Link makes a line to the server at an address. Without one it leads nowhere until [Link.Lead].
-func (s *Stack) Link(name, to string) (*Link, error) {
+// Link makes a line to the server at an address. Without one it leads nowhere until [Proxy.Lead].
+func (s *Stack) Link(name, to string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("stack: link %s: %w", name, err)
 	}
-	l := &Link{Name: name, Addr: listener.Addr().String(), listener: listener, to: to, lines: make(map[*line]bool)}
+	l := &Proxy{Name: name, Addr: listener.Addr().String(), listener: listener, to: to, lines: make(map[*line]bool)}
 	l.running.Go(l.accept)
 	s.add(l)
 	return l, nil
 }
 
 // Lead lets new connections lead to the server at addr.
-func (l *Link) Lead(addr string) {
+func (l *Proxy) Lead(addr string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.to = addr
 }
 
 // Cut cuts the link for everybody. When it returns nothing more gets through.
-func (l *Link) Cut(d Direction) {
+func (l *Proxy) Cut(d Direction) {
 	l.passing.Lock()
 	defer l.passing.Unlock()
 	l.mu.Lock()
@@ -77,7 +77,7 @@ func (l *Link) Cut(d Direction) {
 
 // CutReplicas cuts the link for the replicas among its clients, or for those given only. A replica that dials again
 // does not get through either.
-func (l *Link) CutReplicas(nodes ...*Node) {
+func (l *Proxy) CutReplicas(nodes ...*Node) {
 	l.passing.Lock()
 	defer l.passing.Unlock()
 	l.mu.Lock()
@@ -94,7 +94,7 @@ func (l *Link) CutReplicas(nodes ...*Node) {
 }
 
 // Mend makes the link whole again. Connections that have lost something end: what was lost does not come back.
-func (l *Link) Mend() {
+func (l *Proxy) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut, l.replicas = 0, nil
@@ -106,14 +106,14 @@ func (l *Link) Mend() {
 }
 
 // Dropped is what was swallowed so far.
-func (l *Link) Dropped() Dropped {
+func (l *Proxy) Dropped() Dropped {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dropped
 }
 
 // Stop ends the link and every connection.
-func (l *Link) Stop() error {
+func (l *Proxy) Stop() error {
 	l.mu.Lock()
 	l.stopped = true
 	for one := range l.lines {
@@ -128,7 +128,7 @@ func (l *Link) Stop() error {
 	return err
 }
 
-func (l *Link) accept() {
+func (l *Proxy) accept() {
 	for {
 		client, err := l.listener.Accept()
 		if err != nil {
@@ -139,7 +139,7 @@ func (l *Link) accept() {
 }
 
 // serve passes bytes on between a client and the server until one of them ends.
-func (l *Link) serve(client net.Conn) {
+func (l *Proxy) serve(client net.Conn) {
 	one := &line{client: client}
 	to, ok := l.begin(one)
 	defer l.end(one)
@@ -157,7 +157,7 @@ func (l *Link) serve(client net.Conn) {
 }
 
 // begin says where a new connection leads: nowhere ("") while the link is cut.
-func (l *Link) begin(one *line) (to string, ok bool) {
+func (l *Proxy) begin(one *line) (to string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines[one] = true
@@ -169,14 +169,14 @@ func (l *Link) begin(one *line) (to string, ok bool) {
 	return l.to, !l.stopped && l.to != ""
 }
 
-func (l *Link) joined(one *line, server net.Conn) bool {
+func (l *Proxy) joined(one *line, server net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one.server = server
 	return !l.stopped
 }
 
-func (l *Link) end(one *line) {
+func (l *Proxy) end(one *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.lines, one)

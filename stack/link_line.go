@@ -9,7 +9,7 @@ import (
 // stuck is how long a receiver may take nothing before its connection ends: it is full, and nobody may wait for it for ever.
 const stuck = 10 * time.Second
 
-// line is one connection over a [Link].
+// line is one connection over a [Proxy].
 type line struct {
 	client, server net.Conn
 	replica        string    // the port that it names as its own: it is a replica; empty: it is none
@@ -27,7 +27,7 @@ func (o *line) close() {
 var handshake = regexp.MustCompile(`listening-port\r\n\$\d+\r\n(\d+)\r\n`)
 
 // pump passes on what from says, and its end, unless they get lost. Without a server everything does.
-func (l *Link) pump(one *line, d Direction, from, to net.Conn) {
+func (l *Proxy) pump(one *line, d Direction, from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -42,7 +42,7 @@ func (l *Link) pump(one *line, d Direction, from, to net.Conn) {
 }
 
 // pass reports false when the connection is over.
-func (l *Link) pass(one *line, d Direction, to net.Conn, data []byte) bool {
+func (l *Proxy) pass(one *line, d Direction, to net.Conn, data []byte) bool {
 	l.passing.RLock()
 	defer l.passing.RUnlock()
 	if l.swallows(one, d, data) {
@@ -53,7 +53,7 @@ func (l *Link) pass(one *line, d Direction, to net.Conn, data []byte) bool {
 	return err == nil
 }
 
-func (l *Link) swallows(one *line, d Direction, data []byte) bool {
+func (l *Proxy) swallows(one *line, d Direction, data []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d == ToServer && one.replica == "" {
@@ -70,12 +70,12 @@ func (l *Link) swallows(one *line, d Direction, data []byte) bool {
 }
 
 // cutFor reports whether what a connection says in a direction gets lost.
-func (l *Link) cutFor(one *line, d Direction) bool {
+func (l *Proxy) cutFor(one *line, d Direction) bool {
 	return (l.cut|one.damaged)&d != 0 || one.server == nil || one.replica != "" && (l.replicas[""] || l.replicas[one.replica])
 }
 
 // over ends a connection when one side has ended, unless it is the client who cannot be told of it.
-func (l *Link) over(one *line, d Direction) {
+func (l *Proxy) over(one *line, d Direction) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d == ToClient && !l.stopped && l.cutFor(one, d) {

@@ -47,7 +47,7 @@ func clockAhead(ctx context.Context, t *experiments.Trial, n *stack.Node, by tim
 }
 
 // cut cuts a link for everybody. The proof is a connection that leads nowhere.
-func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direction) error {
+func cut(ctx context.Context, t *experiments.Trial, l *stack.Proxy, d stack.Direction) error {
 	before := l.Dropped()
 	l.Cut(d)
 	t.Cleanup(func() error { l.Mend(); return nil })
