@@ -47,8 +47,8 @@ type Dropped struct {
 	Connections int // that led nowhere
 }
 
-// Link makes a line to the server at an address. Without one it leads nowhere until [Proxy.Lead].
-func (s *Stack) Link(name, to string) (*Proxy, error) {
+// Proxy makes a line to the server at an address. Without one it leads nowhere until [Proxy.Lead].
+func (s *Stack) Proxy(name, to string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("stack: link %s: %w", name, err)

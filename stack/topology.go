@@ -112,7 +112,7 @@ func (s *Stack) told(ctx context.Context, name string, real, linked bool, announ
 	if !linked {
 		return s.Redis(ctx, name, real, settings...)
 	}
-	link, err := s.Link("link of "+name, "")
+	link, err := s.Proxy("link of "+name, "")
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (q *quorum) comes(ctx context.Context, lane string, lease time.Duration, wi
 			addrs = append(addrs, n.Addr)
 			continue
 		}
-		l, err := q.t.Stack.Link(lane+" to "+n.Name, n.Addr)
+		l, err := q.t.Stack.Proxy(lane+" to "+n.Name, n.Addr)
 		if err != nil {
 			return nil, err
 		}
