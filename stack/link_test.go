@@ -35,7 +35,7 @@ func TestLinkThatIsCut(t *testing.T) {
 				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				node.Link.Cut(c.cut)
+				node.Proxy.Cut(c.cut)
 				short, cancel := context.WithTimeout(ctx, impatient)
 				defer cancel()
 				if c.answer {
@@ -47,11 +47,11 @@ func TestLinkThatIsCut(t *testing.T) {
 				if got := dial(t, node.Addr).Exists(ctx, "after").Val() == 1; got != c.executed {
 					t.Errorf("executed: %v, want %v", got, c.executed)
 				}
-				if got := node.Link.Dropped().Bytes > 0; got == c.answer {
-					t.Errorf("dropped: %+v", node.Link.Dropped())
+				if got := node.Proxy.Dropped().Bytes > 0; got == c.answer {
+					t.Errorf("dropped: %+v", node.Proxy.Dropped())
 				}
 				newcomer(t, node, c.cut != 0)
-				node.Link.Mend()
+				node.Proxy.Mend()
 				testenv.Eventually(t, "the link is whole", func() bool { return client.Ping(ctx).Err() == nil })
 			})
 		})
@@ -69,8 +69,8 @@ func newcomer(t *testing.T, node *stack.Node, cut bool) {
 	if err := dial(t, node.Told()).Ping(ctx).Err(); (err == nil) == cut {
 		t.Errorf("a new connection: %v", err)
 	}
-	if got := node.Link.Dropped().Connections > 0; got != cut {
-		t.Errorf("dropped: %+v", node.Link.Dropped())
+	if got := node.Proxy.Dropped().Connections > 0; got != cut {
+		t.Errorf("dropped: %+v", node.Proxy.Dropped())
 	}
 }
 
@@ -95,12 +95,12 @@ func TestReplicationIsCut(t *testing.T) {
 			if c.kind == "cluster" {
 				followers = followers[:1]
 			}
-			master.Link.CutReplicas(followers[c.spared:]...)
+			master.Proxy.CutReplicas(followers[c.spared:]...)
 			client := dial(t, master.Told())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)
 			}
-			testenv.Eventually(t, "the replicas' bytes get lost", func() bool { return master.Link.Dropped().Bytes > 0 })
+			testenv.Eventually(t, "the replicas' bytes get lost", func() bool { return master.Proxy.Dropped().Bytes > 0 })
 			for i, node := range followers {
 				has := func() bool {
 					n, err := dial(t, node.Addr).DBSize(ctx).Result()

@@ -22,7 +22,7 @@ type Node struct {
 	Server        // what runs it now: Restart changes it
 	Name   string // in the stack
 	Addr   string // host:port, as this machine reaches it
-	Link   *Proxy  // before it, for clients and other servers; nil: there is none
+	Proxy   *Proxy  // before it, for clients and other servers; nil: there is none
 
 	inside   string // host:port, as other containers reach it; empty: it runs in none
 	password string
@@ -43,8 +43,8 @@ type Server interface {
 
 // Told is the address that clients and other servers are told.
 func (n *Node) Told() string {
-	if n.Link != nil {
-		return n.Link.Addr
+	if n.Proxy != nil {
+		return n.Proxy.Addr
 	}
 	return cmp.Or(n.inside, n.Addr)
 }

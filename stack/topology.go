@@ -123,7 +123,7 @@ func (s *Stack) told(ctx context.Context, name string, real, linked bool, announ
 	if err != nil {
 		return nil, err
 	}
-	node.Link = link
+	node.Proxy = link
 	link.Lead(node.Addr)
 	return node, nil
 }

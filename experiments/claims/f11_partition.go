@@ -77,7 +77,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 			return last(ctx, r, b)
 		}
 		first.watch(ctx)
-		if err := cut(ctx, t, node.Link, d); err != nil {
+		if err := cut(ctx, t, node.Proxy, d); err != nil {
 			return err
 		}
 		if d == stack.ToClient {
