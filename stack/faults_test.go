@@ -114,7 +114,7 @@ func TestCloseUndoesFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topology, err := s.Linked(testenv.Context(t), "single", false)
+	topology, err := s.ProxiedTopology(testenv.Context(t), "single", false)
 	if err != nil {
 		t.Fatal(err)
 	}

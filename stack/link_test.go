@@ -26,7 +26,7 @@ func TestLinkThatIsCut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			testenv.Engines(t, func(t *testing.T, real bool) {
 				ctx, s := testenv.Context(t), testenv.Stack(t)
-				topology, err := s.Linked(ctx, "single", real)
+				topology, err := s.ProxiedTopology(ctx, "single", real)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +87,7 @@ func TestReplicationIsCut(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, %d spared", c.kind, c.spared), func(t *testing.T) {
 			ctx, s := testenv.Context(t), testenv.Stack(t)
-			topology, err := s.Linked(ctx, c.kind, true)
+			topology, err := s.ProxiedTopology(ctx, c.kind, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,9 +39,9 @@ func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology
 	return s.arrange(ctx, &Topology{Kind: kind}, real)
 }
 
-// Linked is Topology with a [Proxy] before each node, of real servers. Clients, replicas and sentinels are told the links'
+// ProxiedTopology is Topology with a [Proxy] before each node, of real servers. Clients, replicas and sentinels are told the links'
 // addresses; the nodes of a cluster gossip past them. Of containers only a single one has a link.
-func (s *Stack) Linked(ctx context.Context, kind string, real bool) (*Topology, error) {
+func (s *Stack) ProxiedTopology(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind, linked: true}, real)
 }
 

@@ -70,7 +70,7 @@ func twiceInARow(ctx context.Context, t *experiments.Trial) error {
 
 // watched is a master with three replicas and three sentinels.
 func watched(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "sentinel", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "sentinel", t.Real)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ var _ = register(experiments.Experiment{
 
 // clustered is a cluster of three masters with a replica each; the master in question owns the lock's slot.
 func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "cluster", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "cluster", t.Real)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 // partition cuts A off (not at all: 0) while it has the lock. It looks at its lease before it writes, or does not.
 func partition(d stack.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		servers, err := t.Stack.Linked(ctx, "single", t.Real)
+		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
 		if err != nil {
 			return err
 		}

@@ -190,7 +190,7 @@ func (x *replicated) afterFailure(lane string) taker {
 
 // masterSlave is a master with three replicas; an operator promotes the first of them, and tells the clients.
 func masterSlave(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "master-slave", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "master-slave", t.Real)
 	if err != nil {
 		return nil, err
 	}
