@@ -119,7 +119,7 @@ func TestCloseUndoesFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := topology.Nodes[0]
-	node.Proxy.Cut(stack.Both)
+	node.Proxy.Drop(stack.Both)
 	short, cancel := context.WithTimeout(t.Context(), impatient)
 	defer cancel()
 	if err := dial(t, node.Told()).Ping(short).Err(); err == nil {

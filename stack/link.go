@@ -66,8 +66,8 @@ func (l *Proxy) Lead(addr string) {
 	l.to = addr
 }
 
-// Cut cuts the link for everybody. When it returns nothing more gets through.
-func (l *Proxy) Cut(d Direction) {
+// Drop cuts the link for everybody. When it returns nothing more gets through.
+func (l *Proxy) Drop(d Direction) {
 	l.passing.Lock()
 	defer l.passing.Unlock()
 	l.mu.Lock()

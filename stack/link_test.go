@@ -35,7 +35,7 @@ func TestLinkThatIsCut(t *testing.T) {
 				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				node.Proxy.Cut(c.cut)
+				node.Proxy.Drop(c.cut)
 				short, cancel := context.WithTimeout(ctx, impatient)
 				defer cancel()
 				if c.answer {

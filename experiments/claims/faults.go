@@ -49,7 +49,7 @@ func clockAhead(ctx context.Context, t *experiments.Trial, n *stack.Node, by tim
 // cut cuts a link for everybody. The proof is a connection that leads nowhere.
 func cut(ctx context.Context, t *experiments.Trial, l *stack.Proxy, d stack.Direction) error {
 	before := l.Dropped()
-	l.Cut(d)
+	l.Drop(d)
 	t.Cleanup(func() error { l.Mend(); return nil })
 	probe := redis.NewClient(&redis.Options{Addr: l.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true})
 	asked, stop := context.WithCancel(ctx)
