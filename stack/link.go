@@ -75,9 +75,9 @@ func (l *Proxy) Drop(d Direction) {
 	l.cut |= d
 }
 
-// CutReplicas cuts the link for the replicas among its clients, or for those given only. A replica that dials again
+// DropReplicas cuts the link for the replicas among its clients, or for those given only. A replica that dials again
 // does not get through either.
-func (l *Proxy) CutReplicas(nodes ...*Node) {
+func (l *Proxy) DropReplicas(nodes ...*Node) {
 	l.passing.Lock()
 	defer l.passing.Unlock()
 	l.mu.Lock()

@@ -95,7 +95,7 @@ func TestReplicationIsCut(t *testing.T) {
 			if c.kind == "cluster" {
 				followers = followers[:1]
 			}
-			master.Proxy.CutReplicas(followers[c.spared:]...)
+			master.Proxy.DropReplicas(followers[c.spared:]...)
 			client := dial(t, master.Told())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 // part cuts.
 func (n *Node) part(ctx context.Context, replicas []*Node) (mend func() error, err error) {
 	if n.Proxy != nil {
-		n.Proxy.CutReplicas(replicas...)
+		n.Proxy.DropReplicas(replicas...)
 		return sync.OnceValue(func() error { n.Proxy.Mend(); return nil }), nil
 	}
 	var away []*container
