@@ -122,14 +122,14 @@ func TestCloseUndoesFaults(t *testing.T) {
 	node.Proxy.Drop(stack.Both)
 	short, cancel := context.WithTimeout(t.Context(), impatient)
 	defer cancel()
-	if err := dial(t, node.Told()).Ping(short).Err(); err == nil {
+	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {
 		t.Fatalf("over a link that is cut: %v", err)
 	}
 	testenv.Pause(t, node)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if listens(node.Addr) || listens(node.Told()) || alive(pid(node)) {
+	if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
 		t.Error("something is left")
 	}
 }

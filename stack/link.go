@@ -84,7 +84,7 @@ func (l *Proxy) DropReplicas(nodes ...*Node) {
 	defer l.mu.Unlock()
 	l.replicas = make(map[string]bool)
 	for _, n := range nodes {
-		for _, addr := range []string{n.Addr, n.Told()} {
+		for _, addr := range []string{n.Addr, n.AnnouncedAddr()} {
 			l.replicas[fmt.Sprint(portOf(addr))] = true
 		}
 	}

@@ -31,7 +31,7 @@ func TestLinkThatIsCut(t *testing.T) {
 					t.Fatal(err)
 				}
 				node := topology.Nodes[0]
-				client := dial(t, node.Told())
+				client := dial(t, node.AnnouncedAddr())
 				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func newcomer(t *testing.T, node *stack.Node, cut bool) {
 	if !cut {
 		ctx = t.Context()
 	}
-	if err := dial(t, node.Told()).Ping(ctx).Err(); (err == nil) == cut {
+	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == cut {
 		t.Errorf("a new connection: %v", err)
 	}
 	if got := node.Proxy.Dropped().Connections > 0; got != cut {
@@ -96,7 +96,7 @@ func TestReplicationIsCut(t *testing.T) {
 				followers = followers[:1]
 			}
 			master.Proxy.DropReplicas(followers[c.spared:]...)
-			client := dial(t, master.Told())
+			client := dial(t, master.AnnouncedAddr())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)
 			}

@@ -41,8 +41,8 @@ type Server interface {
 	tail() string // of what it printed
 }
 
-// Told is the address that clients and other servers are told.
-func (n *Node) Told() string {
+// AnnouncedAddr is the address that clients and other servers are told.
+func (n *Node) AnnouncedAddr() string {
 	if n.Proxy != nil {
 		return n.Proxy.Addr
 	}

@@ -133,7 +133,7 @@ func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
 	if err != nil {
 		return err
 	}
-	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.Told())))
+	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.AnnouncedAddr())))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
 func addrs(nodes []*Node) []string {
 	var all []string
 	for _, node := range nodes {
-		all = append(all, node.Told())
+		all = append(all, node.AnnouncedAddr())
 	}
 	return all
 }

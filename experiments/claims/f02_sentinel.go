@@ -86,7 +86,7 @@ func electedBySentinel(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(x.replicas, func(n *stack.Node) bool { return n.Told() == at[0]+":"+at[1] })
+			i := slices.IndexFunc(x.replicas, func(n *stack.Node) bool { return n.AnnouncedAddr() == at[0]+":"+at[1] })
 			if i < 0 {
 				return fmt.Errorf("it names %v", at)
 			}

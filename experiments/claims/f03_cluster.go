@@ -43,7 +43,7 @@ func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(servers.Nodes, func(n *stack.Node) bool { return n.Told() == at })
+	i := slices.IndexFunc(servers.Nodes, func(n *stack.Node) bool { return n.AnnouncedAddr() == at })
 	if i < 0 {
 		return nil, fmt.Errorf("%s owns the lock's slot, which is none of ours", at)
 	}
@@ -74,7 +74,7 @@ func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
 		return false, err
 	}
 	port, err := n.Info(ctx, "replication", "master_port")
-	return net.JoinHostPort(host, port) == master.Told(), err
+	return net.JoinHostPort(host, port) == master.AnnouncedAddr(), err
 }
 
 // slotOwner is the address of the master that a node believes to own the lock's slot.
@@ -108,7 +108,7 @@ func electedByCluster(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return err
 			}
-			if owner != x.master.Told() {
+			if owner != x.master.AnnouncedAddr() {
 				return fmt.Errorf("%s owns the slot", owner)
 			}
 			return n.Ask(func(c *redis.Client) error {

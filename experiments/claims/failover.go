@@ -173,7 +173,7 @@ func (x *replicated) cutOff(lane string) taker {
 			return nil, err
 		}
 		known := *x
-		known.servers = x.servers.At(x.master.Told())
+		known.servers = x.servers.At(x.master.AnnouncedAddr())
 		return known.comes(ctx, lane, longLease)
 	}
 }
@@ -205,7 +205,7 @@ func (x *replicated) promote(ctx context.Context, n *stack.Node) error {
 	if err := n.Ask(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
 		return err
 	}
-	x.master, x.servers = n, x.servers.At(n.Told())
+	x.master, x.servers = n, x.servers.At(n.AnnouncedAddr())
 	return n.Await(ctx, func(ctx context.Context) error { return hasRole(ctx, n, "master") })
 }
 
