@@ -115,7 +115,7 @@ func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 				t.Note(n.Name, fmt.Sprintf("a renewal has arrived: the key had %s to live, and has %s", before, left))
 				return nil
 			case left <= 0:
-				return stack.Never{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
+				return stack.Permanent{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
 			}
 			before = left
 			return errors.New("no renewal has arrived")
