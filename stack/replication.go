@@ -22,7 +22,7 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 		return "", mend, err
 	}
 	gotLost := n.lost()
-	if err = n.Ask(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
+	if err = n.WithClient(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
 		return "", mend, err
 	}
 	if err = n.Await(ctx, gotLost); err != nil {

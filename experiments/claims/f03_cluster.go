@@ -79,7 +79,7 @@ func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
 
 // slotOwner is the address of the master that a node believes to own the lock's slot.
 func slotOwner(ctx context.Context, n *stack.Node) (addr string, err error) {
-	err = n.Ask(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		slot, err := c.ClusterKeySlot(ctx, lockKey).Result()
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func electedByCluster(ctx context.Context, x *replicated) error {
 			if owner != x.master.AnnouncedAddr() {
 				return fmt.Errorf("%s owns the slot", owner)
 			}
-			return n.Ask(func(c *redis.Client) error {
+			return n.WithClient(func(c *redis.Client) error {
 				info, err := c.ClusterInfo(ctx).Result()
 				if err == nil && !strings.Contains(info, "cluster_state:ok\r\n") {
 					err = fmt.Errorf("%s does not report cluster_state:ok", n.Name)

@@ -105,7 +105,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 // renewed waits until a key has more of its life before it than a moment before: its holder's requests arrive.
 func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 	before := time.Duration(0)
-	return n.Ask(func(c *redis.Client) error {
+	return n.WithClient(func(c *redis.Client) error {
 		return stack.Until(ctx, func(ctx context.Context) error {
 			left, err := c.PTTL(ctx, lockKey).Result()
 			switch {

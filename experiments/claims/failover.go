@@ -202,7 +202,7 @@ func masterSlave(ctx context.Context, t *experiments.Trial) (*replicated, error)
 
 // promote makes a replica the master, and tells it to who comes from now on.
 func (x *replicated) promote(ctx context.Context, n *stack.Node) error {
-	if err := n.Ask(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
+	if err := n.WithClient(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
 		return err
 	}
 	x.master, x.servers = n, x.servers.At(n.AnnouncedAddr())
