@@ -14,9 +14,9 @@ import (
 	"locklab/stack/compose"
 )
 
-// Containers lets the topologies of this stack run in containers: the Redis services of the compose file in a checkout, in a
+// UseContainers lets the topologies of this stack run in containers: the Redis services of the compose file in a checkout, in a
 // project, a network and ports of their own, so that the lab that is up stays as it is. One topology at a time.
-func (s *Stack) Containers(checkout string) { s.checkout = checkout }
+func (s *Stack) UseContainers(checkout string) { s.checkout = checkout }
 
 // ready is the service that is healthy when a topology is whole. It depends on every server.
 const ready = "redis-ready"
