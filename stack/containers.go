@@ -46,7 +46,7 @@ func (s *Stack) contained(ctx context.Context, t *Topology) error {
 	}
 	if t.linked && len(t.Nodes) == 1 { // no other server follows it: a link is for its clients
 		n := t.Nodes[0]
-		if n.Proxy, err = s.Proxy("link of "+n.Name, n.Addr); err != nil {
+		if n.Proxy, err = s.Proxy("proxy of "+n.Name, n.Addr); err != nil {
 			return err
 		}
 	}

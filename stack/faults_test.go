@@ -11,6 +11,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // impatient is how long a request over a link waits that is cut.
@@ -119,7 +120,7 @@ func TestCloseUndoesFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := topology.Nodes[0]
-	node.Proxy.Drop(stack.Both)
+	node.Proxy.Drop(faultproxy.Both)
 	short, cancel := context.WithTimeout(t.Context(), impatient)
 	defer cancel()
 	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {

@@ -22,7 +22,7 @@ type Node struct {
 	Server        // what runs it now: Restart changes it
 	Name   string // in the stack
 	Addr   string // host:port, as this machine reaches it
-	Proxy   *Proxy  // before it, for clients and other servers; nil: there is none
+	Proxy  *Proxy // before it, for clients and other servers; nil: there is none
 
 	inside   string // host:port, as other containers reach it; empty: it runs in none
 	password string

@@ -112,19 +112,19 @@ func (s *Stack) told(ctx context.Context, name string, real, linked bool, announ
 	if !linked {
 		return s.Redis(ctx, name, real, settings...)
 	}
-	link, err := s.Proxy("link of "+name, "")
+	proxy, err := s.proxy("proxy of " + name)
 	if err != nil {
 		return nil, err
 	}
 	if real {
-		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(link.Addr)))
+		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(proxy.Addr)))
 	}
 	node, err := s.Redis(ctx, name, real, settings...)
 	if err != nil {
 		return nil, err
 	}
-	node.Proxy = link
-	link.Lead(node.Addr)
+	node.Proxy = proxy
+	proxy.server.Store(node.Addr)
 	return node, nil
 }
 

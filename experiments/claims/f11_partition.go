@@ -11,6 +11,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/history"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // partitionLease is renewed until the link is cut, and then has to end.
@@ -34,15 +35,15 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 	},
 	Arms: []experiments.Arm{
 		{Name: "link whole", Run: partition(0, true, false)},
-		{Name: "cut", Fault: true, Run: partition(stack.Both, true, false)},
-		{Name: "answers get lost", Fault: true, Run: partition(stack.ToClient, true, false)},
-		{Name: "cut, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(stack.Both, false, false)},
-		{Name: "cut, A does not look, the fence is checked", Fault: true, Run: partition(stack.Both, false, true)},
+		{Name: "cut", Fault: true, Run: partition(faultproxy.Both, true, false)},
+		{Name: "answers get lost", Fault: true, Run: partition(faultproxy.ToClient, true, false)},
+		{Name: "cut, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
+		{Name: "cut, A does not look, the fence is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
 	},
 })
 
 // partition cuts A off (not at all: 0) while it has the lock. It looks at its lease before it writes, or does not.
-func partition(d stack.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
+func partition(d faultproxy.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
 		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
 		if err != nil {
@@ -80,7 +81,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 		if err := cut(ctx, t, node.Proxy, d); err != nil {
 			return err
 		}
-		if d == stack.ToClient {
+		if d == faultproxy.ToClient {
 			if err := renewed(ctx, t, node); err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 type server struct {
 	mu       sync.Mutex
 	requests []string
-	ended    int // connections that the client's side has closed
+	ended    int // connections that the other side has closed
 }
 
 func (s *server) dial(context.Context) (net.Conn, error) {
@@ -34,15 +34,16 @@ func (s *server) serve(conn net.Conn) {
 	buffer := make([]byte, 1024)
 	for {
 		n, err := conn.Read(buffer)
-		s.mu.Lock()
+		if err == nil {
+			s.mu.Lock()
+			s.requests = append(s.requests, string(buffer[:n]))
+			s.mu.Unlock()
+			_, err = fmt.Fprint(conn, "re:", string(buffer[:n]))
+		}
 		if err != nil {
+			s.mu.Lock()
 			s.ended++
 			s.mu.Unlock()
-			return
-		}
-		s.requests = append(s.requests, string(buffer[:n]))
-		s.mu.Unlock()
-		if _, err := fmt.Fprint(conn, "re:", string(buffer[:n])); err != nil {
 			return
 		}
 	}
@@ -351,7 +352,7 @@ func TestDelayedRequestArrivesAlthoughItsClientHasClosed(t *testing.T) {
 		send(t, conn, "b")
 		conn.Close()
 		time.Sleep(2 * time.Second)
-		if !s.got("a", "b") || s.ended != 1 {
+		if synctest.Wait(); !s.got("a", "b") || s.ended != 1 {
 			t.Errorf("the server received %q, and %d ends", s.requests, s.ended)
 		}
 	})

@@ -9,19 +9,20 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // What a server does and what its client hears are two things: a table of both, for each way to cut.
-func TestLinkThatIsCut(t *testing.T) {
+func TestProxyThatDrops(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		cut              stack.Direction
+		cut              faultproxy.Direction
 		executed, answer bool
 	}{
 		{"whole", 0, true, true},
-		{"to the server", stack.ToServer, false, false},
-		{"to the client", stack.ToClient, true, false},
-		{"both", stack.Both, false, false},
+		{"to the server", faultproxy.ToServer, false, false},
+		{"to the client", faultproxy.ToClient, true, false},
+		{"both", faultproxy.Both, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			testenv.Engines(t, func(t *testing.T, real bool) {
