@@ -51,7 +51,7 @@ func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error,
 		if !contained {
 			return mend, fmt.Errorf("stack: %s has no proxy and is no container: its replication cannot be cut", n.Name)
 		}
-		if err := c.Leave(ctx); err != nil {
+		if err := c.Disconnect(ctx); err != nil {
 			return mend, err
 		}
 		cut = append(cut, c)

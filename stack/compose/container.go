@@ -36,8 +36,8 @@ func (c Container) Pause(ctx context.Context) error { return c.docker.run(ctx, "
 // Unpause lets its processes go on.
 func (c Container) Unpause(ctx context.Context) error { return c.docker.run(ctx, "unpause", c.Name) }
 
-// Leave takes it off the project's network: what is on its way to it or from it gets lost, and nobody is told.
-func (c Container) Leave(ctx context.Context) error {
+// Disconnect takes it off the project's network: what is on its way to it or from it gets lost, and nobody is told.
+func (c Container) Disconnect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "disconnect", c.network(), c.Name)
 }
 
