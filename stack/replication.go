@@ -42,7 +42,7 @@ func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error,
 		ctx, cancel := dockerContext()
 		defer cancel()
 		for _, c := range cut {
-			err = errors.Join(err, c.Join(ctx))
+			err = errors.Join(err, c.Connect(ctx))
 		}
 		return err
 	})

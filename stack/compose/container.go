@@ -41,8 +41,8 @@ func (c Container) Disconnect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "disconnect", c.network(), c.Name)
 }
 
-// Join puts it back, with the address that the files give it.
-func (c Container) Join(ctx context.Context) error {
+// Connect puts it back, with the address that the files give it.
+func (c Container) Connect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "connect", "--ip", c.Address(), "--alias", c.Service, c.network(), c.Name)
 }
 

@@ -87,7 +87,7 @@ func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
 		"pause small-redis-single-1":                        c.Pause,
 		"unpause small-redis-single-1":                      c.Unpause,
 		"network disconnect small_lab small-redis-single-1": c.Disconnect,
-		"network connect --ip 10.0.0.7 --alias redis-single small_lab small-redis-single-1": c.Join,
+		"network connect --ip 10.0.0.7 --alias redis-single small_lab small-redis-single-1": c.Connect,
 		"wait small-redis-single-1":                func(ctx context.Context) error { _, err := c.Wait(ctx); return err },
 		"exec small-redis-single-1 redis-cli ping": func(ctx context.Context) error { _, err := c.Run(ctx, "redis-cli", "ping"); return err },
 	} {
