@@ -28,7 +28,7 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 		return err
 	}
 	t.Password = docker.Variable("REDIS_PASSWORD")
-	t.Map = []string{docker.FromHost()}
+	t.Map = []string{docker.HostAddrMap()}
 	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[readyService].DependsOn)) {
 		c, err := docker.Container(ctx, service)
 		if err != nil {

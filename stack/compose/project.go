@@ -118,9 +118,9 @@ func (p *Project) Published(service string) string {
 	return ""
 }
 
-// FromHost is the rule of an address map for a client on this machine: the containers' addresses among themselves are
+// HostAddrMap is the rule of an address map for a client on this machine: the containers' addresses among themselves are
 // reached at the ports that are published on it. It is empty when the files have no network with a subnet.
-func (p *Project) FromHost() string {
+func (p *Project) HostAddrMap() string {
 	if config := p.Files.Networks[network].Ipam.Config; len(config) > 0 {
 		return config[0].Subnet + "=127.0.0.1"
 	}
