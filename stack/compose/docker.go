@@ -26,7 +26,7 @@ type Docker struct {
 	*Project
 	Progress io.Writer
 	Build    bool     // the instances' image, although there is one
-	Anew     bool     // make every container again, although there is one
+	ForceRecreate     bool     // make every container again, although there is one
 	Env      []string // added to the environment: NAME=value
 }
 
@@ -38,7 +38,7 @@ func (d Docker) Up(ctx context.Context, services ...string) error {
 	if d.Build {
 		args = append(args, "--build")
 	}
-	if d.Anew {
+	if d.ForceRecreate {
 		args = append(args, "--force-recreate")
 	}
 	return d.run(ctx, append(args, services...)...)
