@@ -76,9 +76,9 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// Dead reports whether a Redis server of the project has stopped, or came back without a topology being
+// RedisDied reports whether a Redis server of the project has stopped, or came back without a topology being
 // whole again: it comes back empty, as a stranger to the others. Then everything must begin anew.
-func (d Docker) Dead(ctx context.Context) (bool, error) {
+func (d Docker) RedisDied(ctx context.Context) (bool, error) {
 	containers, err := d.containers(ctx)
 	for name, c := range containers {
 		service, known := d.Files.Services[name]

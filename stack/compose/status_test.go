@@ -169,7 +169,7 @@ func TestOneOffContainersDoNotCount(t *testing.T) {
 	oneOff, _ := json.Marshal(map[string]string{"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small"})
 	fakeDocker(t, "echo "+quote(forms["lines"](ps)+string(oneOff)))
 	docker := compose.Docker{Project: load(t, lab, "single")}
-	if dead, err := docker.Dead(t.Context()); dead || err != nil {
+	if dead, err := docker.RedisDied(t.Context()); dead || err != nil {
 		t.Errorf("a one-off container ended, and Redis is dead: %v, %v", dead, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestADeadRedisServerIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeDocker(t, "echo "+quote(forms["lines"](append(well("cluster-1"), c.container))))
-			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.Dead(t.Context())
+			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.RedisDied(t.Context())
 			if dead != c.want || err != nil {
 				t.Errorf("dead is %v, %v", dead, err)
 			}
