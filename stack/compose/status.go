@@ -14,7 +14,7 @@ type State struct {
 	Service string
 	State   string // running, exited, … as Docker says; missing: it has no container
 	Health  string // healthy, unhealthy, starting; empty: nobody asks
-	Why     string // it is not ready: what its last health check or its log said
+	Reason     string // it is not ready: what its last health check or its log said
 }
 
 // Ready reports whether the service does its work.
@@ -41,11 +41,11 @@ func (d Docker) Status(ctx context.Context) ([]State, error) {
 		if len(service.Profiles) > 0 {
 			continue
 		}
-		state := State{Service: name, State: "missing", Why: "it has no container"}
+		state := State{Service: name, State: "missing", Reason: "it has no container"}
 		if c, found := containers[name]; found {
 			state = State{Service: name, State: c.State, Health: c.Health}
 			if !state.Ready() {
-				state.Why = d.why(ctx, c)
+				state.Reason = d.why(ctx, c)
 			}
 		}
 		all = append(all, state)
@@ -71,7 +71,7 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 		if s.State == "running" {
 			how = s.Health
 		}
-		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Why))
+		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Reason))
 	}
 	return lines, err
 }

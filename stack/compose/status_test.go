@@ -129,7 +129,7 @@ func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
 				t.Fatal(all, err)
 			}
 			got := all[slices.IndexFunc(all, func(s compose.State) bool { return s.Service == "web" })]
-			if want := (compose.State{Service: "web", State: c.state, Health: c.health, Why: c.why}); got != want {
+			if want := (compose.State{Service: "web", State: c.state, Health: c.health, Reason: c.why}); got != want {
 				t.Errorf("%+v\nwant %+v", got, want)
 			}
 			if got.Ready() != (c.why == "") {
@@ -150,8 +150,8 @@ func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []compose.State{
-				{Service: "cluster-2", State: "missing", Why: "it has no container"},
-				{Service: "db", State: "exited", Why: "it was stopped"},
+				{Service: "cluster-2", State: "missing", Reason: "it has no container"},
+				{Service: "db", State: "exited", Reason: "it was stopped"},
 				{Service: "cluster-1", State: "running", Health: "healthy"},
 				{Service: "web", State: "running", Health: "healthy"},
 			}
