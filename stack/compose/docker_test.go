@@ -143,7 +143,7 @@ func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 	_, err := compose.Running(t.Context(), small(t, ""))
 	wantError(t, err, "docker compose ps: no space left on device")
 	fakeDocker(t, "exit 3")
-	wantError(t, docker.Up(t.Context()), "docker compose up: it said nothing: exit status 3")
+	wantError(t, docker.Up(t.Context()), "docker compose up: no output: exit status 3")
 }
 
 func TestWithoutDockerTheDoctorIsNamed(t *testing.T) {
