@@ -99,7 +99,9 @@ func complete(ctx context.Context, client *redis.Client) error {
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:" + strconv.Itoa(slots), "cluster_known_nodes:" + strconv.Itoa(2*masters)} {
+	for _, want := range []string{
+		"cluster_state:ok", fmt.Sprintf("cluster_slots_ok:%d", slots), fmt.Sprintf("cluster_known_nodes:%d", 2*masters),
+	} {
 		if !strings.Contains(info, want+"\r\n") {
 			return fmt.Errorf("it does not report %s", want)
 		}

@@ -118,7 +118,8 @@ func (s *Stack) freeSettings(ctx context.Context, name string) ([]string, error)
 	return nil, fmt.Errorf("stack: no free ports from 20000 to 31999")
 }
 
-// freeNetwork returns the first three numbers of a network that differs from lab in the last of them, and in which this machine has no address.
+// freeNetwork returns the first three numbers of a network that differs from lab in the last of them, and in which this machine has
+// no address.
 func freeNetwork(lab string) (string, error) {
 	numbers := strings.Split(lab, ".")
 	ours, err := net.InterfaceAddrs()

@@ -91,7 +91,8 @@ func (n *Node) lag(ctx context.Context, replicas []*Node) (proof string, err err
 		}
 		offsets = append(offsets, fmt.Sprintf("%s %d", replica.Name, offset))
 	}
-	return fmt.Sprintf("a write is on the master, which has %d bytes for its replicas, and they have: %s", written, strings.Join(offsets, ", ")), nil
+	const text = "a write is on the master, which has %d bytes for its replicas, and they have: %s"
+	return fmt.Sprintf(text, written, strings.Join(offsets, ", ")), nil
 }
 
 // offset is how many bytes of its master's writes a replica has. In a container it is read by a command inside, because the

@@ -88,8 +88,11 @@ func (r rule) matches(host, port string) bool {
 	return r.fromHost == host && (r.fromPort == "" || r.fromPort == port)
 }
 
+// dialer is what a go-redis client takes as its Dialer.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // before returns a dialer that resolves addresses first.
-func (m AddrMap) before(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func (m AddrMap) before(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dial(ctx, network, m.Resolve(addr))
 	}

@@ -41,8 +41,8 @@ func TestAddrMapRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// Also the addresses that only a server told the client are dialed through the map: the sentinels'
-// master, the cluster's other nodes.
+// The map also applies to the addresses that only a server announced to the client: the sentinels' master, the cluster's other
+// nodes.
 func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 			if cfg.Map, err = topology.ParseAddrMap(rules); err != nil {
 				t.Fatal(err)
 			}
-			if kind == topology.Cluster { // the others must be heard of
+			if kind == topology.Cluster { // the first one announces the others
 				cfg.Addrs = cfg.Addrs[:1]
 			}
 			r := open(t, cfg)

@@ -60,8 +60,9 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// Load reads the files in dir, with .env and the variables of the environment. It does not need Docker. Without a topology ("") it takes the
-// one that these variables name. changed settings, each NAME=value, take precedence over the environment, and that over .env.
+// Load reads the files in dir, with .env and the variables of the environment. It does not need Docker. Without a topology ("") it
+// takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, and the
+// environment over .env.
 func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
@@ -72,7 +73,8 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 		chosen = append(chosen, variable+"="+topology)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
+		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv,
+		cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
