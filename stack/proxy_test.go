@@ -26,22 +26,17 @@ func TestProxyThatDrops(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			testenv.Engines(t, func(t *testing.T, real bool) {
-				ctx, s := testenv.Context(t), testenv.Stack(t)
-				topology, err := s.ProxiedTopology(ctx, "single", real)
+				ctx := testenv.Context(t)
+				topology, err := testenv.Stack(t).ProxiedTopology(ctx, "single", real)
 				if err != nil {
 					t.Fatal(err)
 				}
 				node := topology.Nodes[0]
 				client := dial(t, node.AnnouncedAddr())
-				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Eventually(t, "a connection is open", func() bool { return client.Ping(ctx).Err() == nil })
 				node.Proxy.Drop(c.drop)
-				short, cancel := context.WithTimeout(ctx, dropTimeout)
+				short, cancel := timeoutIf(ctx, !c.answer)
 				defer cancel()
-				if c.answer {
-					short = ctx
-				}
 				if err := client.Set(short, "after", "1", 0).Err(); (err == nil) != c.answer {
 					t.Errorf("the answer: %v", err)
 				}
@@ -59,14 +54,19 @@ func TestProxyThatDrops(t *testing.T) {
 	}
 }
 
+// timeoutIf bounds a request whose data is dropped.
+func timeoutIf(ctx context.Context, dropped bool) (context.Context, context.CancelFunc) {
+	if dropped {
+		return context.WithTimeout(ctx, dropTimeout)
+	}
+	return context.WithCancel(ctx)
+}
+
 // newConnection dials a proxy: when it drops in any direction, the connection leads nowhere.
 func newConnection(t *testing.T, node *stack.Node, dropped bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), dropTimeout)
+	ctx, cancel := timeoutIf(t.Context(), dropped)
 	defer cancel()
-	if !dropped {
-		ctx = t.Context()
-	}
 	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == dropped {
 		t.Errorf("a new connection: %v", err)
 	}

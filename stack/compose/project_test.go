@@ -103,7 +103,7 @@ func TestPortsAreSortedByNumberAndThoseOfDockersChoiceAreLeftOut(t *testing.T) {
 	if len(all) < 16 || !slices.IsSortedFunc(all, func(a, b compose.Port) int { return cmp.Compare(a.Number, b.Number) }) {
 		t.Errorf("%d ports: %+v", len(all), all)
 	}
-	for service, at := range map[string]string{"web": "127.0.0.1:7002", "db": "127.0.0.1:7003", "load": "", "redis-single": "", "unknown": ""} {
+	for service, at := range map[string]string{"web": "127.0.0.1:7002", "db": "127.0.0.1:7003", "load": "", "redis-single": "", "none": ""} {
 		if got := p.Published(service); got != at {
 			t.Errorf("%s is published at %q, want %q", service, got, at)
 		}

@@ -45,7 +45,7 @@ type Proxy struct {
 	dialServer func(context.Context) (net.Conn, error)
 	running    sync.WaitGroup
 	closing    context.Context // ends with Close
-	close      context.CancelFunc
+	cancel     context.CancelFunc
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -61,7 +61,7 @@ type Proxy struct {
 // New makes a proxy without faults. dialServer opens a connection to the server.
 func New(dialServer func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{dialServer: dialServer, conns: make(map[*conn]struct{})}
-	p.closing, p.close = context.WithCancel(context.Background())
+	p.closing, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
@@ -155,7 +155,7 @@ func (p *Proxy) Mend() {
 // Close closes the listeners and every connection. It returns when no goroutine of the proxy is left. It may be called again.
 func (p *Proxy) Close() {
 	p.mu.Lock()
-	p.close()
+	p.cancel()
 	for _, l := range p.listeners {
 		_ = l.Close()
 	}

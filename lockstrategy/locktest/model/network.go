@@ -42,7 +42,7 @@ func newNetwork(server func() (net.Conn, error), seed uint64, process int) *netw
 		return server()
 	})
 	n.Label = workLabel
-	n.Proxy.Delay(n.delay)
+	n.Delay(n.delay)
 	return n
 }
 
