@@ -109,24 +109,27 @@ func (p *Proxy) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 	return outer, nil
 }
 
-// connect joins a client's connection with one to the server. It closes the client's in failure.
+// connect joins a client's connection with one to the server. After an error the client's connection is closed.
 func (p *Proxy) connect(ctx context.Context, client net.Conn) error {
+	p.mu.Lock()
 	if p.dropsConnection() {
+		defer p.mu.Unlock()
 		return p.add(&conn{proxy: p, client: client, dropped: true})
 	}
+	p.mu.Unlock()
 	server, err := p.dialServer(ctx)
 	if err != nil {
 		_ = client.Close()
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.add(&conn{proxy: p, client: client, server: server})
 }
 
-// add runs a connection, unless the proxy is cut or closed.
+// add runs a connection, unless the proxy is cut or closed. The caller holds mu.
 func (p *Proxy) add(c *conn) error {
 	c.closed, c.cancel = context.WithCancel(context.Background())
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.cut || p.closing.Err() != nil {
 		c.close()
 		return errors.New("the proxy is cut")
