@@ -67,7 +67,7 @@ func assignSlots(ctx context.Context, clients []*redis.Client) error {
 	return nil
 }
 
-// replicate makes each node of the second half follow a master, as soon as it knows the master, and waits until
+// replicate makes each node of the second half follow a master, as soon as it knows the master. It waits until
 // every node reports a complete cluster.
 func (t *Topology) replicate(ctx context.Context, clients []*redis.Client) error {
 	for i := masters; i < len(clients); i++ {

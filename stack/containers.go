@@ -95,8 +95,7 @@ const (
 	netVariable  = "LAB_NET"
 )
 
-// freeSettings are settings that differ from those of every other project: a name, a network near that of the files, and ports
-// that are free now.
+// freeSettings are settings that no other project has: a name, a network near that of the files, and ports that are free now.
 func (s *Stack) freeSettings(ctx context.Context, name string) ([]string, error) {
 	files, err := compose.Load(ctx, s.checkout, "")
 	if err != nil {
@@ -118,8 +117,8 @@ func (s *Stack) freeSettings(ctx context.Context, name string) ([]string, error)
 	return nil, fmt.Errorf("stack: no free ports from 20000 to 31999")
 }
 
-// freeNetwork returns the first three numbers of a network that differs from lab in the last of them, and in which this machine has
-// no address.
+// freeNetwork returns the first three numbers of a network. It differs from lab in the last one, and this machine has no address in
+// it.
 func freeNetwork(lab string) (string, error) {
 	numbers := strings.Split(lab, ".")
 	ours, err := net.InterfaceAddrs()

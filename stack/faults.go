@@ -39,8 +39,8 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 	return fmt.Sprintf("%s; process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
 }
 
-// ClockAhead has the effect of a node's clock that jumps ahead, as far as a lock can see it: the remaining life of every key that
-// expires becomes shorter. The clock itself is not changed.
+// ClockAhead has the same effect on a lock as a node's clock that jumps ahead. It shortens the remaining life of every key that
+// expires, and does not change the clock itself.
 func (s *Stack) ClockAhead(ctx context.Context, n *Node, by time.Duration) (proof string, err error) {
 	var changes []string
 	err = n.WithClient(func(c *redis.Client) error {
@@ -84,8 +84,8 @@ type Full struct {
 	Refused error // the error of the write that it refused; nil: it refused none
 }
 
-// Fill gives a node little memory and an eviction policy, and writes keys without an expiry until enough returns true or the
-// node refuses a write. [Stack.Unfill] undoes it. Only a real redis-server evicts.
+// Fill gives a node little memory and an eviction policy. It writes keys without an expiry until enough returns true or the
+// node refuses a write. [Stack.Unfill] removes the limit and the keys. Only a real redis-server evicts.
 func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(context.Context) (bool, error)) (full Full, err error) {
 	err = n.WithClient(func(c *redis.Client) error {
 		used, err := n.Number(ctx, "memory", "used_memory")
@@ -113,7 +113,7 @@ func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(co
 	return full, err
 }
 
-// Unfill removes the limit and the keys of [Stack.Fill].
+// Unfill ends [Stack.Fill]: it removes the limit and the keys.
 func (s *Stack) Unfill(ctx context.Context, n *Node) error {
 	return n.WithClient(func(c *redis.Client) error {
 		err := errors.Join(c.ConfigSet(ctx, "maxmemory", "0").Err(), c.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())

@@ -57,8 +57,8 @@ func (s *Stack) MariaDB(ctx context.Context) (d *Database, err error) {
 	return d, nil
 }
 
-// installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends: the program is a shell
-// script, and the server that it runs would outlive it for a moment and write into a directory that is being removed.
+// installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
+// script. The server that it runs would outlive it for a moment, and write into a directory that is being removed.
 func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -96,8 +96,8 @@ func mariaSettings(dir string) []string {
 	return settings
 }
 
-// startMariaDB starts a server at addr and waits until it answers. The path of its socket is relative to its directory, because
-// Unix allows some hundred characters and the path of a temporary directory may be longer.
+// startMariaDB starts a server at addr and waits until it answers. The path of its socket is relative to its directory: Unix allows
+// some hundred characters, and the path of a temporary directory may be longer.
 func (s *Stack) startMariaDB(ctx context.Context, dir, addr string) (*Database, error) {
 	argv := append([]string{"mariadbd"}, mariaSettings(dir)...)
 	argv = append(argv, "--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(addr)), "--socket=socket")

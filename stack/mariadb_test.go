@@ -102,7 +102,7 @@ func TestMariaDBEndsWithItsStack(t *testing.T) {
 }
 
 // The installation runs programs of its own; none may be left to write where nothing should be.
-func TestMariaDBThatIsGivenUpLeavesNothing(t *testing.T) {
+func TestMariaDBThatTimesOutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.MariaDB)
 	for _, timeout := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond} {
@@ -114,13 +114,13 @@ func TestMariaDBThatIsGivenUpLeavesNothing(t *testing.T) {
 		_, err = s.MariaDB(ctx)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) && timeout < 500*time.Millisecond {
-			t.Errorf("given up after %s: got %v, want context.DeadlineExceeded", timeout, err)
+			t.Errorf("stopped after %s: got %v, want context.DeadlineExceeded", timeout, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if left := commandLinesWith(t, s.Dir()); len(left) > 0 {
-			t.Errorf("given up after %s: still there: %q", timeout, left)
+			t.Errorf("stopped after %s: still there: %q", timeout, left)
 		}
 	}
 }

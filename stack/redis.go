@@ -15,8 +15,8 @@ func RealRedis() bool {
 	return err == nil
 }
 
-// Redis starts a Redis server with no data and no persistence: a real redis-server with additional settings
-// ("--name", "value", …), or, where real is false, miniredis in a process of its own, which ignores them.
+// Redis starts a Redis server with no data and no persistence. A real one is a redis-server with additional settings
+// ("--name", "value", …). The other one is miniredis in a process of its own, which ignores them.
 func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...string) (*Node, error) {
 	if !real {
 		return s.miniredis(ctx, name)
@@ -52,7 +52,7 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 	return n, nil
 }
 
-// answers waits until a server listens at the node's address, and then until it answers with this process id: another server may
+// answers waits until a server listens at the node's address, and then until it answers with this process id. Another server may
 // have taken the port, and answers as well.
 func (n *Node) answers(ctx context.Context, pid int) error {
 	err := n.Await(ctx, func(ctx context.Context) error {

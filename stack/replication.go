@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CutReplicas cuts a master off from some of its replicas, and then writes key on the master: the proof is that the write does not
-// arrive. mend undoes the cut; it may be called again. A node with a proxy drops what the replicas and it send each other. A
-// replica in a container is taken off its network: until mend it is also cut off from the sentinels and the rest of a cluster.
+// CutReplicas cuts a master off from some of its replicas, and then writes key on the master. The proof is that the write does not
+// arrive. mend ends the cut; it may be called again. A node with a proxy drops what the replicas and it send each other. A
+// replica in a container is taken off its network: until mend, the sentinels and the rest of a cluster do not reach it either.
 //
 // Pausing a replica would not cut replication: the kernel of a paused process still receives.
 func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (proof string, mend func() error, err error) {

@@ -20,8 +20,8 @@ sentinel failover-timeout %[3]s 3000
 sentinel parallel-syncs %[3]s 3
 `
 
-// downAfter is for how many milliseconds a sentinel misses a master before it reports that. It connects to a new master and sends
-// its requests once a second: with a shorter time it would replace one that it has just promoted.
+// downAfter is for how many milliseconds a sentinel misses a master before it reports that. A sentinel connects to a new master once a
+// second, and sends its requests as often. With a shorter time it would replace a master that it has just promoted.
 const downAfter = 1500
 
 func (s *Stack) sentinel(ctx context.Context, t *Topology) error {

@@ -20,7 +20,7 @@ const (
 
 func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
 
-// ownProcessGroup protects a process from Ctrl-C on the terminal: only the program that started it receives that, and then
+// ownProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
 // stops its servers one after the other.
 func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

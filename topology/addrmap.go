@@ -9,7 +9,7 @@ import (
 )
 
 // AddrMap maps an address to the one that is dialed instead. Sentinels and clusters announce the addresses at which the servers
-// reach each other; a client elsewhere, such as on the host of containers, needs other ones. The zero value changes no address.
+// reach each other. A client elsewhere, such as on the host of containers, needs other ones. The zero value changes no address.
 type AddrMap struct{ rules []rule }
 
 // rule maps the addresses of a network, or of one host, to another host. An empty fromPort matches every port; an empty toPort

@@ -1,12 +1,12 @@
-// Package topology opens the go-redis client for each way to run Redis that the lab shows: single,
-// master-slave, sentinel, cluster; and the independent nodes that RedLock needs.
+// Package topology opens the go-redis client for each way in which the lab runs Redis: single, master-slave, sentinel and
+// cluster. It also opens the clients of the independent nodes that RedLock needs.
 //
 // Every client has the same settings. A command is never sent twice: go-redis would send one again whose
 // reply is late, and an INCR that is sent twice counts twice. The deadline of the context bounds a command;
 // without one, [replyTimeout] does.
 //
-// What is NOT guaranteed: replication is asynchronous in every topology, so a replica may answer
-// with an old value, and a failover may lose writes that were confirmed.
+// What is NOT guaranteed: replication is asynchronous in every topology. A replica may answer with an old value, and a failover may
+// lose writes that were confirmed.
 package topology
 
 import (

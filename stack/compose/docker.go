@@ -29,9 +29,8 @@ type Docker struct {
 	Env           []string // added to the environment: NAME=value
 }
 
-// Up creates and starts what is not running as the files say, stops what other topologies left, and
-// returns when everything is healthy: all services, or the given ones and those that they depend on. The error is Docker's;
-// [Docker.Status] has the reasons.
+// Up creates and starts what is not running as the files say, and stops what other topologies left. It returns when all services
+// are healthy, or the given ones and those that they depend on. The error is Docker's; [Docker.Status] has the reasons.
 func (d Docker) Up(ctx context.Context, services ...string) error {
 	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyTimeout.Seconds())), "--remove-orphans"}
 	if d.Build {

@@ -151,8 +151,8 @@ func (p *Project) Starts(image string) bool {
 // Variable returns the value of a setting, from the environment or .env.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 
-// PortVariable returns the name of the setting that determines a port: its value is the port's number, or the first digits of a
-// group of ports; "" when there is none. Only a line of .env is a setting, because the environment also has variables of other
+// PortVariable returns the name of the setting that determines a port, or "" when there is none. Its value is the port's number, or
+// the first digits of a group of ports. Only a line of .env is a setting, because the environment also has variables of other
 // programs.
 func (p *Project) PortVariable(number int) string {
 	text := strconv.Itoa(number)

@@ -75,8 +75,8 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	return lines, err
 }
 
-// RedisDied reports whether a Redis server of the project has stopped, or was started again and the topology is not complete: it
-// starts empty, and the other servers do not know it. Then every container must be made again.
+// RedisDied reports whether a Redis server of the project has stopped, or was started again and the topology is not complete.
+// The server starts empty, and the other servers do not know it. Then every container must be made again.
 func (d Docker) RedisDied(ctx context.Context) (bool, error) {
 	containers, err := d.containers(ctx)
 	for name, c := range containers {

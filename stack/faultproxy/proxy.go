@@ -4,9 +4,9 @@
 // A proxy works over any dialer and any listener, TCP or [net.Pipe]. It waits on channels and timers only, so it can be used inside
 // a [testing/synctest] bubble. There DialContext takes the place of a listener.
 //
-// What is NOT guaranteed: that a chunk is one message, because it is what one Read returned; that a server that has ended refuses
-// connections, because the proxy accepts them first and closes them then; half-closed connections, because the end of one
-// direction closes the other.
+// What is NOT guaranteed: a chunk is what one Read returned, so it may be less or more than a message. When the server refuses
+// connections, the proxy accepts them and then closes them. There are no half-closed connections: the end of one direction closes
+// the other.
 package faultproxy
 
 import (
@@ -39,7 +39,7 @@ type Proxy struct {
 	// Label returns the new label of a connection after a request on it. Faults use it to choose connections. A connection begins
 	// with the label "". nil: no connection has another one.
 	Label func(label string, request []byte) string
-	// SleepUntil sleeps instead of a timer of Go, which may be a millisecond late. A connection that is closed does not end it.
+	// SleepUntil replaces a timer of Go, which may be a millisecond late. The end of a connection does not interrupt it.
 	SleepUntil func(time.Time)
 
 	dialServer func(context.Context) (net.Conn, error)
