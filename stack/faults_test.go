@@ -11,10 +11,11 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
-// impatient is how long a request over a link waits that is cut.
-const impatient = 100 * time.Millisecond
+// dropTimeout is how long a request waits whose data is dropped.
+const dropTimeout = 100 * time.Millisecond
 
 func dial(t *testing.T, addr string) *redis.Client {
 	t.Helper()
@@ -108,28 +109,28 @@ func TestMemoryFull(t *testing.T) {
 	}
 }
 
-// A stack that is closed in the middle of faults leaves nothing behind.
+// A stack that is closed during faults leaves nothing behind.
 func TestCloseUndoesFaults(t *testing.T) {
 	s, err := stack.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	topology, err := s.Linked(testenv.Context(t), "single", false)
+	topology, err := s.ProxiedTopology(testenv.Context(t), "single", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	node := topology.Nodes[0]
-	node.Link.Cut(stack.Both)
-	short, cancel := context.WithTimeout(t.Context(), impatient)
+	node.Proxy.Drop(faultproxy.Both)
+	short, cancel := context.WithTimeout(t.Context(), dropTimeout)
 	defer cancel()
-	if err := dial(t, node.Told()).Ping(short).Err(); err == nil {
-		t.Fatalf("over a link that is cut: %v", err)
+	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {
+		t.Fatalf("a proxy that drops everything: %v", err)
 	}
 	testenv.Pause(t, node)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if listens(node.Addr) || listens(node.Told()) || alive(pid(node)) {
+	if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
 		t.Error("something is left")
 	}
 }
