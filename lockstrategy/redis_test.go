@@ -8,8 +8,11 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -199,4 +202,41 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 		channel := "redisson_lock__channel:{" + key + "}"
 		testenv.Eventually(t, "nobody is subscribed", func() bool { return admin.PubSubNumSub(t.Context(), channel).Val()[channel] == 0 })
 	}
+}
+
+// Two processes whose user may use no channels share a lock that both want all the time: they poll, and each yields.
+func TestWithoutChannelsProcessesShare(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	addr := testenv.Redis(t, true).Addr
+	admin := client(t, addr)
+	if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	var grants [2]atomic.Int64
+	var all sync.WaitGroup
+	enough := func() bool { return grants[0].Load() >= 20 && grants[1].Load() >= 20 }
+	for p := range grants {
+		c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { _ = c.Close() })
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, HandOff: lockstrategy.HandOff{Count: 4}})
+		for range 2 {
+			all.Go(func() {
+				for !enough() {
+					lease, err := lock.Acquire(t.Context(), "lock:k", lockstrategy.WaitAtMost(time.Minute))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					grants[p].Add(1)
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	t.Logf("grants: %d and %d", grants[0].Load(), grants[1].Load())
 }

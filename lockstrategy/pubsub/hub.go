@@ -45,7 +45,8 @@ type channel struct {
 	subscribed bool // the server has confirmed it
 	own        int  // messages that this process has published and not yet received
 	listeners  map[*listener]struct{}
-	leaving    bool // a timer will look whether it is idle
+	left       time.Time // when the last listener left
+	leaving    bool      // a timer looks whether it is idle
 }
 
 type listener struct{ tell func(Event) }
@@ -88,19 +89,26 @@ func (h *Hub) leave(name string, c *channel, l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(c.listeners, l)
-	if len(c.listeners) > 0 || c.leaving || h.closed {
-		return
+	c.left = time.Now()
+	if len(c.listeners) == 0 && !c.leaving {
+		c.leaving = true
+		time.AfterFunc(IdleTimeout, func() { h.unsubscribe(name, c) })
 	}
-	c.leaving = true
-	time.AfterFunc(IdleTimeout, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
+}
+
+// unsubscribe gives a channel up that nobody listens to, when it has been idle for long enough.
+func (h *Hub) unsubscribe(name string, c *channel) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch idle := time.Since(c.left); {
+	case len(c.listeners) > 0 || h.closed || h.channels[name] != c:
 		c.leaving = false
-		if len(c.listeners) == 0 && h.channels[name] == c && !h.closed {
-			delete(h.channels, name)
-			h.running.Go(c.connection.update)
-		}
-	})
+	case idle < IdleTimeout:
+		time.AfterFunc(IdleTimeout-idle, func() { h.unsubscribe(name, c) })
+	default:
+		delete(h.channels, name)
+		h.running.Go(c.connection.update)
+	}
 }
 
 // Subscribed reports whether the server sends this process the messages of a channel.

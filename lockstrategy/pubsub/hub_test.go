@@ -1,0 +1,261 @@
+package pubsub_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy/pubsub"
+	"locklab/stack/faultproxy"
+	"locklab/topology"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// tally counts what a listener is told.
+type tally [pubsub.Message + 1]atomic.Int64
+
+func (y *tally) tell(e pubsub.Event) { y[e].Add(1) }
+
+func (y *tally) counts() (counts [3]int64) {
+	for e := range y {
+		counts[e] = y[e].Load()
+	}
+	return counts
+}
+
+// inBubble runs f in a synctest bubble, with a Redis in memory behind a fault proxy, and a client.
+func inBubble(t *testing.T, f func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := miniredis.NewMiniRedis()
+		defer server.Close()
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		client := redis.NewClient(&redis.Options{
+			Dialer: proxy.DialContext, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
+			ContextTimeoutEnabled: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		})
+		f(t, proxy, client)
+		_ = client.Close()
+		proxy.Close()
+	})
+}
+
+func publish(t *testing.T, client *redis.Client, channel string) {
+	t.Helper()
+	if err := client.Publish(t.Context(), channel, "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func want(t *testing.T, what string, got, want [3]int64) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: subscribed, own, message = %v, want %v", what, got, want)
+	}
+}
+
+// A listener hears that it is subscribed, then every message; a later listener of the same channel as well.
+func TestListenersHearAllMessages(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		var one, two, other tally
+		defer hub.Listen("c", one.tell)()
+		defer hub.Listen("another", other.tell)()
+		synctest.Wait()
+		publish(t, client, "c")
+		stop := hub.Listen("c", two.tell)
+		publish(t, client, "c")
+		stop()
+		publish(t, client, "c")
+		want(t, "the first listener", one.counts(), [3]int64{1, 0, 3})
+		want(t, "one that came later and left", two.counts(), [3]int64{1, 0, 1})
+		want(t, "one of another channel", other.counts(), [3]int64{1, 0, 0})
+	})
+}
+
+// A process tells its own messages from others', however they arrive.
+func TestOwnMessages(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		if receives, _ := hub.Publishing("c"); receives {
+			t.Error("it receives what it is not subscribed to")
+		}
+		var heard tally
+		defer hub.Listen("c", heard.tell)()
+		synctest.Wait()
+		if receives, _ := hub.Publishing("c"); !receives {
+			t.Error("it does not receive what it is subscribed to")
+		}
+		publish(t, client, "c")
+		publish(t, client, "c")
+		_, cancel := hub.Publishing("c")
+		cancel()
+		publish(t, client, "c")
+		want(t, "a listener", heard.counts(), [3]int64{1, 1, 2})
+	})
+}
+
+// A channel stays subscribed for a moment, and then it is not.
+func TestAnIdleChannelIsUnsubscribed(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		subscribers := func() int64 { return client.PubSubNumSub(t.Context(), "c").Val()["c"] }
+		for range 3 {
+			stop := hub.Listen("c", func(pubsub.Event) {})
+			synctest.Wait()
+			stop()
+			time.Sleep(pubsub.IdleTimeout / 2)
+			if subscribers() != 1 || !hub.Subscribed("c") {
+				t.Error("it was unsubscribed too early")
+			}
+		}
+		time.Sleep(2 * pubsub.IdleTimeout)
+		synctest.Wait()
+		if subscribers() != 0 || hub.Subscribed("c") {
+			t.Error("nobody listens, and it is still subscribed")
+		}
+	})
+}
+
+// A connection whose other end is gone without a word is replaced, and every listener is told.
+func TestASilentConnectionIsReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		var heard tally
+		defer hub.Listen("c", heard.tell)()
+		time.Sleep(time.Minute) // nothing is published, and the pings are answered
+		want(t, "of a connection that answers", heard.counts(), [3]int64{1, 0, 0})
+		proxy.Drop(faultproxy.Both)
+		time.Sleep(10 * time.Second)
+		if hub.Subscribed("c") {
+			t.Error("it believes in a connection that says nothing")
+		}
+		proxy.Mend()
+		time.Sleep(10 * time.Second)
+		publish(t, client, "c")
+		want(t, "after the replacement", heard.counts(), [3]int64{2, 0, 1})
+	})
+}
+
+// A connection that breaks is replaced soon.
+func TestABrokenConnectionIsReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		var heard tally
+		defer hub.Listen("c", heard.tell)()
+		synctest.Wait()
+		proxy.Cut()
+		synctest.Wait()
+		if hub.Subscribed("c") {
+			t.Error("it believes in a connection that is cut")
+		}
+		time.Sleep(time.Minute)
+		proxy.Mend()
+		time.Sleep(2 * time.Second)
+		publish(t, client, "c")
+		want(t, "after the replacement", heard.counts(), [3]int64{2, 0, 1})
+	})
+}
+
+// A channel that the user may not receive does not take the others with it.
+func TestAChannelThatIsRefused(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	addr := testenv.Redis(t, true).Addr
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels", "&allowed").Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1})
+	defer client.Close()
+	hub := pubsub.New(client, false)
+	defer hub.Close()
+	var refused, allowed tally
+	defer hub.Listen("refused", refused.tell)()
+	defer hub.Listen("allowed", allowed.tell)()
+	testenv.Eventually(t, "it is subscribed to what is allowed", func() bool { return hub.Subscribed("allowed") })
+	if err := admin.Publish(t.Context(), "allowed", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the message is heard", func() bool { return allowed.counts()[pubsub.Message] == 1 })
+	if hub.Subscribed("refused") {
+		t.Error("it believes to be subscribed to what was refused")
+	}
+}
+
+// Slots move, and the subscription to a sharded channel ends with it: the hub subscribes where the slot is now.
+func TestAShardedChannelFollowsItsSlot(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	ctx := testenv.Context(t)
+	started, err := testenv.Stack(t).Topology(ctx, string(topology.Cluster), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := topology.Open(ctx, topology.Config{Kind: topology.Cluster, Addrs: started.Addrs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	cluster := opened.Master.(*redis.ClusterClient)
+	hub := pubsub.New(cluster, true)
+	defer hub.Close()
+	const channel = "redisson_lock__channel:{k}"
+	var heard tally
+	defer hub.Listen(channel, heard.tell)()
+	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed(channel) })
+
+	slot := int(cluster.ClusterKeySlot(ctx, channel).Val())
+	owner, err := cluster.MasterForKey(ctx, channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := anotherMaster(t, cluster, owner)
+	id, err := other.Do(ctx, "cluster", "myid").Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range []*redis.Client{other, owner} {
+		if err := node.Do(ctx, "cluster", "setslot", slot, "node", id).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testenv.Eventually(t, "a message at the new place is heard", func() bool {
+		n, err := other.SPublish(ctx, channel, "0").Result()
+		return err == nil && n == 1 && heard.counts()[pubsub.Message] > 0
+	})
+}
+
+func anotherMaster(t *testing.T, cluster *redis.ClusterClient, not *redis.Client) (found *redis.Client) {
+	t.Helper()
+	var mu sync.Mutex
+	err := cluster.ForEachMaster(t.Context(), func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if node.Options().Addr != not.Options().Addr {
+			found = node
+		}
+		return nil
+	})
+	if err != nil || found == nil {
+		t.Fatalf("no other master: %v", err)
+	}
+	return found
+}
