@@ -23,6 +23,11 @@ const commandTimeout = 10 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer in %s", commandTimeout)
 
+type notFound string // is the program's name
+
+func (n notFound) Error() string { return string(n) + " is not on the PATH" }
+func (notFound) Unwrap() error   { return exec.ErrNotFound }
+
 // execute is the command of a real machine.
 func execute(ctx context.Context, name string, args ...string) (printed, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
@@ -38,7 +43,7 @@ func execute(ctx context.Context, name string, args ...string) (printed, error) 
 	case err == nil:
 		return got, nil
 	case errors.Is(err, exec.ErrNotFound):
-		return got, fmt.Errorf("%s: %w", name, exec.ErrNotFound)
+		return got, notFound(name)
 	case ctx.Err() != nil:
 		return got, fmt.Errorf("%s: %w", name, errNoAnswer)
 	}

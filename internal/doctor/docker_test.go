@@ -26,7 +26,7 @@ func TestComposeMustBeNewEnough(t *testing.T) {
 
 func TestMissingProgramsAreNamed(t *testing.T) {
 	m := answering(Lab{}, nil)
-	want(t, m.docker(t.Context()), false, "docker: executable file not found", "install Docker")
+	want(t, m.docker(t.Context()), false, "docker is not on the PATH", "install Docker")
 	want(t, m.compose(t.Context()), false, "install Docker")
 	want(t, answering(Lab{}, infoOf("28.2.2", "linux", "")).compose(t.Context()), false, "no plugin compose", "docs.docker.com/compose")
 }

@@ -62,8 +62,7 @@ func judgeMemory(ofEngine, total, available uint64) []Result {
 
 func inGiB(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/gib) }
 
-// limits checks how many files a child of this program may open: k6 is started from the same shell. Go raises the limit of its own
-// process only.
+// limits checks the open files of a child of this program, such as k6's: Go raises the limit of its own process only.
 func (m machine) limits(ctx context.Context) []Result {
 	if runtime.GOOS == "windows" {
 		return ok("Windows has no limit of open files")

@@ -57,7 +57,7 @@ func TestK6MustBeNewEnough(t *testing.T) {
 	for text, ok := range map[string]bool{"k6 v1.8.1 (go1.26.8, linux/amd64)": true, "k6 v2.0.0": true, "k6 v0.57.0 (go1.24)": false} {
 		want(t, answering(Lab{}, map[string]printed{"k6 version": {out: text}}).k6(t.Context()), ok)
 	}
-	want(t, answering(Lab{}, nil).k6(t.Context()), false, "k6: executable file not found", "--skip k6")
+	want(t, answering(Lab{}, nil).k6(t.Context()), false, "k6 is not on the PATH", "--skip k6")
 }
 
 func TestJMeterIsStartedByTheLauncherAndMustBeNewEnough(t *testing.T) {

@@ -3,8 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -26,7 +24,7 @@ func answering(lab Lab, answers map[string]printed) machine {
 			}
 			return answer, nil
 		}
-		return printed{}, fmt.Errorf("%s: %w", name, exec.ErrNotFound)
+		return printed{}, notFound(name)
 	}
 	return machine{lab: lab, run: run}
 }

@@ -37,7 +37,7 @@ exit 1`)
 
 func TestAMissingProgramIsReported(t *testing.T) {
 	_, err := execute(t.Context(), "locklab-no-such-program")
-	if !errors.Is(err, exec.ErrNotFound) || !strings.HasPrefix(err.Error(), "locklab-no-such-program: executable file not found") {
+	if !errors.Is(err, exec.ErrNotFound) || !strings.HasPrefix(err.Error(), "locklab-no-such-program is not on the PATH") {
 		t.Errorf("%v", err)
 	}
 }
