@@ -53,6 +53,7 @@ func execute(ctx context.Context, name string, args ...string) (printed, error) 
 // killWithChildren also kills the plugins that docker has started; they would outlive it.
 func killWithChildren(pid int) error {
 	parent := process.Process{Pid: int32(pid)}
+	_ = parent.Suspend() // it must not start another one meanwhile
 	children, _ := parent.Children()
 	for _, child := range children {
 		_ = child.Kill()

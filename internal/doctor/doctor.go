@@ -83,8 +83,7 @@ func Names() []string {
 	return names
 }
 
-// Run runs all checks concurrently and returns their results in the order of the checks. It takes at most about 20 seconds: every
-// program that a check starts is killed after ten.
+// Run runs all checks concurrently, for at most about 20 seconds, and returns their results in the order of the checks.
 func Run(ctx context.Context, checks []Check) []Result {
 	results := make([][]Result, len(checks))
 	var all sync.WaitGroup

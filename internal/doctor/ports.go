@@ -19,6 +19,7 @@ func (m machine) ports(ctx context.Context) []Result {
 	var problems []Result
 	free, ours := 0, 0
 	containers, err := m.containers(ctx)
+	connections, _ := netstat.ConnectionsWithContext(ctx, "tcp")
 	for _, port := range m.lab.Ports {
 		user := containers[port.Number]
 		switch {
@@ -28,7 +29,7 @@ func (m machine) ports(ctx context.Context) []Result {
 			ours++
 		default:
 			r := Result{Name: "port " + strconv.Itoa(port.Number), Do: "stop it"}
-			r.Found = fmt.Sprintf("%s: taken by %s", port.Service, cmp.Or(user, processOn(ctx, port.Number)))
+			r.Found = fmt.Sprintf("%s: taken by %s", port.Service, cmp.Or(user, processOn(ctx, port.Number, connections)))
 			if err != nil {
 				r.Do = seeDocker + ", for it may be a container; if it is not, stop it"
 			}
@@ -84,8 +85,7 @@ func (m machine) containers(ctx context.Context) (map[int]string, error) {
 }
 
 // processOn names the process that listens on a port.
-func processOn(ctx context.Context, port int) string {
-	connections, _ := netstat.ConnectionsWithContext(ctx, "tcp")
+func processOn(ctx context.Context, port int, connections []netstat.ConnectionStat) string {
 	for _, c := range connections {
 		if c.Status == "LISTEN" && int(c.Laddr.Port) == port && c.Pid != 0 {
 			p := process.Process{Pid: c.Pid}
