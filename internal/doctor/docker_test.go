@@ -17,8 +17,8 @@ func TestComposeMustBeNewEnough(t *testing.T) {
 	for version, ok := range map[string]bool{
 		"2.24.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.23.3": false, "1.29.2": false,
 	} {
-		m := answering(Lab{}, infoOf("28.2.2", "linux", fmt.Sprintf(`{"Name":"buildx","Version":"0.1"},{"Name":"compose","Version":%q}`, version)))
-		want(t, m.compose(t.Context()), ok)
+		plugins := fmt.Sprintf(`{"Name":"buildx","Version":"0.1"},{"Name":"compose","Version":%q}`, version)
+		want(t, answering(Lab{}, infoOf("28.2.2", "linux", plugins)).compose(t.Context()), ok)
 	}
 	m := answering(Lab{}, infoOf("28.2.2", "linux", `{"Name":"compose","Version":"dev"}`))
 	want(t, m.compose(t.Context()), true, `"dev"`, "not known")
@@ -52,12 +52,12 @@ func TestTheEngineMustBeNewEnoughAndRunLinux(t *testing.T) {
 
 func TestAdviceDependsOnTheErrorOfDocker(t *testing.T) {
 	for text, advice := range map[string]string{
-		"Error response from daemon: client version 1.50 is too new. Maximum supported API version is 1.41":             "DOCKER_API_VERSION=1.41",
-		"Error response from daemon: client version 1.41 is too old. Minimum supported API version is 1.44, so upgrade": "DOCKER_API_VERSION=1.44",
-		"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock":          "usermod",
-		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?":             "start Docker",
-		"error during connect: open //./pipe/docker_engine: The system cannot find the file specified.":                 "start Docker",
-		"Warning: something else\nCannot connect to the Docker daemon at unix:///var/run/docker.sock.":                  "start Docker",
+		"Error: client version 1.50 is too new. Maximum supported API version is 1.41":                         "DOCKER_API_VERSION=1.41",
+		"Error: client version 1.41 is too old. Minimum supported API version is 1.44, so upgrade":             "DOCKER_API_VERSION=1.44",
+		"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock": "usermod",
+		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?":    "start Docker",
+		"error during connect: open //./pipe/docker_engine: The system cannot find the file specified.":        "start Docker",
+		"Warning: something else\nCannot connect to the Docker daemon at unix:///var/run/docker.sock.":         "start Docker",
 	} {
 		// An engine that does not answer is an exit status in some versions of docker, and only a message in others.
 		want(t, answering(Lab{}, map[string]printed{"docker info": {err: text}}).docker(t.Context()), false, lastLine(text), advice)

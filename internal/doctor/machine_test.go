@@ -47,7 +47,8 @@ func TestASubnetOfAnotherNetworkIsAProblem(t *testing.T) {
 
 func TestASubnetOfAnInterfaceIsAProblem(t *testing.T) {
 	lab := Lab{Network: "locklab_lab", Subnet: "127.0.0.0/24"} // every machine has that one
-	want(t, answering(lab, withNetworks("172.17.0.0/16 Docker's network bridge")).subnet(t.Context()), false, "the interface lo", "127.0.0.0/8")
+	m := answering(lab, withNetworks("172.17.0.0/16 Docker's network bridge"))
+	want(t, m.subnet(t.Context()), false, "the interface lo", "127.0.0.0/8")
 	want(t, answering(lab, nil).subnet(t.Context()), false, "the interface lo", "it may be this lab", "set LAB_NET=")
 	// The interface is the bridge of the lab's own network.
 	want(t, answering(lab, withNetworks("127.0.0.0/24 Docker's network locklab_lab")).subnet(t.Context()), true, "this lab's")
