@@ -22,12 +22,12 @@ const (
 // calls are all that ask Redis.
 func calls(c *pview.Counter) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"Get":             func(ctx context.Context) error { _, err := c.Get(ctx); return err },
-		"GetStale":        func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
-		"Set":             func(ctx context.Context) error { return c.Set(ctx, 1) },
-		"Increment":       func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
-		"with a fence":    func(ctx context.Context) error { _, err := c.Increment(ctx, granted(1)); return err },
-		"IncrementAtomic": func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
+		"Get":                  func(ctx context.Context) error { _, err := c.Get(ctx); return err },
+		"GetStale":             func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
+		"Set":                  func(ctx context.Context) error { return c.Set(ctx, 1) },
+		"Increment":            func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
+		"with a fencing token": func(ctx context.Context) error { _, err := c.Increment(ctx, granted(1)); return err },
+		"IncrementAtomic":      func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
 	}
 }
 
