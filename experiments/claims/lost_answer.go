@@ -3,14 +3,13 @@ package claims
 import (
 	"context"
 	"fmt"
-	"net"
-	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -19,9 +18,9 @@ import (
 type loser struct {
 	steps.Client
 	t     *experiments.Trial
+	proxy *stack.Proxy
 	admin redis.UniversalClient // its connections lose nothing
 	key   string                // of the lock
-	armed atomic.Bool
 }
 
 // newLoser starts one Redis. No command is repeated, as everywhere in the lab.
@@ -34,43 +33,18 @@ func newLoser(ctx context.Context, t *experiments.Trial, key string) (*loser, er
 	if l.admin, err = connect(ctx, t, servers); err != nil {
 		return nil, err
 	}
-	l.UniversalClient = l.connect(servers.Nodes[0])
+	if l.proxy, err = t.Stack.Proxy("wire", servers.Nodes[0].Addr); err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(&redis.Options{Addr: l.proxy.Addr, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
+	t.Cleanup(client.Close)
+	l.UniversalClient = client
 	return l, l.Ping(ctx).Err() // a connection is up: what begins one is no answer to lose
 }
 
-func (l *loser) connect(node *stack.Node) redis.UniversalClient {
-	client := redis.NewClient(&redis.Options{
-		Addr: node.Addr, Dialer: l.dial, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
-	})
-	l.t.Cleanup(client.Close)
-	return client
-}
-
 // LoseAnswer implements [steps.Loser].
-func (l *loser) LoseAnswer() { l.armed.Store(true) }
-
-func (l *loser) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return &lossy{c, l}, nil
-}
-
-type lossy struct {
-	net.Conn
-	loser *loser
-}
-
-// Read passes on what comes, unless it is to be lost.
-func (c *lossy) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n == 0 || !c.loser.armed.CompareAndSwap(true, false) {
-		return n, err
-	}
-	c.loser.prove(string(b[:n]))
-	c.Close()
-	return 0, fmt.Errorf("the answer is lost: %w", net.ErrClosed)
+func (l *loser) LoseAnswer() {
+	l.proxy.LoseReply(nil, func(reply faultproxy.Chunk) { l.prove(string(reply.Data)) })
 }
 
 // leftBehind notes that the lock is there, though nobody has it, if the server says so.
