@@ -29,48 +29,55 @@ func body(file string) string { _, rest, _ := strings.Cut(file, "\n"); return re
 
 func replaced(file, from, to string) string { return strings.Replace(file, from, to, 1) }
 
+var (
+	one  = made{Pageview, "v3", 1, "a1", 1}
+	dead = made{Pageview, "v3", 2, "! !", 2}
+)
+
+// jmeterDefects are files that must be refused, with what the error must say.
+var jmeterDefects = []struct{ name, file, says string }{
+	{"empty", "", "is empty"},
+	{"blank", " \n\n", "is empty"},
+	{"header alone", strings.SplitAfter(views.csv(), "\n")[0], "no samples"},
+	{"no header", body(views.csv()), "print_field_names=true"},
+	{"no header, semicolons", strings.ReplaceAll(body(views.csv()), ",", ";"), "print_field_names=true"},
+	{"another delimiter", strings.ReplaceAll(views.csv(), ",", "^"), "default_delimiter=,"},
+	{"semicolons", strings.ReplaceAll(views.csv(), ",", ";"), "default_delimiter=,"},
+	{"XML", `<?xml version="1.0"?><testResults version="1.2"></testResults>`, "output_format=csv"},
+	{"XML that was cut off", `<testResults version="1.2"><sample t="1" lb="Accueil"`, "output_format=csv"},
+	{"no messages", replaced(views.csv(), "responseMessage", "x"), "response_message=true"},
+	{"no codes", replaced(views.csv(), "responseCode", "x"), "response_code=true"},
+	{"no reset", without(views.csv(), "reset"), "reset is missing"},
+	{"no final", without(views.csv(), "final"), "final is missing"},
+	{"no users", without(views.csv(), "view"), "neither a sample view nor grab"},
+	{"another plan", strings.SplitAfter(views.csv(), "\n")[0] + "1,1,Home Page,200,OK,t,1,1\n", `its first label is "Home Page"`},
+	{"twice the same run", views.csv() + body(views.csv()), "several runs"},
+	{"twice the same run, with names", views.csv() + views.csv(), "several runs"},
+	{"an interrupted run before", without(views.csv(), "final") + body(views.csv()), "several runs"},
+	{"mixed versions", replaced(views.csv(), `""v3""`, `""v1""`), "several runs"},
+	{"mixed kinds", replaced(views.csv(), "view", "grab"), "several runs"},
+	{"a failed reset", replaced(views.csv(), "reset,200", "reset,401"), "the reset failed: status 401"},
+	{"no connection", replaced(views.csv(), "reset,200", "reset,Non HTTP response code: java.net.X"), "the reset failed: no answer"},
+	{"set to something else", replaced(views.csv(), `""value"":0`, `""value"":7`), "not set to 0"},
+	{"a failed final", replaced(views.csv(), "final,200", "final,502"), "not read at the end: status 502"},
+	{"final without a value", replaced(views.csv(), `""a"",""value"":4`, `""a"",""x"":4`), "not read at the end"},
+	{"nobody answered", dead.csv(), "no request has a usable answer, the first: status 503"},
+	{"plain text", replaced(one.csv(), `"{""instance"":""a"",""version"":""v3"",""value"":1}"`, "OK"), `"OK", which is no usable answer`},
+	{"no version", replaced(views.csv(), `""version"":""v3"",`, ""), "names no version"},
+	{"the final of another order", replaced(grabs.csv(), `""b"",""id"":5`, `""b"",""id"":6`), "order 5 was not read"},
+	{"no order", replaced(grabs.csv(), `""id"":5`, `""x"":5`), "the order was not made"},
+	{"a time that is none", replaced(views.csv(), "0,5,reset", "0,5s,reset"), "no number of milliseconds"},
+	{"a field less", replaced(views.csv(), ",12\n2,", "\n2,"), "damaged"},
+	{"no end of line", strings.TrimSuffix(views.csv(), "\n"), "its last line has no end"},
+	{"a page", "<html><body>502 Bad Gateway</body></html>", "neither JMeter's CSV"},
+	{"broken XML", "<<<", "neither JMeter's CSV"},
+	{"text", "a poem\nof two lines", "neither JMeter's CSV"},
+	{"k6's points", "metric_name,timestamp,metric_value\nhttp_reqs,1,1\n", "neither JMeter's CSV"},
+	{"bytes", "\x00\x1f\x8b\xff\xfe", "neither JMeter's CSV"},
+}
+
 func TestDefectsOfJMeterFiles(t *testing.T) {
-	dead := made{Pageview, "v3", 2, "! !", 2}
-	for _, c := range []struct{ name, file, says string }{
-		{"empty", "", "is empty"},
-		{"blank", " \n\n", "is empty"},
-		{"header alone", strings.SplitAfter(views.csv(), "\n")[0], "no samples"},
-		{"no header", body(views.csv()), "print_field_names=true"},
-		{"no header, semicolons", strings.ReplaceAll(body(views.csv()), ",", ";"), "print_field_names=true"},
-		{"another delimiter", strings.ReplaceAll(views.csv(), ",", "^"), "default_delimiter=,"},
-		{"semicolons", strings.ReplaceAll(views.csv(), ",", ";"), "default_delimiter=,"},
-		{"XML", `<?xml version="1.0"?><testResults version="1.2"></testResults>`, "output_format=csv"},
-		{"XML that was cut off", `<testResults version="1.2"><sample t="1" lb="Accueil"`, "output_format=csv"},
-		{"no messages", replaced(views.csv(), "responseMessage", "x"), "response_message=true"},
-		{"no codes", replaced(views.csv(), "responseCode", "x"), "response_code=true"},
-		{"no reset", without(views.csv(), "reset"), "reset is missing"},
-		{"no final", without(views.csv(), "final"), "final is missing"},
-		{"no users", without(views.csv(), "view"), "neither a sample view nor grab"},
-		{"another plan", without(without(without(replaced(views.csv(), "12\n", "12\n1,1,Home Page,200,OK,t,1,1\n"), "reset"), "view"), "final"), `its first label is "Home Page"`},
-		{"twice the same run", views.csv() + body(views.csv()), "several runs"},
-		{"twice the same run, with names", views.csv() + views.csv(), "several runs"},
-		{"an interrupted run before", without(views.csv(), "final") + body(views.csv()), "several runs"},
-		{"mixed versions", replaced(views.csv(), `""v3""`, `""v1""`), "several runs"},
-		{"mixed kinds", replaced(views.csv(), "view", "grab"), "several runs"},
-		{"a failed reset", replaced(views.csv(), "reset,200", "reset,401"), "the reset failed: status 401"},
-		{"no connection", replaced(views.csv(), "reset,200", "reset,Non HTTP response code: java.net.ConnectException"), "the reset failed: no answer"},
-		{"set to something else", replaced(views.csv(), `""value"":0`, `""value"":7`), "not set to 0"},
-		{"a failed final", replaced(views.csv(), "final,200", "final,502"), "not read at the end: status 502"},
-		{"final without a value", replaced(views.csv(), `""a"",""value"":4`, `""a"",""x"":4`), "not read at the end"},
-		{"nobody answered", dead.csv(), "no request has a usable answer, the first: status 503"},
-		{"plain text", replaced(made{Pageview, "v3", 1, "a1", 1}.csv(), `"{""instance"":""a"",""version"":""v3"",""value"":1}"`, "OK"), `"OK", which is no usable answer`},
-		{"no version", replaced(views.csv(), `""version"":""v3"",`, ""), "names no version"},
-		{"the final of another order", replaced(grabs.csv(), `""b"",""id"":5`, `""b"",""id"":6`), "order 5 was not read"},
-		{"no order", replaced(grabs.csv(), `""id"":5`, `""x"":5`), "the order was not made"},
-		{"a time that is none", replaced(views.csv(), "0,5,reset", "0,5s,reset"), "no number of milliseconds"},
-		{"a field less", replaced(views.csv(), ",12\n2,", "\n2,"), "damaged"},
-		{"no end of line", strings.TrimSuffix(views.csv(), "\n"), "its last line has no end"},
-		{"a page", "<html><body>502 Bad Gateway</body></html>", "neither JMeter's CSV"},
-		{"broken XML", "<<<", "neither JMeter's CSV"},
-		{"text", "a poem\nof two lines", "neither JMeter's CSV"},
-		{"k6's points", "metric_name,timestamp,metric_value\nhttp_reqs,1,1\n", "neither JMeter's CSV"},
-		{"bytes", "\x00\x1f\x8b\xff\xfe", "neither JMeter's CSV"},
-	} {
+	for _, c := range jmeterDefects {
 		t.Run(c.name, func(t *testing.T) { wantDefect(t, c.file, c.says) })
 	}
 }

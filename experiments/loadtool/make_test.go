@@ -12,7 +12,7 @@ type made struct {
 	kind    Kind
 	version string
 	users   int
-	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!" is a user without a usable answer, "~" a user that was refused as a stale holder
+	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!": no usable answer; "~": refused as a stale holder
 	final   int    // of the counter, or the number of winners
 }
 
@@ -35,7 +35,8 @@ func (m made) rows() [][]string {
 		case w == "~":
 			rows = append(rows, []string{view, "409", `{"error":"stale holder","stale":true,"instance":"b"}`, ms})
 		case m.kind == Order:
-			rows = append(rows, []string{view, status, fmt.Sprintf(`{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`, w[:1], m.version, i+1, status == "200"), ms})
+			const grab = `{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`
+			rows = append(rows, []string{view, status, fmt.Sprintf(grab, w[:1], m.version, i+1, status == "200"), ms})
 		default:
 			rows = append(rows, []string{view, "200", fmt.Sprintf(`{"instance":%q,"version":%q,"value":%s}`, w[:1], m.version, w[1:]), ms})
 		}

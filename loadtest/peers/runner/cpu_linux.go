@@ -2,8 +2,6 @@ package runner
 
 import (
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,9 +16,6 @@ func cpu(pid int) time.Duration {
 	}
 	return time.Duration(t.Nano())
 }
-
-// parentDeathSignal makes the kernel kill a child whose runner was killed.
-func parentDeathSignal(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // sleepUntil waits for a timer of the kernel: Go's own timers wait in whole milliseconds when nothing else runs.
 func sleepUntil(due time.Time) {
