@@ -125,7 +125,7 @@ func (f source) open(ctx context.Context) (*gorm.DB, error) {
 	return db, err
 }
 
-// createTables creates missing tables and columns. gorm panics over a column that another instance adds at the same moment; each
+// createTables creates missing tables and columns. gorm panics over a column that another instance adds at the same moment. Each
 // of its statements is complete on its own, and the next try finds the column.
 func createTables(db *gorm.DB) (err error) {
 	defer func() {

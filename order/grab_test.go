@@ -33,6 +33,7 @@ func TestStore(t *testing.T) {
 			{"fencing tokens are checked", testToken},
 			{"a holder that slept is refused", testTwoHolders},
 			{"a fencing token for an order that does not exist", testTokenNotFound},
+			{"an order that is deleted while a driver thinks", testDeleted},
 			{"tables are created once", testTables},
 			{"tables of a time before fencing tokens", testOlderTables},
 			{"tables that are there are left alone", testTablesAgain},

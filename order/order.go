@@ -2,12 +2,12 @@
 //
 // [Store.Grab] reads the order, thinks, and writes. What it read may be old by then: without a lock around it, every driver that
 // read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
-// driver that is told so, in the transaction that writes the order: two winners are visible in the data, not only in answers.
+// driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
 // A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the order.
 //
 // What is NOT guaranteed: a request without an answer may have won. A write without a token is never refused. Nor is the write of a
-// stale holder that comes before the write of the newer holder: a token is registered at the write, not at the read.
+// stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read.
 package order
 
 import (

@@ -179,3 +179,10 @@ func winners(o order.Order, told []order.Result) (saw, recorded []uint64) {
 	slices.Sort(recorded)
 	return saw, recorded
 }
+
+// Other programs lock with this name. The braces keep the keys of an order in one slot of a cluster.
+func TestLockKey(t *testing.T) {
+	if got := order.LockKey(42); got != "lock:order:{42}" {
+		t.Errorf("the key of order 42 is %s", got)
+	}
+}

@@ -26,7 +26,7 @@ func granted(token uint64) order.Locker {
 // holder is a driver that was granted the lock.
 type holder struct{ driver, token uint64 }
 
-// inTurn lets all holders read an open order and then write it one after the other: each thinks an hour longer than the one before,
+// inTurn lets all holders read an open order and then write it one after the other. Each thinks an hour longer than the one before,
 // in a synctest bubble.
 func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
 	errs = make([]error, len(holders))
@@ -105,8 +105,8 @@ func stale(t *testing.T, err error, token uint64) {
 	}
 }
 
-// A holder is granted fencing token 1 and pauses in the middle of its work; its lease expires, another is
-// granted fencing token 2 and writes; the first wakes up.
+// A holder is granted fencing token 1 and pauses in the middle of its work. Its lease expires, another is granted fencing
+// token 2 and writes. Then the first goes on.
 func testTwoHolders(t *testing.T, database fresh) {
 	where := database(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -137,6 +137,25 @@ func testTokenNotFound(t *testing.T, database fresh) {
 	if _, err := grabber(granted(1), create(t, s)+1)(s, 1); !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
+}
+
+// An order that is deleted while a driver thinks does not exist: no newer holder has written it.
+func testDeleted(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, where, time.Hour)
+		id := create(t, s)
+		grabbed := make(chan error, 1)
+		go func() {
+			_, err := grabber(granted(1), id)(s, 1)
+			grabbed <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		executeIn(t, where, fmt.Sprintf("DELETE FROM orders WHERE id = %d", id))
+		if err := <-grabbed; !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
 }
 
 // Tables without the column of the fencing token get it, even when several instances start simultaneously, and keep their rows.

@@ -9,7 +9,7 @@ import (
 )
 
 // write grants the order to the attempt, even if another driver has it by now: it trusts what was read, as A2 does. It checks only
-// that no holder with a newer fencing token has written, and does so in the UPDATE itself: a separate check could pass before such a
+// that no holder with a newer fencing token has written. It does so in the UPDATE itself: a separate check could pass before such a
 // write and act after it. An equal token is the same holder, which may write twice. Without a token nothing is checked, and the
 // stored one stays.
 func (s *Store) write(ctx context.Context, a Attempt, token uint64) error {

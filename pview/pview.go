@@ -7,7 +7,7 @@
 // A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the counter.
 //
 // What is NOT guaranteed: a request without an answer may have been counted. A write without a token is never refused. Nor is the
-// write of a stale holder that comes before the write of the newer holder: a token is registered at the write, not at the read. A
+// write of a stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read. A
 // Redis that loses its last writes in a failover loses their tokens too.
 package pview
 

@@ -104,6 +104,8 @@ func TestCounter(t *testing.T) {
 			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},
+			{"the lock is lost", testLost},
+			{"only a read that may be old asks a replica", testReplica},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if err := client(t, addr).FlushAll(t.Context()).Err(); err != nil {

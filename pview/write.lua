@@ -6,7 +6,7 @@
 -- ARGV[2] this holder's fencing token, from 1, without leading zeros
 -- Reply   the newest token: this holder's if it has written, a larger one if it was refused
 --
--- Tokens have 64 bits and Lua's numbers 53, so tokens are compared as text: the longer is the larger one, and of equal length the
+-- Tokens have 64 bits and Lua's numbers 53, so tokens are compared as text. The longer is the larger one, and of equal length the
 -- one that sorts last.
 local newest = redis.call('get', KEYS[2]) or '0'
 if #newest > #ARGV[2] or (#newest == #ARGV[2] and newest > ARGV[2]) then

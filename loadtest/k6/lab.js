@@ -1,8 +1,8 @@
 // lab.js: what the two bursts share: settings, the start at one moment, counting, the text at the end.
 //
-// k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics,
-// and of a tagged metric only the parts that a threshold names. So a view that is confirmed is
-// counted in lab_written{instance,value}, and thresholds that always hold name every pair.
+// k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics. Of
+// a tagged metric the summary has only the parts that a threshold names. So a view that is confirmed is
+// counted in `lab_written{instance,value}`, and thresholds that are always true name every pair.
 // `app lab check` reads the same metrics.
 import http from 'k6/http';
 import exec from 'k6/execution';
