@@ -139,8 +139,7 @@ func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	}
 }
 
-// nginx does not send a request again that an instance may have executed: neither to the other instance nor to the same, neither GET nor
-// POST.
+// nginx does not repeat a request that an instance may have executed. That holds for GET and POST, and for both instances.
 func TestNoRequestIsRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc

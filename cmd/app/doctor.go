@@ -17,8 +17,8 @@ import (
 
 // doctorCommand checks this machine.
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Where docker-compose.yml is (${default})."`
-	Skip []string `placeholder:"NAME,…" help:"What not to check: docker, compose, files, images, ports, subnet, memory, limits, k6, jmeter."`
+	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml (default: ${default})."`
+	Skip []string `placeholder:"NAME,…" help:"Checks to leave out (default: none): docker, compose, files, images, ports, subnet, memory, limits, k6, jmeter."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
 }
 

@@ -92,8 +92,8 @@ func newSample(names, row []string) (sample, error) {
 	return sample{field["label"], field["responseCode"], field["responseMessage"], time.Duration(ms) * time.Millisecond, active}, nil
 }
 
-// readPlan reads one run of our plan: a sample reset, which sets the counter to 0 or makes the order; a view or a grab of each user; and a
-// sample final, which reads the result. Samples with other labels may stand between.
+// readPlan reads one run of our plan. The sample reset sets the counter to 0, or makes the order. Each user has a sample view or grab. The
+// sample final reads the result. Samples with other labels may stand between.
 func readPlan(samples []sample) (Record, error) {
 	var plan []sample
 	var labels string

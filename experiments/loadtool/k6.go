@@ -15,7 +15,7 @@ import (
 	"locklab/experiments"
 )
 
-// summary holds the numbers of each metric by their names.
+// summary has the numbers of each metric by their names.
 type summary map[string]struct{ Values map[string]float64 }
 
 // Names of tagged metrics, as the thresholds of our scripts write them.

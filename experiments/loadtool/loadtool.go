@@ -1,10 +1,10 @@
-// Package loadtool reads what a load tool wrote, JMeter's CSV (.jtl) or the JSON summary of our k6 scripts, into the records that package
-// experiments judges. It also runs the tools.
+// Package loadtool reads what a load tool wrote: JMeter's CSV (.jtl), or the JSON summary of our k6 scripts. It makes the records that
+// package experiments judges.
 //
 // What is NOT guaranteed:
 //   - The file is believed. A file that was edited, or another plan under our labels, is judged as it is.
-//   - Other clients may have counted. A load tool does not own the counter, as the demo does: a final value above the confirmed views is
-//     no violation here, and makes the record inconclusive.
+//   - Other clients may have counted, because a load tool does not own the counter, as the demo does. So a final value above the confirmed
+//     views is no violation here. It makes the record inconclusive.
 //   - A summary of k6 has counts only: no sequence of events, no single request, no driver's number.
 //   - Times of the two tools do not compare: JMeter's contain the connecting, k6's do not.
 package loadtool

@@ -38,10 +38,10 @@ func Write(out io.Writer, saved record.Saved) error {
 	}
 	var built []string
 	for _, name := range slices.Sorted(maps.Keys(saved.Header.Versions)) {
-		built = append(built, name+" "+saved.Header.Versions[name])
+		built = append(built, fmt.Sprintf("`%s %s`", name, saved.Header.Versions[name]))
 	}
 	return text.Execute(out, map[string]any{
-		"Header": saved.Header, "Versions": strings.Join(built, " · "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
+		"Header": saved.Header, "Versions": strings.Join(built, ", "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
 		"Missing": slices.Sorted(maps.Keys(saved.Header.Missing)),
 	})
 }

@@ -93,7 +93,7 @@ func (all rows) failures(row record.Key) (failed, lost int) {
 	return failed, lost
 }
 
-// figures of the runs that came to a result; a run that broke off has none.
+// figures of the runs that came to a result; a run that was interrupted has none.
 func figures(runs []record.Run, of figure) []float64 {
 	var sample []float64
 	for _, r := range runs {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// openEtcd opens etcd's concurrency.Mutex. A session that asks twice is granted twice, so each waiter needs a session of its own; they are
+// openEtcd opens etcd's concurrency.Mutex. A session that asks twice is granted twice, so each waiter needs a session of its own. They are
 // made before the clock starts.
 func openEtcd(ctx context.Context, addr string, waiters int) (Lock, func() error, error) {
 	client, err := etcd.New(etcd.Config{Endpoints: []string{addr}, DialTimeout: 5 * time.Second})

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// openRueidislock opens a lock that the server's invalidations of its client-side cache wake up. All settings are its defaults but the
-// majority: its two of three keys are on the same server, where they add cost and no safety, so it is 1.
+// openRueidislock opens a lock that is notified by the server's invalidations of its client-side cache. All settings but the majority are
+// its defaults. Two of three keys on the same server would add cost and no safety, so the majority is 1.
 func openRueidislock(addr string, majority int32) (Lock, func() error, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}},

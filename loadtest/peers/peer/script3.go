@@ -30,8 +30,8 @@ redis.call("PUBLISH", KEYS[2], "")
 return held`)
 )
 
-// script3 is a prototype that shows what small scripts cost: a hash with the owner, as RLock has it, a token by the server's time, and one
-// message at the release. It has no session: it neither renews nor listens, and a waiter polls every 10 ms.
+// script3 is a prototype that shows what small scripts cost. It has a hash with the owner, as RLock has it, a token by the server's time,
+// and one message at the release. It has no session: it neither renews nor listens, and a waiter polls every 10 ms.
 func script3(client *redis.Client) Lock {
 	return func(ctx context.Context, key string) (func() error, error) {
 		owner := strconv.FormatUint(rand.Uint64(), 36)

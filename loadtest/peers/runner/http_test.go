@@ -72,8 +72,8 @@ func TestParseDemoThatIsNone(t *testing.T) {
 	}
 }
 
-// What a demo that broke off said is in the record of every version, and the bench goes on.
-func TestDemoThatBreaksOff(t *testing.T) {
+// The error of a demo that failed is in the record of every version, and the bench continues.
+func TestDemoThatFails(t *testing.T) {
 	b := &Bench{app: "/bin/false"}
 	runs, err := b.runHTTP(t.Context(), overHTTP, []string{"v1", "v3"}, 1)
 	if err != nil || len(runs) != 2 {
