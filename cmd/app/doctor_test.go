@@ -60,7 +60,10 @@ func TestDoctorIsContentWithWhatItShouldBe(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if !says.OK || len(says.Checks) != 1 || !says.Checks[0].OK || says.Checks[0].Check != "files" || !strings.Contains(says.Checks[0].Found, "docker-compose.yml in ") {
+	if !says.OK || len(says.Checks) != 1 {
+		t.Fatalf("%+v", says)
+	}
+	if c := says.Checks[0]; !c.OK || c.Check != "files" || !strings.Contains(c.Found, "docker-compose.yml in ") {
 		t.Errorf("%+v", says)
 	}
 }

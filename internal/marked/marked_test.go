@@ -9,8 +9,10 @@ import (
 func TestUpdate(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"replaced", "a\n<!-- x: by a command -->\nold\nold\n<!-- /x -->\nb\n", "a\n<!-- x: by a command -->\nnew\n<!-- /x -->\nb\n"},
-		{"other markers stay", "<!-- y: -->\n<!-- /y -->\n<!-- x: -->\n<!-- /x -->\n",
-			"<!-- y: -->\n<!-- /y -->\n<!-- x: -->\nnew\n<!-- /x -->\n"},
+		{
+			"other markers stay", "<!-- y: -->\n<!-- /y -->\n<!-- x: -->\n<!-- /x -->\n",
+			"<!-- y: -->\n<!-- /y -->\n<!-- x: -->\nnew\n<!-- /x -->\n",
+		},
 		{"no markers", "a\n", ""},
 		{"not closed", "<!-- x: by a command -->\nold\n", ""},
 		{"closed before it begins", "<!-- /x -->\n<!-- x: by a command -->\n", ""},
