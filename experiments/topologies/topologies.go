@@ -25,7 +25,7 @@ type Config struct {
 	Versions   []string
 	Users      int // page views at once
 	Drivers    int // who want one order at once
-	Tools      []loadtool.Tool
+	Tools      []Tool
 	Tell       func(string, ...any) // progress
 }
 
@@ -195,7 +195,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 
 func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Claim, target experiments.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
-	shot := loadtool.Shot{Kind: kind, Version: claim.Version, Users: cfg.Users, Target: target}
+	shot := Shot{Kind: kind, Version: claim.Version, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
 		shot.Users = cfg.Drivers
 	}
@@ -211,7 +211,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Claim) (Cell, error) {
+func fire(ctx context.Context, tool Tool, shot Shot, claim experiments.Claim) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
