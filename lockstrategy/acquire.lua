@@ -8,8 +8,7 @@
 if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
   return {0, redis.call('pttl', KEYS[1])}
 end
--- A token is the server's time in microseconds, or follows the last one. So tokens grow although the counter may
--- expire, and although a failover may have lost its last value.
+-- A token is the server's time in microseconds, or follows the last one: it grows although the counter may be lost.
 local time = redis.call('time')
 local token = time[1] * 1000000 + time[2]
 local last = redis.call('set', KEYS[2], token + ARGV[3] - 1, 'PX', 86400000, 'GET')

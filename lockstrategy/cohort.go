@@ -14,7 +14,7 @@ import (
 // Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
 // first caller of a queue competes, so that a process shows the strategy one contender whatever its load. On release the lease is
 // handed off to the next caller in the queue, without a request to the server, within the bounds of [HandOff]. Then the key goes
-// back, and other processes that wait go first (see [Yield]).
+// back, and other processes that wait go first (see [Request].Others).
 //
 // A caller that acquires a key under the context of its own lease on that key enters again, without a request; the options then
 // change nothing.

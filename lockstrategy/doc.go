@@ -37,7 +37,7 @@
 //   - In one process callers are served in the order of their arrival. One that leaves costs the others nothing.
 //   - A lease is handed off to the next caller of the process at most as often, and as long, as [HandOff] says, and not
 //     when its renewal fails.
-//   - No process starves: after its turn a process lets those that wait go first ([Yield]).
+//   - No process starves: after its turn a process lets those that wait go first ([Request].Others).
 //   - A caller that acquires a key under the context of its own lease on it enters again, without a request, and is out
 //     when it has released as often.
 //

@@ -17,12 +17,11 @@ type Strategy interface {
 
 // Lease is a held lock. It has a lifetime: its context.
 type Lease struct {
-	ctx      context.Context
-	token    uint64
-	tokens   uint64
-	keeper   keeper
-	released atomic.Bool
-	others   atomic.Int64
+	ctx           context.Context
+	token, tokens uint64 // the first, and how many
+	keeper        keeper
+	released      atomic.Bool
+	others        atomic.Int64
 }
 
 // keeper is what stands behind a lease: the [Sessions] of a backend, or a [Cohort].
@@ -43,7 +42,7 @@ func (l *Lease) FencingToken() uint64 { return l.token }
 func (l *Lease) Until() time.Time { return l.keeper.until() }
 
 // Others is how many other processes waited for the key when this lease was released, as far as the backend can tell: 0 before the
-// release and where nobody waited, [Unknown] where the backend cannot tell. See [Yield].
+// release and where nobody waited, [Unknown] where the backend cannot tell.
 func (l *Lease) Others() int { return int(l.others.Load()) }
 
 // Release gives the lock back and ends the context. It works under a ctx that has ended.
@@ -60,17 +59,18 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// Unknown is the number of processes that wait where the backend cannot tell it.
+// Unknown is what Lease.Others says where the backend cannot tell.
 const Unknown = -1
 
 // Request is what a caller of Acquire asks for: the result of its options.
 type Request struct {
-	Once   bool           // make one attempt
-	Wait   *time.Duration // longest wait; nil: as long as the context
-	Lease  *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
-	Renew  *time.Duration // longest time under renewal; nil: until the release
-	Tokens uint64         // how many fencing tokens to reserve, at least 1
-	Others int            // how many processes to let go first; see Yield
+	Once  bool           // make one attempt
+	Wait  *time.Duration // longest wait; nil: as long as the context
+	Lease *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	Renew *time.Duration // longest time under renewal; nil: until the release
+	// A decorator asks for these:
+	Tokens uint64 // how many fencing tokens to reserve, from the lease's own on; at least 1
+	Others int    // how many other processes to let go first, as told by Lease.Others: the yield rule
 }
 
 // Option changes how a lock is acquired.
@@ -90,13 +90,6 @@ func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Lease = &d }
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
 // [LeaseFor], the shorter one counts.
 func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.Renew = &d } }
-
-// Tokens reserves n fencing tokens, from the lease's own on, for a [Cohort] that hands the lease off.
-func Tokens(n uint64) Option { return func(r *Request) { r.Tokens = n } }
-
-// Yield lets others processes go first, as many as [Lease.Others] told when the caller's process last released the key: the caller
-// competes when it was notified of so many releases, or when they seem not to want the lock.
-func Yield(others int) Option { return func(r *Request) { r.Others = others } }
 
 // NewRequest applies options, and refuses those that cannot work.
 func NewRequest(options ...Option) (Request, error) {
@@ -133,15 +126,13 @@ var (
 	ErrUnavailable = errors.New("lock: server unavailable")
 )
 
-// ErrNotHeld answers a second release of the same lease.
-var ErrNotHeld = errors.New("lock: not held")
-
-// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's context
-// is one of the four errors below, and each of them is an ErrLost.
-var ErrLost = errors.New("lock: lease lost")
-
-// Causes of a loss.
+// Errors of Release.
 var (
+	// ErrNotHeld answers a second release of the same lease.
+	ErrNotHeld = errors.New("lock: not held")
+	// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's
+	// context is one of the four errors below, and each of them is an ErrLost.
+	ErrLost = errors.New("lock: lease lost")
 	// ErrExpired: the time that was asked for is over, or the holder did not run when it should have renewed.
 	ErrExpired = fmt.Errorf("%w: its time is over", ErrLost)
 	// ErrForced: the lock was freed by force, and the holder was notified.
@@ -152,7 +143,6 @@ var (
 	ErrUnreachable = fmt.Errorf("%w: no renewal was confirmed in time", ErrLost)
 )
 
-// notAcquired joins [ErrNotAcquired] with its cause, so that errors.Is finds both.
 func notAcquired(key string, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
 }

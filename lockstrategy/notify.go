@@ -20,7 +20,6 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// errClosed answers callers that wait when their strategy is closed.
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
 // waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A notification
@@ -30,7 +29,7 @@ type waiter struct {
 	channel  string
 	life     context.Context // of the strategy: it ends when that is closed
 	interval time.Duration   // between two tries of a caller that is not subscribed
-	yield    int             // releases by other processes to let pass first; see Yield
+	yield    int             // releases by other processes to let pass first; see Request.Others
 
 	wake   chan struct{}
 	passed []atomic.Int64 // releases by other processes, as each server notified them
@@ -134,14 +133,13 @@ func (w *waiter) yields() bool {
 }
 
 func (w *waiter) timeout(most time.Duration) time.Duration {
-	subscribed := slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) })
 	switch {
 	case w.yield == Unknown: // they poll
 		w.yield = 0
 		return w.interval + w.interval/5
 	case w.yields():
 		return w.probe
-	case !subscribed:
+	case !slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) }):
 		return min(w.interval/2+rand.N(w.interval/2), most)
 	}
 	return most

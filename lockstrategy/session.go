@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 )
@@ -12,14 +11,13 @@ import (
 // Grant is what a backend says about a key that it has just granted. Its functions bound themselves in time.
 type Grant struct {
 	Key           string
-	Token, Tokens uint64        // the fencing token, and how many numbers from it on are reserved; 0: the backend has none
-	Asked         time.Time     // when the request was sent: the server cannot have started the lease earlier
-	Lease         time.Duration // after which the server frees the key; 0: it does not end by itself
-	Renewed       bool          // Renew extends the lease; otherwise it only asks whether the key is still held
-
-	Renew   func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
-	Release func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
-	Watch   func(heard func(released bool)) (stop func())     // tells that somebody else may have released the key; nil: never
+	Token, Tokens uint64                                            // the fencing token, and how many numbers from it on are reserved; 0: the backend has none
+	Asked         time.Time                                         // when the request was sent: the server cannot have started the lease earlier
+	Lease         time.Duration                                     // after which the server frees the key; 0: it does not end by itself
+	Renewed       bool                                              // Renew extends the lease; otherwise it only asks whether the key is still held
+	Renew         func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
+	Release       func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
+	Watch         func(heard func(released bool)) (stop func())     // tells that somebody else may have released the key; nil: never
 }
 
 // session keeps one granted lock: it renews it, and ends its context when it can no longer be relied on.
@@ -31,65 +29,84 @@ type session struct {
 	end   context.CancelCauseFunc
 
 	mu       sync.Mutex
-	expires  time.Time   // as last confirmed; zero: never
-	failing  error       // why the last renewal was not confirmed; nil: it was
-	released bool        // a release by somebody else was heard
-	expiry   *time.Timer // of its own, so that a renewal that hangs cannot delay the loss; nil: not started
-	renewal  *time.Timer
+	expires  time.Time // as last confirmed; zero: never
+	due      time.Time // when the server is asked next; zero: when something is heard
+	failing  error     // why the last renewal was not confirmed; nil: it was
+	released bool      // a release by somebody else was heard
+	timer    *time.Timer
 	unwatch  func()
 }
 
-// startDelay is the delayed start of a session's work: one that ends sooner costs no subscription.
-const startDelay = 100 * time.Millisecond
-
-// Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given back,
-// and the error is an [ErrUnavailable].
+// Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given back, and
+// the error is an [ErrUnavailable].
 func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, error) {
 	s := &session{Grant: g, all: all}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.confirmedLocked(g.Asked)
+	s.confirmedLocked(g.Asked, g.Asked)
 	if r.Renew != nil {
 		s.bound = time.Now().Add(*r.Renew)
 	}
 	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	switch end := s.untilLocked(); {
+	end := s.untilLocked()
+	switch left := time.Until(end); {
 	case end.IsZero() && g.Watch == nil: // nothing to keep
-	case g.Lease > 0 && !time.Now().Before(end):
+	case g.Lease > 0 && left <= 0:
 		all.compensate(g)
 		return nil, fmt.Errorf("%w: the lease was over when its grant arrived", ErrUnavailable)
-	case time.Until(end) > 10*startDelay:
-		s.renewal = time.AfterFunc(startDelay, s.start)
 	default:
-		s.renewal = time.AfterFunc(0, s.start)
+		s.mu.Lock()
+		s.timer = time.AfterFunc(max(0, min(left, g.Lease/12, startDelay)), s.tick)
+		s.mu.Unlock()
 	}
 	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, keeper: s}, nil
 }
 
-func (s *session) start() {
+// startDelay is the delayed start of a session, or a twelfth of its lease: one that ends sooner costs no subscription. It is longer
+// than the timeout of a request, because a timer that is due before all others wakes a thread each time (BenchmarkStartDelay).
+const startDelay = 2500 * time.Millisecond
+
+// tick does what is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.
+func (s *session) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now, end := time.Now(), s.untilLocked()
 	if s.ctx.Err() != nil {
 		return
 	}
-	s.expiry = time.AfterFunc(time.Until(s.untilLocked()), s.expire)
-	first := time.Until(s.Asked.Add(s.Lease / 3))
-	if !s.Renewed {
-		first = math.MaxInt64 // until something is heard, and the server does not answer
+	if !end.IsZero() && !now.Before(end) {
+		cause := ErrExpired
+		if s.Renewed && s.failing != nil && !end.Equal(s.bound) {
+			cause = fmt.Errorf("%w: %w", ErrUnreachable, s.failing)
+		}
+		s.loseLocked(cause)
+		return
 	}
-	s.renewal = time.AfterFunc(first, func() { s.renew(false) })
-	if s.Watch != nil {
-		s.unwatch = s.Watch(func(released bool) { go s.renew(released) })
+	if s.Watch != nil && s.unwatch == nil {
+		s.unwatch = s.Watch(func(released bool) { go s.ask(released) })
+	}
+	if !s.due.IsZero() && !now.Before(s.due) {
+		s.due = time.Time{}
+		go s.ask(false) // beside the timer: a request that hangs cannot delay the loss
+	}
+	s.wakeLocked()
+}
+
+// wakeLocked sets the timer for what is due next.
+func (s *session) wakeLocked() {
+	next := s.untilLocked()
+	if !s.due.IsZero() && (next.IsZero() || s.due.Before(next)) {
+		next = s.due
+	}
+	if !next.IsZero() {
+		s.timer.Reset(time.Until(next))
 	}
 }
 
-// renew asks the server, when it is time or when something was heard. A renewal without an answer is tried again sooner: the expiry
-// decides when that was too late.
-func (s *session) renew(released bool) {
+// ask renews the lease, or asks whether it is still held. Without an answer it is tried again sooner.
+func (s *session) ask(released bool) {
 	s.mu.Lock()
 	s.released = s.released || released
 	if s.failing == nil {
-		s.failing = errNoAnswer
+		s.failing = errors.New("the last request has no answer yet")
 	}
 	s.mu.Unlock()
 	if s.ctx.Err() != nil {
@@ -106,39 +123,23 @@ func (s *session) renew(released bool) {
 	case errors.Is(err, ErrLost):
 		s.loseLocked(err)
 	case err != nil:
-		s.failing = err
-		s.renewal.Reset(min(max(s.Lease/12, time.Millisecond), time.Second))
-	case s.Renewed:
-		s.confirmedLocked(asked)
-		s.expiry.Reset(time.Until(s.untilLocked()))
-		s.renewal.Reset(s.Lease / 3)
+		s.failing, s.due = err, time.Now().Add(min(max(s.Lease/12, time.Millisecond), time.Second))
+		s.wakeLocked()
 	default:
-		s.released = false
+		s.confirmedLocked(asked, time.Now())
+		s.wakeLocked()
 	}
 }
 
-var errNoAnswer = errors.New("the last request has no answer yet")
-
-// confirmedLocked counts the lease from when it was asked for, less what the two clocks may drift apart in it: one per cent, and
-// the millisecond to which Redis keeps expiries.
-func (s *session) confirmedLocked(asked time.Time) {
-	if s.failing, s.released = nil, false; s.Lease > 0 {
+// confirmedLocked counts the lease from when it was asked for, less what the two clocks may drift apart in it: one per cent, and the
+// millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
+func (s *session) confirmedLocked(asked, answered time.Time) {
+	s.failing, s.released = nil, false
+	if s.Lease > 0 && (s.Renewed || s.expires.IsZero()) {
 		s.expires = asked.Add(s.Lease - s.Lease/100 - time.Millisecond)
 	}
-}
-
-func (s *session) expire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	end := s.untilLocked()
-	switch left := time.Until(end); {
-	case s.ctx.Err() != nil:
-	case left > 0: // it was renewed at the last moment
-		s.expiry.Reset(left)
-	case s.Renewed && s.failing != nil && !end.Equal(s.bound):
-		s.loseLocked(fmt.Errorf("%w: %w", ErrUnreachable, s.failing))
-	default:
-		s.loseLocked(ErrExpired)
+	if s.Renewed {
+		s.due = answered.Add(s.Lease / 3)
 	}
 }
 
@@ -151,11 +152,8 @@ func (s *session) loseLocked(cause error) {
 
 func (s *session) endLocked(cause error) {
 	s.end(cause)
-	if s.renewal != nil {
-		s.renewal.Stop()
-	}
-	if s.expiry != nil {
-		s.expiry.Stop()
+	if s.timer != nil {
+		s.timer.Stop()
 	}
 	if s.unwatch != nil {
 		s.unwatch()
@@ -195,7 +193,7 @@ func (s *session) untilLocked() time.Time {
 type Sessions struct {
 	ctx        context.Context
 	close      context.CancelFunc
-	mu         sync.Mutex // orders the begin of background work and Close
+	mu         sync.Mutex
 	background sync.WaitGroup
 }
 

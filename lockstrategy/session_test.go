@@ -104,7 +104,7 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 			return ErrGone
 		}
 		lease := mustAcquire(t, f, "k", LeaseFor(time.Hour))
-		time.Sleep(time.Second)
+		time.Sleep(2 * startDelay) // it listens
 		began := time.Now()
 		heard(true)
 		<-lease.Context().Done()
