@@ -126,7 +126,6 @@ var (
 	ErrUnavailable = errors.New("lock: server unavailable")
 )
 
-// Errors of Release.
 var (
 	// ErrNotHeld answers a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"locklab/lockstrategy/pubsub"
@@ -31,10 +30,9 @@ type waiter struct {
 	interval time.Duration   // between two tries of a caller that is not subscribed
 	yield    int             // releases by other processes to let pass first; see Request.Others
 
-	wake   chan struct{}
-	passed []atomic.Int64 // releases by other processes, as each server notified them
-	probe  time.Duration
-	stops  []func()
+	wake  chan struct{}
+	probe time.Duration
+	stops []func()
 }
 
 // acquire tries until key is granted. try returns a lease, or how long to wait for a notification; 0: for good.
@@ -66,8 +64,7 @@ func (w *waiter) acquire(ctx context.Context, key string, options []Option, try 
 	}
 }
 
-// wait returns when it is time to try, or why there is nothing to wait for any more. most is the longest time; 0: this is the first
-// try.
+// wait returns when it is time to try, or why that is pointless. most is the longest time; 0: this is the first try.
 func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
@@ -78,6 +75,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 		return nil
 	}
 	w.listen()
+	passed := w.passed()
 	timer := time.NewTimer(w.timeout(most))
 	defer timer.Stop()
 	for {
@@ -86,14 +84,16 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 			return ended(ctx)
 		case <-w.life.Done():
 			return errClosed
+		case <-w.wake:
+			return nil
 		case <-timer.C:
+			if now := w.passed(); w.yields() && now > passed { // the others want the lock
+				passed = now
+				timer.Reset(w.probe)
+				continue
+			}
 			w.probe = min(2*w.probe, longestProbe)
 			return nil
-		case <-w.wake:
-			if !w.yields() {
-				return nil
-			}
-			timer.Reset(w.probe)
 		}
 	}
 }
@@ -103,11 +103,11 @@ func (w *waiter) listen() {
 	if w.wake != nil {
 		return
 	}
-	w.wake, w.passed, w.probe = make(chan struct{}, 1), make([]atomic.Int64, len(w.hubs)), firstProbe
-	for i, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, func(e pubsub.Event) {
-			if e == pubsub.Message {
-				w.passed[i].Add(1)
+	w.wake, w.probe = make(chan struct{}, 1), min(firstProbe*time.Duration(max(1, w.yield)), longestProbe)
+	for _, hub := range w.hubs {
+		w.stops = append(w.stops, hub.Listen(w.channel, func(_ pubsub.Event, others int) {
+			if others < w.yield { // nothing to wake up for
+				return
 			}
 			select {
 			case w.wake <- struct{}{}:
@@ -123,14 +123,16 @@ func (w *waiter) stop() {
 	}
 }
 
-// yields reports whether other processes are to go first.
-func (w *waiter) yields() bool {
-	passed := int64(0)
-	for i := range w.passed {
-		passed = max(passed, w.passed[i].Load())
+// passed is how many releases by other processes were notified since the last one by this process.
+func (w *waiter) passed() (most int) {
+	for _, hub := range w.hubs {
+		most = max(most, hub.Others(w.channel))
 	}
-	return passed < int64(w.yield)
+	return most
 }
+
+// yields reports whether other processes are to go first.
+func (w *waiter) yields() bool { return w.yield > 0 && w.passed() < w.yield }
 
 func (w *waiter) timeout(most time.Duration) time.Duration {
 	switch {

@@ -105,6 +105,7 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 		}
 		lease := mustAcquire(t, f, "k", LeaseFor(time.Hour))
 		time.Sleep(2 * startDelay) // it listens
+		synctest.Wait()
 		began := time.Now()
 		heard(true)
 		<-lease.Context().Done()

@@ -44,12 +44,13 @@ type channel struct {
 	connection *connection
 	subscribed bool // the server has confirmed it
 	own        int  // messages that this process has published and not yet received
+	others     int  // messages since the last own one
 	listeners  map[*listener]struct{}
 	left       time.Time // when the last listener left
 	leaving    bool      // a timer looks whether it is idle
 }
 
-type listener struct{ tell func(Event) }
+type listener struct{ tell func(e Event, others int) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
@@ -64,8 +65,9 @@ func (h *Hub) Publish() string {
 	return "publish"
 }
 
-// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed tells nothing.
-func (h *Hub) Listen(name string, tell func(Event)) (stop func()) {
+// Listen calls tell, which must not block, for each event of a channel until stop is called. others is as in [Hub.Others]. A hub that
+// is closed tells nothing.
+func (h *Hub) Listen(name string, tell func(e Event, others int)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -80,7 +82,7 @@ func (h *Hub) Listen(name string, tell func(Event)) (stop func()) {
 	l := &listener{tell}
 	c.listeners[l] = struct{}{}
 	if c.subscribed {
-		tell(Subscribed)
+		tell(Subscribed, c.others)
 	}
 	return func() { h.leave(name, c, l) }
 }
@@ -119,6 +121,16 @@ func (h *Hub) Subscribed(name string) bool {
 	return c != nil && c.subscribed
 }
 
+// Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
+func (h *Hub) Others(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.channels[name]; c != nil {
+		return c.others
+	}
+	return 0
+}
+
 // Publishing says that this process is about to publish a message on a channel. It reports whether the process will receive it
 // itself; then cancel says that the message was not published after all.
 func (h *Hub) Publishing(name string) (receives bool, cancel func()) {
@@ -128,7 +140,7 @@ func (h *Hub) Publishing(name string) (receives bool, cancel func()) {
 	if c == nil || !c.subscribed {
 		return false, func() {}
 	}
-	c.own++
+	c.own, c.others = c.own+1, 0
 	return true, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -158,8 +170,9 @@ func (h *Hub) deliver(s *connection, received any) bool {
 	case *redis.Message:
 		if c := h.channels[m.Channel]; c != nil && c.connection == s {
 			e := Message
+			c.others++
 			if c.own > 0 {
-				c.own, e = c.own-1, Own
+				c.own, c.others, e = c.own-1, 0, Own
 			}
 			c.tell(e)
 		}
@@ -178,7 +191,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 
 func (c *channel) tell(e Event) {
 	for l := range c.listeners {
-		l.tell(e)
+		l.tell(e, c.others)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // tally counts what a listener is told.
 type tally [pubsub.Message + 1]atomic.Int64
 
-func (y *tally) tell(e pubsub.Event) { y[e].Add(1) }
+func (y *tally) tell(e pubsub.Event, _ int) { y[e].Add(1) }
 
 func (y *tally) counts() (counts [3]int64) {
 	for e := range y {
@@ -100,7 +100,13 @@ func TestOwnMessages(t *testing.T) {
 			t.Error("it does not receive what it is subscribed to")
 		}
 		publish(t, client, "c")
+		if hub.Others("c") != 0 {
+			t.Error("it counts its own message among the others'")
+		}
 		publish(t, client, "c")
+		if hub.Others("c") != 1 {
+			t.Errorf("it counts %d messages of others since its own, want 1", hub.Others("c"))
+		}
 		_, cancel := hub.Publishing("c")
 		cancel()
 		publish(t, client, "c")
@@ -115,7 +121,7 @@ func TestAnIdleChannelIsUnsubscribed(t *testing.T) {
 		defer hub.Close()
 		subscribers := func() int64 { return client.PubSubNumSub(t.Context(), "c").Val()["c"] }
 		for range 3 {
-			stop := hub.Listen("c", func(pubsub.Event) {})
+			stop := hub.Listen("c", func(pubsub.Event, int) {})
 			synctest.Wait()
 			stop()
 			time.Sleep(pubsub.IdleTimeout / 2)

@@ -48,6 +48,12 @@ func sustained(name string, processes, waiters int, locks ...[]string) Workload 
 	return w
 }
 
+// longer runs for many turns of each process: a turn lasts up to 100 ms, and shares are even only over several.
+func longer(w Workload) Workload {
+	w.Lasts = time.Duration(w.Processes) * 150 * time.Millisecond
+	return w
+}
+
 // burst is a load in which all waiters of two processes lock at the same moment, once.
 func burst(name string, waiters, times int, locks ...[]string) Workload {
 	w := Workload{Name: name, Kind: wire.Burst, Processes: 2, Waiters: waiters, Times: times}
@@ -65,8 +71,8 @@ func Short() []Workload {
 		burst("burst", 666, 3, bounds, own, quick, []string{"redisson-fair", "redsync5"}, redlock),
 		burst("burst-4000", 4000, 2, bounds, own),
 		sustained("sustained", 2, 64, bounds, own, quick, redlock),
-		sustained("processes-8", 8, 64, bounds, own),
-		sustained("32x4", 32, 128, bounds, own),
+		longer(sustained("processes-8", 8, 64, bounds, own)),
+		longer(sustained("32x4", 32, 128, bounds, own)),
 		sustained("8x1", 8, 8, bounds, own),
 		sustained("32x1", 32, 32, bounds, own),
 		{
@@ -80,7 +86,7 @@ func Short() []Workload {
 		},
 	}, special())
 	for i := range plan {
-		plan[i].Limit = 6 * time.Second
+		plan[i].Limit = 6*time.Second + plan[i].Lasts
 	}
 	return plan
 }
