@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // balancer is the lane of a request of which no instance has said anything.
@@ -32,7 +32,7 @@ func viewed(answers []answer) []history.Event {
 			what.Kind, what.Text = unheard(a), err.Error()
 			return balancer, what
 		}
-		what.Kind, what.Value, what.Fence = history.Write, view.Value, view.Fence
+		what.Kind, what.Value, what.Token = history.Write, view.Value, view.Fence
 		return view.Instance, what
 	})
 }
@@ -49,7 +49,7 @@ func grabbed(answers []answer, order uint64) []history.Event {
 		}
 		instance, stale := a.stale()
 		err := a.into(&grab, http.StatusOK, http.StatusConflict)
-		what.Fence = grab.Fence
+		what.Token = grab.Fence
 		switch {
 		case stale:
 			what.Kind, what.Text = history.Stale, "by "+instance
@@ -70,8 +70,8 @@ func grabbed(answers []answer, order uint64) []history.Event {
 func told(answers []answer, tell func(i int, a answer) (lane string, what history.Event)) (all []history.Event) {
 	for i, a := range answers {
 		lane, what := tell(i, a)
-		what.Lane, what.At = lane, a.Got
-		all = append(all, history.Event{Kind: history.Ask, Lane: lane, Key: what.Key, Owner: what.Owner, At: a.Sent}, what)
+		what.Timeline, what.At = lane, a.Got
+		all = append(all, history.Event{Kind: history.Request, Timeline: lane, Key: what.Key, Owner: what.Owner, At: a.Sent}, what)
 	}
 	slices.SortStableFunc(all, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	return all
@@ -88,7 +88,7 @@ func unheard(a answer) history.Kind {
 // event is what the data say.
 func (w winner) event(order uint64) history.Event {
 	return history.Event{
-		Kind: history.Win, Lane: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Fence: w.Fence, Text: "by " + w.Instance,
+		Kind: history.Win, Timeline: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Token: w.Fence, Text: "by " + w.Instance,
 	}
 }
 

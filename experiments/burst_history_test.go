@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // lines is a history in short.
 func lines(events []history.Event) string {
 	var b strings.Builder
 	for _, e := range events {
-		b.WriteString(strings.Join(strings.Fields(strings.Join([]string{e.At.String(), e.Lane + ":", e.Says(), "(" + e.Owner + ")"}, " ")), " ") + "\n")
+		b.WriteString(strings.Join(strings.Fields(strings.Join([]string{e.At.String(), e.Timeline + ":", e.Summary(), "(" + e.Owner + ")"}, " ")), " ") + "\n")
 	}
 	return b.String()
 }

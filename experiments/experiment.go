@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -28,16 +28,16 @@ type Experiment struct {
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each arm; 0: 3
 
-	// Orders are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
+	// Interleavings are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
 	// their orders.
-	Orders []Orders
+	Interleavings []Interleavings
 
-	Arms   []Arm // the control first: without it nothing is shown
-	Breach func(trial []history.Event) []history.Finding
+	Variants []Variant // the control first: without it nothing is shown
+	Check    func(trial []history.Event) []history.Violation
 }
 
-// Arm is one way to run an experiment.
-type Arm struct {
+// Variant is one way to run an experiment.
+type Variant struct {
 	Name     string
 	Expect   Expect
 	Strategy string // its row in the matrix; empty: it has none
@@ -46,16 +46,16 @@ type Arm struct {
 	Run      func(ctx context.Context, t *Trial) error
 }
 
-// Orders is a lock whose every order of steps is tried.
-type Orders struct {
-	Lock   naive.Lock
-	Bounds steps.Bounds
-	Breach steps.Breach
-	Expect Expect // Never: held in all orders
+// Interleavings is a lock whose every order of steps is tried.
+type Interleavings struct {
+	Lock      naive.Lock
+	Bounds    steps.Bounds
+	Violation steps.Violation
+	Expect    Expect // Never: held in all orders
 }
 
 // Control is the arm that shows that a breach is not there without its cause.
-func (e Experiment) Control() Arm { return e.Arms[0] }
+func (e Experiment) Control() Variant { return e.Variants[0] }
 
 // trials is how often each arm runs unless something else is asked for.
 func (e Experiment) trials() int {

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // breached is what a test's arms record when their lock breaks.
 const breached = "it broke"
 
-func brokenBy(events []history.Event) []history.Finding { return history.Noted(events, breached) }
+func brokenBy(events []history.Event) []history.Violation { return history.Noted(events, breached) }
 
 // judged is one combination of all that a verdict depends on.
 type judged struct {
@@ -28,18 +28,18 @@ type judged struct {
 
 // build makes the experiment, and the record of a run of it.
 func (c judged) build() (Experiment, Record) {
-	subject := Arm{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
-	control := Arm{Name: "control"}
+	subject := Variant{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
+	control := Variant{Name: "control"}
 	if c.control == "broken on purpose" {
 		control.Expect = Sometimes
 	}
-	e := Experiment{ID: "X01-test", Breach: brokenBy, Arms: []Arm{control, subject}}
+	e := Experiment{ID: "X01-test", Check: brokenBy, Variants: []Variant{control, subject}}
 	if c.control == "missing" {
-		e.Arms = e.Arms[1:]
+		e.Variants = e.Variants[1:]
 	}
 	r := Record{Format: Format, Experiment: e.ID, Interrupted: c.interrupted}
 	add := func(arm string, kind history.Kind, text, proof string) {
-		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Arm: arm, Trial: 1, Lane: "A", Kind: kind, Text: text, Proof: proof})
+		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Variant: arm, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof})
 	}
 	trial := TrialRecord{Number: 1}
 	if c.control == "failed" {
@@ -49,19 +49,19 @@ func (c judged) build() (Experiment, Record) {
 	if c.control == "broken" {
 		add("control", history.Note, breached, "")
 	}
-	r.Arms = append(r.Arms, ArmRecord{Name: "control", Trials: []TrialRecord{trial}})
+	r.Variants = append(r.Variants, VariantRecord{Name: "control", Trials: []TrialRecord{trial}})
 	if c.control == "missing" {
-		r.Arms = nil
+		r.Variants = nil
 	}
 	if c.missing != "arm" {
-		r.Arms = append(r.Arms, c.trials(add))
+		r.Variants = append(r.Variants, c.trials(add))
 	}
 	r.Count = len(r.Events)
 	c.spoil(&r)
 	return e, r
 }
 
-func (c judged) trials(add func(arm string, kind history.Kind, text, proof string)) ArmRecord {
+func (c judged) trials(add func(arm string, kind history.Kind, text, proof string)) VariantRecord {
 	if c.missing != "events" {
 		add("subject", history.Note, "it was here", "")
 	}
@@ -77,7 +77,7 @@ func (c judged) trials(add func(arm string, kind history.Kind, text, proof strin
 	if c.breach {
 		add("subject", history.Note, breached, "")
 	}
-	arm := ArmRecord{Name: "subject"}
+	arm := VariantRecord{Name: "subject"}
 	if c.missing == "" || c.missing == "events" {
 		trial := TrialRecord{Number: 1}
 		if c.failed {
@@ -94,7 +94,7 @@ func (c judged) spoil(r *Record) {
 	}
 	switch c.other {
 	case "arm":
-		r.Arms = append(r.Arms, ArmRecord{Name: "an arm that there was once"})
+		r.Variants = append(r.Variants, VariantRecord{Name: "an arm that there was once"})
 	case "experiment":
 		r.Experiment = "X02-other"
 	}
@@ -108,7 +108,7 @@ func (c judged) want() Verdict {
 	case c.control == "missing", c.control == "broken", c.control == "broken on purpose", c.other != "":
 		return Inconclusive
 	case c.expect == Never && seen:
-		return Refuted // however the run ended
+		return Unexpected // however the run ended
 	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
 		return Inconclusive
 	case c.missing == "events" && !c.breach && c.fault == "": // nothing at all was recorded
@@ -116,7 +116,7 @@ func (c judged) want() Verdict {
 	case c.expect == Sometimes && !seen:
 		return Inconclusive
 	}
-	return Supported
+	return AsExpected
 }
 
 // combination is the nth of all there are; it reports false behind the last.
@@ -150,7 +150,7 @@ func TestJudgeOfRecords(t *testing.T) {
 		count[wantJudged(t, c, e.Judge(r))]++
 	}
 	t.Log(count)
-	if count[Supported] == 0 || count[Refuted] == 0 || count[Inconclusive] == 0 {
+	if count[AsExpected] == 0 || count[Unexpected] == 0 || count[Inconclusive] == 0 {
 		t.Error("not every verdict is there")
 	}
 }
@@ -160,10 +160,10 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 	if j.Verdict != c.want() {
 		t.Errorf("%+v: %s (%s), want %s", c, j.Verdict, j.Why, c.want())
 	}
-	if (j.Verdict == Supported) != (j.Why == "") {
+	if (j.Verdict == AsExpected) != (j.Why == "") {
 		t.Errorf("%+v: %s because %q", c, j.Verdict, j.Why)
 	}
-	if ran := c.control == "failed" && j.Verdict != Refuted; ran && !j.Void {
+	if ran := c.control == "failed" && j.Verdict != Unexpected; ran && !j.Void {
 		t.Errorf("%+v: its control showed nothing, and its other arms count", c)
 	}
 	if j.Void && j.Verdict != Inconclusive {
@@ -174,13 +174,13 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 
 // Whatever is forgotten cannot pass.
 func TestZeroJudgements(t *testing.T) {
-	e := Experiment{ID: "X", Breach: brokenBy, Arms: []Arm{{Name: "control"}, {Name: "subject"}}}
+	e := Experiment{ID: "X", Check: brokenBy, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
 		"the zero judgement":        {},
 		"the zero experiment":       Experiment{}.Judge(Record{}),
 		"the zero record":           e.Judge(Record{}),
-		"a record without trials":   e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control"}, {Name: "subject"}}}),
-		"a record of half the arms": e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
+		"a record without trials":   e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
+		"a record of half the arms": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
 	} {
 		if j.Verdict != Inconclusive {
 			t.Errorf("%s: %s", name, j.Verdict)
@@ -191,8 +191,8 @@ func TestZeroJudgements(t *testing.T) {
 // A trial that is listed twice is one trial.
 func TestTrialListedTwice(t *testing.T) {
 	e, r := judged{expect: Sometimes, breach: true}.build()
-	r.Arms[1].Trials = append(r.Arms[1].Trials, r.Arms[1].Trials[0])
-	if j := e.Judge(r); j.Verdict != Inconclusive || j.Arms[1].Breaches != 1 || !strings.Contains(j.Why, "twice") {
+	r.Variants[1].Trials = append(r.Variants[1].Trials, r.Variants[1].Trials[0])
+	if j := e.Judge(r); j.Verdict != Inconclusive || j.Variants[1].Violations != 1 || !strings.Contains(j.Why, "twice") {
 		t.Errorf("%+v", j)
 	}
 }
@@ -205,7 +205,7 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 		at := time.Duration(i+1) * time.Millisecond
 		for _, kind := range []history.Kind{history.Read, history.Write} {
 			r.Count++
-			r.Events = append(r.Events, history.Event{Seq: r.Count, Arm: "subject", Trial: 1, At: at, Lane: "A", Owner: "A", Kind: kind, Key: "n", Value: value})
+			r.Events = append(r.Events, history.Event{Seq: r.Count, Variant: "subject", Trial: 1, At: at, Timeline: "A", Owner: "A", Kind: kind, Key: "n", Value: value})
 			at += time.Microsecond
 		}
 	}
@@ -216,14 +216,14 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	e, r := judged{expect: Sometimes, breach: true, fault: "proved"}.build()
-	a := e.Judge(r).Arms[1]
-	if a.Finding == nil || len(a.Evidence) == 0 || a.Seen() != "broken in 1 of 1" || a.Control {
+	a := e.Judge(r).Variants[1]
+	if a.Violation == nil || len(a.Evidence) == 0 || a.Seen() != "broken in 1 of 1" || a.Control {
 		t.Errorf("%+v", a)
 	}
-	if c := e.Judge(r).Arms[0]; c.Finding != nil || !c.Control || c.Seen() != "held in 1" {
+	if c := e.Judge(r).Variants[0]; c.Violation != nil || !c.Control || c.Seen() != "held in 1" {
 		t.Errorf("%+v", c)
 	}
-	if got := (ArmJudgement{}).Seen(); got != "no trial" {
+	if got := (VariantJudgement{}).Seen(); got != "no trial" {
 		t.Error(got)
 	}
 }

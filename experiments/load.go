@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // largest is how many bytes a file of a saved run may have.
@@ -181,7 +181,7 @@ func has(dir, name string) bool {
 
 // TookBy is how long the trials of an arm took.
 func (r Record) TookBy(arm string) (all time.Duration) {
-	for _, a := range r.Arms {
+	for _, a := range r.Variants {
 		if a.Name == arm {
 			for _, t := range a.Trials {
 				all += t.Took

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // Whatever is wrong with a saved run, it is inconclusive, and a sentence says why.
@@ -91,7 +91,7 @@ func remove(t *testing.T, dir, name string) {
 func TestHistoryThatMakesNoSense(t *testing.T) {
 	fragile := func(string) (Experiment, error) {
 		e := known
-		e.Breach = func(events []history.Event) []history.Finding { panic("no such event") }
+		e.Check = func(events []history.Event) []history.Violation { panic("no such event") }
 		return e, nil
 	}
 	s := Rejudge(save(t, t.TempDir(), ran()), fragile)
@@ -158,10 +158,10 @@ func FuzzLoad(f *testing.F) {
 		write(t, dir, RunFile, string(run))
 		write(t, dir, historyFile, string(events))
 		s := Rejudge(dir, find)
-		if s.Judgement.Verdict != Supported && s.Judgement.Why == "" {
+		if s.Judgement.Verdict != AsExpected && s.Judgement.Why == "" {
 			t.Fatalf("%s, and nothing says why", s.Judgement.Verdict)
 		}
-		if s.Judgement.Verdict == Supported && (len(s.Record.Events) != s.Record.Count || s.Record.Interrupted) {
+		if s.Judgement.Verdict == AsExpected && (len(s.Record.Events) != s.Record.Count || s.Record.Interrupted) {
 			t.Fatalf("supported: %+v", s.Record)
 		}
 	})

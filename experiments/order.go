@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // OrderBurst is the record of drivers who want the same order at the same moment (A2).
@@ -108,7 +108,7 @@ func (b OrderBurst) PerInstance() map[string]int {
 func (b OrderBurst) Outcome() Outcome {
 	o := Outcome{Trials: 1, Err: b.Sound(2)}
 	if b.Winners() > 1 {
-		o.Breaches = 1
+		o.Violations = 1
 	}
 	return o
 }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // PageviewBurst is the record of one burst of page views (A4): what each request wrote and where,
@@ -146,7 +146,7 @@ func count(instances []string) map[string]int {
 func (b PageviewBurst) Outcome() Outcome {
 	o := Outcome{Trials: 1, Err: b.Sound(2)}
 	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
-		o.Breaches = 1
+		o.Violations = 1
 	}
 	return o
 }

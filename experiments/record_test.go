@@ -82,8 +82,8 @@ func TestOrderOutcome(t *testing.T) {
 
 func wantOutcome(t *testing.T, o Outcome, breaches int, why string) {
 	t.Helper()
-	if o.Trials != 1 || o.Breaches != breaches {
-		t.Errorf("%d breaches in %d trials, want %d in one", o.Breaches, o.Trials, breaches)
+	if o.Trials != 1 || o.Violations != breaches {
+		t.Errorf("%d breaches in %d trials, want %d in one", o.Violations, o.Trials, breaches)
 	}
 	switch {
 	case why == "" && o.Err != nil:

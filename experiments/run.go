@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -37,8 +37,8 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	}
 	recorder := history.NewRecorder()
 	trials := o.TrialsOf(e)
-	for i, arm := range e.Arms {
-		done := ArmRecord{Name: arm.Name, Trials: []TrialRecord{}}
+	for i, arm := range e.Variants {
+		done := VariantRecord{Name: arm.Name, Trials: []TrialRecord{}}
 		for n := 1; n <= trials && ctx.Err() == nil; n++ {
 			if o.Tell != nil {
 				o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, arm.Name, n, trials))
@@ -56,7 +56,7 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 			}
 			done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
 		}
-		r.Arms = append(r.Arms, done)
+		r.Variants = append(r.Variants, done)
 	}
 	r.Interrupted = ctx.Err() != nil
 	r.Events, r.Took = recorder.Events(), time.Since(began)

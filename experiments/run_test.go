@@ -12,7 +12,7 @@ import (
 // withArm makes an experiment of a control that notes something, and an arm.
 func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
 	e := known
-	e.Arms = []Arm{
+	e.Variants = []Variant{
 		{Name: "control", Run: func(_ context.Context, t *Trial) error { t.Note("A", "it was here"); return nil }},
 		{Name: "subject", Expect: Sometimes, Run: run},
 	}
@@ -23,7 +23,7 @@ func TestRunRecords(t *testing.T) {
 	var told []string
 	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", breached); return nil })
 	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(what string) { told = append(told, what) }})
-	if j := e.Judge(r); j.Verdict != Supported || j.Arms[1].Breaches != 3 {
+	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
 	}
 	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" || r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
@@ -80,10 +80,10 @@ func TestRunUndoes(t *testing.T) {
 			if _, err := os.Stat(dir); !os.IsNotExist(err) {
 				t.Errorf("%s is still there: %v", dir, err)
 			}
-			if trial := r.Arms[1].Trials[0]; !strings.Contains(trial.Err, c.says) || (trial.Err == "") != (c.says == "") {
+			if trial := r.Variants[1].Trials[0]; !strings.Contains(trial.Err, c.says) || (trial.Err == "") != (c.says == "") {
 				t.Errorf("the record says %q, want %q", trial.Err, c.says)
 			}
-			if j := e.Judge(r); (j.Verdict == Supported) != (c.says == "") {
+			if j := e.Judge(r); (j.Verdict == AsExpected) != (c.says == "") {
 				t.Errorf("%s: %s", j.Verdict, j.Why)
 			}
 		})
@@ -107,7 +107,7 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := withArm(func(ctx context.Context, t *Trial) error { t.Note("A", breached); return run(ctx, t) })
 			r := Run(t.Context(), e, Options{Trials: 1})
-			if trial := r.Arms[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
+			if trial := r.Variants[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
 				t.Errorf("the record says %q", trial.Err)
 			}
 			if j := e.Judge(r); j.Verdict != Inconclusive || r.Interrupted || r.Count != 2 {
@@ -132,7 +132,7 @@ func TestRunInterrupted(t *testing.T) {
 		return nil
 	})
 	r := Run(ctx, e, Options{})
-	if !r.Interrupted || !undone || len(r.Arms[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
+	if !r.Interrupted || !undone || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
 		t.Errorf("undone %v, %+v", undone, r)
 	}
 	if j := e.Judge(r); j.Verdict != Inconclusive || !j.Void || j.Why != "it was interrupted" {
@@ -178,9 +178,9 @@ func TestExpectInJSON(t *testing.T) {
 	if new(Expect).UnmarshalText([]byte("often")) == nil {
 		t.Error("often is an expectation")
 	}
-	for _, want := range []Verdict{Inconclusive, Supported, Refuted} {
+	for _, want := range []Verdict{Inconclusive, AsExpected, Unexpected} {
 		text, err := want.MarshalText()
-		got := Refuted
+		got := Unexpected
 		if err != nil || got.UnmarshalText(text) != nil || got != want {
 			t.Errorf("%v, %s, %v", got, text, err)
 		}

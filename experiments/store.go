@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // The files of a saved run.

@@ -12,7 +12,7 @@ import (
 )
 
 // known is the only experiment that these tests know.
-var known = Experiment{ID: "X01-test", Claim: "a claim", Breach: brokenBy, Arms: []Arm{{Name: "control"}, {Name: "subject", Expect: Sometimes}}}
+var known = Experiment{ID: "X01-test", Claim: "a claim", Check: brokenBy, Variants: []Variant{{Name: "control"}, {Name: "subject", Expect: Sometimes}}}
 
 func find(id string) (Experiment, error) {
 	if id == known.ID {
@@ -53,7 +53,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: %v\n%+v\n%+v", path, err, got, r)
 		}
-		if s := Rejudge(runs[0], find); s.Judgement.Verdict != Supported || s.Experiment.ID != known.ID {
+		if s := Rejudge(runs[0], find); s.Judgement.Verdict != AsExpected || s.Experiment.ID != known.ID {
 			t.Errorf("%s: %+v", path, s.Judgement)
 		}
 	}
@@ -86,7 +86,7 @@ func TestRunsOfTheSameMillisecond(t *testing.T) {
 		t.Fatalf("%d runs have %d folders", labs, len(dirs))
 	}
 	for dir := range dirs {
-		if s := Rejudge(dir, find); s.Judgement.Verdict != Supported {
+		if s := Rejudge(dir, find); s.Judgement.Verdict != AsExpected {
 			t.Errorf("%s: %s", dir, s.Judgement.Why)
 		}
 	}
@@ -156,7 +156,7 @@ func TestWhereNothingCanBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(store, "X01-test", "latest", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := Save(store, ran(), Judgement{}); err == nil || Rejudge(dir, find).Judgement.Verdict != Supported {
+	if dir, err := Save(store, ran(), Judgement{}); err == nil || Rejudge(dir, find).Judgement.Verdict != AsExpected {
 		t.Errorf("where the link cannot be: %v, %s", err, dir)
 	}
 }

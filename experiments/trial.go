@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -49,7 +49,7 @@ func (t *Trial) InContainers() bool { return t.checkout != "" }
 
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
-	e.Arm, e.Trial = t.arm, t.Number
+	e.Variant, e.Trial = t.arm, t.Number
 	if t.mutant.Event != nil {
 		t.mutant.Event(&e)
 	}
@@ -69,17 +69,17 @@ func (t *Trial) Unfenced() bool { return t.mutant.Unfenced }
 
 // Note records something a reader should know, or what Breach looks for with [history.Noted].
 func (t *Trial) Note(lane, text string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Note, Text: text})
+	t.Record(history.Event{Timeline: lane, Kind: history.Note, Text: text})
 }
 
 // Fault records what was broken, and what was seen of it. A fault without proof proves nothing.
 func (t *Trial) Fault(lane, text, proof string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Fault, Text: text, Proof: proof})
+	t.Record(history.Event{Timeline: lane, Kind: history.Fault, Text: text, Proof: proof})
 }
 
 // Heal records that a fault is over.
 func (t *Trial) Heal(lane, text string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Heal, Text: text})
+	t.Record(history.Event{Timeline: lane, Kind: history.Heal, Text: text})
 }
 
 // Now is the time on the history's clock.
@@ -128,7 +128,7 @@ func caught(f func() error) (err error) {
 const trialWithin = 3 * time.Minute
 
 // run runs the arm once, and undoes everything.
-func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
+func (t *Trial) run(ctx context.Context, arm Variant) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err
 	}

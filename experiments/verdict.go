@@ -42,9 +42,9 @@ func (e *Expect) UnmarshalText(text []byte) error {
 
 // Outcome is what a run showed, before it is judged.
 type Outcome struct {
-	Trials   int   // that ran to their end
-	Breaches int   // that the record shows
-	Err      error // why the record may be incomplete, or the run proves nothing
+	Trials     int   // that ran to their end
+	Violations int   // that the record shows
+	Err        error // why the record may be incomplete, or the run proves nothing
 }
 
 // Verdict is the judgement of an outcome.
@@ -53,20 +53,20 @@ type Verdict string
 // The verdicts.
 const (
 	Inconclusive Verdict = "" // nothing was shown; the zero value
-	Supported    Verdict = "supported"
-	Refuted      Verdict = "refuted"
+	AsExpected   Verdict = "supported"
+	Unexpected   Verdict = "refuted"
 )
 
 // Judge compares what a run showed with what was expected of it. A breach that must never be
 // refutes, whatever else went wrong; a missing witness refutes nothing.
 func Judge(expect Expect, o Outcome) Verdict {
 	switch {
-	case expect == Never && o.Breaches > 0:
-		return Refuted
+	case expect == Never && o.Violations > 0:
+		return Unexpected
 	case o.Err != nil || o.Trials == 0:
 		return Inconclusive
-	case expect == Never, o.Breaches > 0:
-		return Supported
+	case expect == Never, o.Violations > 0:
+		return AsExpected
 	}
 	return Inconclusive
 }
@@ -74,7 +74,7 @@ func Judge(expect Expect, o Outcome) Verdict {
 // Because says why an outcome is not supported; of a supported one it says nothing.
 func (v Verdict) Because(o Outcome) string {
 	switch {
-	case v == Refuted:
+	case v == Unexpected:
 		return "it must not happen and did"
 	case o.Err != nil:
 		return o.Err.Error()
@@ -89,8 +89,8 @@ func (v Verdict) Because(o Outcome) string {
 func Worst(verdicts ...Verdict) Verdict {
 	worst := Inconclusive
 	for i, v := range verdicts {
-		if v == Refuted {
-			return Refuted
+		if v == Unexpected {
+			return Unexpected
 		}
 		if i == 0 || v == Inconclusive {
 			worst = v
@@ -113,7 +113,7 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 // UnmarshalText reads what MarshalText wrote. Whatever else stands there concludes nothing.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	*v = Inconclusive
-	if named := Verdict(text); named == Supported || named == Refuted {
+	if named := Verdict(text); named == AsExpected || named == Unexpected {
 		*v = named
 	}
 	return nil

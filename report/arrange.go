@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // How much of a long trial is drawn.
@@ -65,7 +65,7 @@ func stretched(events []history.Event, stretch int) (all []column, width int) {
 			}
 		}
 		half := wide(at.label)/2 + 5
-		bar, text := place{e.Lane, inside}, place{e.Lane, at.row}
+		bar, text := place{e.Timeline, inside}, place{e.Timeline, at.row}
 		x = max(x, ends[bar]+9)
 		if at.row == above || at.row == below {
 			x = max(x, ends[text]+half)
@@ -94,7 +94,7 @@ func span(events []history.Event) time.Duration {
 
 // effective reports whether the first of events is a command whose effect comes next: that says it better.
 func effective(events []history.Event) bool {
-	return len(events) > 1 && events[0].Kind == history.Command && events[0].Lane == events[1].Lane &&
+	return len(events) > 1 && events[0].Kind == history.Command && events[0].Timeline == events[1].Timeline &&
 		(events[1].Kind == history.Read || events[1].Kind == history.Write)
 }
 
@@ -113,13 +113,13 @@ func (c *canvas) at(seq int) int {
 }
 
 // thin leaves of a long trial the events around its breach, its faults, and its end; and says so.
-func thin(events []history.Event, found *history.Finding) (shown []history.Event, left string) {
+func thin(events []history.Event, found *history.Violation) (shown []history.Event, left string) {
 	focus := func(e history.Event) bool { return found != nil && slices.Contains(found.Events, e.Seq) }
 	lanes := laneNames(events)
 	shown = events
 	if len(lanes) > mostLanes {
 		kept := keptLanes(events, focus)
-		shown = slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return !slices.Contains(kept, e.Lane) })
+		shown = slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return !slices.Contains(kept, e.Timeline) })
 	}
 	if len(shown) > mostEvents {
 		shown = around(shown, focus)
@@ -143,8 +143,8 @@ func weighty(e history.Event) bool {
 func keptLanes(events []history.Event, focus func(history.Event) bool) (kept []string) {
 	keep := func(wanted func(history.Event) bool) {
 		for _, e := range events {
-			if len(kept) < mostLanes && wanted(e) && !slices.Contains(kept, e.Lane) {
-				kept = append(kept, e.Lane)
+			if len(kept) < mostLanes && wanted(e) && !slices.Contains(kept, e.Timeline) {
+				kept = append(kept, e.Timeline)
 			}
 		}
 	}

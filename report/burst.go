@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // fewest is how many writes a value needs before it is shown over time.

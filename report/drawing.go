@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // The measures of a drawing, in pixels.
@@ -84,7 +84,7 @@ type canvas struct {
 }
 
 // draw draws the events of a trial, or those around its breach.
-func draw(events []history.Event, found *history.Finding) *drawing {
+func draw(events []history.Event, found *history.Violation) *drawing {
 	shown, left := thin(unmeasured(events), found)
 	if len(shown) == 0 {
 		return nil
@@ -113,10 +113,10 @@ func (c *canvas) addFaults(events []history.Event) {
 			continue
 		}
 		from, to := c.at(e.Seq), c.Width
-		if healed := slices.IndexFunc(events[i:], func(h history.Event) bool { return h.Kind == history.Heal && h.Lane == e.Lane }); healed >= 0 {
+		if healed := slices.IndexFunc(events[i:], func(h history.Event) bool { return h.Kind == history.Heal && h.Timeline == e.Timeline }); healed >= 0 {
 			to = c.at(events[i+healed].Seq)
 		}
-		text := short("✗ "+e.Lane+": "+e.Text, 60)
+		text := short("✗ "+e.Timeline+": "+e.Text, 60)
 		c.Faults = append(c.Faults, band{X: from, Width: max(6, to-from), LabelX: from + 6, LabelY: c.heading(from+6, text), Text: text})
 	}
 }
@@ -138,7 +138,7 @@ func (c *canvas) heading(x int, text string) (y int) {
 // addBars draws the holds, and before each the wait for it.
 func (c *canvas) addBars(holds []history.Hold) {
 	for _, h := range holds {
-		y, known := c.lanes[h.Lane]
+		y, known := c.lanes[h.Timeline]
 		if !known {
 			continue
 		}
@@ -164,10 +164,10 @@ func (c *canvas) hold(h history.Hold) (asked, from, to int) {
 }
 
 // addMarks draws the events themselves.
-func (c *canvas) addMarks(found *history.Finding) {
+func (c *canvas) addMarks(found *history.Violation) {
 	used := make(map[string]bool)
 	for _, at := range c.columns {
-		y := c.lanes[at.Lane]
+		y := c.lanes[at.Timeline]
 		m := mark{
 			X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Label: at.label, LabelX: at.x, Anchor: "middle",
 			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.began),

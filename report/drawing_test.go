@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // told makes events of lines such as "A grant a1": lane, kind, owner.
 func told(lines ...string) (events []history.Event) {
 	for i, line := range lines {
 		words := strings.Fields(line)
-		e := history.Event{Seq: i + 1, At: time.Duration(i+1) * time.Millisecond, Lane: words[0], Kind: history.Kind(words[1]), Key: "k"}
+		e := history.Event{Seq: i + 1, At: time.Duration(i+1) * time.Millisecond, Timeline: words[0], Kind: history.Kind(words[1]), Key: "k"}
 		if len(words) > 2 {
 			e.Owner = words[2]
 		}
@@ -26,13 +26,13 @@ func TestOverlaps(t *testing.T) {
 	events := told("A grant a", "B grant b", "A write a", "B write b", "B give b", "C grant c", "C give c", "A give a")
 	for _, c := range []struct {
 		name  string
-		found *history.Finding
+		found *history.Violation
 		want  string
 	}{
 		{"nothing came of it", nil, "2 believe they hold it. 2 believe they hold it."},
-		{"of A and B", &history.Finding{Events: []int{3, 4}}, "2 hold it at once. 2 believe they hold it."},
-		{"of something else", &history.Finding{Events: []int{1}}, "2 believe they hold it. 2 believe they hold it."},
-		{"of nobody by name", &history.Finding{Events: []int{3}}, "2 hold it at once. 2 hold it at once."},
+		{"of A and B", &history.Violation{Events: []int{3, 4}}, "2 hold it at once. 2 believe they hold it."},
+		{"of something else", &history.Violation{Events: []int{1}}, "2 believe they hold it. 2 believe they hold it."},
+		{"of nobody by name", &history.Violation{Events: []int{3}}, "2 hold it at once. 2 hold it at once."},
 	} {
 		if got := draw(events, c.found).Said; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -41,7 +41,7 @@ func TestOverlaps(t *testing.T) {
 	if got := draw(told("A grant a", "A give a", "B grant b", "B give b"), nil); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
-	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Finding{Events: []int{4, 5}})
+	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}})
 	if !strings.Contains(three.Said, "hold it at once") || !three.Bars[0].Open {
 		t.Errorf("three at once: %q, %+v", three.Said, three.Bars)
 	}
@@ -69,7 +69,7 @@ func TestLabelsHaveRoom(t *testing.T) {
 	}
 	ends := make(map[place]int)
 	for _, c := range columns {
-		at, half := place{c.Lane, c.row}, wide(c.label)/2
+		at, half := place{c.Timeline, c.row}, wide(c.label)/2
 		if c.row == above || c.row == below {
 			if c.x-half < ends[at] {
 				t.Errorf("%q begins at %d, the one before ends at %d", c.label, c.x-half, ends[at])

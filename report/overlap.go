@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // overlap is a time in which several held one key.
@@ -23,7 +23,7 @@ type overlap struct {
 
 // overlaps finds where two or more hold one key, and writes it above. That is red only where it came to something: a
 // holder whose lease has run out may still believe in it when nobody is hurt.
-func (c *canvas) overlaps(holds []history.Hold, found *history.Finding) (all []*overlap) {
+func (c *canvas) overlaps(holds []history.Hold, found *history.Violation) (all []*overlap) {
 	owners, effect := c.involved(found)
 	harmed := false
 	for i, a := range holds {
@@ -61,7 +61,7 @@ func (c *canvas) addOverlaps(all []*overlap) {
 
 // involved are the owners of the locks under which the breach happened, and whether the resource saw it: a breach of
 // another kind, such as too many requests, is not the work of an overlap.
-func (c *canvas) involved(found *history.Finding) (owners map[string]bool, effect bool) {
+func (c *canvas) involved(found *history.Violation) (owners map[string]bool, effect bool) {
 	owners = make(map[string]bool)
 	for _, at := range c.columns {
 		if found != nil && slices.Contains(found.Events, at.Seq) {
@@ -93,7 +93,7 @@ func (c *canvas) place(o *overlap) bool {
 	bottom := 0
 	owners := make(map[string]bool)
 	for _, h := range o.holds {
-		y, known := c.lanes[h.Lane]
+		y, known := c.lanes[h.Timeline]
 		if !known || owners[h.Owner] {
 			continue
 		}

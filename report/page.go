@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // page is what the templates show.
@@ -40,7 +40,7 @@ type run struct {
 
 // arm is one arm of an experiment on the page.
 type arm struct {
-	experiments.ArmJudgement
+	experiments.VariantJudgement
 	Verdict  verdict
 	Expects  string
 	Ran      string // how many trials
@@ -80,7 +80,7 @@ func newPage(title string, whole bool, entries ...Entry) page {
 func newRun(entry Entry, open bool) run {
 	e, r, j := entry.Experiment, entry.Record, entry.Judgement
 	shown := run{Entry: entry, Open: open, Verdict: verdictOf(j.Verdict), Drawing: strings.Trim(e.Drawing, "\n"), Measures: measures(r)}
-	for _, a := range j.Arms {
+	for _, a := range j.Variants {
 		shown.Arms = append(shown.Arms, newArm(r, a, len(shown.Measures) > 0))
 	}
 	shown.Facts = facts(r)
@@ -90,8 +90,8 @@ func newRun(entry Entry, open bool) run {
 	return shown
 }
 
-func newArm(r experiments.Record, j experiments.ArmJudgement, measured bool) arm {
-	a := arm{ArmJudgement: j, Verdict: armVerdict(j), Expects: expects(j), Ran: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
+func newArm(r experiments.Record, j experiments.VariantJudgement, measured bool) arm {
+	a := arm{VariantJudgement: j, Verdict: armVerdict(j), Expects: expects(j), Ran: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
 	number, why := choose(r, j)
 	events := history.Of(r.Events, j.Name, number)
 	if len(events) == 0 {
@@ -99,16 +99,16 @@ func newArm(r experiments.Record, j experiments.ArmJudgement, measured bool) arm
 	}
 	a.Trial = fmt.Sprintf("Trial %d, %s.", number, why)
 	began := events[0].At
-	a.Picture = draw(events, j.Finding)
+	a.Picture = draw(events, j.Violation)
 	a.Bursts = bursts(events)
 	if measured {
 		a.Waits = waiting(events)
 	}
 	for i := range j.Evidence {
 		e := j.Evidence[i]
-		a.Evidence = append(a.Evidence, row{Event: e, Time: milliseconds(e.At - began), Text: e.Says()})
+		a.Evidence = append(a.Evidence, row{Event: e, Time: milliseconds(e.At - began), Text: e.Summary()})
 	}
-	a.Lanes = history.Lanes(since(began, j.Evidence))
+	a.Lanes = history.Timelines(since(began, j.Evidence))
 	return a
 }
 
@@ -122,14 +122,14 @@ func since(began time.Duration, events []history.Event) []history.Event {
 }
 
 // choose returns the number of the trial to draw: the first with a breach, else the first of which there is anything.
-func choose(r experiments.Record, j experiments.ArmJudgement) (number int, why string) {
+func choose(r experiments.Record, j experiments.VariantJudgement) (number int, why string) {
 	for _, e := range r.Events {
-		if j.Finding != nil && len(j.Finding.Events) > 0 && e.Seq == j.Finding.Events[0] {
+		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
 			return e.Trial, "the first with a breach"
 		}
 	}
 	for _, e := range r.Events {
-		if e.Arm == j.Name {
+		if e.Variant == j.Name {
 			return e.Trial, "the first" + cut(r, j.Name, e.Trial)
 		}
 	}
@@ -138,7 +138,7 @@ func choose(r experiments.Record, j experiments.ArmJudgement) (number int, why s
 
 // cut says that a trial did not come to its end.
 func cut(r experiments.Record, name string, number int) string {
-	for _, a := range r.Arms {
+	for _, a := range r.Variants {
 		if a.Name != name {
 			continue
 		}

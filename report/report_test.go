@@ -11,7 +11,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/internal/testenv"
 )
 
@@ -80,8 +80,8 @@ func TestEveryExperiment(t *testing.T) {
 		t.Run(e.Experiment.ID, func(t *testing.T) {
 			page := render(t, e)
 			wants(t, page, "<h1>"+e.Experiment.ID+"</h1>", "app lab run "+e.Experiment.ID+" --seed 7", "<dd>7</dd>")
-			if got := strings.Count(page, `<section class="arm `); got < len(e.Experiment.Arms) {
-				t.Errorf("%d of %d arms are shown", got, len(e.Experiment.Arms))
+			if got := strings.Count(page, `<section class="arm `); got < len(e.Experiment.Variants) {
+				t.Errorf("%d of %d arms are shown", got, len(e.Experiment.Variants))
 			}
 		})
 	}
@@ -110,11 +110,11 @@ func TestLab(t *testing.T) {
 
 // The words say what was seen, and no more.
 func TestVerdictWords(t *testing.T) {
-	for want, a := range map[string]experiments.ArmJudgement{
-		"not broken in 3 trials":           {Verdict: experiments.Supported, Trials: 3},
-		"not broken in 1 trial":            {Verdict: experiments.Supported, Trials: 1},
-		"broken, as claimed (witness)":     {Verdict: experiments.Supported, Expect: experiments.Sometimes, Trials: 3, Breaches: 3},
-		"refuted: broken in 1 of 3 trials": {Verdict: experiments.Refuted, Trials: 3, Breaches: 1},
+	for want, a := range map[string]experiments.VariantJudgement{
+		"not broken in 3 trials":           {Verdict: experiments.AsExpected, Trials: 3},
+		"not broken in 1 trial":            {Verdict: experiments.AsExpected, Trials: 1},
+		"broken, as claimed (witness)":     {Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3},
+		"refuted: broken in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
 		"inconclusive":                     {Trials: 3},
 	} {
 		if got := armVerdict(a).Text; got != want {
@@ -126,16 +126,16 @@ func TestVerdictWords(t *testing.T) {
 // Whatever a history holds is text.
 func TestEscaping(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'&]]>-->`
-	holds := history.Event{Lane: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
+	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
 	var events []history.Event
-	for _, kind := range []history.Kind{history.Ask, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil} {
+	for _, kind := range []history.Kind{history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil} {
 		e := holds
 		e.Kind = kind
 		events = append(events, e)
 	}
 	e := made(history.Counter, events...)
 	e.Record.Command, e.Record.Build, e.Record.Clocks[0].Process = evil, evil, evil
-	e.Record.Arms[1].Trials[0].Err = evil
+	e.Record.Variants[1].Trials[0].Err = evil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)
 	if got := strings.Count(page, "<script>"); got != 1 {
@@ -155,14 +155,14 @@ func TestSelfContained(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	e := entry(t, "L03-foreign-unlock")
 	e.Record.Interrupted = true
-	e.Record.Arms = e.Record.Arms[:1]
+	e.Record.Variants = e.Record.Variants[:1]
 	e.Judgement = e.Experiment.Judge(e.Record)
 	wants(t, render(t, e), "it was interrupted", "this arm did not run", "which was cut short", "what was recorded until then is kept")
 }
 
 func TestNothingRecorded(t *testing.T) {
 	e := made(history.Counter)
-	e.Record.Arms = nil
+	e.Record.Variants = nil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)
 	wants(t, page, "inconclusive", "there is nothing to draw", "this arm did not run")
@@ -185,11 +185,11 @@ func TestHundredsOfEvents(t *testing.T) {
 func TestHundredsOfLanes(t *testing.T) {
 	events := views(300, 1)
 	for i := range events[:len(events)-1] {
-		events[i].Lane = events[i].Owner
+		events[i].Timeline = events[i].Owner
 	}
 	events[500].Value, events[501].Value = 200, 201 // as view 200 did
 	e := made(history.Counter, events...)
-	picture := draw(e.Record.Events, e.Judgement.Arms[1].Finding)
+	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation)
 	var names []string
 	for _, l := range picture.Lanes {
 		names = append(names, l.Name)
@@ -207,11 +207,11 @@ func TestHundredsOfLanes(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	var events []history.Event
 	for i, way := range []string{"spin", "sleep", "subscribe"} {
-		events = append(events, history.Event{Lane: way, Kind: history.Measure, Value: int64(900 / (i + 1)), Text: "commands per acquisition"})
+		events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: int64(900 / (i + 1)), Text: "commands per acquisition"})
 		for n := range 5 {
 			owner := fmt.Sprint(way, n)
-			for _, kind := range []history.Kind{history.Ask, history.Grant, history.Give, history.Gave} {
-				events = append(events, history.Event{Lane: way, Owner: owner, Key: "k", Kind: kind})
+			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
+				events = append(events, history.Event{Timeline: way, Owner: owner, Key: "k", Kind: kind})
 			}
 		}
 	}

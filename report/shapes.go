@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // shape is how a kind of event is drawn: each by a form of its own, so that no colour is needed.
@@ -21,12 +21,12 @@ type shape struct {
 
 // shapes are those of all kinds, around the point 0,0.
 var shapes = []shape{
-	{ID: "ask", Kind: history.Ask, Says: "asks for the lock", Path: `d="M-4-5 5 0-4 5z"`},
+	{ID: "ask", Kind: history.Request, Says: "asks for the lock", Path: `d="M-4-5 5 0-4 5z"`},
 	{ID: "grant", Kind: history.Grant, Says: "has it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
 	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
 	{ID: "lose", Kind: history.Lose, Says: "learns that it has lost it", Path: `d="M2-11-3-3 3 3-2 11"`},
-	{ID: "give", Kind: history.Give, Says: "gives it back", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
-	{ID: "gave", Kind: history.Gave, Says: "is told about that", Path: `d="M4-5-5 0 4 5z"`},
+	{ID: "give", Kind: history.Release, Says: "gives it back", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
+	{ID: "gave", Kind: history.Released, Says: "is told about that", Path: `d="M4-5-5 0 4 5z"`},
 	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
 	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
 	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
@@ -61,11 +61,11 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 	case history.Win:
 		return "wins", above
 	case history.Grant:
-		if e.Fence > 0 {
-			return "fence " + fence(e.Fence), inside
+		if e.Token > 0 {
+			return "fence " + fence(e.Token), inside
 		}
 		return "holds", inside
-	case history.Ask, history.Give:
+	case history.Request, history.Release:
 		return string(e.Kind) + "s", below
 	case history.Refuse:
 		return "refused", below
@@ -75,7 +75,7 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 		return short(e.Text, 24), below
 	case history.Lose:
 		return short("lost: "+e.Text, 26), below
-	case history.Gave:
+	case history.Released:
 		return short(e.Text, 22), below
 	case history.Note, history.Heal:
 		return short(e.Text, 34), above
@@ -85,7 +85,7 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 
 // describe is all that is known of an event, in one line.
 func describe(e history.Event, began time.Duration) string {
-	parts := []string{milliseconds(e.At-began) + " ms", e.Lane, e.Says()}
+	parts := []string{milliseconds(e.At-began) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
 		{"key", e.Key}, {"owner", e.Owner}, {"clock of", e.Process}, {"proof:", e.Proof},
 	} {
@@ -101,9 +101,9 @@ func fences(events []history.Event) func(uint64) string {
 	const digits, enough = 8, 4
 	longest, smallest, biggest := 0, uint64(math.MaxUint64), uint64(0)
 	for _, e := range events {
-		if e.Fence > 0 {
-			longest = max(longest, len(fmt.Sprint(e.Fence)))
-			smallest, biggest = min(smallest, e.Fence), max(biggest, e.Fence)
+		if e.Token > 0 {
+			longest = max(longest, len(fmt.Sprint(e.Token)))
+			smallest, biggest = min(smallest, e.Token), max(biggest, e.Token)
 		}
 	}
 	low, high := fmt.Sprint(smallest), fmt.Sprint(biggest)

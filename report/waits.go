@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // waits shows how long clients waited for a lock, over time, and how many grants there were.
@@ -39,21 +39,21 @@ const worthDrawing = 8
 func waiting(events []history.Event) *waits {
 	asked := make(map[string]bool)
 	for _, e := range events {
-		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Ask
+		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Request
 	}
 	holds := slices.DeleteFunc(history.Holds(events), func(h history.Hold) bool { return !asked[h.Owner] })
 	if len(holds) < worthDrawing {
 		return nil
 	}
-	began, ended, longest := holds[0].Asked, time.Duration(0), time.Duration(1)
+	began, ended, longest := holds[0].Requested, time.Duration(0), time.Duration(1)
 	by := make(map[string][]history.Hold)
 	var lanes []string
 	for _, h := range holds {
-		began, ended, longest = min(began, h.Asked), max(ended, h.Granted), max(longest, h.Granted-h.Asked)
-		if by[h.Lane] == nil {
-			lanes = append(lanes, h.Lane)
+		began, ended, longest = min(began, h.Requested), max(ended, h.Granted), max(longest, h.Granted-h.Requested)
+		if by[h.Timeline] == nil {
+			lanes = append(lanes, h.Timeline)
 		}
-		by[h.Lane] = append(by[h.Lane], h)
+		by[h.Timeline] = append(by[h.Timeline], h)
 	}
 	slices.SortStableFunc(lanes, inOrder)
 	if len(lanes) > waitLanes {
@@ -82,7 +82,7 @@ func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Durati
 	row := waitRow{Name: short(name, longName), Y: floor}
 	most := time.Duration(0)
 	for _, h := range holds {
-		wait := h.Granted - h.Asked
+		wait := h.Granted - h.Requested
 		most = max(most, wait)
 		row.Stalks += fmt.Sprintf("M%d %dv%d", x(h.Granted), floor, -max(1, int((waitHeight-8)*wait/longest)))
 	}
@@ -110,7 +110,7 @@ func (w *waits) count(holds []history.Hold, x func(time.Duration) int, span time
 func median(holds []history.Hold) time.Duration {
 	all := make([]time.Duration, 0, len(holds))
 	for _, h := range holds {
-		all = append(all, h.Granted-h.Asked)
+		all = append(all, h.Granted-h.Requested)
 	}
 	slices.Sort(all)
 	return all[(len(all)-1)/2]

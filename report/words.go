@@ -22,9 +22,9 @@ type count struct {
 
 func verdictOf(v experiments.Verdict) verdict {
 	switch v {
-	case experiments.Supported:
+	case experiments.AsExpected:
 		return verdict{"supported", v.String()}
-	case experiments.Refuted:
+	case experiments.Unexpected:
 		return verdict{"refuted", v.String()}
 	default:
 		return verdict{"inconclusive", experiments.Inconclusive.String()}
@@ -32,20 +32,20 @@ func verdictOf(v experiments.Verdict) verdict {
 }
 
 // armVerdict says what was seen of an arm, which of a supported one is either of two things.
-func armVerdict(a experiments.ArmJudgement) verdict {
+func armVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
 	switch {
-	case a.Verdict == experiments.Supported && a.Expect == experiments.Never:
+	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
 		v.Class, v.Text = "held", "not broken in "+number(a.Trials, "trial")
-	case a.Verdict == experiments.Supported:
+	case a.Verdict == experiments.AsExpected:
 		v.Class, v.Text = "broken", "broken, as claimed (witness)"
-	case a.Verdict == experiments.Refuted:
-		v.Text = fmt.Sprintf("refuted: broken in %d of %s", a.Breaches, number(a.Trials, "trial"))
+	case a.Verdict == experiments.Unexpected:
+		v.Text = fmt.Sprintf("refuted: broken in %d of %s", a.Violations, number(a.Trials, "trial"))
 	}
 	return v
 }
 
-func expects(a experiments.ArmJudgement) string {
+func expects(a experiments.VariantJudgement) string {
 	if a.Expect == experiments.Never {
 		return "Must never break"
 	}
@@ -54,7 +54,7 @@ func expects(a experiments.ArmJudgement) string {
 
 // counts counts the verdicts, the worst first.
 func counts(runs []run) (all []count) {
-	for _, v := range []experiments.Verdict{experiments.Refuted, experiments.Inconclusive, experiments.Supported} {
+	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
 		c := count{verdict: verdictOf(v)}
 		for _, r := range runs {
 			if r.Verdict == c.verdict {

@@ -41,7 +41,7 @@ func (b *bursts) validate() error {
 		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
 	for i, v := range b.Versions {
-		if _, known := experiments.ClaimOf(v); !known {
+		if _, known := experiments.VersionNamed(v); !known {
 			return misuse("--versions names %q; allowed are v0, v1, v2, v3, v4", v)
 		}
 		if slices.Contains(b.Versions[:i], v) {
@@ -62,13 +62,13 @@ func (b *bursts) play(ctx context.Context, target experiments.Target, result *bu
 		return err
 	}
 	for round := range b.Rounds {
-		for _, claim := range experiments.Claims() {
-			if !slices.Contains(b.Versions, claim.Version) {
+		for _, claim := range experiments.Versions() {
+			if !slices.Contains(b.Versions, claim.Name) {
 				continue
 			}
-			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, b.Rounds, claim.Version, b.Users, b.Drivers)
+			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, b.Rounds, claim.Name, b.Users, b.Drivers)
 			if err := b.try(ctx, round+1, claim, target, result); err != nil {
-				return fmt.Errorf("%s: %w", claim.Version, err)
+				return fmt.Errorf("%s: %w", claim.Name, err)
 			}
 		}
 	}
@@ -77,14 +77,14 @@ func (b *bursts) play(ctx context.Context, target experiments.Target, result *bu
 }
 
 // try lets both bursts loose on one version.
-func (b *bursts) try(ctx context.Context, round int, claim experiments.Claim, target experiments.Target, result *burstsResult) error {
+func (b *bursts) try(ctx context.Context, round int, claim experiments.Version, target experiments.Target, result *burstsResult) error {
 	ctx, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	views, err := experiments.RunPageview(ctx, target, claim.Version, b.Users)
+	views, err := experiments.RunPageview(ctx, target, claim.Name, b.Users)
 	if err != nil {
 		return err
 	}
-	grabs, err := experiments.RunOrder(ctx, target, claim.Version, b.Drivers)
+	grabs, err := experiments.RunOrder(ctx, target, claim.Name, b.Drivers)
 	if err != nil {
 		return err
 	}

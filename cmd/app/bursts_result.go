@@ -59,7 +59,7 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *burstsResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+func (r *burstsResult) add(round int, claim experiments.Version, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
 	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
 	row.Stale = len(views.Stale)
 	r.Pageview = append(r.Pageview, pageviewRow{
@@ -98,9 +98,9 @@ func (r *burstsResult) exit() error {
 // verdictExit says a verdict with the program's exit status.
 func verdictExit(v experiments.Verdict, why string) error {
 	switch v {
-	case experiments.Supported:
+	case experiments.AsExpected:
 		return nil
-	case experiments.Refuted:
+	case experiments.Unexpected:
 		return exitError{exitRefuted, errors.New("refuted: " + why)}
 	}
 	return exitError{exitInconclusive, errors.New("inconclusive: " + why)}

@@ -110,7 +110,7 @@ func painted(v experiments.Verdict, colour bool) string {
 		return v.String()
 	}
 	paint := map[experiments.Verdict]text.Color{
-		experiments.Supported: text.FgGreen, experiments.Refuted: text.FgRed, experiments.Inconclusive: text.FgYellow,
+		experiments.AsExpected: text.FgGreen, experiments.Unexpected: text.FgRed, experiments.Inconclusive: text.FgYellow,
 	}[v]
 	return "\x1b[" + fmt.Sprint(int(paint)) + "m" + v.String() + "\x1b[0m"
 }
@@ -131,11 +131,11 @@ func (r *burstsResult) explanation() string {
 			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n", r.named(views.judged), n, m)
 		}
 	}
-	for _, claim := range experiments.Claims() {
+	for _, claim := range experiments.Versions() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
-			return row.Version == claim.Version && row.Verdict == experiments.Supported
+			return row.Version == claim.Name && row.Verdict == experiments.AsExpected
 		}) {
-			b.WriteString(explanations[claim.Version] + "\n")
+			b.WriteString(explanations[claim.Name] + "\n")
 		}
 	}
 	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)

@@ -138,7 +138,7 @@ func TestDemoIsJudged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := &burstsResult{Users: 2, Drivers: 2}
-			result.add(1, experiments.Claim{Expect: c.expect}, c.views, c.grabs)
+			result.add(1, experiments.Version{Expect: c.expect}, c.views, c.grabs)
 			result.judge()
 			code, text := exitOK, ""
 			if end := (exitError{}); errors.As(result.exit(), &end) {
@@ -157,7 +157,7 @@ func TestDemoShowsStaleHolders(t *testing.T) {
 	grabs := experiments.OrderBurst{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
 	grabs.Answers = []experiments.Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
 	result := &burstsResult{Users: 2, Drivers: 4}
-	result.add(1, experiments.Claim{Version: "v3", Expect: experiments.Never}, views, grabs)
+	result.add(1, experiments.Version{Name: "v3", Expect: experiments.Never}, views, grabs)
 	result.judge()
 	if end := result.exit(); end != nil || result.Pageview[0].Stale != 1 || result.Order[0].Stale != 2 {
 		t.Errorf("%v: %+v", end, result)

@@ -82,7 +82,7 @@ func TestLabExploreIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := e.Orders[len(e.Orders)-1]
+	o := e.Interleavings[len(e.Interleavings)-1]
 	o.Expect = 0 // it breaks, and now it must not
 	lock, err := new(labExploreCommand).explore(t.Context(), e, o)
 	if err != nil || lock.Verdict == nil || *lock.Verdict != "refuted" {

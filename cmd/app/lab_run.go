@@ -205,7 +205,7 @@ func (c *labRunCommand) finish(ctx context.Context, result *labResult, std strea
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
-	case result.Verdict == experiments.Refuted && err != nil:
+	case result.Verdict == experiments.Unexpected && err != nil:
 		return exitError{exitRefuted, err}
 	case err != nil:
 		return err

@@ -39,7 +39,7 @@ func TestLabShow(t *testing.T) {
 		if e.ID != "L03-foreign-unlock" {
 			continue
 		}
-		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Arms[0].Name + " (control) held", "lab run L03-foreign-unlock"} {
+		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) held", "lab run L03-foreign-unlock"} {
 			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
 				t.Errorf("it does not say %q:\n%s", says, got.out)
 			}
@@ -218,7 +218,7 @@ func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 	for _, v := range []struct {
 		verdict experiments.Verdict
 		code    int
-	}{{experiments.Supported, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Refuted, exitRefuted}} {
+	}{{experiments.AsExpected, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Unexpected, exitRefuted}} {
 		var out strings.Builder
 		run := &labRun{Judgement: experiments.Judgement{Experiment: "X", Verdict: v.verdict}, NotSaved: "no space left on device", Took: time.Second.Seconds()}
 		result := &labResult{Runs: []*labRun{run}}

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // text is the result for people: a table of verdicts, the evidence, and how to repeat it.
@@ -45,11 +45,11 @@ func runsTable(runs []*labRun, colour bool) string {
 	t.AppendHeader(table.Row{"experiment", "arm", "expected", "seen", "time", "verdict"})
 	t.SetColumnConfigs(right("time"))
 	for _, run := range runs {
-		if len(run.Arms) == 0 {
+		if len(run.Variants) == 0 {
 			t.AppendRow(append(row(cmp.Or(run.Experiment, run.Saved), "", "", "", ""), painted(run.Verdict, colour)))
 			continue
 		}
-		for i, a := range run.Arms {
+		for i, a := range run.Variants {
 			name := ""
 			if i == 0 {
 				name = run.Experiment
@@ -69,11 +69,11 @@ func runsReasons(runs []*labRun, colour, all bool) string {
 		if run.Why != "" {
 			fmt.Fprintf(&b, "%s: %s: %s\n", name, painted(run.Verdict, colour), oneLine(run.Why))
 		}
-		for _, a := range run.Arms {
-			if a.Finding == nil || !all && run.Verdict == experiments.Supported {
+		for _, a := range run.Variants {
+			if a.Violation == nil || !all && run.Verdict == experiments.AsExpected {
 				continue
 			}
-			fmt.Fprintf(&b, "%s, %s: %s\n\n%s\n", name, printable(a.Name), printable(a.Finding.What), printableLines(history.Lanes(a.Evidence)))
+			fmt.Fprintf(&b, "%s, %s: %s\n\n%s\n", name, printable(a.Name), printable(a.Violation.What), printableLines(history.Timelines(a.Evidence)))
 		}
 	}
 	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -21,7 +21,7 @@ func TestAnatomyOnMiniredis(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
-		if j := e.Judge(r); j.Verdict != experiments.Supported {
+		if j := e.Judge(r); j.Verdict != experiments.AsExpected {
 			t.Errorf("%s: %s: %s", e.ID, j.Verdict, j.Why)
 		}
 	}
@@ -30,11 +30,11 @@ func TestAnatomyOnMiniredis(t *testing.T) {
 // trialOf runs f as the only trial of an experiment, and returns what it recorded.
 func trialOf(t *testing.T, f func(context.Context, *experiments.Trial) error) ([]history.Event, error) {
 	t.Helper()
-	r := experiments.Run(t.Context(), experiments.Experiment{Arms: []experiments.Arm{{Name: "it", Run: f}}}, experiments.Options{Trials: 1})
-	if len(r.Arms) == 0 || len(r.Arms[0].Trials) == 0 {
+	r := experiments.Run(t.Context(), experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: f}}}, experiments.Options{Trials: 1})
+	if len(r.Variants) == 0 || len(r.Variants[0].Trials) == 0 {
 		t.Fatal("no trial ran")
 	}
-	if text := r.Arms[0].Trials[0].Err; text != "" {
+	if text := r.Variants[0].Trials[0].Err; text != "" {
 		return r.Events, errors.New(text)
 	}
 	return r.Events, nil
@@ -87,15 +87,15 @@ func TestLostAnswerIsProvenByTheLock(t *testing.T) {
 
 func TestFindingsNameWhatLedToThem(t *testing.T) {
 	trial := []history.Event{
-		{Seq: 1, Lane: "A", Kind: history.Ask},
-		{Seq: 2, Lane: "A", Kind: history.Command, Text: "SETNX → 1"},
-		{Seq: 3, Lane: "A", Kind: history.Grant},
-		{Seq: 4, Lane: "A", Kind: history.Die},
-		{Seq: 5, Lane: "B", Kind: history.Command, Text: "SETNX → 0"},
-		{Seq: 6, Lane: "B", Kind: history.Refuse},
-		{Seq: 7, Lane: "redis", Kind: history.Final},
-		{Seq: 8, Lane: "redis", Kind: history.Note, Text: steps.Orphan},
-		{Seq: 9, Lane: "B", Kind: history.Command},
+		{Seq: 1, Timeline: "A", Kind: history.Request},
+		{Seq: 2, Timeline: "A", Kind: history.Command, Text: "SETNX → 1"},
+		{Seq: 3, Timeline: "A", Kind: history.Grant},
+		{Seq: 4, Timeline: "A", Kind: history.Die},
+		{Seq: 5, Timeline: "B", Kind: history.Command, Text: "SETNX → 0"},
+		{Seq: 6, Timeline: "B", Kind: history.Refuse},
+		{Seq: 7, Timeline: "redis", Kind: history.Final},
+		{Seq: 8, Timeline: "redis", Kind: history.Note, Text: steps.Orphan},
+		{Seq: 9, Timeline: "B", Kind: history.Command},
 	}
 	found := orphaned(trial)
 	if len(found) != 1 || !slices.Equal(found[0].Events, []int{2, 4, 5, 6, 8}) {
@@ -106,7 +106,7 @@ func TestFindingsNameWhatLedToThem(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		breach func([]history.Event) []history.Finding
+		breach func([]history.Event) []history.Violation
 		text   string
 		found  int
 	}{

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // A holder that learns of its loss after the next grant is one too many, unless our own timer was late at that moment as well.
@@ -21,13 +21,13 @@ func TestToldLate(t *testing.T) {
 		{"on a machine that does nothing in time", 2 * scheduling, scheduling, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			grant := history.Event{At: time.Second, Lane: "B", Kind: history.Grant}
-			lose := history.Event{At: time.Second + c.lose, Lane: "A", Kind: history.Lose}
+			grant := history.Event{At: time.Second, Timeline: "B", Kind: history.Grant}
+			lose := history.Event{At: time.Second + c.lose, Timeline: "A", Kind: history.Lose}
 			events := []history.Event{grant, lose}
 			if c.lose < 0 {
 				events = []history.Event{lose, grant}
 			}
-			events = append(events, history.Event{Lane: "lab", Kind: history.Measure, Text: lateText, Value: c.ours.Microseconds()})
+			events = append(events, history.Event{Timeline: "lab", Kind: history.Measure, Text: lateText, Value: c.ours.Microseconds()})
 			for i := range events {
 				events[i].Seq = i + 1
 			}
@@ -39,7 +39,7 @@ func TestToldLate(t *testing.T) {
 			}
 		})
 	}
-	if found := toldLate([]history.Event{{Seq: 1, Lane: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Lane: "A", Kind: history.Lose}}); len(found) > 0 {
+	if found := toldLate([]history.Event{{Seq: 1, Timeline: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose}}); len(found) > 0 {
 		t.Error("without our own timer nothing is known of the machine")
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/worker"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -35,7 +35,7 @@ type held struct {
 
 // event fills in who it is.
 func (h *held) event(e history.Event) history.Event {
-	e.Lane, e.Owner, e.Fence = h.client.lane, h.owner, h.fence
+	e.Timeline, e.Owner, e.Token = h.client.lane, h.owner, h.fence
 	return e
 }
 
@@ -47,7 +47,7 @@ func (h *held) record(kind history.Kind, text string) {
 func (c *client) acquire(ctx context.Context, options ...lockstrategy.Option) (*held, error) {
 	c.attempts++
 	h := &held{client: c, owner: fmt.Sprintf("%s%d", c.lane, c.attempts)}
-	h.record(history.Ask, "")
+	h.record(history.Request, "")
 	lease, err := c.strategy.Acquire(ctx, c.key, options...)
 	if err != nil {
 		h.record(history.Refuse, reason(err))
@@ -85,9 +85,9 @@ func (h *held) lost(ctx context.Context) error {
 
 // release gives the lock back. What the lock says about that is recorded, and no failure of the run.
 func (h *held) release(ctx context.Context) error {
-	h.record(history.Give, "")
+	h.record(history.Release, "")
 	err := h.lease.Release(ctx)
-	h.record(history.Gave, reason(err))
+	h.record(history.Released, reason(err))
 	return err
 }
 

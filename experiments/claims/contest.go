@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -61,7 +61,7 @@ func contest(ctx context.Context, t *experiments.Trial, takers ...taker) error {
 // refused says why a contest in which a lock was to survive has not shown it: nobody was refused by the server that came after.
 func refused(t *experiments.Trial) error {
 	for _, e := range t.Events() {
-		if e.Kind == history.Refuse && e.Lane == "B" {
+		if e.Kind == history.Refuse && e.Timeline == "B" {
 			return nil
 		}
 	}

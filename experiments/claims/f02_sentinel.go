@@ -10,30 +10,30 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
-	ID:      "F02-sentinel",
-	Article: "A4",
-	Claim:   "With Sentinel, a master that fails before it has replicated the lock loses it; twice in a row there are three holders.",
-	Says:    "Sentinel promotes a replica that has not got the lock, and a second client takes it there. If that master fails in the same way, a third one does.",
-	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours. The link is cut for the replicas before the lock is taken, the master is killed, and Sentinel (which misses a master after a second and a half) promotes a replica; B takes the lock there. The same is done once more when the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can know: A and B know their dead masters only, so that they hear of the new one late. One that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead, and Sentinel misses a master after two seconds.",
-	Anomaly: "lost at failover",
-	Needs:   []experiments.Need{experiments.RedisServer},
-	Docker:  true,
-	Slow:    true,
-	Takes:   20 * time.Second,
-	Trials:  1, // each arm starts seven servers, and waits for real elections
-	Breach:  threeHolders,
-	Arms:    failoverArms(watched, longLease, experiments.Arm{Name: "link cut, lock taken, killed: twice in a row", Run: twiceInARow}),
+	ID:       "F02-sentinel",
+	Article:  "A4",
+	Claim:    "With Sentinel, a master that fails before it has replicated the lock loses it; twice in a row there are three holders.",
+	Says:     "Sentinel promotes a replica that has not got the lock, and a second client takes it there. If that master fails in the same way, a third one does.",
+	Drawing:  failoverDrawing,
+	How:      "Every node announces the address of a link of ours. The link is cut for the replicas before the lock is taken, the master is killed, and Sentinel (which misses a master after a second and a half) promotes a replica; B takes the lock there. The same is done once more when the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can know: A and B know their dead masters only, so that they hear of the new one late. One that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead, and Sentinel misses a master after two seconds.",
+	Anomaly:  "lost at failover",
+	Needs:    []experiments.Need{experiments.RedisServer},
+	Docker:   true,
+	Slow:     true,
+	Takes:    20 * time.Second,
+	Trials:   1, // each arm starts seven servers, and waits for real elections
+	Check:    threeHolders,
+	Variants: failoverArms(watched, longLease, experiments.Variant{Name: "link cut, lock taken, killed: twice in a row", Run: twiceInARow}),
 })
 
 // threeHolders is an update that is lost; where a third client came, it is one that three have written.
-func threeHolders(events []history.Event) (found []history.Finding) {
-	third := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Ask && e.Lane == "C" })
+func threeHolders(events []history.Event) (found []history.Violation) {
+	third := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Request && e.Timeline == "C" })
 	if !third {
 		return history.Counter(events)
 	}
@@ -43,7 +43,7 @@ func threeHolders(events []history.Event) (found []history.Finding) {
 			continue
 		}
 		if wrote[e.Value] = append(wrote[e.Value], e.Seq); len(wrote[e.Value]) == 3 {
-			found = append(found, history.Finding{What: fmt.Sprintf("three holders wrote %d", e.Value), Events: wrote[e.Value]})
+			found = append(found, history.Violation{What: fmt.Sprintf("three holders wrote %d", e.Value), Events: wrote[e.Value]})
 		}
 	}
 	return found

@@ -11,25 +11,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
-	ID:      "F03-cluster",
-	Article: "A3, A4",
-	Claim:   "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
-	Says:    "A lock wants consistency and a cluster of Redis favours availability: it elects a replica that may not have the last writes.",
-	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead.",
-	Anomaly: "lost at failover",
-	Needs:   []experiments.Need{experiments.RedisServer},
-	Docker:  true,
-	Slow:    true,
-	Takes:   20 * time.Second,
-	Trials:  1, // each arm starts six servers, and waits for a real election
-	Breach:  history.Counter,
-	Arms:    failoverArms(clustered, longLease, onceKilled(clustered)),
+	ID:       "F03-cluster",
+	Article:  "A3, A4",
+	Claim:    "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
+	Says:     "A lock wants consistency and a cluster of Redis favours availability: it elects a replica that may not have the last writes.",
+	Drawing:  failoverDrawing,
+	How:      "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead.",
+	Anomaly:  "lost at failover",
+	Needs:    []experiments.Need{experiments.RedisServer},
+	Docker:   true,
+	Slow:     true,
+	Takes:    20 * time.Second,
+	Trials:   1, // each arm starts six servers, and waits for a real election
+	Check:    history.Counter,
+	Variants: failoverArms(clustered, longLease, onceKilled(clustered)),
 })
 
 // clustered is a cluster of three masters with a replica each; the master in question owns the lock's slot.

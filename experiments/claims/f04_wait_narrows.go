@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -29,10 +29,10 @@ B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   22 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(history.Counter(events), history.Noted(events, alone)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "WAIT 1, link healthy", Fault: true, Run: afterWait(confirmed)},
 		{Name: "WAIT 1, link cut: no lock", Fault: true, Run: afterWait(unconfirmed)},
 		{Name: "WAIT 1, another replica is promoted", Expect: experiments.Sometimes, Strategy: "v3 with WAIT", Fault: true, Run: afterWait(confirmedByOne)},

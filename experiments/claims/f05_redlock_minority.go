@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 	Says:    "A majority of the nodes is enough: N/2+1 of N. With fewer there is no lock, and who asked is told so.",
 	How:     "A is connected to five nodes. Some of them, drawn by lot, are killed; A asks for the lock. When three were down one is started again, and A asks once more.",
 	Takes:   4 * time.Second,
-	Breach:  available(5),
-	Arms: []experiments.Arm{
+	Check:   available(5),
+	Variants: []experiments.Variant{
 		{Name: "none down", Run: down(0)},
 		{Name: "one down", Fault: true, Run: down(1)},
 		{Name: "two down", Fault: true, Run: down(2)},
@@ -54,7 +54,7 @@ func down(n int) func(context.Context, *experiments.Trial) error {
 		if err != nil {
 			return err
 		}
-		t.Record(history.Event{Lane: back.Name, Kind: history.Heal, Text: "runs again", Proof: proof})
+		t.Record(history.Event{Timeline: back.Name, Kind: history.Heal, Text: "runs again", Proof: proof})
 		return once(ctx, a, r)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -23,8 +23,8 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How:     "A does not reach nodes 4 and 5, and has the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has the same weakness; there A's line to it ends with its first life, because a holder that reconnects at once asks for its lock, and stops.",
 	Anomaly: "amnesiac restart",
 	Takes:   7 * time.Second,
-	Breach:  history.Counter,
-	Arms: []experiments.Arm{
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
 		{Name: "restarted at once", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: onThree(restart)},
 		{Name: "one Redis, restarted at once", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: onSingle(restartUnheard)},

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -21,8 +21,8 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How:     "A does not reach nodes 4 and 5, and has the lock by 1, 2 and 3. What node 3 does with its clock is to end keys, so the life of its keys is shortened by an hour; its clock itself is left alone. B asks all five. Where A has all five, the same node's jump changes nothing.",
 	Anomaly: "clock jump",
 	Takes:   5 * time.Second,
-	Breach:  history.Counter,
-	Arms: []experiments.Arm{
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
 		{Name: "no jump", Run: onThree(nothing)},
 		{Name: "a jump that does not decide", Fault: true, Run: onFive(hourAhead)},
 		{Name: "a jump on the deciding node", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: onThree(hourAhead)},

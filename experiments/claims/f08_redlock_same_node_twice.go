@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -21,10 +21,10 @@ node 2                ✗ restarts, empty                            ↑ one upd
 B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
 	How:   "The lock on each name is Redisson's, as in the listing: who has it enters again, so node 2 counts twice. (Ours, redsync's, is not re-entrant, and would count it once.) The same node is lost, or restarts empty, once in three names for three nodes and once in A2's list. Lost: A asks once. Empty: A has the lock on all names, and B asks.",
 	Takes: 4 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(available(3)(events), history.Counter(events)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "three nodes, node 2 lost", Fault: true, Run: lostOf(1, 2, 3)},
 		{Name: "three nodes, node 2 restarts empty", Fault: true, Run: emptyOf(1, 2, 3)},
 		{Name: "A2's list, node 2 lost", Expect: experiments.Sometimes, Fault: true, Run: lostOf(1, 2, 2)},

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -29,10 +29,10 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 	Docker: true,
 	Alone:  true,
 	Takes:  10 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(append(history.Counter(events), tooLong(events)...), toldLate(events)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "link whole", Run: partition(0, true, false)},
 		{Name: "cut", Fault: true, Run: partition(stack.Both, true, false)},
 		{Name: "answers get lost", Fault: true, Run: partition(stack.ToClient, true, false)},
@@ -142,15 +142,15 @@ func beside(ctx context.Context, t *experiments.Trial, until time.Time) {
 const scheduling = partitionLease / 10
 
 // toldLate finds holders whose context was alive when another had been granted the lock.
-func toldLate(events []history.Event) (found []history.Finding) {
+func toldLate(events []history.Event) (found []history.Violation) {
 	ours, ok := measured(events, "lab", lateText)
 	if !ok || time.Duration(ours.Value)*time.Microsecond > scheduling/2 {
 		return nil
 	}
 	for _, o := range overlaps(events) {
 		if by := o.lose.At - o.grant.At; by > scheduling {
-			found = append(found, history.Finding{
-				What:   fmt.Sprintf("%s's context ended %s after %s was granted the lock", o.lose.Lane, by.Round(time.Microsecond), o.grant.Lane),
+			found = append(found, history.Violation{
+				What:   fmt.Sprintf("%s's context ended %s after %s was granted the lock", o.lose.Timeline, by.Round(time.Microsecond), o.grant.Timeline),
 				Events: []int{o.grant.Seq, o.lose.Seq},
 			})
 		}
@@ -161,7 +161,7 @@ func toldLate(events []history.Event) (found []history.Finding) {
 // inTime says when toldLate shows nothing: a timer may have been late.
 func inTime(events []history.Event) error {
 	for _, o := range overlaps(events) {
-		return fmt.Errorf("%s's context ended %s after %s's grant: a late timer on a busy machine, maybe", o.lose.Lane, (o.lose.At - o.grant.At).Round(time.Microsecond), o.grant.Lane)
+		return fmt.Errorf("%s's context ended %s after %s's grant: a late timer on a busy machine, maybe", o.lose.Timeline, (o.lose.At - o.grant.At).Round(time.Microsecond), o.grant.Timeline)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ type overlap struct{ grant, lose history.Event }
 func overlaps(events []history.Event) (all []overlap) {
 	for _, lose := range events {
 		for _, grant := range events {
-			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Lane != lose.Lane && grant.Seq < lose.Seq {
+			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Timeline != lose.Timeline && grant.Seq < lose.Seq {
 				all = append(all, overlap{grant, lose})
 			}
 		}

@@ -101,9 +101,9 @@ func (x *replicated) cutReplicas(ctx context.Context, from ...*stack.Node) error
 }
 
 // failoverArms are those of F01 to F03. lease is of the holder whose server dies: where it waits for its end, a short one.
-func failoverArms(start startReplicated, lease time.Duration, breaks experiments.Arm) []experiments.Arm {
+func failoverArms(start startReplicated, lease time.Duration, breaks experiments.Variant) []experiments.Variant {
 	breaks.Expect, breaks.Strategy, breaks.Fault = experiments.Sometimes, "v3", true
-	return []experiments.Arm{
+	return []experiments.Variant{
 		{Name: "no kill", Run: unharmed(start)},
 		{Name: "killed after replication", Fault: true, Run: killAfterReplication(start, lease)},
 		breaks,
@@ -111,8 +111,8 @@ func failoverArms(start startReplicated, lease time.Duration, breaks experiments
 }
 
 // onceKilled is the arm that shows two holders.
-func onceKilled(start startReplicated) experiments.Arm {
-	return experiments.Arm{Name: "link cut, lock taken, killed", Run: killBeforeReplication(start)}
+func onceKilled(start startReplicated) experiments.Variant {
+	return experiments.Variant{Name: "link cut, lock taken, killed", Run: killBeforeReplication(start)}
 }
 
 func unharmed(start startReplicated) func(context.Context, *experiments.Trial) error {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -20,8 +20,8 @@ driver 2 at instance-2     read: open   …thinks…   write: mine   "you have i
 	How:     "20 drivers, ten for each instance, want one order at the same moment; between reading and writing an instance thinks for 100 ms. The control lets them ask one after the other.",
 	Anomaly: lostUpdate,
 	Takes:   4 * time.Second,
-	Breach:  granted,
-	Arms: []experiments.Arm{
+	Check:   granted,
+	Variants: []experiments.Variant{
 		{Name: "one driver at a time", Run: grabs(service{version: "v1", inTurn: true})},
 		{Name: "one instance", Expect: experiments.Sometimes, Run: grabs(service{version: "v1", instances: 1})},
 		{Name: "two instances", Expect: experiments.Sometimes, Run: byEach(grabs(service{version: "v1"}))},
@@ -29,7 +29,7 @@ driver 2 at instance-2     read: open   …thinks…   write: mine   "you have i
 })
 
 // granted is two winners: a winner by one instance beside the first by the other, where there are both.
-func granted(events []history.Event) (found []history.Finding) {
+func granted(events []history.Event) (found []history.Violation) {
 	var first history.Event
 	for _, e := range events {
 		switch {
@@ -37,7 +37,7 @@ func granted(events []history.Event) (found []history.Finding) {
 		case first.Seq == 0:
 			first = e
 		case e.Text != first.Text:
-			return explained(events, []history.Finding{{What: fmt.Sprintf("%s and %s both won %s", first.Lane, e.Lane, e.Key), Events: []int{first.Seq, e.Seq}}})
+			return explained(events, []history.Violation{{What: fmt.Sprintf("%s and %s both won %s", first.Timeline, e.Timeline, e.Key), Events: []int{first.Seq, e.Seq}}})
 		}
 	}
 	return twoWinners(events)

@@ -18,8 +18,8 @@ driver 3 at instance-1   waits                                   [ read: taken ]
 	How:     "20 drivers want one order at the same moment, at one instance and at two; between reading and writing an instance thinks for 100 ms.",
 	Anomaly: lostUpdate,
 	Takes:   3 * time.Second,
-	Breach:  twoWinners,
-	Arms: []experiments.Arm{
+	Check:   twoWinners,
+	Variants: []experiments.Variant{
 		{Name: "one instance", Run: grabs(service{version: "v2", instances: 1})},
 		{Name: "two instances", Expect: experiments.Sometimes, Strategy: "v2", Run: grabs(service{version: "v2"})},
 	},

@@ -17,8 +17,8 @@ driver 2 at instance-2   waits                                                 [
 	How:     "20 drivers, ten for each of two instances, want one order at the same moment: with the mutex in the process as a proof that two would win, and with RedLock over five independent nodes. The control grants by a conditional UPDATE.",
 	Anomaly: lostUpdate,
 	Takes:   5 * time.Second,
-	Breach:  twoWinners,
-	Arms: []experiments.Arm{
+	Check:   twoWinners,
+	Variants: []experiments.Variant{
 		{Name: "conditional UPDATE", Run: grabs(service{version: "v0"})},
 		{Name: "process mutex", Expect: experiments.Sometimes, Strategy: "v2", Run: grabs(service{version: "v2"})},
 		{Name: "RedLock", Strategy: "v4", Run: grabs(service{version: "v4"})},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -18,17 +18,17 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,
-	How:    "20 drivers want one order at the same moment: at each version of the app, one order after the other, and at a small server that does what A2's listing does.",
-	Takes:  4 * time.Second,
-	Breach: untold,
-	Arms: []experiments.Arm{
+	How:   "20 drivers want one order at the same moment: at each version of the app, one order after the other, and at a small server that does what A2's listing does.",
+	Takes: 4 * time.Second,
+	Check: untold,
+	Variants: []experiments.Variant{
 		{Name: "v0 to v4", Run: grabsOfAll},
 		{Name: "A2's listing", Expect: experiments.Sometimes, Run: grabsOfListing},
 	},
 })
 
 // untold finds the drivers who got an answer that does not say who has the order.
-func untold(events []history.Event) []history.Finding {
+func untold(events []history.Event) []history.Violation {
 	return explained(events, history.Noted(events, experiments.ToldNothing))
 }
 
@@ -39,11 +39,11 @@ func grabsOfAll(ctx context.Context, t *experiments.Trial) error {
 	if err != nil {
 		return err
 	}
-	for _, claim := range experiments.Claims() {
-		t.Note("lab", fmt.Sprintf("%s: %s", claim.Version, claim.Lock))
-		s.version = claim.Version
+	for _, claim := range experiments.Versions() {
+		t.Note("lab", fmt.Sprintf("%s: %s", claim.Name, claim.Lock))
+		s.version = claim.Name
 		if err := s.grab(ctx, t, target); err != nil {
-			return fmt.Errorf("%s: %w", claim.Version, err)
+			return fmt.Errorf("%s: %w", claim.Name, err)
 		}
 	}
 	return nil

@@ -17,8 +17,8 @@ driver 2 at instance-2   UPDATE … WHERE status = 'open' → 0 rows   "driver 1
 	How:     "20 drivers, ten for each of two instances, want one order at the same moment: without a lock by read, think and write, and by one conditional UPDATE. The control reads, thinks and writes for one driver after the other.",
 	Anomaly: lostUpdate,
 	Takes:   4 * time.Second,
-	Breach:  twoWinners,
-	Arms: []experiments.Arm{
+	Check:   twoWinners,
+	Variants: []experiments.Variant{
 		{Name: "read and write, one driver at a time", Run: grabs(service{version: "v1", inTurn: true})},
 		{Name: "read and write, 20 at once", Expect: experiments.Sometimes, Run: grabs(service{version: "v1"})},
 		{Name: "conditional UPDATE, 20 at once", Run: grabs(service{version: "v0"})},

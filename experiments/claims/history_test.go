@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // numbered makes a history of events.
@@ -17,16 +17,16 @@ func numbered(events ...history.Event) []history.Event {
 }
 
 func wrote(lane, owner string, value int64) history.Event {
-	return history.Event{Lane: lane, Owner: owner, Kind: history.Write, Key: "pview", Value: value}
+	return history.Event{Timeline: lane, Owner: owner, Kind: history.Write, Key: "pview", Value: value}
 }
 
 func asked(lane, owner string) history.Event {
-	return history.Event{Lane: lane, Owner: owner, Kind: history.Ask, Key: "pview"}
+	return history.Event{Timeline: lane, Owner: owner, Kind: history.Request, Key: "pview"}
 }
 
 func TestLostViews(t *testing.T) {
 	final := func(value int64) history.Event { return history.Event{Kind: history.Final, Key: "pview", Value: value} }
-	failed := history.Event{Lane: "balancer", Owner: "3", Kind: history.Note, Text: "no answer"}
+	failed := history.Event{Timeline: "balancer", Owner: "3", Kind: history.Note, Text: "no answer"}
 	for _, c := range []struct {
 		name   string
 		events []history.Event
@@ -58,7 +58,7 @@ func TestExplainedStaysSmall(t *testing.T) {
 		events = append(events, asked("a", "1"))
 	}
 	events = numbered(append(events, wrote("a", "1", 1))...)
-	found := explained(events, []history.Finding{{Events: []int{21}}})
+	found := explained(events, []history.Violation{{Events: []int{21}}})
 	if len(found[0].Events) != 1 {
 		t.Errorf("it is shown by %d events", len(found[0].Events))
 	}
@@ -68,11 +68,11 @@ func TestExplainedStaysSmall(t *testing.T) {
 func waits(text string) []history.Event {
 	var events []history.Event
 	for _, word := range strings.Fields(text) {
-		kind := history.Ask
+		kind := history.Request
 		if word[1] == '!' {
 			kind = history.Grant
 		}
-		events = append(events, history.Event{Lane: word[:1], Kind: kind})
+		events = append(events, history.Event{Timeline: word[:1], Kind: kind})
 	}
 	return numbered(events...)
 }
@@ -110,7 +110,7 @@ func TestShares(t *testing.T) {
 
 func TestNotBelow(t *testing.T) {
 	number := func(lane string, value int64) history.Event {
-		return history.Event{Lane: lane, Kind: history.Measure, Value: value, Text: requestsUnit}
+		return history.Event{Timeline: lane, Kind: history.Measure, Value: value, Text: requestsUnit}
 	}
 	for _, c := range []struct {
 		name   string
@@ -121,7 +121,7 @@ func TestNotBelow(t *testing.T) {
 		{"as many", numbered(number("message", 9), number("sleep", 9)), true},
 		{"more", numbered(number("message", 10), number("sleep", 9)), true},
 		{"one is missing", numbered(number("message", 10)), false},
-		{"another unit", numbered(number("message", 10), history.Event{Lane: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}), false},
+		{"another unit", numbered(number("message", 10), history.Event{Timeline: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}), false},
 	} {
 		if found := notBelow(c.events, requestsUnit, "sleep"); len(found) > 0 != c.breach {
 			t.Errorf("%s: found %+v", c.name, found)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 	"locklab/topology"
 )
@@ -123,7 +123,7 @@ func record(t *experiments.Trial, events ...history.Event) {
 }
 
 // explained adds to each finding what its owners asked for and were told, so that its explanation begins at the beginning.
-func explained(events []history.Event, found []history.Finding) []history.Finding {
+func explained(events []history.Event, found []history.Violation) []history.Violation {
 	owner := make(map[int]string) // by event
 	all := make(map[string][]int) // the events, by owner
 	for _, e := range events {

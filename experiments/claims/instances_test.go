@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // onInstances reports whether an experiment needs the app: cmd/app runs those.
@@ -29,8 +29,8 @@ func TestWithoutTheAppNothingIsShown(t *testing.T) {
 func TestLater(t *testing.T) {
 	var before, after time.Duration
 	var moved []history.Event
-	e := experiments.Experiment{Arms: []experiments.Arm{{Name: "arm", Run: nil}}}
-	e.Arms[0].Run = func(_ context.Context, t *experiments.Trial) error {
+	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "arm", Run: nil}}}
+	e.Variants[0].Run = func(_ context.Context, t *experiments.Trial) error {
 		before = t.Now()
 		began := time.Now()
 		after = t.Now()

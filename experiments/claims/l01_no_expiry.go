@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -17,12 +17,12 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 A  SETNX → 1  †
 B                    (a lease later)  SETNX → 0   and so for everybody, for ever`,
-	How:     "A takes the lock and dies, before it has read. Time passes, as long as any key has an expiry. B tries. At the end the lock is looked at: it is there, has no expiry, and nobody who lives has it.",
-	Anomaly: "orphan",
-	Takes:   time.Second,
-	Orders:  orphans(naive.Compare, steps.V3, naive.SETNX),
-	Breach:  orphaned,
-	Arms: []experiments.Arm{
+	How:           "A takes the lock and dies, before it has read. Time passes, as long as any key has an expiry. B tries. At the end the lock is looked at: it is there, has no expiry, and nobody who lives has it.",
+	Anomaly:       "orphan",
+	Takes:         time.Second,
+	Interleavings: orphans(naive.Compare, steps.V3, naive.SETNX),
+	Check:         orphaned,
+	Variants: []experiments.Variant{
 		{Name: "with an expiry", Strategy: "SET NX PX", Run: walk(naive.Compare, deadHolder)},
 		{Name: "v3's scripts", Strategy: "v3", Run: walk(steps.V3, deadHolder)},
 		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: walk(naive.SETNX, deadHolder)},
@@ -33,12 +33,12 @@ B                    (a lease later)  SETNX → 0   and so for everybody, for ev
 const deadHolder = "A A† … B B B B"
 
 // orphaned finds locks that stay and that nobody has.
-func orphaned(trial []history.Event) []history.Finding {
+func orphaned(trial []history.Event) []history.Violation {
 	return led(trial, history.Noted(trial, steps.Orphan))
 }
 
 // led adds to findings what led to them: what the lock's server was told, and who died, was refused, or got no answer.
-func led(trial []history.Event, found []history.Finding) []history.Finding {
+func led(trial []history.Event, found []history.Violation) []history.Violation {
 	for i, f := range found {
 		var events []int
 		for _, e := range trial {
@@ -56,9 +56,9 @@ func led(trial []history.Event, found []history.Finding) []history.Finding {
 }
 
 // orphans asks of every order of locks whether a lock stays. The last one is the one that leaves it.
-func orphans(locks ...naive.Lock) (all []experiments.Orders) {
+func orphans(locks ...naive.Lock) (all []experiments.Interleavings) {
 	for i, lock := range locks {
-		o := experiments.Orders{Lock: lock, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Orphaned}
+		o := experiments.Interleavings{Lock: lock, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.Orphaned}
 		if i == len(locks)-1 {
 			o.Expect = experiments.Sometimes
 		}

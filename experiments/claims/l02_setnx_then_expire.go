@@ -16,11 +16,11 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 A  SETNX → 1   †  (EXPIRE never comes)
 B                    (a lease later)  SETNX → 0   and so for everybody, for ever`,
-	How:    "A dies after its first command: with two of them that is between SETNX and EXPIRE. Time passes, and B tries.",
-	Takes:  time.Second,
-	Orders: orphans(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
-	Breach: orphaned,
-	Arms: []experiments.Arm{
+	How:           "A dies after its first command: with two of them that is between SETNX and EXPIRE. Time passes, and B tries.",
+	Takes:         time.Second,
+	Interleavings: orphans(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
+	Check:         orphaned,
+	Variants: []experiments.Variant{
 		{Name: "SET NX PX", Run: walk(naive.Compare, deadHolder)},
 		{Name: "one script", Run: walk(naive.SETNXScript, deadHolder)},
 		{Name: "two commands", Expect: experiments.Sometimes, Run: walk(naive.SETNXThenEXPIRE, deadHolder)},

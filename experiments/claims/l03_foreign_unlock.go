@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -18,14 +18,14 @@ var _ = register(experiments.Experiment{
 	How:     "A takes the lock and is slow; its lease ends; B takes the lock and reads. Now A gives \"its\" lock back. C takes what A has deleted, and B and C write the same value. For the comparison in the client A is stopped between GET and DEL.",
 	Anomaly: "foreign unlock",
 	Takes:   2 * time.Second,
-	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
-		{Lock: naive.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
-		{Lock: naive.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.Foreign},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.Foreign},
+		{Lock: naive.PlainDEL, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Foreign, Expect: experiments.Sometimes},
+		{Lock: naive.CompareInClient, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Foreign, Expect: experiments.Sometimes},
 	},
-	Breach: history.Counter,
-	Arms: []experiments.Arm{
+	Check: history.Counter,
+	Variants: []experiments.Variant{
 		{Name: "script", Strategy: "SET NX PX", Run: walk(naive.Compare, "A A A … B B A C C C B C B")},
 		{Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Run: walk(naive.PlainDEL, "A A A … B B A C C C B C B")},
 		{Name: "comparison in the client", Expect: experiments.Sometimes, Run: walk(naive.CompareInClient, "A A A A … B B A C C C B C C B B")},

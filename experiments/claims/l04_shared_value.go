@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -19,15 +19,15 @@ var _ = register(experiments.Experiment{
 A (driver 7)  SET "7" → OK   read 0  …                compare "7", DEL → 1 (B's lock)
 B (driver 7)                     lease over   SET "7" → OK                        read 1, write 2
 C                                                                     SET → OK    read 1, write 2`,
-	How:    "A and B are two attempts of one driver. A is slow; its lease ends; B takes the lock; A writes and releases. C takes what A has deleted, and B and C write the same value.",
-	Takes:  time.Second,
-	Breach: history.Counter,
-	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Foreign},
-		{Lock: naive.SharedValue, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	How:   "A and B are two attempts of one driver. A is slow; its lease ends; B takes the lock; A writes and releases. C takes what A has deleted, and B and C write the same value.",
+	Takes: time.Second,
+	Check: history.Counter,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.Foreign},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.Foreign},
+		{Lock: naive.SharedValue, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Foreign, Expect: experiments.Sometimes},
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "a value for each attempt", Run: walk(naive.Compare, sameDriver)},
 		{Name: "the driver's id", Expect: experiments.Sometimes, Run: walk(naive.SharedValue, sameDriver)},
 	},

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
@@ -24,8 +24,8 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 	How:     "A takes the lock with an explicit lease, reads, and works on without looking at its lease's context until B has had the lock; then it writes. With renewal it works for three leases. SET NX PX has none, and no context to look at.",
 	Anomaly: "lease overrun",
 	Takes:   4 * time.Second,
-	Breach:  history.Counter,
-	Arms: []experiments.Arm{
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
 		{Name: "short work", Run: overrun(shortWork)},
 		{Name: "long work", Expect: experiments.Sometimes, Run: overrun(longWork)},
 		{Name: "long work, renewed", Strategy: "v3", Run: overrun(renewedWork)},

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -26,10 +26,10 @@ B      waits                              ├─ lock ─ read ─ write`,
 	How:     "A is a process of its own, and B waits for the lock. Alive, A works for three leases, and B stays out. Killed, its lock may only get closer to its end, as the server says, and B gets it then. With a bound of one lease A works on without looking, until B has had the lock.",
 	Anomaly: "orphan",
 	Takes:   12 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(history.Counter(events), history.Noted(events, renewedByNobody)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "alive", Run: holds(lockstrategy.NameRedis, false, 0, alive)},
 		{Name: "killed", Strategy: "v3", Fault: true, Run: holds(lockstrategy.NameRedis, false, 0, killedHolder)},
 		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: holds(lockstrategy.NameRedLock, false, 0, killedHolder)},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -23,10 +23,10 @@ A  ├─ no lease named: renewed, renewed, renewed ── write 1 ─┤
 B  waits                                                    ├─ read 1, write 2 ─┤`,
 	How:   "A takes the lock, reads, and works for two leases, or until B has been in the section; then it writes. B waits for the lock from the beginning. The arms differ in one argument of A's: the lease.",
 	Takes: 5 * time.Second,
-	Breach: func(trial []history.Event) []history.Finding {
+	Check: func(trial []history.Event) []history.Violation {
 		return explained(trial, history.Counter(trial))
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "no lease named", Run: twoLeases()},
 		{Name: "a lease named", Expect: experiments.Sometimes, Run: twoLeases(lockstrategy.LeaseFor(namedLease))},
 	},

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
@@ -24,14 +24,14 @@ var _ = register(experiments.Experiment{
 	Drawing: `
 A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
 B                                            refused                        enter   read 1  write 2`,
-	How:    "A enters, reads, enters again by its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write the same value. In another arm three do so at once, twenty times each. (A process here is a client with a gate and a place of its own, which is what makes it one to Redis; all of them run in the lab's.)",
-	Takes:  2 * time.Second,
-	Breach: reentered,
-	Orders: []experiments.Orders{
-		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
-		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
+	How:   "A enters, reads, enters again by its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write the same value. In another arm three do so at once, twenty times each. (A process here is a client with a gate and a place of its own, which is what makes it one to Redis; all of them run in the lab's.)",
+	Takes: 2 * time.Second,
+	Check: reentered,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "entered once", Run: threeProcesses(enteredOnce)},
 		{Name: "entered twice", Run: threeProcesses(enteredTwice)},
 		{Name: "a stranger's release", Run: threeProcesses(strangersRelease)},
@@ -48,7 +48,7 @@ const enterAgain = "A A A A B B A A B B B B"
 const acceptedRelease = "a release by who does not have the lock was accepted"
 
 // reentered finds lost updates, and releases that must be refused and were not.
-func reentered(trial []history.Event) []history.Finding {
+func reentered(trial []history.Event) []history.Violation {
 	return append(history.Counter(trial), history.Noted(trial, acceptedRelease)...)
 }
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
@@ -31,12 +31,12 @@ message   ?  subscribed             │ told ?!`,
 	Needs: []experiments.Need{experiments.RedisServer},
 	Alone: true,
 	Takes: 8 * time.Second,
-	Breach: func(trial []history.Event) (found []history.Finding) {
+	Check: func(trial []history.Event) (found []history.Violation) {
 		found = notBelow(trial, requestsUnit, "spin")
 		found = append(found, notBelow(trial, requestsUnit, "sleep")...)
 		return append(found, notBelow(trial, waitUnit, "sleep")...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "released with a message", Run: threeWays(5, ampleLease, false)},
 		{Name: "deleted without a message", Expect: experiments.Sometimes, Run: threeWays(2, deafLease, true)},
 	},
@@ -53,13 +53,13 @@ const (
 )
 
 // notBelow is a finding when the number of who waits for a message is not below another way's.
-func notBelow(trial []history.Event, unit, other string) []history.Finding {
+func notBelow(trial []history.Event, unit, other string) []history.Violation {
 	told, ok := measured(trial, "message", unit)
 	asked, both := measured(trial, other, unit)
 	if !ok || !both || told.Value < asked.Value {
 		return nil
 	}
-	return []history.Finding{{
+	return []history.Violation{{
 		What: fmt.Sprintf("%s: %d of message, %d of %s", unit, told.Value, asked.Value, other), Events: []int{told.Seq, asked.Seq},
 	}}
 }

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -22,18 +22,18 @@ B                             SET, EXPIRE → 1    read 0   write 1
 A  SET NX → OK  read 0 …                SET (extend) → 1   write 1   compare, DEL → 1
 B               lease over  SET NX → OK    (A's value is in its lock)                   read 1   write 2
 C                                                                     SET NX → OK       read 1   write 2`,
-	How:    "A has the lock and has read; B asks. For the extension A's lease ends, B takes the lock, and A extends, writes and releases: with a comparison nothing of B's is touched, and C is refused.",
-	Takes:  2 * time.Second,
-	Breach: history.Counter,
-	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
-		{Lock: naive.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
-		{Lock: naive.Unheard, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
-		{Lock: naive.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Breach: steps.Stolen},
-		{Lock: naive.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Breach: steps.Stolen, Expect: experiments.Sometimes},
+	How:   "A has the lock and has read; B asks. For the extension A's lease ends, B takes the lock, and A extends, writes and releases: with a comparison nothing of B's is touched, and C is refused.",
+	Takes: 2 * time.Second,
+	Check: history.Counter,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: naive.SETWithoutNX, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+		{Lock: naive.Unheard, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+		{Lock: naive.Extend, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Stolen},
+		{Lock: naive.ExtendBySET, Bounds: steps.Bounds{Clients: "AB", Expiry: 1}, Violation: steps.Stolen, Expect: experiments.Sometimes},
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "SET NX", Run: walk(naive.Compare, bothAsk)},
 		{Name: "A0's lock script", Expect: experiments.Sometimes, Run: walk(naive.SETWithoutNX, bothAsk)},
 		{Name: "A3's acquire", Expect: experiments.Sometimes, Run: walk(naive.Unheard, bothAsk)},

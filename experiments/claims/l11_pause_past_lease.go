@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/worker"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -22,10 +22,10 @@ B                                              ├─ lock, fence 2 ─ read 0 �
 	How:     "A is a process of its own. It has looked at its lease when SIGSTOP stops it; B waits until the server frees the lock, and writes. A is told to write while it is stopped, and does so when SIGCONT lets it run, without another look: every holder has a moment between its last look and its write. Then it learns that its time is over. RedLock issues no fence, so there is nothing to check.",
 	Anomaly: "pause",
 	Takes:   11 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(history.Counter(events), history.Late(events)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "no pause", Run: holds(lockstrategy.NameRedis, false, 0, unpaused)},
 		{Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: holds(lockstrategy.NameRedis, false, 0, paused)},
 		{Name: "paused, fence checked", Strategy: "v3", Anomaly: "pause with fence", Fault: true, Run: holds(lockstrategy.NameRedis, true, 0, paused)},

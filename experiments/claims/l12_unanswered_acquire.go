@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
@@ -25,17 +25,17 @@ B                                                                             SE
 	How:     "The answer has arrived and is thrown away with its connection; at that moment the server is asked whether the lock is there. Then B tries: at once, or with v3 for a third of the lease. Where the undo is a DEL, it is B's answer that is lost while A works.",
 	Anomaly: "unanswered acquire",
 	Takes:   3 * time.Second,
-	Breach:  leftBehind,
-	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Left, Expect: experiments.Sometimes},
-		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Orphaned, Expect: experiments.Sometimes},
-		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Left},
-		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Foreign},
-		{Lock: naive.UndoneByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Left},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Foreign},
+	Check:   leftBehind,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.Left, Expect: experiments.Sometimes},
+		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.Orphaned, Expect: experiments.Sometimes},
+		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.Left},
+		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.Foreign},
+		{Lock: naive.UndoneByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.Foreign, Expect: experiments.Sometimes},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.Left},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.Foreign},
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "answered", Run: unanswered(naive.Compare, "A A A A B B B B")},
 		{Name: "lost: SETNX", Expect: experiments.Sometimes, Strategy: "naive SETNX", Fault: true, Run: unanswered(naive.SETNX, "A? B B B B")},
 		{Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true, Run: unanswered(naive.Compare, "A? B B B B")},
@@ -46,7 +46,7 @@ B                                                                             SE
 })
 
 // leftBehind finds locks that nobody has, with or without an expiry, and updates that are lost.
-func leftBehind(trial []history.Event) []history.Finding {
+func leftBehind(trial []history.Event) []history.Violation {
 	return append(append(history.Counter(trial), orphaned(trial)...), led(trial, history.Noted(trial, steps.Behind))...)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -25,8 +25,8 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   4 * time.Second,
-	Breach:  history.Counter,
-	Arms: []experiments.Arm{
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
 		{Name: "noeviction", Fault: true, Run: onSingle(full("noeviction"))},
 		{Name: "allkeys-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: onSingle(full("allkeys-lru"))},
 		{Name: "volatile-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: onSingle(full("volatile-lru"))},

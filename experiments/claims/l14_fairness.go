@@ -24,11 +24,11 @@ without a queue   A  ├─┤├─┤├─┤├─┤├─┤├─┤├�
                   B  ?       ?       ?          finds it taken whenever it wakes
 with a queue      A  ├─┤   ├─┤   ├─┤
                   B     ├─┤   ├─┤   ├─┤`,
-	How:    "Eight clients want one lock again and again, for two milliseconds each time, until it was granted 200 times. Measured are Jain's index of their shares (1: all the same; 1/8: one has everything), the longest wait, and how often others were served meanwhile; a breach is an index below 0.9. A process is a client of Redis with a gate of its own, for four of them; the pollers sleep for 100 ms between two attempts, and who has released asks again at once.",
-	Alone:  true,
-	Takes:  5 * time.Second,
-	Breach: unfair,
-	Arms: []experiments.Arm{
+	How:   "Eight clients want one lock again and again, for two milliseconds each time, until it was granted 200 times. Measured are Jain's index of their shares (1: all the same; 1/8: one has everything), the longest wait, and how often others were served meanwhile; a breach is an index below 0.9. A process is a client of Redis with a gate of its own, for four of them; the pollers sleep for 100 ms between two attempts, and who has released asks again at once.",
+	Alone: true,
+	Takes: 5 * time.Second,
+	Check: unfair,
+	Variants: []experiments.Variant{
 		{Name: "Redis lock, one process", Run: contend(1, queued)},
 		{Name: "Redis lock, two processes", Run: contend(2, queued)},
 		{Name: "SET NX PX, without a queue", Expect: experiments.Sometimes, Run: contend(contenders, unqueued)},

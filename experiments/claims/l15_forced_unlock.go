@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -19,10 +19,10 @@ admin                 └─ frees it
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How:   "A takes the lock with a lease of a minute, whose first renewal is far away, and reads. Somebody else frees the lock by force, and B takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. One who does not look writes all the same: then only a check of the fence helps.",
 	Takes: 3 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
+	Check: func(events []history.Event) []history.Violation {
 		return append(history.Counter(events), history.Noted(events, notTold)...)
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "not forced", Run: unforced},
 		{Name: "forced", Fault: true, Run: forced(true, false)},
 		{Name: "forced, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: forced(false, false)},

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/topology"
 )
@@ -27,8 +27,8 @@ locklab_fence:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over bot
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Takes:  7 * time.Second,
 	Trials: 1, // a cluster takes its time to form, and nothing here is left to chance
-	Breach: func(trial []history.Event) []history.Finding { return led(trial, history.Noted(trial, crossSlot)) },
-	Arms: []experiments.Arm{
+	Check:  func(trial []history.Event) []history.Violation { return led(trial, history.Noted(trial, crossSlot)) },
+	Variants: []experiments.Variant{
 		{Name: "tag", Run: onCluster(tagged)},
 		{Name: "no tag", Expect: experiments.Sometimes, Run: onCluster(untagged)},
 	},
@@ -88,7 +88,7 @@ func untagged(ctx context.Context, t *experiments.Trial, client redis.UniversalC
 		return err
 	}
 	err := client.Do(ctx, acquire...).Err()
-	t.Record(history.Event{Lane: "A", Kind: history.Command, Key: key, Text: fmt.Sprintf("acquire.lua → %v", err)})
+	t.Record(history.Event{Timeline: "A", Kind: history.Command, Key: key, Text: fmt.Sprintf("acquire.lua → %v", err)})
 	if refusedAcross(t, err) {
 		return nil
 	}

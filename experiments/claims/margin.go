@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -64,10 +64,10 @@ func ends(ctx context.Context, n *stack.Node) (earliest, latest time.Time, err e
 }
 
 // tooLong finds holders that rely on a lease for longer than the server keeps the key.
-func tooLong(events []history.Event) (found []history.Finding) {
+func tooLong(events []history.Event) (found []history.Violation) {
 	for _, e := range events {
 		if e.Kind == history.Measure && e.Text == marginText && e.Value < 0 {
-			found = append(found, history.Finding{What: fmt.Sprintf("%s relies on its lease for %d µs after the server has freed the key", e.Lane, -e.Value), Events: []int{e.Seq}})
+			found = append(found, history.Violation{What: fmt.Sprintf("%s relies on its lease for %d µs after the server has freed the key", e.Timeline, -e.Value), Events: []int{e.Seq}})
 		}
 	}
 	return found

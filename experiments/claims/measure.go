@@ -10,18 +10,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // measure records a number, in the unit that text names.
 func measure(t *experiments.Trial, lane string, value int64, unit string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Measure, Value: value, Text: unit})
+	t.Record(history.Event{Timeline: lane, Kind: history.Measure, Value: value, Text: unit})
 }
 
 // measured finds the number of a lane in a unit.
 func measured(events []history.Event, lane, unit string) (history.Event, bool) {
 	for _, e := range events {
-		if e.Kind == history.Measure && e.Lane == lane && e.Text == unit {
+		if e.Kind == history.Measure && e.Timeline == lane && e.Text == unit {
 			return e, true
 		}
 	}

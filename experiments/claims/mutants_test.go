@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/internal/testenv"
 )
 
@@ -46,7 +46,7 @@ func TestMutants(t *testing.T) {
 			"L11": "inconclusive: paused: trial 1: nothing proves that its fault happened: A paused",
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
 		}},
-		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Arms = e.Arms[1:] }, map[string]string{
+		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Variants = e.Variants[1:] }, map[string]string{
 			"L03": "inconclusive: it has no control", "L05": "inconclusive: it has no control",
 		}},
 	} {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // grabs lets 20 drivers grab one order at a version, and records what each was told and who the data say has won.
@@ -34,6 +34,6 @@ func (s service) grab(ctx context.Context, t *experiments.Trial, target experime
 }
 
 // twoWinners is the breach of the orders.
-func twoWinners(events []history.Event) []history.Finding {
+func twoWinners(events []history.Event) []history.Violation {
 	return explained(events, history.Winners(events))
 }

@@ -13,23 +13,23 @@ import (
 // breaks when it is played.
 func TestOrdersComeOutAsTheySay(t *testing.T) {
 	for _, e := range All() {
-		for _, o := range e.Orders {
-			f, err := steps.Explore(t.Context(), o.Lock, o.Bounds, o.Breach)
+		for _, o := range e.Interleavings {
+			f, err := steps.Explore(t.Context(), o.Lock, o.Bounds, o.Violation)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if broken := f.Broken.Sign() > 0; broken != (o.Expect == experiments.Sometimes) {
-				t.Errorf("%s: %s, %s: %s", e.ID, o.Lock.Name, o.Breach, f)
+			if broken := f.Violating.Sign() > 0; broken != (o.Expect == experiments.Sometimes) {
+				t.Errorf("%s: %s, %s: %s", e.ID, o.Lock.Name, o.Violation, f)
 			}
-			if f.Shortest == nil {
+			if f.Counterexample == nil {
 				continue
 			}
-			if number, _, _ := strings.Cut(e.ID, "-"); !strings.Contains(o.Lock.Breaks, number) {
-				t.Errorf("%s breaks %s, whose own words are that %q does", e.ID, o.Lock.Name, o.Lock.Breaks)
+			if number, _, _ := strings.Cut(e.ID, "-"); !strings.Contains(o.Lock.ViolatedIn, number) {
+				t.Errorf("%s breaks %s, whose own words are that %q does", e.ID, o.Lock.Name, o.Lock.ViolatedIn)
 			}
-			_, broken, err := steps.Replay(t.Context(), o.Lock, o.Bounds.Clients, f.Shortest)
-			if err != nil || !slices.Contains(broken, o.Breach) {
-				t.Errorf("%s: %s, played: %s: %v, %v", e.ID, o.Lock.Name, steps.Text(f.Shortest), broken, err)
+			_, broken, err := steps.Replay(t.Context(), o.Lock, o.Bounds.Clients, f.Counterexample)
+			if err != nil || !slices.Contains(broken, o.Violation) {
+				t.Errorf("%s: %s, played: %s: %v, %v", e.ID, o.Lock.Name, steps.Text(f.Counterexample), broken, err)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ as printed: nothing between         as reported: both read 0, one update is gone
 	How:     "666 requests at once, each on a connection that is open already, halved exactly between two instances: at INCR, and at a read and a write. The control sends them one after the other.",
 	Anomaly: lostUpdate,
 	Takes:   4 * time.Second,
-	Breach:  lostViews,
-	Arms: []experiments.Arm{
+	Check:   lostViews,
+	Variants: []experiments.Variant{
 		{Name: "INCR, one request at a time", Run: views(service{version: "v0", inTurn: true})},
 		{Name: "INCR, 666 at once: as printed", Run: views(service{version: "v0"})},
 		{Name: "read and write, 666 at once: as reported", Expect: experiments.Sometimes, Run: views(service{version: "v1"})},

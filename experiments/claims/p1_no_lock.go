@@ -17,8 +17,8 @@ instance-2            GET → 0            SET 1     two views, counted once`,
 	How:     "666 requests, halved exactly between two instances: one at a time, which loses nothing, and all at once.",
 	Anomaly: lostUpdate,
 	Takes:   3 * time.Second,
-	Breach:  lostViews,
-	Arms: []experiments.Arm{
+	Check:   lostViews,
+	Variants: []experiments.Variant{
 		{Name: "one request at a time", Run: views(service{version: "v1", inTurn: true})},
 		{Name: "666 at once", Expect: experiments.Sometimes, Run: views(service{version: "v1"})},
 	},

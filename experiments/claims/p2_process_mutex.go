@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
@@ -21,8 +21,8 @@ instance-2   [ GET → 0                                      SET 1 ]`,
 	How:     "666 requests at once, at one instance and at two. Then the worst moment on purpose: two clients with a mutex each, as two processes have them, of which one reads and is slow while the other counts twice; what each writes is looked at by itself.",
 	Anomaly: lostUpdate,
 	Takes:   3 * time.Second,
-	Breach:  lostViews,
-	Arms: []experiments.Arm{
+	Check:   lostViews,
+	Variants: []experiments.Variant{
 		{Name: "one instance", Run: views(service{version: "v2", instances: 1})},
 		{Name: "two instances", Expect: experiments.Sometimes, Strategy: "v2", Run: views(service{version: "v2"})},
 		{Name: "two processes, the values of each", Expect: experiments.Sometimes, Run: setBack},

@@ -20,8 +20,8 @@ instance-2                          waits   [ lock  GET → 1  SET 2  unlock ]`,
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   10 * time.Second,
 	Trials:  1, // of 666 updates, over four topologies that take their time to form
-	Breach:  lostViews,
-	Arms: []experiments.Arm{
+	Check:   lostViews,
+	Variants: []experiments.Variant{
 		{Name: "INCR", Run: views(service{version: "v0"})},
 		{Name: "without a lock", Expect: experiments.Sometimes, Run: views(service{version: "v1"})},
 		{Name: "single", Strategy: "v3", Run: views(service{version: "v3"})},

@@ -17,8 +17,8 @@ instance-2                                    waits                [ lock … GE
 	How:     "666 requests at once, halved exactly between two instances: without a lock as a proof that the load would lose updates, and with RedLock over five independent nodes. The control counts with INCR.",
 	Anomaly: lostUpdate,
 	Takes:   5 * time.Second,
-	Breach:  lostViews,
-	Arms: []experiments.Arm{
+	Check:   lostViews,
+	Variants: []experiments.Variant{
 		{Name: "INCR", Run: views(service{version: "v0"})},
 		{Name: "without a lock", Expect: experiments.Sometimes, Run: views(service{version: "v1"})},
 		{Name: "five nodes", Strategy: "v4", Run: views(service{version: "v4"})},

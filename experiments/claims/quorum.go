@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
@@ -100,11 +100,11 @@ func once(ctx context.Context, c *client, r *resource) error {
 
 // available finds what a lock over so many nodes must not do: refuse while a majority of them lives, grant when none does, or
 // keep a client waiting that it could refuse.
-func available(nodes int) func([]history.Event) []history.Finding {
-	return func(events []history.Event) (found []history.Finding) {
+func available(nodes int) func([]history.Event) []history.Violation {
+	return func(events []history.Event) (found []history.Violation) {
 		var down []int // the events that say so
 		tell := func(e history.Event, what string) {
-			found = append(found, history.Finding{What: fmt.Sprintf("%s was %s with %d of %d nodes down", e.Lane, what, len(down), nodes), Events: append(slices.Clone(down), e.Seq)})
+			found = append(found, history.Violation{What: fmt.Sprintf("%s was %s with %d of %d nodes down", e.Timeline, what, len(down), nodes), Events: append(slices.Clone(down), e.Seq)})
 		}
 		for _, e := range events {
 			majority := len(down) <= (nodes-1)/2

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/worker"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -113,6 +113,6 @@ func (r *remote) looks(ctx context.Context) error {
 }
 
 func (r *remote) release(ctx context.Context) error {
-	_, err := r.a.Ask(ctx, worker.Order{Do: worker.Release}, string(history.Gave))
+	_, err := r.a.Ask(ctx, worker.Order{Do: worker.Release}, string(history.Released))
 	return err
 }

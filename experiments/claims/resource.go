@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // resource is what a lock protects: a counter that is read and written back plus one. It lives apart from the lock's
@@ -51,5 +51,5 @@ func (r *resource) add(h *held) { r.write(h, r.read(h)+1) }
 func (r *resource) final() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.t.Record(history.Event{Lane: "resource", Kind: history.Final, Key: r.key, Value: r.value})
+	r.t.Record(history.Event{Timeline: "resource", Kind: history.Final, Key: r.key, Value: r.value})
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // shares is how a lock was spread over those who wanted it.
@@ -26,19 +26,19 @@ func sharesOf(events []history.Event) shares {
 	var end time.Duration
 	for _, e := range events {
 		switch e.Kind {
-		case history.Ask:
-			s.grants[e.Lane] += 0
-			waits[e.Lane], others[e.Lane] = e, nil
+		case history.Request:
+			s.grants[e.Timeline] += 0
+			waits[e.Timeline], others[e.Timeline] = e, nil
 		case history.Grant:
 			for lane := range waits {
-				if lane != e.Lane {
+				if lane != e.Timeline {
 					others[lane] = append(others[lane], e.Seq)
 				}
 			}
-			s.grants[e.Lane]++
+			s.grants[e.Timeline]++
 			end = e.At
-			s.waited(waits[e.Lane], others[e.Lane], e.At, e.Seq)
-			delete(waits, e.Lane)
+			s.waited(waits[e.Timeline], others[e.Timeline], e.At, e.Seq)
+			delete(waits, e.Timeline)
 		}
 	}
 	for _, lane := range slices.Sorted(maps.Keys(waits)) {
@@ -70,14 +70,14 @@ func jain(all []int) float64 {
 }
 
 // unfair finds shares that are not even.
-func unfair(events []history.Event) []history.Finding {
+func unfair(events []history.Event) []history.Violation {
 	const even = 0.9
 	s := sharesOf(events)
 	if s.jain >= even {
 		return nil
 	}
 	most := slices.Max(slices.Collect(maps.Values(s.grants)))
-	return []history.Finding{{
+	return []history.Violation{{
 		What:   fmt.Sprintf("Jain's index is %.2f: one of %d had the lock %d times, and one saw others have it %d times while it waited", s.jain, len(s.grants), most, s.passed),
 		Events: s.starved,
 	}}

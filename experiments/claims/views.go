@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // views lets 666 page views loose on a version, and records what each wrote and what is left.
@@ -16,7 +16,7 @@ func views(s service) func(context.Context, *experiments.Trial) error {
 			return err
 		}
 		record(t, later(t, b.Began, b.Events)...)
-		t.Record(history.Event{Lane: "Redis", Kind: history.Final, Key: experiments.CounterKey, Value: b.Final})
+		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: experiments.CounterKey, Value: b.Final})
 		for _, m := range []struct {
 			value int
 			unit  string
@@ -44,7 +44,7 @@ func (s service) view(ctx context.Context, t *experiments.Trial) (experiments.Pa
 }
 
 // lostViews is the breach of the page views: a lost update, or one that counts twice.
-func lostViews(events []history.Event) []history.Finding {
+func lostViews(events []history.Event) []history.Violation {
 	found := explained(events, history.Counter(events))
 	confirmed, all := 0, true
 	for _, e := range events {
@@ -54,7 +54,7 @@ func lostViews(events []history.Event) []history.Finding {
 		case e.Kind == history.Refuse || e.Kind == history.Note:
 			all = false // it may have counted
 		case e.Kind == history.Final && all && e.Value > int64(confirmed):
-			found = append(found, history.Finding{
+			found = append(found, history.Violation{
 				What:   fmt.Sprintf("%d updates were confirmed, and %s is %d: some count twice", confirmed, e.Key, e.Value),
 				Events: []int{e.Seq},
 			})

@@ -139,7 +139,7 @@ func (r Record) Outcome() experiments.Outcome {
 	o, b := r.Pageview.Outcome(), r.Pageview
 	if surplus := b.Surplus(); surplus > 0 {
 		if b.Lost()+b.Inside()+b.Across() == 0 {
-			o.Breaches = 0
+			o.Violations = 0
 		}
 		o.Err = errors.Join(o.Err, fmt.Errorf("the counter shows %d more than the %d confirmed views: did somebody else count, or was a request sent twice? Run it again, alone", surplus, len(b.Writes)))
 	}

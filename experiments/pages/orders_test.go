@@ -15,10 +15,10 @@ import (
 func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 	e, _ := example()
 	held := steps.Bounds{Clients: "AB", Expiry: 1}
-	e.Orders = []experiments.Orders{
-		{Lock: naive.Compare, Bounds: held, Breach: steps.Foreign},
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Left, Expect: experiments.Sometimes},
-		{Lock: naive.PlainDEL, Bounds: held, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: held, Violation: steps.Foreign},
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.Left, Expect: experiments.Sometimes},
+		{Lock: naive.PlainDEL, Bounds: held, Violation: steps.Foreign, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if err != nil {
@@ -39,9 +39,9 @@ func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	e, _ := example()
 	b := steps.Bounds{Clients: "AB", Expiry: 1}
-	e.Orders = []experiments.Orders{
-		{Lock: naive.PlainDEL, Bounds: b, Breach: steps.Foreign},
-		{Lock: naive.Compare, Bounds: b, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.Foreign},
+		{Lock: naive.Compare, Bounds: b, Violation: steps.Foreign, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if !errors.Is(err, ErrContradicted) || made != nil {

@@ -8,28 +8,28 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
 		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.", Erratum: "What | is wrong.", Drawing: "\nA ──\n", How: "How it goes.",
-		Takes: 2 * time.Second, Arms: []experiments.Arm{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
-		Breach: func(events []history.Event) []history.Finding { return history.Noted(events, "it broke") },
+		Takes: 2 * time.Second, Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
+		Check: func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
 	}
 	r := experiments.Record{
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 6,
-		Arms: []experiments.ArmRecord{
+		Variants: []experiments.VariantRecord{
 			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
 			{Name: "DEL", Trials: []experiments.TrialRecord{{Number: 1, Took: 3 * time.Second}}},
 		},
 		Events: []history.Event{
-			{Seq: 1, Arm: "control", Trial: 1, Lane: "A", Kind: history.Note, Text: "all is well"},
-			{Seq: 2, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Note, Text: "it broke"},
-			{Seq: 3, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 7, Text: "commands"},
-			{Seq: 4, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 1, Text: "commands"},
-			{Seq: 5, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 9, Text: "commands"},
-			{Seq: 6, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Note, Text: "```\x1b[2J"},
+			{Seq: 1, Variant: "control", Trial: 1, Timeline: "A", Kind: history.Note, Text: "all is well"},
+			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it broke"},
+			{Seq: 3, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 7, Text: "commands"},
+			{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 1, Text: "commands"},
+			{Seq: 5, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 9, Text: "commands"},
+			{Seq: 6, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "```\x1b[2J"},
 		},
 	}
 	return e, experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}

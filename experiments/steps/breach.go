@@ -6,23 +6,23 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Breach is what can be wrong with a lock at the end of an order.
-type Breach string
+// Violation is what can be wrong with a lock at the end of an order.
+type Violation string
 
 // What can be wrong.
 const (
-	LostUpdate Breach = "an update is lost"
-	Orphaned   Breach = Orphan // for ever: it has no expiry
-	Left       Breach = Behind // until its lease ends
-	Foreign    Breach = "a client deleted another's lock"
-	Stolen     Breach = "a client overwrote another's lock"
+	LostUpdate Violation = "an update is lost"
+	Orphaned   Violation = Orphan // for ever: it has no expiry
+	Left       Violation = Behind // until its lease ends
+	Foreign    Violation = "a client deleted another's lock"
+	Stolen     Violation = "a client overwrote another's lock"
 )
 
 // breaches are all of them.
-var breaches = []Breach{LostUpdate, Foreign, Stolen, Orphaned, Left}
+var breaches = []Violation{LostUpdate, Foreign, Stolen, Orphaned, Left}
 
 // has reports whether a position shows b. What is about the end is not there before it.
-func (p position) has(b Breach) bool {
+func (p position) has(b Violation) bool {
 	switch b {
 	case Foreign:
 		return p.foreign

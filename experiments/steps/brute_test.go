@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy/naive"
 )
 
 // watched plays moves on a server that holds nothing, and says what is wrong at the end. It knows nothing of positions: it
 // looks at what was recorded, and at what stands in the lock before and after each move.
-func watched(t *testing.T, server Server, client Client, lock naive.Lock, clients string, moves []Move) (w *World, broken []Breach) {
+func watched(t *testing.T, server Server, client Client, lock naive.Lock, clients string, moves []Move) (w *World, broken []Violation) {
 	t.Helper()
 	ctx := t.Context()
 	if err := client.FlushAll(ctx).Err(); err != nil {
@@ -38,7 +38,7 @@ func watched(t *testing.T, server Server, client Client, lock naive.Lock, client
 		t.Fatal(err)
 	}
 	events := recorder.Events()
-	for b, found := range map[Breach][]history.Finding{
+	for b, found := range map[Violation][]history.Violation{
 		LostUpdate: history.Counter(events), Orphaned: history.Noted(events, Orphan), Left: history.Noted(events, Behind),
 	} {
 		if len(found) > 0 {
@@ -75,7 +75,7 @@ type brute struct {
 	memory         *Memory
 	lock           naive.Lock
 	bounds         Bounds
-	breach         Breach
+	breach         Violation
 	orders, broken int
 	shortest       int
 }
@@ -124,7 +124,7 @@ func TestExploreCountsEveryOrder(t *testing.T) {
 	for _, c := range []struct {
 		lock   naive.Lock
 		bounds Bounds
-		breach Breach
+		breach Violation
 	}{
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, Orphaned},
 		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, Orphaned},
@@ -153,7 +153,7 @@ func TestExploreCountsEveryOrder(t *testing.T) {
 		b.try(nil)
 		_ = memory.Close()
 		t.Logf("%s, %+v, %s: %d orders, %d broken, the shortest has %d moves", c.lock.Name, c.bounds, c.breach, b.orders, b.broken, b.shortest)
-		if f.Orders.Int64() != int64(b.orders) || f.Broken.Int64() != int64(b.broken) || len(f.Shortest) != b.shortest {
+		if f.Interleavings.Int64() != int64(b.orders) || f.Violating.Int64() != int64(b.broken) || len(f.Counterexample) != b.shortest {
 			t.Errorf("%s with %+v: Explore says: %s", c.lock.Name, c.bounds, f)
 		}
 	}
@@ -187,7 +187,7 @@ func TestTheShortestBreaksOnARealServer(t *testing.T) {
 	for _, c := range []struct {
 		lock   naive.Lock
 		bounds Bounds
-		breach Breach
+		breach Violation
 	}{
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned},
 		{naive.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Orphaned},
@@ -206,12 +206,12 @@ func TestTheShortestBreaksOnARealServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, broken, err := Replay(t.Context(), c.lock, c.bounds.Clients, f.Shortest)
+		_, broken, err := Replay(t.Context(), c.lock, c.bounds.Clients, f.Counterexample)
 		if err != nil || !slices.Contains(broken, c.breach) {
-			t.Errorf("%s: %s on a fresh Memory: %v, %v", c.lock.Name, Text(f.Shortest), broken, err)
+			t.Errorf("%s: %s on a fresh Memory: %v, %v", c.lock.Name, Text(f.Counterexample), broken, err)
 		}
-		if _, broken := watched(t, soon{real}, real, c.lock, c.bounds.Clients, f.Shortest); !slices.Contains(broken, c.breach) {
-			t.Errorf("%s: %s on a real server: %v, want %s", c.lock.Name, Text(f.Shortest), broken, c.breach)
+		if _, broken := watched(t, soon{real}, real, c.lock, c.bounds.Clients, f.Counterexample); !slices.Contains(broken, c.breach) {
+			t.Errorf("%s: %s on a real server: %v, want %s", c.lock.Name, Text(f.Counterexample), broken, c.breach)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -25,27 +25,27 @@ type Bounds struct {
 
 // Found is what Explore found.
 type Found struct {
-	Lock     string
-	Bounds   Bounds
-	Orders   *big.Int // all of them
-	Broken   *big.Int // that end in a breach
-	States   int      // different ones that they go through
-	Shortest []Move   // that breaks; nil: none does
-	Breach   Breach   // in which the shortest ends
+	Lock           string
+	Bounds         Bounds
+	Interleavings  *big.Int  // all of them
+	Violating      *big.Int  // that end in a breach
+	States         int       // different ones that they go through
+	Counterexample []Move    // that breaks; nil: none does
+	Violation      Violation // in which the shortest ends
 }
 
 // String is the result in a sentence.
 func (f Found) String() string {
-	if f.Broken.Sign() == 0 {
-		return fmt.Sprintf("held in all %s orders (%d states)", f.Orders, f.States)
+	if f.Violating.Sign() == 0 {
+		return fmt.Sprintf("held in all %s orders (%d states)", f.Interleavings, f.States)
 	}
-	return fmt.Sprintf("broken in %s of %s orders (%d states); the shortest: %s — %s", f.Broken, f.Orders, f.States, Text(f.Shortest), f.Breach)
+	return fmt.Sprintf("broken in %s of %s orders (%d states); the shortest: %s — %s", f.Violating, f.Interleavings, f.States, Text(f.Counterexample), f.Violation)
 }
 
 // Explore runs every order in which the clients can take their steps, die, and have time pass, within bounds, and
 // says how many end in one of breaches. Orders that reach the same state go on together, so that each state is
 // run once: what is counted is orders all the same.
-func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Breach) (f Found, err error) {
+func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
@@ -56,9 +56,9 @@ func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Br
 	if err != nil {
 		return Found{}, err
 	}
-	f = Found{Lock: lock.Name, Bounds: bounds, Orders: top.orders, Broken: top.broken, States: len(x.seen)}
-	if f.Broken.Sign() > 0 {
-		f.Shortest, f.Breach = x.shortest(top)
+	f = Found{Lock: lock.Name, Bounds: bounds, Interleavings: top.orders, Violating: top.broken, States: len(x.seen)}
+	if f.Violating.Sign() > 0 {
+		f.Counterexample, f.Violation = x.shortest(top)
 	}
 	return f, nil
 }
@@ -66,7 +66,7 @@ func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Br
 type explorer struct {
 	memory   *Memory
 	lock     naive.Lock
-	breaches []Breach
+	breaches []Violation
 	seen     map[string]*node
 	record   func(history.Event)
 }
@@ -108,7 +108,7 @@ type position struct {
 type node struct {
 	orders, broken *big.Int
 	depth          int // moves to the nearest broken end; -1: there is none
-	breach         Breach
+	breach         Violation
 	move           Move // the first of them
 	next           *node
 }
@@ -194,7 +194,7 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 }
 
 // breach is the first of those that are looked for; empty: none is there.
-func (x *explorer) breach(p position) Breach {
+func (x *explorer) breach(p position) Violation {
 	for _, b := range x.breaches {
 		if p.has(b) {
 			return b
@@ -211,7 +211,7 @@ func (p position) key() string {
 	return strings.Join(parts, "|")
 }
 
-func (x *explorer) shortest(n *node) (moves []Move, breach Breach) {
+func (x *explorer) shortest(n *node) (moves []Move, breach Violation) {
 	for ; n.next != nil; n = n.next {
 		moves = append(moves, n.move)
 	}

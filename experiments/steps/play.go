@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -34,7 +34,7 @@ func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 }
 
 // Replay plays moves, and returns what happens and which breaches are there at the end.
-func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, broken []Breach, err error) {
+func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, broken []Violation, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +45,7 @@ func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) 
 			return nil, nil, err
 		}
 	}
-	return p.Events(), p.Broken(), nil
+	return p.Events(), p.Violations(), nil
 }
 
 // Close ends it.
@@ -91,8 +91,8 @@ func (p *Play) Over() bool { return p.now().over() }
 // Events is what has happened so far.
 func (p *Play) Events() []history.Event { return p.now().events }
 
-// Broken is what is wrong by now.
-func (p *Play) Broken() (all []Breach) {
+// Violations is what is wrong by now.
+func (p *Play) Violations() (all []Violation) {
 	for _, b := range breaches {
 		if p.now().has(b) {
 			all = append(all, b)

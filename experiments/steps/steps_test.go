@@ -15,7 +15,7 @@ func TestExplore(t *testing.T) {
 	for _, c := range []struct {
 		lock   naive.Lock
 		bounds Bounds
-		breach Breach
+		breach Violation
 		breaks bool
 	}{
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, true},
@@ -36,7 +36,7 @@ func TestExplore(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s, %+v, %s: %s", c.lock.Name, c.bounds, c.breach, f)
-		if (f.Broken.Sign() > 0) != c.breaks {
+		if (f.Violating.Sign() > 0) != c.breaks {
 			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -47,7 +47,7 @@ func nowhere(history.Event) {}
 // Move does one move. A client that has come to its end cannot move; the error says so.
 func (w *World) Move(ctx context.Context, m Move) error {
 	if m.Who == "" {
-		w.record(history.Event{Lane: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
+		w.record(history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
 		return w.server.Pass(ctx)
 	}
 	for _, walker := range w.Walkers {
@@ -103,7 +103,7 @@ func (w *World) step(ctx context.Context, walker *Walker) error {
 	case before == writing:
 		w.value(walker, history.Write, walker.wrote)
 	case before == releasing && walker.phase == ended:
-		w.record(w.event(walker, history.Gave, ""))
+		w.record(w.event(walker, history.Released, ""))
 	}
 	return nil
 }
@@ -139,9 +139,9 @@ func (w *World) ask(ctx context.Context, walker *Walker, step naive.Step) (any, 
 	switch {
 	case walker.at > 0:
 	case walker.phase == acquiring:
-		w.record(w.event(walker, history.Ask, ""))
+		w.record(w.event(walker, history.Request, ""))
 	case walker.phase == releasing:
-		w.record(w.event(walker, history.Give, ""))
+		w.record(w.event(walker, history.Release, ""))
 	}
 	answer, err := w.server.Do(ctx, step.Command(&walker.Client)...)
 	if err != nil {
@@ -151,11 +151,11 @@ func (w *World) ask(ctx context.Context, walker *Walker, step naive.Step) (any, 
 }
 
 func (w *World) event(walker *Walker, kind history.Kind, text string) history.Event {
-	return history.Event{Lane: walker.Name, Owner: walker.Name, Key: naive.Key, Kind: kind, Text: text}
+	return history.Event{Timeline: walker.Name, Owner: walker.Name, Key: naive.Key, Kind: kind, Text: text}
 }
 
 func (w *World) value(walker *Walker, kind history.Kind, value int64) {
-	w.record(history.Event{Lane: walker.Name, Owner: walker.Name, Key: Counter, Kind: kind, Value: value})
+	w.record(history.Event{Timeline: walker.Name, Owner: walker.Name, Key: Counter, Kind: kind, Value: value})
 }
 
 // End records what the counter holds, and the lock if it is left: it is there, and nobody who lives has it.
@@ -170,10 +170,10 @@ func (w *World) End(ctx context.Context) error {
 			return fmt.Errorf("the counter holds %q", text)
 		}
 	}
-	w.record(history.Event{Lane: "redis", Kind: history.Final, Key: Counter, Value: n})
+	w.record(history.Event{Timeline: "redis", Kind: history.Final, Key: Counter, Value: n})
 	what, err := w.left(ctx)
 	if what != "" {
-		w.record(history.Event{Lane: "redis", Kind: history.Note, Key: naive.Key, Text: what})
+		w.record(history.Event{Timeline: "redis", Kind: history.Note, Key: naive.Key, Text: what})
 	}
 	return err
 }

@@ -32,9 +32,9 @@ func (o Outage) Verdict() experiments.Verdict {
 	case len(o.Failed) == 0:
 		return experiments.Inconclusive
 	case o.Replaced && o.BackAfter == 0:
-		return experiments.Refuted
+		return experiments.Unexpected
 	}
-	return experiments.Supported
+	return experiments.AsExpected
 }
 
 func outage(ctx context.Context, docker compose.Docker, target experiments.Target, users int) (Outage, error) {

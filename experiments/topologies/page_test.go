@@ -12,7 +12,7 @@ import (
 )
 
 func views(version string, final ...int64) Row {
-	claim, _ := experiments.ClaimOf(version)
+	claim, _ := experiments.VersionNamed(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
 		burst := &experiments.PageviewBurst{Users: 4, Final: f, Writes: []experiments.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
@@ -51,10 +51,10 @@ func TestOutageIsJudged(t *testing.T) {
 		o    Outage
 		want experiments.Verdict
 	}{
-		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.Supported},
-		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{PageviewBurst: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.Supported},
+		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.AsExpected},
+		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{PageviewBurst: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.AsExpected},
 		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestOutageIsJudged(t *testing.T) {
 func TestVerdictIsTheWorst(t *testing.T) {
 	outage := Outage{Killed: "redis-single", Outage: experiments.Outage{PageviewBurst: experiments.PageviewBurst{Failed: []string{"503"}}}}
 	late := Result{Topologies: []Topology{{Ready: 2 * time.Minute, Outage: outage}}}
-	if got := late.Verdict(); got != experiments.Refuted {
+	if got := late.Verdict(); got != experiments.Unexpected {
 		t.Errorf("ready after two minutes, and the verdict is %s", got)
 	}
 	for want, row := range map[experiments.Verdict]Row{
-		experiments.Supported: views("v3", 4, 4), experiments.Refuted: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
+		experiments.AsExpected: views("v3", 4, 4), experiments.Unexpected: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
 	} {
 		r := Result{Topologies: []Topology{{Rows: []Row{row}, Outage: outage}}}
 		if got := r.Verdict(); got != want {
@@ -85,11 +85,11 @@ func TestVerdictIsTheWorst(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	order := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v4", Lock: "RedLock"}, Cells: []Cell{
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 1},
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 2},
+	order := Row{Kind: loadtool.Order, Claim: experiments.Version{Name: "v4", Lock: "RedLock"}, Cells: []Cell{
+		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
+		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
 	}}
-	torn := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
+	torn := Row{Kind: loadtool.Order, Claim: experiments.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := Result{
 		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []Topology{{
@@ -126,8 +126,8 @@ func TestPage(t *testing.T) {
 // A tool that leaves no record is asked again, and ends nothing.
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	whole := views("v3", 4).Cells[0].Record
-	claim, _ := experiments.ClaimOf("v3")
-	for stumbles, want := range map[int]experiments.Verdict{0: experiments.Supported, 2: experiments.Supported, 3: experiments.Inconclusive} {
+	claim, _ := experiments.VersionNamed("v3")
+	for stumbles, want := range map[int]experiments.Verdict{0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive} {
 		asked := 0
 		tool := loadtool.Tool{Name: "it", Fire: func(context.Context, loadtool.Shot) (loadtool.Record, error) {
 			if asked++; asked <= stumbles {

@@ -62,7 +62,7 @@ type Topology struct {
 func (t Topology) Verdict() experiments.Verdict {
 	all := []experiments.Verdict{t.Outage.Verdict()}
 	if t.Ready > readyWithin {
-		all = append(all, experiments.Refuted)
+		all = append(all, experiments.Unexpected)
 	}
 	for _, row := range t.Rows {
 		for _, cell := range row.Cells {
@@ -75,7 +75,7 @@ func (t Topology) Verdict() experiments.Verdict {
 // Row is one version's bursts of one kind, a cell for each tool.
 type Row struct {
 	Kind  loadtool.Kind
-	Claim experiments.Claim
+	Claim experiments.Version
 	Cells []Cell
 }
 
@@ -177,8 +177,8 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 		return t, err
 	}
 	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
-		for _, claim := range experiments.Claims() {
-			if !slices.Contains(cfg.Versions, claim.Version) {
+		for _, claim := range experiments.Versions() {
+			if !slices.Contains(cfg.Versions, claim.Name) {
 				continue
 			}
 			row, err := cfg.row(ctx, kind, claim, target, t.Name)
@@ -193,17 +193,17 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	return t, err
 }
 
-func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Claim, target experiments.Target, topology string) (Row, error) {
+func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Version, target experiments.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
-	shot := loadtool.Shot{Kind: kind, Version: claim.Version, Users: cfg.Users, Target: target}
+	shot := loadtool.Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
 		shot.Users = cfg.Drivers
 	}
 	for _, tool := range cfg.Tools {
-		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Version, kind, shot.Users, tool.Name)
+		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Name, kind, shot.Users, tool.Name)
 		cell, err := fire(ctx, tool, shot, claim)
 		if err != nil {
-			return row, fmt.Errorf("%s %s by %s: %w", claim.Version, kind, tool.Name, err)
+			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)
 		}
 		row.Cells = append(row.Cells, cell)
 	}
@@ -211,7 +211,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Claim) (Cell, error) {
+func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Version) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
@@ -56,8 +56,8 @@ func (p *Process) hear() {
 			l = Line{What: failed, Text: fmt.Sprintf("it says %q", lines.Text())}
 		}
 		switch kind := history.Kind(l.What); kind {
-		case history.Ask, history.Grant, history.Refuse, history.Lose, history.Give, history.Gave:
-			p.t.Record(history.Event{At: l.At, Process: p.name, Lane: p.lane, Kind: kind, Key: l.Key, Owner: l.Owner, Fence: l.Fence, Text: l.Text})
+		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released:
+			p.t.Record(history.Event{At: l.At, Process: p.name, Timeline: p.lane, Kind: kind, Key: l.Key, Owner: l.Owner, Token: l.Fence, Text: l.Text})
 		}
 		p.lines <- l
 	}
@@ -135,7 +135,7 @@ func (p *Process) Kill() error {
 	p.worker.Kill()
 	proof, err := p.worker.Ended()
 	p.t.Record(history.Event{
-		Lane: p.lane, Kind: history.Die, Owner: p.owner(),
+		Timeline: p.lane, Kind: history.Die, Owner: p.owner(),
 		Text: fmt.Sprintf("process %d was killed", p.worker.PID()),
 	})
 	p.t.Fault(p.lane, "killed", proof)

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
@@ -116,8 +116,8 @@ func (c *client) carryOut(ctx context.Context, o Order) error {
 	case Write:
 		c.tell(Line{What: string(Write), Value: o.Value})
 	case Release:
-		c.tell(Line{What: string(history.Give)})
-		c.tell(Line{What: string(history.Gave), Text: Reason(c.lease.Release(ctx))})
+		c.tell(Line{What: string(history.Release)})
+		c.tell(Line{What: string(history.Released), Text: Reason(c.lease.Release(ctx))})
 	default:
 		return fmt.Errorf("there is no order %q", o.Do)
 	}
@@ -162,7 +162,7 @@ func (c *client) open(ctx context.Context, o Order) error {
 // acquire asks for the lock and, when it has it, tells when it is lost.
 func (c *client) acquire(ctx context.Context, o Order) {
 	c.lease, c.key, c.owner = nil, o.Key, o.Owner
-	c.tell(Line{What: string(history.Ask)})
+	c.tell(Line{What: string(history.Request)})
 	var options []lockstrategy.Option
 	if o.AtMost > 0 {
 		options = append(options, lockstrategy.RenewAtMost(o.AtMost))

@@ -4,7 +4,7 @@ package naive
 // be torn apart. It is not renewed and has no fence, so it breaks with a lease that is too short: L05, L11. And it
 // gives up without a word when no answer comes.
 var Compare = Lock{
-	Name: "SET NX PX, script", Article: "A0, A2, A3", Breaks: "L12",
+	Name: "SET NX PX, script", Article: "A0, A2, A3", ViolatedIn: "L12",
 	Acquire: []Step{setNXPX},
 	Release: []Step{compareAndDelete},
 }

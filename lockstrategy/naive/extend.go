@@ -3,7 +3,7 @@ package naive
 // ExtendBySET takes the lock well and extends it by A0's second script, which begins with SET: it takes the lock from
 // whoever has it.
 var ExtendBySET = Lock{
-	Name: "SET NX PX, extended by SET", Article: "A0", Breaks: "L10",
+	Name: "SET NX PX, extended by SET", Article: "A0", ViolatedIn: "L10",
 	Acquire: []Step{setNXPX},
 	Renew:   []Step{setScript("script: SET, EXPIRE (extend)")},
 	Release: []Step{compareAndDelete},

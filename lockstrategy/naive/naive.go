@@ -15,13 +15,13 @@ const Key = "lock"
 
 // Lock is a way to lock. All of them try once: who is refused goes away.
 type Lock struct {
-	Name    string // as it is called in a table
-	Article string // that shows it; empty: none does
-	Breaks  string // the experiments that break it; empty: none of those about its commands
-	Acquire []Step
-	Release []Step
-	Renew   []Step // in the middle of the work; mostly there is none
-	Undo    []Step // when its acquire got no answer; without it the client goes away
+	Name       string // as it is called in a table
+	Article    string // that shows it; empty: none does
+	ViolatedIn string // the experiments that break it; empty: none of those about its commands
+	Acquire    []Step
+	Release    []Step
+	Renew      []Step // in the middle of the work; mostly there is none
+	Undo       []Step // when its acquire got no answer; without it the client goes away
 	// Shared: the value in the lock is the client's name, the same in each of its attempts.
 	Shared bool
 }

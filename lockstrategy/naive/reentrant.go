@@ -11,7 +11,7 @@ var Counted = Lock{
 
 // Uncounted lets its owner enter again and does not count: the inner release is the last one.
 var Uncounted = Lock{
-	Name: "owner without a count, entered twice", Breaks: "L08",
+	Name: "owner without a count, entered twice", ViolatedIn: "L08",
 	Acquire: []Step{enterUncounted("script: mine or SET NX PX")},
 	Renew:   []Step{enterUncounted("script: mine or SET NX PX (again)"), compareAndDelete},
 	Release: []Step{compareAndDelete},

@@ -10,7 +10,7 @@ var UndoneByScript = Lock{
 
 // UndoneByDEL undoes such an acquire by DEL. If it was refused, which it does not know, it deletes the holder's lock.
 var UndoneByDEL = Lock{
-	Name: "SET NX PX, undone by DEL", Breaks: "L12",
+	Name: "SET NX PX, undone by DEL", ViolatedIn: "L12",
 	Acquire: []Step{setNXPX},
 	Release: []Step{compareAndDelete},
 	Undo:    []Step{del},

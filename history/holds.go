@@ -8,12 +8,12 @@ import (
 
 // Hold is the time in which a client believed that it had a lock.
 type Hold struct {
-	Key, Owner, Lane string
-	Fence            uint64
-	Asked, Granted   time.Duration
-	Ends, Ended      time.Duration // from when to when it ended: a release from its call to its answer
-	Open             bool          // nothing says that it ended
-	Seqs             []int         // of its events
+	Key, Owner, Timeline string
+	Token                uint64
+	Requested, Granted   time.Duration
+	Ends, Ended          time.Duration // from when to when it ended: a release from its call to its answer
+	Open                 bool          // nothing says that it ended
+	Seqs                 []int         // of its events
 }
 
 // Holds returns the holds of a trial, in the order in which they were granted.
@@ -23,16 +23,16 @@ func Holds(events []Event) (all []Hold) {
 	for _, e := range events {
 		at, held := open[e.Owner]
 		switch e.Kind {
-		case Ask:
+		case Request:
 			asked[e.Owner] = e
 		case Grant:
-			h := Hold{Key: e.Key, Owner: e.Owner, Lane: e.Lane, Fence: e.Fence, Asked: e.At, Granted: e.At, Open: true, Seqs: []int{e.Seq}}
+			h := Hold{Key: e.Key, Owner: e.Owner, Timeline: e.Timeline, Token: e.Token, Requested: e.At, Granted: e.At, Open: true, Seqs: []int{e.Seq}}
 			if a, ok := asked[e.Owner]; ok {
-				h.Asked, h.Seqs = a.At, []int{a.Seq, e.Seq}
+				h.Requested, h.Seqs = a.At, []int{a.Seq, e.Seq}
 			}
 			open[e.Owner] = len(all)
 			all = append(all, h)
-		case Give, Lose, Gave, Die:
+		case Release, Lose, Released, Die:
 			if !held {
 				continue
 			}
@@ -41,7 +41,7 @@ func Holds(events []Event) (all []Hold) {
 			if h.Open {
 				h.Open, h.Ends, h.Ended = false, e.At, e.At
 			}
-			if e.Kind == Gave {
+			if e.Kind == Released {
 				h.Ended = e.At
 			}
 		}
@@ -51,13 +51,13 @@ func Holds(events []Event) (all []Hold) {
 
 // Overlaps finds every two holds of one key of which each began before the other ended. That two believe it is
 // not yet damage: see [Counter], [Late] and [Winners] for what the resource saw.
-func Overlaps(events []Event) (found []Finding) {
+func Overlaps(events []Event) (found []Violation) {
 	holds := Holds(events)
 	for i, a := range holds {
 		for _, b := range holds[i+1:] {
 			if a.Overlaps(b) {
-				found = append(found, Finding{
-					What:   fmt.Sprintf("%s and %s both held %s", a.Lane, b.Lane, a.Key),
+				found = append(found, Violation{
+					What:   fmt.Sprintf("%s and %s both held %s", a.Timeline, b.Timeline, a.Key),
 					Events: sorted(a.Seqs, b.Seqs),
 				})
 			}

@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 		{"and who let them in", "A grant lock\nB grant lock\nB read n 0\nA give lock\nA gave lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1", []int{3, 7, 8, 9}, []int{2, 3, 4, 6, 7, 8, 9}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := seqs(Explain(script(t, c.history), Finding{Events: c.finding}))
+			got := seqs(Explain(script(t, c.history), Violation{Events: c.finding}))
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -44,29 +44,29 @@ func TestExplainIsShort(t *testing.T) {
 	}
 	events := script(t, text.String())
 	for n := 1; n <= len(own); n++ {
-		slice := seqs(Explain(events, Finding{Events: own[:n]}))
+		slice := seqs(Explain(events, Violation{Events: own[:n]}))
 		if len(slice) > 12 || len(slice) < min(n, 12) || slice[len(slice)-1] < own[n-1] {
 			t.Fatalf("%d events are explained by %v", n, slice)
 		}
 	}
-	if slice := seqs(Explain(events, Finding{Events: []int{2, 198}})); len(slice) != 12 {
+	if slice := seqs(Explain(events, Violation{Events: []int{2, 198}})); len(slice) != 12 {
 		t.Errorf("two events far apart are explained by %v", slice)
 	}
 }
 
 func TestLanes(t *testing.T) {
 	events := script(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
-	events[0].Fence = 3
+	events[0].Token = 3
 	const want = `       ms │ A             │ redis    │ B
       1.0 │ grant fence 3 │          │
       2.0 │               │ ✗ killed │
       3.0 │               │          │ write 7
       4.0 │ lose gone     │          │
 `
-	if got := Lanes(events); got != want {
+	if got := Timelines(events); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := Lanes(nil); got != "       ms\n" {
+	if got := Timelines(nil); got != "       ms\n" {
 		t.Errorf("of nothing: %q", got)
 	}
 }

@@ -97,7 +97,7 @@ func counterOperations(events []Event) (all []porcupine.Operation) {
 	before := predecessors(events)
 	for i, e := range events {
 		switch e.Kind {
-		case Ask, Read:
+		case Request, Read:
 			began[e.Owner] = e.At
 		case Write:
 			from, known := began[e.Owner]
@@ -174,7 +174,7 @@ func byKey(key func(input any) string) func([]porcupine.Operation) [][]porcupine
 // Agree says where porcupine and our own checks do not: then one of them is wrong.
 func Agree(events []Event) error { return agree(events, Overlaps, Counter) }
 
-func agree(events []Event, overlaps, counter func([]Event) []Finding) error {
+func agree(events []Event, overlaps, counter func([]Event) []Violation) error {
 	exclusive, counted, known := Linear(events)
 	overlapping, lost := len(overlaps(events)), len(counter(events))
 	switch {

@@ -12,7 +12,7 @@ const Explained = 12
 // Explain returns the smallest slice of events that shows f, 12 or fewer: its own events, and the faults, deaths and
 // losses among them. Where there is room it tells how the clients got in as well: their grants, and the releases
 // between these and the end; and the faults before all of that.
-func Explain(events []Event, f Finding) (slice []Event) {
+func Explain(events []Event, f Violation) (slice []Event) {
 	own := f.Events[max(0, len(f.Events)-Explained):]
 	if len(own) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func releases(events []Event, seqs []int) (all []int) {
 	from, to := slices.Min(seqs), slices.Max(seqs)
 	called := make(map[string]bool) // by owner
 	for _, e := range events {
-		if e.Seq <= from || e.Seq >= to || called[e.Owner] || e.Kind != Give && e.Kind != Gave {
+		if e.Seq <= from || e.Seq >= to || called[e.Owner] || e.Kind != Release && e.Kind != Released {
 			continue
 		}
 		called[e.Owner] = true
@@ -73,15 +73,15 @@ func releases(events []Event, seqs []int) (all []int) {
 	return all
 }
 
-// Lanes draws events as text: a column for each lane, time downwards, a fault across all of them.
-func Lanes(events []Event) string {
+// Timelines draws events as text: a column for each lane, time downwards, a fault across all of them.
+func Timelines(events []Event) string {
 	lanes := lanesOf(events)
 	width := make(map[string]int)
 	for _, lane := range lanes {
 		width[lane] = len([]rune(lane))
 	}
 	for _, e := range events {
-		width[e.Lane] = max(width[e.Lane], len([]rune(e.Says())))
+		width[e.Timeline] = max(width[e.Timeline], len([]rune(e.Summary())))
 	}
 	var b strings.Builder
 	row := func(at string, cell func(lane string) string) {
@@ -95,8 +95,8 @@ func Lanes(events []Event) string {
 	row("ms", func(lane string) string { return lane })
 	for _, e := range events {
 		row(fmt.Sprintf("%.1f", float64(e.At.Microseconds())/1000), func(lane string) string {
-			if lane == e.Lane {
-				return e.Says()
+			if lane == e.Timeline {
+				return e.Summary()
 			}
 			return ""
 		})
@@ -107,8 +107,8 @@ func Lanes(events []Event) string {
 // lanesOf lists the lanes in the order in which they appear.
 func lanesOf(events []Event) (all []string) {
 	for _, e := range events {
-		if !slices.Contains(all, e.Lane) {
-			all = append(all, e.Lane)
+		if !slices.Contains(all, e.Timeline) {
+			all = append(all, e.Timeline)
 		}
 	}
 	return all

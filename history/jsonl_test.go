@@ -19,7 +19,7 @@ func encoded(t testing.TB, events []Event) string {
 
 func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	events := newModel(1).run()
-	events[0].Text, events[1].Proof, events[2].Fence, events[3].Process = "<a> & \"b\"\n", "ps says T", 7, "app-1"
+	events[0].Text, events[1].Proof, events[2].Token, events[3].Process = "<a> & \"b\"\n", "ps says T", 7, "app-1"
 	got, err := Decode(strings.NewReader(encoded(t, events)))
 	if err != nil || !reflect.DeepEqual(got, events) {
 		t.Errorf("%v, %v", err, got)
@@ -79,9 +79,9 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, events) {
 			t.Fatalf("read again: %v", err)
 		}
-		for _, check := range []func([]Event) []Finding{Overlaps, Counter, Late, Winners} {
+		for _, check := range []func([]Event) []Violation{Overlaps, Counter, Late, Winners} {
 			for _, f := range check(events[:min(len(events), 100)]) {
-				Lanes(Explain(events, f))
+				Timelines(Explain(events, f))
 			}
 		}
 	})

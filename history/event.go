@@ -20,13 +20,13 @@ type Kind string
 
 // What a client believes about a lock.
 const (
-	Ask    Kind = "ask"    // it asks for the key
-	Grant  Kind = "grant"  // it has it; with a fence, where the lock issues one
-	Refuse Kind = "refuse" // it has not, and why
-	Lose   Kind = "lose"   // it has learnt that it no longer has it, and why
-	Give   Kind = "give"   // it begins to give it back
-	Gave   Kind = "gave"   // what it was told about that
-	Die    Kind = "die"    // it stops for good, whatever it holds
+	Request  Kind = "ask"    // it asks for the key
+	Grant    Kind = "grant"  // it has it; with a fence, where the lock issues one
+	Refuse   Kind = "refuse" // it has not, and why
+	Lose     Kind = "lose"   // it has learnt that it no longer has it, and why
+	Release  Kind = "give"   // it begins to give it back
+	Released Kind = "gave"   // what it was told about that
+	Die      Kind = "die"    // it stops for good, whatever it holds
 )
 
 // What the resource saw, and what it holds.
@@ -49,23 +49,23 @@ const (
 
 // Event is one thing that happened.
 type Event struct {
-	Seq     int           `json:"seq"`               // its number in the run, from 1
-	Arm     string        `json:"arm"`               // which arm of the experiment, by name
-	Trial   int           `json:"trial"`             // of the arm, from 1
-	At      time.Duration `json:"at_ns"`             // since the run began, by the monotonic clock of Process
-	Process string        `json:"process,omitempty"` // whose clock; empty: the lab's own
-	Lane    string        `json:"lane"`              // who: a client or a node, as a drawing names it
-	Kind    Kind          `json:"kind"`
-	Key     string        `json:"key,omitempty"`
-	Owner   string        `json:"owner,omitempty"` // of the lock, one for each attempt: it joins an Ask and what came of it
-	Fence   uint64        `json:"fence,omitempty"`
-	Value   int64         `json:"value,omitempty"`
-	Text    string        `json:"text,omitempty"`
-	Proof   string        `json:"proof,omitempty"` // of a fault: what was seen of it
+	Seq      int           `json:"seq"`               // its number in the run, from 1
+	Variant  string        `json:"arm"`               // which arm of the experiment, by name
+	Trial    int           `json:"trial"`             // of the arm, from 1
+	At       time.Duration `json:"at_ns"`             // since the run began, by the monotonic clock of Process
+	Process  string        `json:"process,omitempty"` // whose clock; empty: the lab's own
+	Timeline string        `json:"lane"`              // who: a client or a node, as a drawing names it
+	Kind     Kind          `json:"kind"`
+	Key      string        `json:"key,omitempty"`
+	Owner    string        `json:"owner,omitempty"` // of the lock, one for each attempt: it joins an Ask and what came of it
+	Token    uint64        `json:"fence,omitempty"`
+	Value    int64         `json:"value,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Proof    string        `json:"proof,omitempty"` // of a fault: what was seen of it
 }
 
-// Says is the event in a few words, for a lane.
-func (e Event) Says() string {
+// Summary is the event in a few words, for a lane.
+func (e Event) Summary() string {
 	var words []string
 	switch e.Kind {
 	case Command, Note:
@@ -81,29 +81,29 @@ func (e Event) Says() string {
 	default:
 		words = append(words, string(e.Kind))
 	}
-	if e.Fence > 0 {
-		words = append(words, fmt.Sprintf("fence %d", e.Fence))
+	if e.Token > 0 {
+		words = append(words, fmt.Sprintf("fence %d", e.Token))
 	}
 	return strings.TrimRight(strings.Join(append(words, e.Text), " "), " ")
 }
 
 // String is the event as one line.
 func (e Event) String() string {
-	return strings.TrimRight(fmt.Sprintf("%5d %10s  %-10s %s", e.Seq, e.At.Round(time.Microsecond), e.Lane, e.Says()), " ")
+	return strings.TrimRight(fmt.Sprintf("%5d %10s  %-10s %s", e.Seq, e.At.Round(time.Microsecond), e.Timeline, e.Summary()), " ")
 }
 
 // Of returns the events of one trial of an arm.
 func Of(events []Event, arm string, trial int) (all []Event) {
 	for _, e := range events {
-		if e.Arm == arm && e.Trial == trial {
+		if e.Variant == arm && e.Trial == trial {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// Finding is something that a check found, and the numbers of the events that show it.
-type Finding struct {
+// Violation is something that a check found, and the numbers of the events that show it.
+type Violation struct {
 	What   string `json:"what"`
 	Events []int  `json:"events"`
 }

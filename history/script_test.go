@@ -31,9 +31,9 @@ func event(t *testing.T, line string, at time.Duration, before int) Event {
 	t.Helper()
 	said, text, _ := strings.Cut(line, ": ")
 	words := strings.Fields(said)
-	e := Event{Seq: before + 1, Arm: "arm", Trial: 1, At: at, Lane: words[0], Owner: words[0], Kind: Kind(words[1]), Text: text}
+	e := Event{Seq: before + 1, Variant: "arm", Trial: 1, At: at, Timeline: words[0], Owner: words[0], Kind: Kind(words[1]), Text: text}
 	if lane, attempt, two := strings.Cut(words[0], "/"); two {
-		e.Lane, e.Owner = lane, lane+attempt
+		e.Timeline, e.Owner = lane, lane+attempt
 	}
 	if len(words) > 2 {
 		e.Key = words[2]
@@ -47,7 +47,7 @@ func event(t *testing.T, line string, at time.Duration, before int) Event {
 }
 
 // shows is what findings say, and the numbers of their events.
-func shows(found []Finding) string {
+func shows(found []Violation) string {
 	var all []string
 	for _, f := range found {
 		all = append(all, fmt.Sprintf("%s %v", f.What, f.Events))
@@ -57,13 +57,13 @@ func shows(found []Finding) string {
 
 type checkCase struct{ name, history, want string }
 
-func testCheck(t *testing.T, check func([]Event) []Finding, cases []checkCase) {
+func testCheck(t *testing.T, check func([]Event) []Violation, cases []checkCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			events := script(t, c.history)
 			if got := shows(check(events)); got != c.want {
-				t.Errorf("got  %q\nwant %q\n%s", got, c.want, Lanes(events))
+				t.Errorf("got  %q\nwant %q\n%s", got, c.want, Timelines(events))
 			}
 		})
 	}

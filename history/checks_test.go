@@ -15,23 +15,23 @@ func TestHolds(t *testing.T) {
 		{"nothing", "", nil},
 		{"refused", "A ask lock\nA refuse lock", nil},
 		{"asked, held, given back", "A ask lock\nA grant lock\nA give lock\nA gave lock", []Hold{
-			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
 		{"nobody recorded that it asked", "A grant lock\nA give lock", []Hold{
-			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
 		{"dead", "A grant lock\nA die", []Hold{
-			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
 		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA give lock\nA gave lock", []Hold{
-			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
 		{"for ever, and a release of nothing", "A grant lock\nB give lock\nB gave lock", []Hold{
-			{Key: "lock", Owner: "A", Lane: "A", Asked: ms, Granted: ms, Open: true, Seqs: []int{1}},
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Open: true, Seqs: []int{1}},
 		}},
 		{"twice, each attempt by itself", "A/1 grant lock\nA/1 give lock\nA/2 grant lock", []Hold{
-			{Key: "lock", Owner: "A1", Lane: "A", Asked: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
-			{Key: "lock", Owner: "A2", Lane: "A", Asked: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
+			{Key: "lock", Owner: "A1", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+			{Key: "lock", Owner: "A2", Timeline: "A", Requested: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWinnersAndNoted(t *testing.T) {
 		{"one each", "A win one\nB win two", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})
-	noted := func(events []Event) []Finding { return Noted(events, "it stays") }
+	noted := func(events []Event) []Violation { return Noted(events, "it stays") }
 	testCheck(t, noted, []checkCase{
 		{"other words", "redis note: it goes", ""},
 		{"other kinds", "redis fault: it stays", ""},

@@ -45,7 +45,7 @@ func (m *model) add(c *modelClient, kind Kind, key string, value int64) {
 		m.at += time.Duration(1 + m.rand.IntN(5))
 	}
 	m.events = append(m.events, Event{
-		Seq: len(m.events) + 1, Arm: "arm", Trial: 1, At: m.at, Lane: c.name, Owner: c.owner(), Kind: kind, Key: key, Value: value,
+		Seq: len(m.events) + 1, Variant: "arm", Trial: 1, At: m.at, Timeline: c.name, Owner: c.owner(), Kind: kind, Key: key, Value: value,
 	})
 }
 
@@ -66,7 +66,7 @@ func (m *model) move(c *modelClient) {
 		c.attempt++
 		n := fmt.Sprint(m.rand.IntN(2))
 		c.lock, c.resource = "lock"+n, "counter"+n
-		m.add(c, Ask, c.lock, 0)
+		m.add(c, Request, c.lock, 0)
 	case 1:
 		if m.holder[c.lock] != "" && (!m.leaky || m.rand.IntN(3) > 0) {
 			return // it waits
@@ -84,7 +84,7 @@ func (m *model) move(c *modelClient) {
 	case 4:
 		m.end(c)
 	case 5:
-		m.add(c, Gave, c.lock, 0)
+		m.add(c, Released, c.lock, 0)
 		c.step = -1
 	}
 	c.step++
@@ -92,7 +92,7 @@ func (m *model) move(c *modelClient) {
 
 // end gives the lock back, dies, or learns that it has lost it: then others may have it.
 func (m *model) end(c *modelClient) {
-	kind := []Kind{Give, Give, Give, Lose, Die}[m.rand.IntN(5)]
+	kind := []Kind{Release, Release, Release, Lose, Die}[m.rand.IntN(5)]
 	m.add(c, kind, c.lock, 0)
 	if m.holder[c.lock] == c.owner() {
 		m.holder[c.lock] = ""
@@ -111,7 +111,7 @@ func TestChecksAgreeWithPorcupine(t *testing.T) {
 	for seed := range uint64(modelled) {
 		events := newModel(seed).run()
 		if err := Agree(events); err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, Lanes(events))
+			t.Fatalf("seed %d: %v\n%s", seed, err, Timelines(events))
 		}
 		seen[fmt.Sprintf("overlap %v, lost %v", len(Overlaps(events)) > 0, len(Counter(events)) > 0)]++
 	}
@@ -125,9 +125,9 @@ func TestChecksAgreeWithPorcupine(t *testing.T) {
 
 // A check that is made wrong is found out.
 func TestWrongCheckIsFoundOut(t *testing.T) {
-	blind := func([]Event) []Finding { return nil }
-	without := func(kind Kind, check func([]Event) []Finding) func([]Event) []Finding {
-		return func(events []Event) []Finding {
+	blind := func([]Event) []Violation { return nil }
+	without := func(kind Kind, check func([]Event) []Violation) func([]Event) []Violation {
+		return func(events []Event) []Violation {
 			var left []Event
 			for _, e := range events {
 				if e.Kind != kind {
@@ -137,17 +137,17 @@ func TestWrongCheckIsFoundOut(t *testing.T) {
 			return check(left)
 		}
 	}
-	first := func(check func([]Event) []Finding) func([]Event) []Finding {
-		return func(events []Event) []Finding { return check(events[:len(events)/2]) }
+	first := func(check func([]Event) []Violation) func([]Event) []Violation {
+		return func(events []Event) []Violation { return check(events[:len(events)/2]) }
 	}
 	for _, c := range []struct {
 		name              string
-		overlaps, counter func([]Event) []Finding
+		overlaps, counter func([]Event) []Violation
 	}{
 		{"overlaps sees nothing", blind, Counter},
 		{"overlaps sees no loss", without(Lose, Overlaps), Counter},
 		{"overlaps sees no death", without(Die, Overlaps), Counter},
-		{"overlaps sees no release", without(Give, Overlaps), Counter},
+		{"overlaps sees no release", without(Release, Overlaps), Counter},
 		{"overlaps sees the first half", first(Overlaps), Counter},
 		{"counter sees nothing", Overlaps, blind},
 		{"counter sees no write", Overlaps, without(Write, Counter)},
