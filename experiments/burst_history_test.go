@@ -26,16 +26,16 @@ func TestViewsAreAHistory(t *testing.T) {
 		{Err: errors.New("reset by peer"), Sent: 4, Got: 8},
 		{Status: 200, Body: []byte(`{"instance":"b","value":1}`), Sent: 5, Got: 5},
 	})
-	want := `1ns a: ask (request 1)
-2ns b: ask (request 2)
-3ns balancer: ask (request 3)
-4ns balancer: ask (request 4)
-5ns b: ask (request 5)
+	want := `1ns a: request (request 1)
+2ns b: request (request 2)
+3ns balancer: request (request 3)
+4ns balancer: request (request 4)
+5ns b: request (request 5)
 5ns b: write 1 (request 5)
 6ns b: stale 0 (request 2)
 7ns balancer: refuse status 503: busy (request 3)
 8ns balancer: no answer: reset by peer (request 4)
-9ns a: write 7 fence 42 (request 1)
+9ns a: write 7 token 42 (request 1)
 `
 	if text := lines(got); text != want {
 		t.Errorf("got\n%swant\n%s", text, want)
@@ -61,9 +61,9 @@ func TestGrabsAreAHistory(t *testing.T) {
 7ns driver 3: stale 0 by b (driver 3)
 8ns driver 4: was told nothing (driver 4)
 9ns driver 5: refuse status 503: busy (driver 5)
-0s driver 1: win fence 4 by a (driver 1)
+0s driver 1: win token 4 by a (driver 1)
 `
-	asks := strings.Count(lines(got), "ask")
+	asks := strings.Count(lines(got), ": request (")
 	if text := lines(got[asks:]); asks != 5 || text != want {
 		t.Errorf("%d asks, and\n%swant\n%s", asks, text, want)
 	}

@@ -45,7 +45,7 @@ func (m *model) add(c *modelClient, kind Kind, key string, value int64) {
 		m.at += time.Duration(1 + m.rand.IntN(5))
 	}
 	m.events = append(m.events, Event{
-		Seq: len(m.events) + 1, Variant: "arm", Trial: 1, At: m.at, Timeline: c.name, Owner: c.owner(), Kind: kind, Key: key, Value: value,
+		Seq: len(m.events) + 1, Variant: "variant", Trial: 1, At: m.at, Timeline: c.name, Owner: c.owner(), Kind: kind, Key: key, Value: value,
 	})
 }
 
@@ -113,7 +113,7 @@ func TestChecksAgreeWithPorcupine(t *testing.T) {
 		if err := Agree(events); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, Timelines(events))
 		}
-		seen[fmt.Sprintf("overlap %v, lost %v", len(Overlaps(events)) > 0, len(Counter(events)) > 0)]++
+		seen[fmt.Sprintf("overlap %v, lost %v", len(Exclusion(events)) > 0, len(Counter(events)) > 0)]++
 	}
 	// Histories that all hold, or all break, would agree with anything.
 	for _, kind := range []string{"overlap false, lost false", "overlap true, lost false", "overlap true, lost true"} {
@@ -145,13 +145,13 @@ func TestWrongCheckIsFoundOut(t *testing.T) {
 		overlaps, counter func([]Event) []Violation
 	}{
 		{"overlaps sees nothing", blind, Counter},
-		{"overlaps sees no loss", without(Lose, Overlaps), Counter},
-		{"overlaps sees no death", without(Die, Overlaps), Counter},
-		{"overlaps sees no release", without(Release, Overlaps), Counter},
-		{"overlaps sees the first half", first(Overlaps), Counter},
-		{"counter sees nothing", Overlaps, blind},
-		{"counter sees no write", Overlaps, without(Write, Counter)},
-		{"counter sees the first half", Overlaps, first(Counter)},
+		{"overlaps sees no loss", without(Lose, Exclusion), Counter},
+		{"overlaps sees no death", without(Die, Exclusion), Counter},
+		{"overlaps sees no release", without(Release, Exclusion), Counter},
+		{"overlaps sees the first half", first(Exclusion), Counter},
+		{"counter sees nothing", Exclusion, blind},
+		{"counter sees no write", Exclusion, without(Write, Counter)},
+		{"counter sees the first half", Exclusion, first(Counter)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(modelled) {

@@ -2,40 +2,41 @@ package history
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
 
-func TestHolds(t *testing.T) {
+func TestHolders(t *testing.T) {
 	ms := time.Millisecond
 	for _, c := range []struct {
 		name, history string
-		want          []Hold
+		want          []Holder
 	}{
 		{"nothing", "", nil},
-		{"refused", "A ask lock\nA refuse lock", nil},
-		{"asked, held, given back", "A ask lock\nA grant lock\nA give lock\nA gave lock", []Hold{
+		{"refused", "A request lock\nA refuse lock", nil},
+		{"asked, held, given back", "A request lock\nA grant lock\nA release lock\nA released lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
-		{"nobody recorded that it asked", "A grant lock\nA give lock", []Hold{
+		{"nobody recorded that it asked", "A grant lock\nA release lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
-		{"dead", "A grant lock\nA die", []Hold{
+		{"dead", "A grant lock\nA die", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
-		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA give lock\nA gave lock", []Hold{
+		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA release lock\nA released lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
-		{"for ever, and a release of nothing", "A grant lock\nB give lock\nB gave lock", []Hold{
+		{"for ever, and a release of nothing", "A grant lock\nB release lock\nB released lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Open: true, Seqs: []int{1}},
 		}},
-		{"twice, each attempt by itself", "A/1 grant lock\nA/1 give lock\nA/2 grant lock", []Hold{
+		{"twice, each attempt by itself", "A/1 grant lock\nA/1 release lock\nA/2 grant lock", []Holder{
 			{Key: "lock", Owner: "A1", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 			{Key: "lock", Owner: "A2", Timeline: "A", Requested: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Holds(script(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			if got := Holders(script(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
@@ -43,13 +44,13 @@ func TestHolds(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
-	testCheck(t, Overlaps, []checkCase{
+	testCheck(t, Exclusion, []checkCase{
 		{"nobody", "", ""},
-		{"one after the other", "A grant lock\nA give lock\nB grant lock\nB give lock", ""},
-		{"at the very moment", "A grant lock\nA give lock\n= B grant lock", ""},
-		{"granted while the release is on its way", "A grant lock\nA give lock\nB grant lock\nA gave lock", ""},
+		{"one after the other", "A grant lock\nA release lock\nB grant lock\nB release lock", ""},
+		{"at the very moment", "A grant lock\nA release lock\n= B grant lock", ""},
+		{"granted while the release is on its way", "A grant lock\nA release lock\nB grant lock\nA released lock", ""},
 		{"two keys", "A grant one\nB grant two", ""},
-		{"together", "A grant lock\nB grant lock\nA give lock", "A and B both held lock [1 2 3]"},
+		{"together", "A grant lock\nB grant lock\nA release lock", "A and B both held lock [1 2 3]"},
 		{"for ever", "A grant lock\nB grant lock", "A and B both held lock [1 2]"},
 		{"after a death", "A grant lock\nA die\nB grant lock", ""},
 		{"after a loss", "A grant lock\nA lose lock\nB grant lock", ""},
@@ -87,7 +88,7 @@ func TestLate(t *testing.T) {
 
 func TestWinnersAndNoted(t *testing.T) {
 	testCheck(t, Winners, []checkCase{
-		{"nobody", "A ask lock", ""},
+		{"nobody", "A request lock", ""},
 		{"one each", "A win one\nB win two", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})
@@ -95,34 +96,38 @@ func TestWinnersAndNoted(t *testing.T) {
 	testCheck(t, noted, []checkCase{
 		{"other words", "redis note: it goes", ""},
 		{"other kinds", "redis fault: it stays", ""},
-		{"noted", "A ask lock\nredis note: it stays", "redis: it stays [2]"},
+		{"noted", "A request lock\nredis note: it stays", "redis: it stays [2]"},
 	})
 }
 
-func TestLinear(t *testing.T) {
-	for _, c := range []struct {
-		name, history      string
-		exclusive, counted bool
-	}{
-		{"nothing", "", true, true},
-		{"two holders", "A grant lock\nB grant lock", false, true},
-		{"a value twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", true, false},
-		{"both", "A grant lock\nB grant lock\nA give lock\nB read n 0\nB write n 1\nB write n 1", false, false},
+func TestAgree(t *testing.T) {
+	no := func([]Event) []Violation { return nil }
+	for _, c := range []struct{ name, history, says string }{
+		{"nothing", "", ""},
+		{"two holders", "A grant lock\nB grant lock", "lock: porcupine rejects the history"},
+		{"a value twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "porcupine says that no update is lost: false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			exclusive, counted, known := Linear(script(t, c.history))
-			if !known || exclusive != c.exclusive || counted != c.counted {
-				t.Errorf("exclusive %v, counted %v, known %v", exclusive, counted, known)
+			if err := Agree(script(t, c.history)); err != nil {
+				t.Error(err)
+			}
+			err := agree(script(t, c.history), no, no)
+			if (err == nil) != (c.says == "") || err != nil && !strings.HasPrefix(err.Error(), c.says) {
+				t.Errorf("a check that finds nothing: %v, want %q", err, c.says)
 			}
 		})
 	}
+	both := script(t, "A grant lock\nB grant lock\nA release lock\nB read n 0\nB write n 1\nB write n 1")
+	if len(Exclusion(both)) == 0 || len(Counter(both)) == 0 || Agree(both) != nil {
+		t.Error("a history with both violations")
+	}
 }
 
-// A history from somebody else may have any times: the check must not fail over them.
-func TestLinearOfTimesThatMakeNoSense(t *testing.T) {
-	events := script(t, "A ask lock\nA grant lock\nA read n 0\nA write n 1\nA give lock\nB grant lock\nB read n 1\nB write n 2")
+// A history from an unknown source may have any times: the check must not fail because of them.
+func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
+	events := script(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
 	for i := range events {
 		events[i].At = -events[i].At
 	}
-	Linear(events)
+	_ = Agree(events)
 }

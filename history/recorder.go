@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -11,6 +12,7 @@ type Recorder struct {
 
 	mu     sync.Mutex
 	events []Event
+	owners int
 }
 
 // NewRecorder returns a recorder whose time begins now.
@@ -25,6 +27,14 @@ func (r *Recorder) Add(e Event) {
 		e.At = time.Since(r.began)
 	}
 	r.events = append(r.events, e)
+}
+
+// NewOwner returns an owner that no other event of this recorder has.
+func (r *Recorder) NewOwner() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owners++
+	return fmt.Sprintf("#%d", r.owners)
 }
 
 // Now is the time on the recorder's clock.

@@ -2,13 +2,14 @@ package history
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// script makes a history: "A ask lock", "B write counter 3", "node fault: killed". The owner is the lane, or what stands
-// behind it: "A/2 ask lock" is A's second attempt. Each event is a millisecond after the one before; with = at the same time.
+// script makes a history: "A request lock", "B write counter 3", "node fault: killed". The owner is the lane, or what stands
+// behind it: "A/2 request lock" is A's second attempt. Each event is a millisecond after the one before; with = at the same time.
 func script(t *testing.T, text string) (events []Event) {
 	t.Helper()
 	var at time.Duration
@@ -31,16 +32,23 @@ func event(t *testing.T, line string, at time.Duration, before int) Event {
 	t.Helper()
 	said, text, _ := strings.Cut(line, ": ")
 	words := strings.Fields(said)
-	e := Event{Seq: before + 1, Variant: "arm", Trial: 1, At: at, Timeline: words[0], Owner: words[0], Kind: Kind(words[1]), Text: text}
-	if lane, attempt, two := strings.Cut(words[0], "/"); two {
-		e.Timeline, e.Owner = lane, lane+attempt
+	name, process, _ := strings.Cut(words[0], "@")
+	e := Event{Seq: before + 1, Variant: "variant", Trial: 1, At: at, Process: process, Timeline: name, Owner: name, Kind: Kind(words[1]), Text: text}
+	if name, attempt, two := strings.Cut(name, "/"); two {
+		e.Timeline, e.Owner = name, name+attempt
 	}
 	if len(words) > 2 {
 		e.Key = words[2]
 	}
 	if len(words) > 3 {
-		if _, err := fmt.Sscan(words[3], &e.Value); err != nil {
+		number, err := strconv.Atoi(words[3])
+		if err != nil {
 			t.Fatal(line, err)
+		}
+		if e.Kind == Grant || e.Kind == Reenter {
+			e.Token = uint64(number)
+		} else {
+			e.Value = int64(number)
 		}
 	}
 	return e

@@ -96,7 +96,7 @@ func draw(events []history.Event, found *history.Violation) *drawing {
 	c.columns, c.Width = arrange(shown)
 	c.addFaults(events)
 	c.taken = len(c.rows)
-	holds := history.Holds(events)
+	holds := history.Holders(events)
 	together := c.overlaps(holds, found)
 	c.addLanes(shown)
 	c.addBars(holds)
@@ -136,7 +136,7 @@ func (c *canvas) heading(x int, text string) (y int) {
 }
 
 // addBars draws the holds, and before each the wait for it.
-func (c *canvas) addBars(holds []history.Hold) {
+func (c *canvas) addBars(holds []history.Holder) {
 	for _, h := range holds {
 		y, known := c.lanes[h.Timeline]
 		if !known {
@@ -154,7 +154,7 @@ func (c *canvas) addBars(holds []history.Hold) {
 }
 
 // hold returns where a hold was asked for, begins and ends.
-func (c *canvas) hold(h history.Hold) (asked, from, to int) {
+func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 	granted := slices.IndexFunc(h.Seqs, func(seq int) bool { return c.grants[seq] })
 	asked, from, to = c.at(h.Seqs[0]), c.at(h.Seqs[granted]), c.Width
 	if !h.Open {

@@ -23,7 +23,7 @@ func told(lines ...string) (events []history.Event) {
 
 // An overlap is red where it came to something, and of those holds only.
 func TestOverlaps(t *testing.T) {
-	events := told("A grant a", "B grant b", "A write a", "B write b", "B give b", "C grant c", "C give c", "A give a")
+	events := told("A grant a", "B grant b", "A write a", "B write b", "B release b", "C grant c", "C release c", "A release a")
 	for _, c := range []struct {
 		name  string
 		found *history.Violation
@@ -38,7 +38,7 @@ func TestOverlaps(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := draw(told("A grant a", "A give a", "B grant b", "B give b"), nil); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
+	if got := draw(told("A grant a", "A release a", "B grant b", "B release b"), nil); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
 	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}})
@@ -49,7 +49,7 @@ func TestOverlaps(t *testing.T) {
 
 // A fault lies over all lanes until it is healed, or to the end.
 func TestFaults(t *testing.T) {
-	events := told("A ask a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
+	events := told("A request a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
 	events[1].Text = "the link to its replicas is cut, both ways"
 	d := draw(events, nil)
 	if len(d.Faults) != 2 || d.Faults[0].X+d.Faults[0].Width >= d.Width || d.Faults[1].LabelY == d.Faults[0].LabelY {
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 
 // No label covers another in its row.
 func TestLabelsHaveRoom(t *testing.T) {
-	columns, width := arrange(told("A ask a", "A grant a", "A read a", "B ask b", "A write a", "A give a", "A gave a", "B grant b", "B final", "B lose b"))
+	columns, width := arrange(told("A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b"))
 	type place struct {
 		lane string
 		row  int

@@ -18,12 +18,12 @@ type overlap struct {
 	Bars      []bar // the parts of the holds that lie in it
 
 	key   string
-	holds []history.Hold
+	holds []history.Holder
 }
 
 // overlaps finds where two or more hold one key, and writes it above. That is red only where it came to something: a
 // holder whose lease has run out may still believe in it when nobody is hurt.
-func (c *canvas) overlaps(holds []history.Hold, found *history.Violation) (all []*overlap) {
+func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all []*overlap) {
 	owners, effect := c.involved(found)
 	harmed := false
 	for i, a := range holds {
@@ -33,7 +33,7 @@ func (c *canvas) overlaps(holds []history.Hold, found *history.Violation) (all [
 			if from, to := max(fromA, fromB), min(toA, toB); a.Overlaps(b) && from < to {
 				harm := owners[a.Owner] && owners[b.Owner]
 				harmed = harmed || harm
-				all = add(all, &overlap{X: from, Width: to - from, Harm: harm, key: a.Key, holds: []history.Hold{a, b}})
+				all = add(all, &overlap{X: from, Width: to - from, Harm: harm, key: a.Key, holds: []history.Holder{a, b}})
 			}
 		}
 	}

@@ -215,6 +215,6 @@ func TestMeasures(t *testing.T) {
 			}
 		}
 	}
-	wants(t, render(t, made(history.Overlaps, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
+	wants(t, render(t, made(history.Exclusion, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
 		"15 grants; the longest wait was 1.0 ms", "grants over time")
 }

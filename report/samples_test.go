@@ -101,7 +101,7 @@ func measuring() Entry {
 			history.Event{Timeline: way, Kind: history.Measure, Value: int64(420 / (i*i + 1)), Text: "commands per acquisition", At: at},
 			history.Event{Timeline: way, Kind: history.Measure, Value: int64(3 + i%2*9), Text: "ms of waiting, the median", At: at})
 	}
-	x := made(history.Overlaps, events...)
+	x := made(history.Exclusion, events...)
 	x.Experiment.ID = "X03-measures"
 	return x
 }

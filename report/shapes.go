@@ -77,7 +77,7 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 		return short("lost: "+e.Text, 26), below
 	case history.Released:
 		return short(e.Text, 22), below
-	case history.Note, history.Heal:
+	case history.Note, history.Heal, history.Left:
 		return short(e.Text, 34), above
 	}
 	return "", nowhere

@@ -41,12 +41,12 @@ func waiting(events []history.Event) *waits {
 	for _, e := range events {
 		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Request
 	}
-	holds := slices.DeleteFunc(history.Holds(events), func(h history.Hold) bool { return !asked[h.Owner] })
+	holds := slices.DeleteFunc(history.Holders(events), func(h history.Holder) bool { return !asked[h.Owner] })
 	if len(holds) < worthDrawing {
 		return nil
 	}
 	began, ended, longest := holds[0].Requested, time.Duration(0), time.Duration(1)
-	by := make(map[string][]history.Hold)
+	by := make(map[string][]history.Holder)
 	var lanes []string
 	for _, h := range holds {
 		began, ended, longest = min(began, h.Requested), max(ended, h.Granted), max(longest, h.Granted-h.Requested)
@@ -58,7 +58,7 @@ func waiting(events []history.Event) *waits {
 	slices.SortStableFunc(lanes, inOrder)
 	if len(lanes) > waitLanes {
 		all := fmt.Sprintf("all %d", len(lanes))
-		lanes, by = []string{all}, map[string][]history.Hold{all: holds}
+		lanes, by = []string{all}, map[string][]history.Holder{all: holds}
 	}
 	span := max(1, ended-began)
 	x := func(at time.Duration) int { return waitLeft + int((chartRight-waitLeft)*(at-began)/span) }
@@ -78,7 +78,7 @@ func waiting(events []history.Event) *waits {
 // waitLeft leaves room for the names.
 const waitLeft = 110
 
-func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Duration) int, longest time.Duration) waitRow {
+func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Duration) int, longest time.Duration) waitRow {
 	row := waitRow{Name: short(name, longName), Y: floor}
 	most := time.Duration(0)
 	for _, h := range holds {
@@ -91,7 +91,7 @@ func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Durati
 }
 
 // count draws how many grants there were in each part of the time.
-func (w *waits) count(holds []history.Hold, x func(time.Duration) int, span time.Duration) {
+func (w *waits) count(holds []history.Holder, x func(time.Duration) int, span time.Duration) {
 	var bins [waitBins]int
 	most, room := 1, chartRight-waitLeft
 	for _, h := range holds {
@@ -107,7 +107,7 @@ func (w *waits) count(holds []history.Hold, x func(time.Duration) int, span time
 	w.Per = fmt.Sprintf("≤ %d in %s ms", most, milliseconds(span/waitBins))
 }
 
-func median(holds []history.Hold) time.Duration {
+func median(holds []history.Holder) time.Duration {
 	all := make([]time.Duration, 0, len(holds))
 	for _, h := range holds {
 		all = append(all, h.Granted-h.Requested)

@@ -173,7 +173,7 @@ func (w *World) End(ctx context.Context) error {
 	w.record(history.Event{Timeline: "redis", Kind: history.Final, Key: Counter, Value: n})
 	what, err := w.left(ctx)
 	if what != "" {
-		w.record(history.Event{Timeline: "redis", Kind: history.Note, Key: naive.Key, Text: what})
+		w.record(history.Event{Timeline: "redis", Kind: history.Left, Key: naive.Key, Text: what})
 	}
 	return err
 }

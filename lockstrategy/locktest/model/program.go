@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/history"
 )
 
 // Program is what a run does. It follows from its seed, and from whether there is a server.
@@ -53,7 +53,7 @@ const (
 	cut       deed = "cut"
 	lost      deed = "an answer lost"
 	slow      deed = "slow answers"
-	late      deed = history.Late
+	late      deed = history.LateRequest
 )
 
 // fault is one thing that goes wrong.
