@@ -133,7 +133,7 @@ func (t *Trial) run(ctx context.Context, arm Variant) (err error) {
 		return err
 	}
 	if t.checkout != "" {
-		t.Stack.Containers(t.checkout)
+		t.Stack.UseContainers(t.checkout)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, trialWithin, fmt.Errorf("it was not over within %s", trialWithin))
 	t.stop = cancel

@@ -2,7 +2,6 @@ package lockstrategy
 
 import (
 	"context"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -77,14 +77,15 @@ func anotherMaster(t *testing.T, cluster *redis.ClusterClient, not *redis.Client
 func TestLineGivesUpASilentConnection(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, false)
-	var silenced sync.Once
-	silence := make(chan struct{})
+	proxy := faultproxy.New(faultproxy.TCP(node.Addr)) // of the first connection
+	defer proxy.Close()
+	var first sync.Once
 	client := redis.NewClient(&redis.Options{
 		Addr: node.Addr, MaxRetries: -1, DisableIdentity: true,
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			silenced.Do(func() { conn = &deafConn{conn, silence} })
-			return conn, err
+			dial := new(net.Dialer).DialContext
+			first.Do(func() { dial = proxy.DialContext })
+			return dial(ctx, network, addr)
 		},
 	})
 	defer client.Close()
@@ -94,32 +95,12 @@ func TestLineGivesUpASilentConnection(t *testing.T) {
 	news.join(e, false)
 	defer news.leave(e)
 	testenv.Eventually(t, "it listens", func() bool { return e.take() == began })
-	close(silence)
+	proxy.Drop(faultproxy.ToClient)
 	testenv.Eventually(t, "it listens again", func() bool { return e.take() == began })
 	if err := client.Publish(t.Context(), "c", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, "it hears", func() bool { return e.take() == called })
-}
-
-// deafConn hears nothing more from when silence is closed, and does not end by itself.
-type deafConn struct {
-	net.Conn
-	silence chan struct{}
-}
-
-func (c *deafConn) Read(p []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(p)
-		select {
-		case <-c.silence:
-			if err != nil {
-				return 0, io.EOF
-			}
-		default:
-			return n, err
-		}
-	}
 }
 
 // A channel that the user must not hear keeps no other from being heard.

@@ -14,9 +14,9 @@ import (
 	"locklab/stack/compose"
 )
 
-// Containers lets the topologies of this stack run in containers: the Redis services of the compose file in a checkout, in a
+// UseContainers lets the topologies of this stack run in containers: the Redis services of the compose file in a checkout, in a
 // project, a network and ports of their own, so that the lab that is up stays as it is. One topology at a time.
-func (s *Stack) Containers(checkout string) { s.checkout = checkout }
+func (s *Stack) UseContainers(checkout string) { s.checkout = checkout }
 
 // ready is the service that is healthy when a topology is whole. It depends on every server.
 const ready = "redis-ready"
@@ -46,7 +46,7 @@ func (s *Stack) contained(ctx context.Context, t *Topology) error {
 	}
 	if t.linked && len(t.Nodes) == 1 { // no other server follows it: a link is for its clients
 		n := t.Nodes[0]
-		if n.Link, err = s.Link("link of "+n.Name, n.Addr); err != nil {
+		if n.Proxy, err = s.Proxy("proxy of "+n.Name, n.Addr); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 	n.Server = p
 	var keys int64
 	err = await(ctx, p, func(ctx context.Context) error {
-		return n.Ask(func(c *redis.Client) (err error) {
+		return n.WithClient(func(c *redis.Client) (err error) {
 			keys, err = c.DBSize(ctx).Result()
 			return err
 		})
@@ -44,7 +44,7 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 // that has an end is shortened by so much, which is all that the node does with its clock as far as a lock can see.
 func (s *Stack) ClockAhead(ctx context.Context, n *Node, by time.Duration) (proof string, err error) {
 	var told []string
-	err = n.Ask(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		keys, err := c.Keys(ctx, "*").Result()
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ type Full struct {
 // Fill gives a node little memory and an eviction policy, and writes keys without an expiry until enough reports true or the
 // node refuses to take more. [Stack.Unfill] undoes it. Only a real redis-server evicts.
 func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(context.Context) (bool, error)) (full Full, err error) {
-	return full, n.Ask(func(c *redis.Client) error {
+	return full, n.WithClient(func(c *redis.Client) error {
 		used, err := n.Number(ctx, "memory", "used_memory")
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(co
 
 // Unfill takes away the limit and the keys of [Stack.Fill].
 func (s *Stack) Unfill(ctx context.Context, n *Node) error {
-	return n.Ask(func(c *redis.Client) error {
+	return n.WithClient(func(c *redis.Client) error {
 		err := errors.Join(c.ConfigSet(ctx, "maxmemory", "0").Err(), c.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
 		keys, failed := c.Keys(ctx, "filler:*").Result()
 		if len(keys) > 0 {
@@ -120,8 +120,8 @@ func (s *Stack) Unfill(ctx context.Context, n *Node) error {
 	})
 }
 
-// Ask asks the node itself, past its link.
-func (n *Node) Ask(question func(*redis.Client) error) error {
+// WithClient asks the node itself, past its link.
+func (n *Node) WithClient(question func(*redis.Client) error) error {
 	client := newClient(n.Addr, n.password)
 	defer client.Close()
 	return question(client)
@@ -129,7 +129,7 @@ func (n *Node) Ask(question func(*redis.Client) error) error {
 
 // Info is one field of what the node says of itself.
 func (n *Node) Info(ctx context.Context, section, name string) (value string, err error) {
-	err = n.Ask(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		text, err := c.Info(ctx, section).Result()
 		if err != nil {
 			return err

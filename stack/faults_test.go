@@ -11,6 +11,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // impatient is how long a request over a link waits that is cut.
@@ -114,22 +115,22 @@ func TestCloseUndoesFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topology, err := s.Linked(testenv.Context(t), "single", false)
+	topology, err := s.ProxiedTopology(testenv.Context(t), "single", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	node := topology.Nodes[0]
-	node.Link.Cut(stack.Both)
+	node.Proxy.Drop(faultproxy.Both)
 	short, cancel := context.WithTimeout(t.Context(), impatient)
 	defer cancel()
-	if err := dial(t, node.Told()).Ping(short).Err(); err == nil {
+	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {
 		t.Fatalf("over a link that is cut: %v", err)
 	}
 	testenv.Pause(t, node)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if listens(node.Addr) || listens(node.Told()) || alive(pid(node)) {
+	if listens(node.Addr) || listens(node.AnnouncedAddr()) || alive(pid(node)) {
 		t.Error("something is left")
 	}
 }

@@ -22,7 +22,7 @@ type Node struct {
 	Server        // what runs it now: Restart changes it
 	Name   string // in the stack
 	Addr   string // host:port, as this machine reaches it
-	Link   *Link  // before it, for clients and other servers; nil: there is none
+	Proxy  *Proxy // before it, for clients and other servers; nil: there is none
 
 	inside   string // host:port, as other containers reach it; empty: it runs in none
 	password string
@@ -41,10 +41,10 @@ type Server interface {
 	tail() string // of what it printed
 }
 
-// Told is the address that clients and other servers are told.
-func (n *Node) Told() string {
-	if n.Link != nil {
-		return n.Link.Addr
+// AnnouncedAddr is the address that clients and other servers are told.
+func (n *Node) AnnouncedAddr() string {
+	if n.Proxy != nil {
+		return n.Proxy.Addr
 	}
 	return cmp.Or(n.inside, n.Addr)
 }

@@ -22,7 +22,7 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 		return "", mend, err
 	}
 	gotLost := n.lost()
-	if err = n.Ask(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
+	if err = n.WithClient(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
 		return "", mend, err
 	}
 	if err = n.Await(ctx, gotLost); err != nil {
@@ -34,9 +34,9 @@ func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (
 
 // part cuts.
 func (n *Node) part(ctx context.Context, replicas []*Node) (mend func() error, err error) {
-	if n.Link != nil {
-		n.Link.CutReplicas(replicas...)
-		return sync.OnceValue(func() error { n.Link.Mend(); return nil }), nil
+	if n.Proxy != nil {
+		n.Proxy.DropReplicas(replicas...)
+		return sync.OnceValue(func() error { n.Proxy.Mend(); return nil }), nil
 	}
 	var away []*container
 	mend = sync.OnceValue(func() (err error) {
@@ -62,13 +62,13 @@ func (n *Node) part(ctx context.Context, replicas []*Node) (mend func() error, e
 
 // lost returns a question: has the link swallowed something since? What goes to a container that is on no network is lost at once.
 func (n *Node) lost() func(context.Context) error {
-	if n.Link == nil {
+	if n.Proxy == nil {
 		return func(context.Context) error { return nil }
 	}
-	before := n.Link.Dropped().Bytes
+	before := n.Proxy.Dropped().Bytes
 	return func(context.Context) error {
-		if n.Link.Dropped().Bytes == before {
-			return fmt.Errorf("nothing got lost on the %s", n.Link.Name)
+		if n.Proxy.Dropped().Bytes == before {
+			return fmt.Errorf("nothing got lost on the %s", n.Proxy.Name)
 		}
 		return nil
 	}

@@ -37,7 +37,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		}
 		node, err := s.node(ctx, name, func(addr string) (*Process, error) {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].Told()), missed)
+			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].AnnouncedAddr()), missed)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				return nil, err
 			}

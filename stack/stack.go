@@ -67,21 +67,21 @@ func (s *Stack) add(part interface{ Stop() error }) {
 	s.parts = append(s.parts, part)
 }
 
-// Never is an error of what [Until] need not ask for again.
-type Never struct{ Err error }
+// Permanent is an error of what [Until] need not ask for again.
+type Permanent struct{ Err error }
 
-func (n Never) Error() string { return n.Err.Error() }
+func (n Permanent) Error() string { return n.Err.Error() }
 
 // Unwrap is why.
-func (n Never) Unwrap() error { return n.Err }
+func (n Permanent) Unwrap() error { return n.Err }
 
-// Until asks until ready answers nil or [Never], or ctx ends: for what no event tells.
+// Until asks until ready answers nil or [Permanent], or ctx ends: for what no event tells.
 func Until(ctx context.Context, ready func(context.Context) error) error {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {
 		err := ready(ctx)
-		if never := (Never{}); err == nil || errors.As(err, &never) {
+		if never := (Permanent{}); err == nil || errors.As(err, &never) {
 			return err
 		}
 		select {
@@ -99,7 +99,7 @@ func await(ctx context.Context, p Server, ready func(context.Context) error) err
 		select {
 		case <-p.Done():
 			if err != nil {
-				err = Never{fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())}
+				err = Permanent{fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())}
 			}
 		default:
 		}

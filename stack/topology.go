@@ -39,9 +39,9 @@ func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology
 	return s.arrange(ctx, &Topology{Kind: kind}, real)
 }
 
-// Linked is Topology with a [Link] before each node, of real servers. Clients, replicas and sentinels are told the links'
+// ProxiedTopology is Topology with a [Proxy] before each node, of real servers. Clients, replicas and sentinels are told the links'
 // addresses; the nodes of a cluster gossip past them. Of containers only a single one has a link.
-func (s *Stack) Linked(ctx context.Context, kind string, real bool) (*Topology, error) {
+func (s *Stack) ProxiedTopology(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind, linked: true}, real)
 }
 
@@ -112,19 +112,19 @@ func (s *Stack) told(ctx context.Context, name string, real, linked bool, announ
 	if !linked {
 		return s.Redis(ctx, name, real, settings...)
 	}
-	link, err := s.Link("link of "+name, "")
+	proxy, err := s.proxy("proxy of " + name)
 	if err != nil {
 		return nil, err
 	}
 	if real {
-		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(link.Addr)))
+		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(proxy.Addr)))
 	}
 	node, err := s.Redis(ctx, name, real, settings...)
 	if err != nil {
 		return nil, err
 	}
-	node.Link = link
-	link.Lead(node.Addr)
+	node.Proxy = proxy
+	proxy.server.Store(node.Addr)
 	return node, nil
 }
 
@@ -133,7 +133,7 @@ func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
 	if err != nil {
 		return err
 	}
-	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.Told())))
+	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.AnnouncedAddr())))
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
 func addrs(nodes []*Node) []string {
 	var all []string
 	for _, node := range nodes {
-		all = append(all, node.Told())
+		all = append(all, node.AnnouncedAddr())
 	}
 	return all
 }

@@ -70,7 +70,7 @@ func twiceInARow(ctx context.Context, t *experiments.Trial) error {
 
 // watched is a master with three replicas and three sentinels.
 func watched(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "sentinel", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "sentinel", t.Real)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func electedBySentinel(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(x.replicas, func(n *stack.Node) bool { return n.Told() == at[0]+":"+at[1] })
+			i := slices.IndexFunc(x.replicas, func(n *stack.Node) bool { return n.AnnouncedAddr() == at[0]+":"+at[1] })
 			if i < 0 {
 				return fmt.Errorf("it names %v", at)
 			}

@@ -34,7 +34,7 @@ var _ = register(experiments.Experiment{
 
 // clustered is a cluster of three masters with a replica each; the master in question owns the lock's slot.
 func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "cluster", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "cluster", t.Real)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(servers.Nodes, func(n *stack.Node) bool { return n.Told() == at })
+	i := slices.IndexFunc(servers.Nodes, func(n *stack.Node) bool { return n.AnnouncedAddr() == at })
 	if i < 0 {
 		return nil, fmt.Errorf("%s owns the lock's slot, which is none of ours", at)
 	}
@@ -74,12 +74,12 @@ func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
 		return false, err
 	}
 	port, err := n.Info(ctx, "replication", "master_port")
-	return net.JoinHostPort(host, port) == master.Told(), err
+	return net.JoinHostPort(host, port) == master.AnnouncedAddr(), err
 }
 
 // slotOwner is the address of the master that a node believes to own the lock's slot.
 func slotOwner(ctx context.Context, n *stack.Node) (addr string, err error) {
-	err = n.Ask(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		slot, err := c.ClusterKeySlot(ctx, lockKey).Result()
 		if err != nil {
 			return err
@@ -108,10 +108,10 @@ func electedByCluster(ctx context.Context, x *replicated) error {
 			if err != nil {
 				return err
 			}
-			if owner != x.master.Told() {
+			if owner != x.master.AnnouncedAddr() {
 				return fmt.Errorf("%s owns the slot", owner)
 			}
-			return n.Ask(func(c *redis.Client) error {
+			return n.WithClient(func(c *redis.Client) error {
 				info, err := c.ClusterInfo(ctx).Result()
 				if err == nil && !strings.Contains(info, "cluster_state:ok\r\n") {
 					err = fmt.Errorf("%s does not report cluster_state:ok", n.Name)

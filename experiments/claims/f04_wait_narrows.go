@@ -153,7 +153,7 @@ func (x *replicated) refuses(err error, wanted func(error) bool) error {
 
 // takesNoWritesAlone lets the master refuse writes that no replica will have: when it has heard from none for longer than lag.
 func (x *replicated) takesNoWritesAlone(ctx context.Context, lag time.Duration) error {
-	err := x.master.Ask(func(c *redis.Client) error {
+	err := x.master.WithClient(func(c *redis.Client) error {
 		seconds := fmt.Sprint(int(lag.Seconds()))
 		return errors.Join(c.ConfigSet(ctx, "min-replicas-to-write", "1").Err(), c.ConfigSet(ctx, "min-replicas-max-lag", seconds).Err())
 	})

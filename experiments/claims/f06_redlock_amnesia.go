@@ -33,7 +33,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 
 // restartUnheard restarts a node whose holder is late to hear of it.
 func restartUnheard(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
-	if err := end(t, n.Link); err != nil {
+	if err := end(t, n.Proxy); err != nil {
 		return err
 	}
 	return restart(ctx, t, n)

@@ -11,6 +11,7 @@ import (
 	"locklab/experiments"
 	"locklab/history"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // partitionLease is renewed until the link is cut, and then has to end.
@@ -34,17 +35,17 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 	},
 	Variants: []experiments.Variant{
 		{Name: "link whole", Run: partition(0, true, false)},
-		{Name: "cut", Fault: true, Run: partition(stack.Both, true, false)},
-		{Name: "answers get lost", Fault: true, Run: partition(stack.ToClient, true, false)},
-		{Name: "cut, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(stack.Both, false, false)},
-		{Name: "cut, A does not look, the fence is checked", Fault: true, Run: partition(stack.Both, false, true)},
+		{Name: "cut", Fault: true, Run: partition(faultproxy.Both, true, false)},
+		{Name: "answers get lost", Fault: true, Run: partition(faultproxy.ToClient, true, false)},
+		{Name: "cut, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
+		{Name: "cut, A does not look, the fence is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
 	},
 })
 
 // partition cuts A off (not at all: 0) while it has the lock. It looks at its lease before it writes, or does not.
-func partition(d stack.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
+func partition(d faultproxy.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		servers, err := t.Stack.Linked(ctx, "single", t.Real)
+		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
 		if err != nil {
 			return err
 		}
@@ -77,10 +78,10 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 			return last(ctx, r, b)
 		}
 		first.watch(ctx)
-		if err := cut(ctx, t, node.Link, d); err != nil {
+		if err := cut(ctx, t, node.Proxy, d); err != nil {
 			return err
 		}
-		if d == stack.ToClient {
+		if d == faultproxy.ToClient {
 			if err := renewed(ctx, t, node); err != nil {
 				return err
 			}
@@ -105,7 +106,7 @@ func partition(d stack.Direction, looks, checks bool) func(context.Context, *exp
 // renewed waits until a key has more of its life before it than a moment before: its holder's requests arrive.
 func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 	before := time.Duration(0)
-	return n.Ask(func(c *redis.Client) error {
+	return n.WithClient(func(c *redis.Client) error {
 		return stack.Until(ctx, func(ctx context.Context) error {
 			left, err := c.PTTL(ctx, lockKey).Result()
 			switch {
@@ -115,7 +116,7 @@ func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 				t.Note(n.Name, fmt.Sprintf("a renewal has arrived: the key had %s to live, and has %s", before, left))
 				return nil
 			case left <= 0:
-				return stack.Never{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
+				return stack.Permanent{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
 			}
 			before = left
 			return errors.New("no renewal has arrived")

@@ -173,7 +173,7 @@ func (x *replicated) cutOff(lane string) taker {
 			return nil, err
 		}
 		known := *x
-		known.servers = x.servers.At(x.master.Told())
+		known.servers = x.servers.At(x.master.AnnouncedAddr())
 		return known.comes(ctx, lane, longLease)
 	}
 }
@@ -190,7 +190,7 @@ func (x *replicated) afterFailure(lane string) taker {
 
 // masterSlave is a master with three replicas; an operator promotes the first of them, and tells the clients.
 func masterSlave(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.Linked(ctx, "master-slave", t.Real)
+	servers, err := t.Stack.ProxiedTopology(ctx, "master-slave", t.Real)
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +202,10 @@ func masterSlave(ctx context.Context, t *experiments.Trial) (*replicated, error)
 
 // promote makes a replica the master, and tells it to who comes from now on.
 func (x *replicated) promote(ctx context.Context, n *stack.Node) error {
-	if err := n.Ask(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
+	if err := n.WithClient(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }); err != nil {
 		return err
 	}
-	x.master, x.servers = n, x.servers.At(n.Told())
+	x.master, x.servers = n, x.servers.At(n.AnnouncedAddr())
 	return n.Await(ctx, func(ctx context.Context) error { return hasRole(ctx, n, "master") })
 }
 

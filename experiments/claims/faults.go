@@ -10,6 +10,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // lockKey is what every client of this package locks, unless it says something else.
@@ -47,9 +48,9 @@ func clockAhead(ctx context.Context, t *experiments.Trial, n *stack.Node, by tim
 }
 
 // cut cuts a link for everybody. The proof is a connection that leads nowhere.
-func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direction) error {
+func cut(ctx context.Context, t *experiments.Trial, l *stack.Proxy, d faultproxy.Direction) error {
 	before := l.Dropped()
-	l.Cut(d)
+	l.Drop(d)
 	t.Cleanup(func() error { l.Mend(); return nil })
 	probe := redis.NewClient(&redis.Options{Addr: l.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true})
 	asked, stop := context.WithCancel(ctx)
@@ -69,6 +70,6 @@ func cut(ctx context.Context, t *experiments.Trial, l *stack.Link, d stack.Direc
 	return nil
 }
 
-var directions = map[stack.Direction]string{
-	stack.Both: "in both directions", stack.ToServer: "towards the server", stack.ToClient: "towards the client",
+var directions = map[faultproxy.Direction]string{
+	faultproxy.Both: "in both directions", faultproxy.ToServer: "towards the server", faultproxy.ToClient: "towards the client",
 }

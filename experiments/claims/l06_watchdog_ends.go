@@ -76,7 +76,7 @@ func killedHolder(ctx context.Context, x *remote, r *resource, a *held) error {
 // endsBy watches the lock of a dead holder on a node until it is gone. By the server's own clock it has a lease left at most, and
 // never more than before.
 func (h *held) endsBy(ctx context.Context, n *stack.Node, key string, left time.Duration) error {
-	return n.Ask(func(c *redis.Client) error {
+	return n.WithClient(func(c *redis.Client) error {
 		return n.Await(ctx, func(ctx context.Context) error {
 			now, err := c.PTTL(ctx, key).Result()
 			switch {

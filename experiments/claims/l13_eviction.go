@@ -37,7 +37,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 func full(policy string) happens {
 	return func(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 		gone := func(ctx context.Context) (gone bool, err error) {
-			return gone, n.Ask(func(c *redis.Client) error {
+			return gone, n.WithClient(func(c *redis.Client) error {
 				there, err := c.Exists(ctx, lockKey).Result()
 				gone = there == 0
 				return err

@@ -38,7 +38,7 @@ func margin(ctx context.Context, h *held, n *stack.Node) error {
 // ends is when a server frees the lock: between these two.
 func ends(ctx context.Context, n *stack.Node) (earliest, latest time.Time, err error) {
 	const answers = 20
-	err = n.Ask(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		for range answers {
 			asked := time.Now()
 			left, err := c.PTTL(ctx, lockKey).Result()

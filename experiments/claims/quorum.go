@@ -29,13 +29,13 @@ func startQuorum(ctx context.Context, t *experiments.Trial, n int) (*quorum, err
 // comes is a client with connections of its own. It does not reach the nodes in without: its lines to them end, and refuse it.
 func (q *quorum) comes(ctx context.Context, lane string, lease time.Duration, without ...int) (*client, error) {
 	var addrs []string
-	var lines []*stack.Link
+	var lines []*stack.Proxy
 	for i, n := range q.nodes {
 		if !slices.Contains(without, i+1) {
 			addrs = append(addrs, n.Addr)
 			continue
 		}
-		l, err := q.t.Stack.Link(lane+" to "+n.Name, n.Addr)
+		l, err := q.t.Stack.Proxy(lane+" to "+n.Name, n.Addr)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (q *quorum) open(ctx context.Context, addrs []string, lease time.Duration) 
 }
 
 // end ends a line for good: what was connected is cut off, and who dials is refused.
-func end(t *experiments.Trial, l *stack.Link) error {
+func end(t *experiments.Trial, l *stack.Proxy) error {
 	if err := l.Stop(); err != nil {
 		return err
 	}

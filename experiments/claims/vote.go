@@ -38,7 +38,7 @@ func onFive(what happens, without ...int) func(context.Context, *experiments.Tri
 // onSingle is the same on the only Redis that there is. A has a line of its own to it.
 func onSingle(what happens) func(context.Context, *experiments.Trial) error {
 	return func(ctx context.Context, t *experiments.Trial) error {
-		servers, err := t.Stack.Linked(ctx, "single", t.Real)
+		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type Bench struct {
 	dir   string
 	redis []*server
 	etcd  *server
-	delay *proxy
+	delay *delayProxy
 	jvms  []*child
 	jar   string
 	app   string // the lab's own program; empty: it is not needed
@@ -101,7 +101,7 @@ func (b *Bench) Close() error {
 		c.stop()
 	}
 	if b.delay != nil {
-		b.delay.close()
+		b.delay.Close()
 	}
 	if b.etcd != nil {
 		b.etcd.stop()

@@ -35,7 +35,7 @@ func startGo() (*child, error) {
 func startChild(name string, args ...string) (*child, error) {
 	c := &child{cmd: exec.Command(name, args...), answers: make(chan wire.Answer, 1)}
 	c.cmd.Stderr = &c.said
-	together(c.cmd)
+	parentDeathSignal(c.cmd)
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

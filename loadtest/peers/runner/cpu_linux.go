@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -18,16 +19,23 @@ func cpu(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// together makes the kernel kill a child whose runner was killed.
-func together(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// parentDeathSignal makes the kernel kill a child whose runner was killed.
+func parentDeathSignal(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// exact makes this thread's sleeps end on time; the kernel's default slack is 50 µs.
-func exact() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
-
-// sleep blocks the thread: Go's own timers wait in whole milliseconds when nothing else runs.
-func sleep(d time.Duration) {
-	if d > 0 {
-		t := unix.NsecToTimespec(d.Nanoseconds())
-		_ = unix.Nanosleep(&t, nil)
+// sleepUntil waits for a timer of the kernel: Go's own timers wait in whole milliseconds when nothing else runs.
+func sleepUntil(due time.Time) {
+	d := time.Until(due)
+	if d <= 0 {
+		return
+	}
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		time.Sleep(d)
+		return
+	}
+	timer := os.NewFile(uintptr(fd), "timer")
+	defer timer.Close()
+	if unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}, nil) == nil {
+		_, _ = timer.Read(make([]byte, 8))
 	}
 }

@@ -10,8 +10,6 @@ import (
 // cpu is not measured here.
 func cpu(int) time.Duration { return 0 }
 
-func together(*exec.Cmd) {}
+func parentDeathSignal(*exec.Cmd) {}
 
-func exact() {}
-
-func sleep(d time.Duration) { time.Sleep(d) }
+func sleepUntil(due time.Time) { time.Sleep(time.Until(due)) }

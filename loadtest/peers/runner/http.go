@@ -72,7 +72,7 @@ func (b *Bench) demo(ctx context.Context, w Workload, versions []string) ([]byte
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LAB_") })
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops its servers
 	cmd.WaitDelay = slack
-	together(cmd)
+	parentDeathSignal(cmd)
 	var out bytes.Buffer
 	var said tail
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -64,7 +64,7 @@ func start(addr, dir string, argv ...string) (*server, error) {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	together(cmd)
+	parentDeathSignal(cmd)
 	return &server{addr: addr, cmd: cmd}, cmd.Start()
 }
 

@@ -59,15 +59,15 @@ func (w *world) breakWord(ctx context.Context, f fault) error {
 // disturb does what f says to the network of a process.
 func (w *world) disturb(f fault) {
 	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: fmt.Sprintf("network of process %d", f.process), Text: fmt.Sprintf("%s: %s", f.deed, f.lasts)})
-	switch l := w.all[f.process].link; f.deed {
+	switch n := w.all[f.process].network; f.deed {
 	case cut:
-		l.cut(f.lasts)
+		n.cut(f.lasts)
 	case lost:
-		l.spoil(true, 0, 0)
+		n.loseReply()
 	case slow:
-		l.spoil(false, f.lasts, 0)
+		n.slowDown(f.lasts, 0)
 	case late:
-		l.spoil(false, 0, f.lasts)
+		n.slowDown(0, f.lasts)
 	}
 }
 
@@ -86,7 +86,7 @@ func (w *world) look() {
 	}
 }
 
-// dialer returns how a link gets to the server.
+// dialer returns how a network gets to the server.
 func (w *world) dialer() func() (net.Conn, error) {
 	if w.server == nil {
 		return func() (net.Conn, error) { return nil, errors.New("there is no server") }

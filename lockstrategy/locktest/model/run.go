@@ -36,10 +36,10 @@ type world struct {
 
 // process is one application with a lock.
 type process struct {
-	number int
-	link   *link
-	client *redis.Client
-	lock   *lockstrategy.Opened
+	number  int
+	network *network
+	client  *redis.Client
+	lock    *lockstrategy.Opened
 }
 
 // Run runs a program with a lock, and returns what happened. server says whether the lock needs one.
@@ -69,7 +69,7 @@ func Run(t *testing.T, p Program, open Open, server bool) (events []history.Even
 				t.Error(err)
 			}
 			_ = made.client.Close()
-			made.link.close()
+			made.network.Close()
 		}
 		events = w.recorder.Events()
 	})
@@ -77,9 +77,9 @@ func Run(t *testing.T, p Program, open Open, server bool) (events []history.Even
 }
 
 func (w *world) start(number int, open Open) (*process, error) {
-	p := &process{number: number, link: newLink(w.dialer(), w.program.Seed, number)}
+	p := &process{number: number, network: newNetwork(w.dialer(), w.program.Seed, number)}
 	p.client = redis.NewClient(&redis.Options{
-		Dialer: p.link.dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
+		Dialer: p.network.DialContext, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
 		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
@@ -104,11 +104,11 @@ func (w *world) play() {
 	callers.Wait()
 	faults.Wait()
 	for _, p := range w.all {
-		p.link.mend(false)
+		p.network.mend(false)
 	}
 	time.Sleep(settles)
 	for _, p := range w.all {
-		p.link.mend(true)
+		p.network.mend(true)
 	}
 	w.look()
 }

@@ -9,33 +9,34 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // What a server does and what its client hears are two things: a table of both, for each way to cut.
-func TestLinkThatIsCut(t *testing.T) {
+func TestProxyThatDrops(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		cut              stack.Direction
+		cut              faultproxy.Direction
 		executed, answer bool
 	}{
 		{"whole", 0, true, true},
-		{"to the server", stack.ToServer, false, false},
-		{"to the client", stack.ToClient, true, false},
-		{"both", stack.Both, false, false},
+		{"to the server", faultproxy.ToServer, false, false},
+		{"to the client", faultproxy.ToClient, true, false},
+		{"both", faultproxy.Both, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			testenv.Engines(t, func(t *testing.T, real bool) {
 				ctx, s := testenv.Context(t), testenv.Stack(t)
-				topology, err := s.Linked(ctx, "single", real)
+				topology, err := s.ProxiedTopology(ctx, "single", real)
 				if err != nil {
 					t.Fatal(err)
 				}
 				node := topology.Nodes[0]
-				client := dial(t, node.Told())
+				client := dial(t, node.AnnouncedAddr())
 				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
 					t.Fatal(err)
 				}
-				node.Link.Cut(c.cut)
+				node.Proxy.Drop(c.cut)
 				short, cancel := context.WithTimeout(ctx, impatient)
 				defer cancel()
 				if c.answer {
@@ -47,11 +48,11 @@ func TestLinkThatIsCut(t *testing.T) {
 				if got := dial(t, node.Addr).Exists(ctx, "after").Val() == 1; got != c.executed {
 					t.Errorf("executed: %v, want %v", got, c.executed)
 				}
-				if got := node.Link.Dropped().Bytes > 0; got == c.answer {
-					t.Errorf("dropped: %+v", node.Link.Dropped())
+				if got := node.Proxy.Dropped().Bytes > 0; got == c.answer {
+					t.Errorf("dropped: %+v", node.Proxy.Dropped())
 				}
 				newcomer(t, node, c.cut != 0)
-				node.Link.Mend()
+				node.Proxy.Mend()
 				testenv.Eventually(t, "the link is whole", func() bool { return client.Ping(ctx).Err() == nil })
 			})
 		})
@@ -66,11 +67,11 @@ func newcomer(t *testing.T, node *stack.Node, cut bool) {
 	if !cut {
 		ctx = t.Context()
 	}
-	if err := dial(t, node.Told()).Ping(ctx).Err(); (err == nil) == cut {
+	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == cut {
 		t.Errorf("a new connection: %v", err)
 	}
-	if got := node.Link.Dropped().Connections > 0; got != cut {
-		t.Errorf("dropped: %+v", node.Link.Dropped())
+	if got := node.Proxy.Dropped().Connections > 0; got != cut {
+		t.Errorf("dropped: %+v", node.Proxy.Dropped())
 	}
 }
 
@@ -87,7 +88,7 @@ func TestReplicationIsCut(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, %d spared", c.kind, c.spared), func(t *testing.T) {
 			ctx, s := testenv.Context(t), testenv.Stack(t)
-			topology, err := s.Linked(ctx, c.kind, true)
+			topology, err := s.ProxiedTopology(ctx, c.kind, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,12 +96,12 @@ func TestReplicationIsCut(t *testing.T) {
 			if c.kind == "cluster" {
 				followers = followers[:1]
 			}
-			master.Link.CutReplicas(followers[c.spared:]...)
-			client := dial(t, master.Told())
+			master.Proxy.DropReplicas(followers[c.spared:]...)
+			client := dial(t, master.AnnouncedAddr())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)
 			}
-			testenv.Eventually(t, "the replicas' bytes get lost", func() bool { return master.Link.Dropped().Bytes > 0 })
+			testenv.Eventually(t, "the replicas' bytes get lost", func() bool { return master.Proxy.Dropped().Bytes > 0 })
 			for i, node := range followers {
 				has := func() bool {
 					n, err := dial(t, node.Addr).DBSize(ctx).Result()

@@ -1,0 +1,23 @@
+package faultproxy
+
+// Cut closes every connection, and new ones immediately, until Mend: both sides are told. DialContext returns an error.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	p.closeConnections()
+}
+
+// Reset closes every connection. New ones are passed on.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closeConnections()
+}
+
+// closeConnections needs mu.
+func (p *Proxy) closeConnections() {
+	for c := range p.conns {
+		c.close()
+	}
+}

@@ -1,0 +1,33 @@
+package faultproxy
+
+// loss is a reply that is still to be lost.
+type loss struct {
+	match func(Chunk) bool
+	then  func(Chunk)
+}
+
+// LoseReply loses the next chunk to a client that match accepts, and closes its connection: the server has executed the request,
+// and the client cannot know it. nil matches every chunk. then, unless it is nil, is called with the lost chunk before the
+// connection is closed, and may make another fault. Mend withdraws it.
+func (p *Proxy) LoseReply(match func(Chunk) bool, then func(Chunk)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loss = &loss{match, then}
+}
+
+// loses reports whether a chunk is the one to be lost.
+func (f *flow) loses(c Chunk) bool {
+	p := f.proxy
+	p.mu.Lock()
+	l := p.loss
+	if l == nil || c.Direction != ToClient || l.match != nil && !l.match(c) {
+		p.mu.Unlock()
+		return false
+	}
+	p.loss = nil
+	p.mu.Unlock()
+	if l.then != nil {
+		l.then(c)
+	}
+	return true
+}

@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"context"
+
+	"locklab/stack/faultproxy"
+)
+
+// Proxy is a fault proxy before a server.
+type Proxy struct {
+	*faultproxy.Proxy
+	Name string
+	Addr string // host:port, for the clients
+
+	server atomic.Value // string: the address of the server; none: it is not started yet, and connections are closed
+}
+
+// Proxy starts a fault proxy before the server at an address.
+func (s *Stack) Proxy(name, server string) (*Proxy, error) {
+	p, err := s.proxy(name)
+	if err == nil {
+		p.server.Store(server)
+	}
+	return p, err
+}
+
+// proxy starts a fault proxy before a server that is not started yet.
+func (s *Stack) proxy(name string) (*Proxy, error) {
+	p := &Proxy{Name: name}
+	p.Proxy = faultproxy.New(p.dialServer)
+	p.Label = replicaPort
+	var err error
+	if p.Addr, err = p.Listen(); err != nil {
+		return nil, fmt.Errorf("stack: %s: %w", name, err)
+	}
+	s.add(p)
+	return p, nil
+}
+
+func (p *Proxy) dialServer(ctx context.Context) (net.Conn, error) {
+	addr, started := p.server.Load().(string)
+	if !started {
+		return nil, errors.New("the server is not started")
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+// handshake is how a replica introduces itself to its master: with the port at which it listens.
+var handshake = regexp.MustCompile(`listening-port\r\n\$\d+\r\n(\d+)\r\n`)
+
+// replicaPort labels the connection of a replica with its port.
+func replicaPort(label string, request []byte) string {
+	if found := handshake.FindSubmatch(request); label == "" && found != nil {
+		return string(found[1])
+	}
+	return label
+}
+
+// DropReplicas drops what the given replicas and this server send each other; without nodes, what all replicas send and receive. A
+// replica that connects again does not get through either.
+func (p *Proxy) DropReplicas(nodes ...*Node) {
+	var ports []string
+	for _, n := range nodes {
+		for _, addr := range []string{n.Addr, n.AnnouncedAddr()} {
+			ports = append(ports, strconv.Itoa(portOf(addr)))
+		}
+	}
+	p.DropMatching(faultproxy.Both, func(port string) bool { return port != "" && (len(nodes) == 0 || slices.Contains(ports, port)) })
+}
+
+// Stop ends the proxy and every connection: new ones are refused.
+func (p *Proxy) Stop() error {
+	p.Close()
+	return nil
+}
