@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // bursts are the requests that the demo and app burst let loose, version by version.
@@ -41,7 +41,7 @@ func (b *bursts) validate() error {
 		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
 	for i, v := range b.Versions {
-		if _, known := experiments.VersionNamed(v); !known {
+		if _, known := burst.VersionNamed(v); !known {
 			return misuse("--versions names %q; allowed are v0, v1, v2, v3, v4", v)
 		}
 		if slices.Contains(b.Versions[:i], v) {
@@ -53,16 +53,16 @@ func (b *bursts) validate() error {
 
 // play lets the bursts loose on target and judges them into result. An error means that they could
 // not be played to their end.
-func (b *bursts) play(ctx context.Context, target experiments.Target, result *burstsResult, tell *progress) error {
+func (b *bursts) play(ctx context.Context, target burst.Target, result *burstsResult, tell *progress) error {
 	result.Users, result.Drivers, result.Rounds = b.Users, b.Drivers, b.Rounds
 	tell.step("warming up: a burst that does not count opens every connection")
 	warming, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	if _, err := experiments.RunPageview(warming, target, "v0", b.Users); err != nil {
+	if _, err := burst.RunViews(warming, target, "v0", b.Users, burst.Simultaneous); err != nil {
 		return err
 	}
 	for round := range b.Rounds {
-		for _, claim := range experiments.Versions() {
+		for _, claim := range burst.Versions() {
 			if !slices.Contains(b.Versions, claim.Name) {
 				continue
 			}
@@ -77,14 +77,14 @@ func (b *bursts) play(ctx context.Context, target experiments.Target, result *bu
 }
 
 // try lets both bursts loose on one version.
-func (b *bursts) try(ctx context.Context, round int, claim experiments.Version, target experiments.Target, result *burstsResult) error {
+func (b *bursts) try(ctx context.Context, round int, claim burst.Version, target burst.Target, result *burstsResult) error {
 	ctx, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	views, err := experiments.RunPageview(ctx, target, claim.Name, b.Users)
+	views, err := burst.RunViews(ctx, target, claim.Name, b.Users, burst.Simultaneous)
 	if err != nil {
 		return err
 	}
-	grabs, err := experiments.RunOrder(ctx, target, claim.Name, b.Drivers)
+	grabs, err := burst.RunGrabs(ctx, target, claim.Name, b.Drivers, burst.Simultaneous)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // burstsResult is everything that was seen and how it is judged; --json prints it.
@@ -59,7 +60,7 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *burstsResult) add(round int, claim experiments.Version, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
+func (r *burstsResult) add(round int, claim burst.Version, views burst.Views, grabs burst.Grabs) {
 	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
 	row.Stale = len(views.Stale)
 	r.Pageview = append(r.Pageview, pageviewRow{

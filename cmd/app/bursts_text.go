@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // text is the result for people: two tables and what they mean.
@@ -131,7 +132,7 @@ func (r *burstsResult) explanation() string {
 			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n", r.named(views.judged), n, m)
 		}
 	}
-	for _, claim := range experiments.Versions() {
+	for _, claim := range burst.Versions() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
 			return row.Version == claim.Name && row.Verdict == experiments.AsExpected
 		}) {

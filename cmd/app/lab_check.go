@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/claims"
 	"locklab/experiments/loadtool"
 )
@@ -144,7 +145,7 @@ func (f *checkedFile) judge(r loadtool.Record) {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 		f.Time = &checkedTimes{ms(r.Time.P50), ms(r.Time.P99), ms(r.Time.Max)}
 	}
-	claim, ok := experiments.VersionNamed(r.Version())
+	claim, ok := burst.VersionNamed(r.Version())
 	if !ok {
 		f.Why = fmt.Sprintf("nothing is claimed of version %.20q; the lab has v0 to v4", r.Version())
 		return

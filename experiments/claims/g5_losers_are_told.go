@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/history"
 )
 
@@ -29,7 +30,7 @@ driver 2   SET NX → nil   "null"                            neither of them kn
 
 // untold finds the drivers who got an answer that does not say who has the order.
 func untold(events []history.Event) []history.Violation {
-	return explained(events, history.Noted(events, experiments.ToldNothing))
+	return explained(events, history.Noted(events, burst.ToldNothing))
 }
 
 // grabsOfAll asks all versions, each for an order of its own.
@@ -39,7 +40,7 @@ func grabsOfAll(ctx context.Context, t *experiments.Trial) error {
 	if err != nil {
 		return err
 	}
-	for _, claim := range experiments.Versions() {
+	for _, claim := range burst.Versions() {
 		t.Note("lab", fmt.Sprintf("%s: %s", claim.Name, claim.Lock))
 		s.version = claim.Name
 		if err := s.grab(ctx, t, target); err != nil {

@@ -1,27 +1,22 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/history"
-	"locklab/stack"
 	"locklab/topology"
 )
 
 const (
 	users   = 666 // page views at once, as in A4
 	drivers = 20  // who want one order: as in A2 ten for each of two instances
-	nodes   = 5   // of RedLock
 
 	// think is the time between reading and writing an order, in which the other instance has surely read it, too. A2
 	// sleeps for a second.
@@ -49,60 +44,27 @@ func (s service) size() int {
 	return s.instances
 }
 
-// start starts Redis, the instances and the balancer, for one trial.
-func (s service) start(ctx context.Context, t *experiments.Trial) (experiments.Target, error) {
-	if len(t.App) == 0 {
-		return experiments.Target{}, errNoApp
+func (s service) send() burst.Send {
+	if s.inTurn {
+		return burst.Sequential
 	}
-	flags, err := s.servers(ctx, t)
-	if err != nil {
-		return experiments.Target{}, err
-	}
-	instances := make([]*stack.Instance, s.size())
-	group, starting := errgroup.WithContext(ctx)
-	for i := range instances {
-		group.Go(func() (err error) {
-			name := fmt.Sprintf("instance-%d", i+1)
-			argv := slices.Concat(t.App, flags, []string{"--instance=" + name})
-			instances[i], err = t.Stack.Instance(starting, name, argv...)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return experiments.Target{}, err
-	}
-	b, err := t.Stack.Balance("127.0.0.1:0", instances...)
-	if err != nil {
-		return experiments.Target{}, err
-	}
-	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
-	return experiments.Target{URL: b.URL}, nil
+	return burst.Simultaneous
 }
 
-// servers starts what the instances need, and returns the flags that tell them.
-func (s service) servers(ctx context.Context, t *experiments.Trial) (flags []string, err error) {
-	kind := s.topology
-	if kind == "" {
-		kind = topology.Single
+// start starts Redis, the instances and the balancer, for one trial.
+func (s service) start(ctx context.Context, t *experiments.Trial) (burst.Target, error) {
+	if len(t.App) == 0 {
+		return burst.Target{}, errNoApp
 	}
-	servers, err := t.Stack.Topology(ctx, string(kind), t.Real)
+	running, err := burst.Service{
+		App: t.App, Topology: string(cmp.Or(s.topology, topology.Single)), Real: t.Real, RedLock: s.version == "v4",
+		Instances: s.size(), Named: true, Think: think, Listen: "127.0.0.1:0",
+	}.Start(ctx, t.Stack, nil)
 	if err != nil {
-		return nil, err
+		return burst.Target{}, err
 	}
-	flags = []string{
-		"--listen=127.0.0.1:0", "--log-format=json", "--topology=" + servers.Kind, "--redis=" + strings.Join(servers.Addrs, ","),
-		"--sentinel-master=" + stack.SentinelMaster, "--order-think=" + think.String(),
-		"--database=sqlite:" + filepath.Join(t.Stack.Dir(), "orders.db"),
-	}
-	if s.version != "v4" {
-		return flags, nil
-	}
-	independent, err := t.Stack.RedLock(ctx, nodes, t.Real)
-	var addrs []string
-	for _, n := range independent {
-		addrs = append(addrs, n.Addr)
-	}
-	return append(flags, "--redlock="+strings.Join(addrs, ",")), err
+	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
+	return running.Target, nil
 }
 
 // later moves events that count from began to the history's clock.

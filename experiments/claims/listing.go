@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // listing is a server with one order, which it lets drivers grab as A2 prints it: SET NX with the driver as the value,
@@ -32,7 +33,7 @@ func grabsOfListing(ctx context.Context, t *experiments.Trial) error {
 	if err != nil {
 		return err
 	}
-	b, err := experiments.RunOrder(ctx, target, "A2", drivers)
+	b, err := burst.RunGrabs(ctx, target, "A2", drivers, burst.Simultaneous)
 	if err != nil {
 		return err
 	}
@@ -86,14 +87,14 @@ func (l *listing) grab(ctx context.Context, driver uint64) error {
 }
 
 // serve lets a handler listen until the trial is over.
-func serve(t *experiments.Trial, h http.Handler) (experiments.Target, error) {
+func serve(t *experiments.Trial, h http.Handler) (burst.Target, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return experiments.Target{}, err
+		return burst.Target{}, err
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	t.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(server.Close)
 	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
-	return experiments.Target{URL: "http://" + listener.Addr().String()}, nil
+	return burst.Target{URL: "http://" + listener.Addr().String()}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/history"
 )
 
@@ -19,12 +20,8 @@ func grabs(s service) func(context.Context, *experiments.Trial) error {
 }
 
 // grab is one order.
-func (s service) grab(ctx context.Context, t *experiments.Trial, target experiments.Target) error {
-	run := experiments.RunOrder
-	if s.inTurn {
-		run = experiments.RunOrderInTurn
-	}
-	b, err := run(ctx, target, s.version, drivers)
+func (s service) grab(ctx context.Context, t *experiments.Trial, target burst.Target) error {
+	b, err := burst.RunGrabs(ctx, target, s.version, drivers, s.send())
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/history"
 )
 
@@ -16,7 +17,7 @@ func views(s service) func(context.Context, *experiments.Trial) error {
 			return err
 		}
 		record(t, later(t, b.Began, b.Events)...)
-		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: experiments.CounterKey, Value: b.Final})
+		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
 		for _, m := range []struct {
 			value int
 			unit  string
@@ -32,15 +33,12 @@ func views(s service) func(context.Context, *experiments.Trial) error {
 	}
 }
 
-func (s service) view(ctx context.Context, t *experiments.Trial) (experiments.PageviewBurst, error) {
+func (s service) view(ctx context.Context, t *experiments.Trial) (burst.Views, error) {
 	target, err := s.start(ctx, t)
 	if err != nil {
-		return experiments.PageviewBurst{}, err
+		return burst.Views{}, err
 	}
-	if s.inTurn {
-		return experiments.RunPageviewInTurn(ctx, target, s.version, users)
-	}
-	return experiments.RunPageview(ctx, target, s.version, users)
+	return burst.RunViews(ctx, target, s.version, users, s.send())
 }
 
 // lostViews is the breach of the page views: a lost update, or one that counts twice.

@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // pageview reads the views; answered are those that were confirmed.
-func (p plan) pageview() (_ *experiments.PageviewBurst, answered []sample, _ error) {
+func (p plan) pageview() (_ *burst.Views, answered []sample, _ error) {
 	final, err := p.counted()
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &experiments.PageviewBurst{Final: final}
+	b := &burst.Views{Final: final}
 	for _, s := range p.shots {
 		var view struct {
 			Instance, Version string
@@ -26,7 +26,7 @@ func (p plan) pageview() (_ *experiments.PageviewBurst, answered []sample, _ err
 		if b.Version, err = same(b.Version, view.Version); err != nil {
 			return nil, nil, err
 		}
-		b.Writes = append(b.Writes, experiments.Write{Instance: view.Instance, Value: *view.Value})
+		b.Writes = append(b.Writes, burst.Write{Instance: view.Instance, Value: *view.Value})
 		answered = append(answered, s)
 	}
 	b.Failed = append(b.Failed, p.missing()...)
@@ -35,8 +35,8 @@ func (p plan) pageview() (_ *experiments.PageviewBurst, answered []sample, _ err
 }
 
 // order reads the grabs; answered are those whose driver was told.
-func (p plan) order() (_ *experiments.OrderBurst, answered []sample, _ error) {
-	b := &experiments.OrderBurst{}
+func (p plan) order() (_ *burst.Grabs, answered []sample, _ error) {
+	b := &burst.Grabs{}
 	var err error
 	if b.Order, b.Recorded, err = p.granted(); err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func (p plan) order() (_ *experiments.OrderBurst, answered []sample, _ error) {
 		if b.Version, err = same(b.Version, grab.Version); err != nil {
 			return nil, nil, err
 		}
-		b.Answers = append(b.Answers, experiments.Grab{Instance: grab.Instance, Driver: grab.Driver, Won: *grab.Won, Winner: grab.Winner})
+		b.Answers = append(b.Answers, burst.Grab{Instance: grab.Instance, Driver: grab.Driver, Won: *grab.Won, Winner: grab.Winner})
 		answered = append(answered, s)
 	}
 	b.Failed = append(b.Failed, p.missing()...)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 const k6 = "k6"
@@ -85,10 +85,10 @@ func (s summary) record(order uint64) (Record, error) {
 	}
 	switch kind {
 	case Pageview:
-		r.Pageview = &experiments.PageviewBurst{Version: version, Users: users}
+		r.Pageview = &burst.Views{Version: version, Users: users}
 		err = s.pageview(r.Pageview)
 	case Order:
-		r.Order = &experiments.OrderBurst{Version: version, Drivers: users, Order: order}
+		r.Order = &burst.Grabs{Version: version, Drivers: users, Order: order}
 		err = s.order(r.Order)
 	default:
 		err = damaged(k6, "lab_run has the kind %.40q, and must have pview or order", kind)
@@ -115,7 +115,7 @@ func (s summary) ran() (kind Kind, version string, err error) {
 }
 
 // pageview reads which values were written.
-func (s summary) pageview(b *experiments.PageviewBurst) error {
+func (s summary) pageview(b *burst.Views) error {
 	final, err := s.whole("lab_final", "value")
 	if err != nil {
 		return fmt.Errorf("the counter was not read at the end: %w", err)
@@ -130,7 +130,7 @@ func (s summary) pageview(b *experiments.PageviewBurst) error {
 		if err != nil {
 			return damaged(k6, "lab_written has the value %.40q", p.other)
 		}
-		b.Writes = append(b.Writes, slices.Repeat([]experiments.Write{{Instance: p.instance, Value: value}}, parts[p])...)
+		b.Writes = append(b.Writes, slices.Repeat([]burst.Write{{Instance: p.instance, Value: value}}, parts[p])...)
 	}
 	if final == 0 && n > 0 && s["lab_read"]["count"] == 0 {
 		return fmt.Errorf("the counter was not read at the end, after %d confirmed views (k6 shows 0 then); run it again", n)
@@ -140,7 +140,7 @@ func (s summary) pageview(b *experiments.PageviewBurst) error {
 }
 
 // order reads what drivers were told. Who they are k6 does not say.
-func (s summary) order(b *experiments.OrderBurst) error {
+func (s summary) order(b *burst.Grabs) error {
 	winners, err := s.whole("lab_winners", "value")
 	if err != nil {
 		return fmt.Errorf("the order was not read at the end: %w", err)
@@ -157,8 +157,8 @@ func (s summary) order(b *experiments.OrderBurst) error {
 		if p.other != "true" && p.other != "false" {
 			return damaged(k6, "lab_grabbed has won:%.40q", p.other)
 		}
-		grab := experiments.Grab{Instance: p.instance, Won: p.other == "true"}
-		b.Answers = append(b.Answers, slices.Repeat([]experiments.Grab{grab}, parts[p])...)
+		grab := burst.Grab{Instance: p.instance, Won: p.other == "true"}
+		b.Answers = append(b.Answers, slices.Repeat([]burst.Grab{grab}, parts[p])...)
 	}
 	b.Failed, err = s.failed(b.Drivers, len(b.Answers), n, "a driver was answered by an instance that INSTANCES does not name")
 	return err

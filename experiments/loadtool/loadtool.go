@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // Bounds of what is read: far above what one machine can send at once.
@@ -40,8 +41,8 @@ const (
 // user there is either a Write (an Answer) or an entry in Failed.
 type Record struct {
 	Tool     string // "JMeter CSV", "JMeter XML" or "k6"
-	Pageview *experiments.PageviewBurst
-	Order    *experiments.OrderBurst // of k6: every driver, and maybe the order's number, is 0: not known
+	Pageview *burst.Views
+	Order    *burst.Grabs // of k6: every driver, and maybe the order's number, is 0: not known
 	Time     Times
 }
 

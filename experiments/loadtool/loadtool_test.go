@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // verdict judges a record as the command does.
 func verdict(t testing.TB, r Record) (experiments.Verdict, string) {
 	t.Helper()
-	claim, ok := experiments.VersionNamed(r.Version())
+	claim, ok := burst.VersionNamed(r.Version())
 	if !ok {
 		return experiments.Inconclusive, "no claim"
 	}
@@ -54,7 +55,7 @@ func TestEveryFormatIsJudgedTheSame(t *testing.T) {
 		{"two winners", made{Order, "v3", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Unexpected, "must not happen"},
 		{"two winners, wanted", made{Order, "v1", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.AsExpected, ""},
 		{"two told, one recorded", made{Order, "v3", 4, "a+ b+ a- b-", 1}, 0, 0, 0, experiments.Inconclusive, "2 drivers were told"},
-		{"nobody won", made{Order, "v3", 4, "a- b- a- b-", 0}, 0, 0, 0, experiments.Inconclusive, "nobody won"},
+		{"has no winner", made{Order, "v3", 4, "a- b- a- b-", 0}, 0, 0, 0, experiments.Inconclusive, "has no winner"},
 		{"one winner and a stale holder, who is no loser", made{Order, "v3", 4, "a+ b- a- ~", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 		{"one winner and a failure", made{Order, "v3", 4, "a+ b- a- !", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	} {
@@ -205,7 +206,7 @@ func FuzzRead(f *testing.F) {
 		if v != experiments.AsExpected || r.Order != nil {
 			return
 		}
-		claim, _ := experiments.VersionNamed(r.Version())
+		claim, _ := burst.VersionNamed(r.Version())
 		if whole := int(r.Pageview.Final) == r.Users() && len(r.Pageview.Writes) == r.Users(); claim.Expect == experiments.Never && !whole {
 			t.Fatalf("supported with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users())
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // Shot is one burst that a tool is to fire.
@@ -20,7 +20,7 @@ type Shot struct {
 	Kind    Kind
 	Version string // as in the URL
 	Users   int    // requests at once: views, or drivers
-	Target  experiments.Target
+	Target  burst.Target
 }
 
 // Tool fires a burst and returns what it saw. An error means that there is no record.
@@ -34,11 +34,11 @@ func Ours() Tool {
 	return Tool{"ours", func(ctx context.Context, shot Shot) (Record, error) {
 		r := Record{Tool: "ours"}
 		if shot.Kind == Order {
-			burst, err := experiments.RunOrder(ctx, shot.Target, shot.Version, shot.Users)
+			burst, err := burst.RunGrabs(ctx, shot.Target, shot.Version, shot.Users, burst.Simultaneous)
 			r.Order, r.Time.Max = &burst, burst.Took
 			return r, err
 		}
-		burst, err := experiments.RunPageview(ctx, shot.Target, shot.Version, shot.Users)
+		burst, err := burst.RunViews(ctx, shot.Target, shot.Version, shot.Users, burst.Simultaneous)
 		r.Pageview, r.Time.Max = &burst, burst.Took
 		return r, err
 	}}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/stack/compose"
 	"locklab/topology"
 )
@@ -20,7 +21,7 @@ const outageVersion = "v3"
 
 // Outage is what users got while the master died, and who died.
 type Outage struct {
-	experiments.Outage
+	burst.Outage
 	Killed   string // the service
 	Replaced bool   // somebody is there to take the master's place
 }
@@ -37,7 +38,7 @@ func (o Outage) Verdict() experiments.Verdict {
 	return experiments.AsExpected
 }
 
-func outage(ctx context.Context, docker compose.Docker, target experiments.Target, users int) (Outage, error) {
+func outage(ctx context.Context, docker compose.Docker, target burst.Target, users int) (Outage, error) {
 	o := Outage{Replaced: docker.Topology == string(topology.Sentinel) || docker.Topology == string(topology.Cluster)}
 	var err error
 	if o.Killed, err = master(ctx, docker); err != nil {
@@ -51,7 +52,7 @@ func outage(ctx context.Context, docker compose.Docker, target experiments.Targe
 	if err != nil {
 		return o, err
 	}
-	o.Outage, err = experiments.RunOutage(ctx, target, outageVersion, users, container.Kill, within)
+	o.Outage, err = burst.RunOutage(ctx, target, outageVersion, users, container.Kill, within)
 	return o, err
 }
 

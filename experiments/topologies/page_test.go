@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
 )
 
 func views(version string, final ...int64) Row {
-	claim, _ := experiments.VersionNamed(version)
+	claim, _ := burst.VersionNamed(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
-		burst := &experiments.PageviewBurst{Users: 4, Final: f, Writes: []experiments.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
+		burst := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
 		record := loadtool.Record{Pageview: burst, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
 		verdict := experiments.Judge(claim.Expect, record.Outcome())
 		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
@@ -43,9 +44,9 @@ func TestToolsAgree(t *testing.T) {
 }
 
 func TestOutageIsJudged(t *testing.T) {
-	felt := experiments.PageviewBurst{Failed: []string{"503"}}
-	back := experiments.Outage{PageviewBurst: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
-	gone := experiments.Outage{PageviewBurst: felt}
+	felt := burst.Views{Failed: []string{"503"}}
+	back := burst.Outage{Views: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	gone := burst.Outage{Views: felt}
 	for _, c := range []struct {
 		name string
 		o    Outage
@@ -53,7 +54,7 @@ func TestOutageIsJudged(t *testing.T) {
 	}{
 		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.AsExpected},
 		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
-		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{PageviewBurst: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"readable, and no view is confirmed", Outage{Outage: burst.Outage{Views: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
 		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.AsExpected},
 		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
 	} {
@@ -66,7 +67,7 @@ func TestOutageIsJudged(t *testing.T) {
 }
 
 func TestVerdictIsTheWorst(t *testing.T) {
-	outage := Outage{Killed: "redis-single", Outage: experiments.Outage{PageviewBurst: experiments.PageviewBurst{Failed: []string{"503"}}}}
+	outage := Outage{Killed: "redis-single", Outage: burst.Outage{Views: burst.Views{Failed: []string{"503"}}}}
 	late := Result{Topologies: []Topology{{Ready: 2 * time.Minute, Outage: outage}}}
 	if got := late.Verdict(); got != experiments.Unexpected {
 		t.Errorf("ready after two minutes, and the verdict is %s", got)
@@ -85,17 +86,17 @@ func TestVerdictIsTheWorst(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	order := Row{Kind: loadtool.Order, Claim: experiments.Version{Name: "v4", Lock: "RedLock"}, Cells: []Cell{
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
+	order := Row{Kind: loadtool.Order, Claim: burst.Version{Name: "v4", Lock: "RedLock"}, Cells: []Cell{
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
 	}}
-	torn := Row{Kind: loadtool.Order, Claim: experiments.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
+	torn := Row{Kind: loadtool.Order, Claim: burst.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := Result{
 		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []Topology{{
 			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order, torn},
-			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: experiments.Outage{
-				PageviewBurst: experiments.PageviewBurst{Writes: make([]experiments.Write, 5), Final: 3},
+			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: burst.Outage{
+				Views: burst.Views{Writes: make([]burst.Write, 5), Final: 3},
 				Statuses:      map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
 			}},
 		}, {Name: "single", Outage: Outage{Killed: "redis-single"}}},
@@ -126,7 +127,7 @@ func TestPage(t *testing.T) {
 // A tool that leaves no record is asked again, and ends nothing.
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	whole := views("v3", 4).Cells[0].Record
-	claim, _ := experiments.VersionNamed("v3")
+	claim, _ := burst.VersionNamed("v3")
 	for stumbles, want := range map[int]experiments.Verdict{0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive} {
 		asked := 0
 		tool := loadtool.Tool{Name: "it", Fire: func(context.Context, loadtool.Shot) (loadtool.Record, error) {

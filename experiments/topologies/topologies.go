@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
 	"locklab/stack/compose"
 )
@@ -75,7 +76,7 @@ func (t Topology) Verdict() experiments.Verdict {
 // Row is one version's bursts of one kind, a cell for each tool.
 type Row struct {
 	Kind  loadtool.Kind
-	Claim experiments.Version
+	Claim burst.Version
 	Cells []Cell
 }
 
@@ -166,18 +167,18 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 		return t, fmt.Errorf("%w: %s", err, strings.Join(why, "; "))
 	}
 	t.Ready = time.Since(began)
-	target := experiments.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
+	target := burst.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
 	health, err := target.Health(ctx)
 	if err != nil {
 		return t, err
 	}
 	t.build = health.Build
 	// A burst that does not count opens every connection.
-	if _, err := experiments.RunPageview(ctx, target, "v0", cfg.Users); err != nil {
+	if _, err := burst.RunViews(ctx, target, "v0", cfg.Users, burst.Simultaneous); err != nil {
 		return t, err
 	}
 	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
-		for _, claim := range experiments.Versions() {
+		for _, claim := range burst.Versions() {
 			if !slices.Contains(cfg.Versions, claim.Name) {
 				continue
 			}
@@ -193,7 +194,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	return t, err
 }
 
-func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Version, target experiments.Target, topology string) (Row, error) {
+func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim burst.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
 	shot := loadtool.Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
@@ -211,7 +212,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim experiments.Version) (Cell, error) {
+func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim burst.Version) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)

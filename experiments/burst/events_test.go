@@ -1,4 +1,4 @@
-package experiments
+package burst
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func lines(events []history.Event) string {
 }
 
 func TestViewsAreAHistory(t *testing.T) {
-	got := viewed([]answer{
+	got := viewEvents([]answer{
 		{Status: 200, Body: []byte(`{"instance":"a","value":7,"fence":42}`), Sent: 1, Got: 9},
 		{Status: 409, Body: []byte(`{"error":"stale","stale":true,"instance":"b"}`), Sent: 2, Got: 6},
 		{Status: 503, Body: []byte("busy"), Sent: 3, Got: 7},
@@ -48,7 +48,7 @@ func TestViewsAreAHistory(t *testing.T) {
 }
 
 func TestGrabsAreAHistory(t *testing.T) {
-	got := grabbed([]answer{
+	got := grabEvents([]answer{
 		{Status: 200, Body: []byte(`{"instance":"a","won":true,"driver":1,"winner":1}`), Sent: 1, Got: 5},
 		{Status: 409, Body: []byte(`{"instance":"b","won":false,"driver":2,"winner":1}`), Sent: 1, Got: 6},
 		{Status: 409, Body: []byte(`{"error":"stale","stale":true,"instance":"b"}`), Sent: 1, Got: 7},

@@ -1,4 +1,4 @@
-package experiments
+package burst
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// All requests of a burst must be on their way before one is answered: this server answers nobody
-// until everybody has asked.
-func TestBurstIsAllAtOnce(t *testing.T) {
+func numbered(i int) string { return fmt.Sprintf("/?n=%d", i) }
+
+// All requests of a burst must be on their way before one is answered: this server answers no request before it has all.
+func TestBurstIsSimultaneous(t *testing.T) {
 	const users = 300
 	var asked sync.WaitGroup
 	asked.Add(users)
@@ -29,11 +30,8 @@ func TestBurstIsAllAtOnce(t *testing.T) {
 		fmt.Fprint(w, r.URL.Query().Get("n"))
 	}))
 	defer server.Close()
-	requests := make([]*http.Request, users)
-	for i := range requests {
-		requests[i] = Target{URL: server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
-	}
-	answers, _, err := burst(t.Context(), server.URL, requests)
+	requests := Target{URL: server.URL}.requests(users, numbered)
+	answers, _, err := Simultaneous(t.Context(), server.URL, requests)
 	if err != nil || took(answers) <= 0 {
 		t.Fatal(took(answers), err)
 	}
@@ -51,22 +49,19 @@ func TestBurstIsAllAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever comes before the last answer is there too early.
-func TestInTurnIsOneAfterTheOther(t *testing.T) {
+// A request that arrives before the last answer is too early.
+func TestSequentialIsOneAfterTheOther(t *testing.T) {
 	var inside atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if inside.Add(1) > 1 {
-			t.Error("two requests at once")
+			t.Error("two simultaneous requests")
 		}
 		fmt.Fprint(w, r.URL.Query().Get("n"))
 		inside.Add(-1)
 	}))
 	defer server.Close()
-	requests := make([]*http.Request, 20)
-	for i := range requests {
-		requests[i] = Target{URL: server.URL}.request(http.MethodPost, fmt.Sprintf("/?n=%d", i))
-	}
-	answers, _, err := inTurn(t.Context(), server.URL, requests)
+	requests := Target{URL: server.URL}.requests(20, numbered)
+	answers, _, err := Sequential(t.Context(), server.URL, requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +79,7 @@ func TestBurstEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	answers, _, err := burst(ctx, server.URL, []*http.Request{Target{URL: server.URL}.request(http.MethodGet, "/")})
+	answers, _, err := Simultaneous(ctx, server.URL, Target{URL: server.URL}.requests(1, numbered))
 	if err == nil || answers[0].Err == nil {
 		t.Fatalf("a burst that was cancelled has answers %+v and error %v", answers, err)
 	}
@@ -97,8 +92,8 @@ func TestBurstThatCannotBeginSaysSo(t *testing.T) {
 	}
 	base := "http://" + listener.Addr().String()
 	listener.Close()
-	if _, _, err := burst(t.Context(), base, []*http.Request{Target{URL: base}.request(http.MethodGet, "/")}); err == nil {
-		t.Fatal("a burst against nobody began")
+	if _, _, err := Simultaneous(t.Context(), base, Target{URL: base}.requests(1, numbered)); err == nil {
+		t.Fatal("a burst without a server began")
 	}
 }
 

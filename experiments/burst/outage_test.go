@@ -1,4 +1,4 @@
-package experiments_test
+package burst_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -20,7 +20,7 @@ import (
 )
 
 // serving is one instance with v3 over a topology of real servers, with a lease of one second.
-func serving(t *testing.T, kind string) (experiments.Target, *stack.Topology) {
+func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
 	t.Helper()
 	testenv.Needs(t, testenv.RedisServer)
 	ctx := testenv.Context(t)
@@ -49,13 +49,13 @@ func serving(t *testing.T, kind string) (experiments.Target, *stack.Topology) {
 		Views:    pview.NewCounter(redis.Master, redis.Replica),
 	}))
 	t.Cleanup(server.Close)
-	return experiments.Target{URL: server.URL}, started
+	return burst.Target{URL: server.URL}, started
 }
 
 func TestAnOutageThatNobodyEnds(t *testing.T) {
 	target, started := serving(t, "single")
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
-	o, err := experiments.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Second)
+	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 func TestAnOutageThatSentinelsEnd(t *testing.T) {
 	target, started := serving(t, "sentinel")
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
-	o, err := experiments.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Minute)
+	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestAnOutageThatSentinelsEnd(t *testing.T) {
 
 func TestAnOutageNeedsADeadMaster(t *testing.T) {
 	target, _ := serving(t, "single")
-	_, err := experiments.RunOutage(testenv.Context(t), target, "v3", 2, func(context.Context) error { return errors.New("missed") }, time.Second)
+	_, err := burst.RunOutage(testenv.Context(t), target, "v3", 2, func(context.Context) error { return errors.New("missed") }, time.Second)
 	if err == nil {
 		t.Error("the master was not killed, and there is a record of its death")
 	}

@@ -1,4 +1,4 @@
-package experiments
+package burst
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"net/http"
 	"time"
 
+	"locklab/experiments"
 	"locklab/history"
 )
 
-// PageviewBurst is the record of one burst of page views (A4): what each request wrote and where,
-// and what the counter held at the end.
-type PageviewBurst struct {
+// Views is the record of one burst of page views (A4): what each request wrote and where, and the counter at the end.
+type Views struct {
 	Version string
-	Users   int // requests at once
+	Users   int // simultaneous requests
 	Writes  []Write
 	Stale   []string // the instance of each request that was refused as a stale holder's: it did not count
-	Failed  []string // what went wrong with each other request that has no Write; it may have counted
+	Failed  []string // the error of each other request that has no Write; it may have counted
 	Final   int64
 	Took    time.Duration
 
@@ -34,40 +34,31 @@ type Write struct {
 // CounterKey is the key of the counter of views, and its name in a history.
 const CounterKey = "pview"
 
-// RunPageview resets the counter behind target, sends users views at once to version, and reads the
-// counter. An error means that there is no record.
-func RunPageview(ctx context.Context, target Target, version string, users int) (PageviewBurst, error) {
-	return runPageview(ctx, target, version, users, burst)
-}
-
-// RunPageviewInTurn is [RunPageview] with one request at a time.
-func RunPageviewInTurn(ctx context.Context, target Target, version string, users int) (PageviewBurst, error) {
-	return runPageview(ctx, target, version, users, inTurn)
-}
-
-func runPageview(ctx context.Context, target Target, version string, users int, how send) (PageviewBurst, error) {
-	record := PageviewBurst{Version: version, Users: users}
+// RunViews resets the counter behind target, sends one view for each of users to version, and reads the counter. An error
+// means that there is no record.
+func RunViews(ctx context.Context, target Target, version string, users int, send Send) (Views, error) {
+	record := Views{Version: version, Users: users}
 	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 		return record, err
 	}
-	requests := make([]*http.Request, users)
-	for i := range requests {
-		requests[i] = target.request(http.MethodPost, "/"+version+"/pview")
-	}
-	answers, began, err := how(ctx, target.URL, requests)
+	answers, began, err := send(ctx, target.URL, target.views(version, users))
 	if err != nil {
 		return record, err
 	}
-	record.Took, record.Began, record.Events = took(answers), began, viewed(answers)
+	record.Took, record.Began, record.Events = took(answers), began, viewEvents(answers)
 	record.sort(answers)
 	var counter struct{ Value int64 }
-	err = patiently(ctx, target, "/pview", &counter)
+	err = target.read(ctx, "/pview", &counter)
 	record.Final = counter.Value
 	return record, err
 }
 
-// sort files each answer where it belongs.
-func (b *PageviewBurst) sort(answers []answer) {
+func (t Target) views(version string, users int) []*http.Request {
+	return t.requests(users, func(int) string { return "/" + version + "/pview" })
+}
+
+// sort puts each answer where it belongs.
+func (b *Views) sort(answers []answer) {
 	for _, a := range answers {
 		var write Write
 		if instance, stale := a.stale(); stale {
@@ -81,21 +72,21 @@ func (b *PageviewBurst) sort(answers []answer) {
 }
 
 // Lost is how many confirmed views the counter does not show.
-func (b PageviewBurst) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
+func (b Views) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
 
 // Surplus is how much the counter shows beyond the confirmed views, when no other can have counted:
 // then something counted twice.
-func (b PageviewBurst) Surplus() int {
+func (b Views) Surplus() int {
 	if len(b.Failed) > 0 {
 		return 0 // a view without an answer may have counted
 	}
 	return max(0, int(b.Final)-len(b.Writes))
 }
 
-// Inside counts the values that one instance wrote again after having written them. A lock in the
-// process prevents it while the instance is alone. Beside another one it does not (against A4): the
-// other sets the counter back, and the same values are written again.
-func (b PageviewBurst) Inside() int {
+// Inside counts the values that an instance wrote again after it had written them. A lock in the process prevents it
+// while the instance is alone. Beside another instance it does not (against A4): the other one sets the counter back, and
+// the same values are written again.
+func (b Views) Inside() int {
 	seen, n := map[Write]bool{}, 0
 	for _, w := range b.Writes {
 		if seen[w] {
@@ -107,7 +98,7 @@ func (b PageviewBurst) Inside() int {
 }
 
 // Across counts the values that more than one instance wrote.
-func (b PageviewBurst) Across() int {
+func (b Views) Across() int {
 	by := map[int64]map[string]bool{}
 	for _, w := range b.Writes {
 		if by[w.Value] == nil {
@@ -125,7 +116,7 @@ func (b PageviewBurst) Across() int {
 }
 
 // PerInstance counts the usable answers of each instance: views that were confirmed, and refused.
-func (b PageviewBurst) PerInstance() map[string]int {
+func (b Views) PerInstance() map[string]int {
 	n := count(b.Stale)
 	for _, w := range b.Writes {
 		n[w.Instance]++
@@ -141,10 +132,10 @@ func count(instances []string) map[string]int {
 	return n
 }
 
-// Outcome is what the record shows: a breach when updates were lost, counted twice, or values were
+// Outcome is what the record of two instances shows: a violation when updates were lost, counted twice, or values were
 // written twice.
-func (b PageviewBurst) Outcome() Outcome {
-	o := Outcome{Trials: 1, Err: b.Sound(2)}
+func (b Views) Outcome() experiments.Outcome {
+	o := experiments.Outcome{Trials: 1, Err: b.Sound(2)}
 	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
 		o.Violations = 1
 	}
@@ -152,7 +143,7 @@ func (b PageviewBurst) Outcome() Outcome {
 }
 
 // Sound says why the record proves nothing about so many instances.
-func (b PageviewBurst) Sound(instances int) error {
+func (b Views) Sound(instances int) error {
 	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances))
 }
 
@@ -164,8 +155,7 @@ func failures(failed []string) error {
 	return fmt.Errorf("%d requests failed, the first: %s", len(failed), failed[0])
 }
 
-// even says whether requests did not reach so many instances in equal parts: then they prove nothing
-// about that many.
+// even is an error when the instances did not get equal parts of the requests: then these prove nothing about so many.
 func even(perInstance map[string]int, requests, instances int) error {
 	for _, n := range perInstance {
 		if n < requests/instances || n > (requests+instances-1)/instances {

@@ -1,4 +1,8 @@
-package experiments
+// Package burst sends many simultaneous requests to instances of the app, records what each was answered, and says what
+// the record shows: page views that were lost (A4), and orders with two winners (A2).
+//
+// What is NOT guaranteed: a burst that lost nothing shows that nothing was lost this time, no more.
+package burst
 
 import (
 	"bufio"
@@ -15,10 +19,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// dialing bounds how many connections are being opened at once: a listener's queue may be short.
+// dialing bounds how many connections are opened simultaneously: a listener's queue may be short.
 const dialing = 64
 
-// answer is what one request of a burst got.
+// answer is what one request was answered.
 type answer struct {
 	Status    int
 	Body      []byte
@@ -39,8 +43,8 @@ func (a answer) into(result any, statuses ...int) error {
 	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
 }
 
-// stale reports whether the answer says that a stale holder's write was refused, and by which
-// instance. Other conflicts have the same status: a loser's, for one.
+// stale reports whether the answer says that the write of a stale holder was refused, and by which instance. The status
+// alone does not: a driver who lost has the same one.
 func (a answer) stale() (instance string, stale bool) {
 	var refusal struct {
 		Instance string
@@ -50,19 +54,19 @@ func (a answer) stale() (instance string, stale bool) {
 	return refusal.Instance, err == nil && refusal.Stale && refusal.Instance != ""
 }
 
-// send is a way to send requests: [burst] or [inTurn]. It returns their answers in the same order.
-type send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
+// Send is a way to send requests: [Simultaneous] or [Sequential]. It returns their answers in the same order. The error
+// says that the requests were not sent, or that ctx ended.
+type Send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
 
-// burst sends requests at the same moment, each on a connection of its own that is already open.
-// The error says that the burst could not begin. Nothing is sent twice.
-func burst(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+// Simultaneous sends all requests at the same moment, each on a connection of its own that is already open. It sends
+// nothing twice.
+func Simultaneous(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
 	connections, err := dialAll(ctx, base, len(requests))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	defer closeAll(connections)
-	// What is still waiting when ctx ends is woken by closing its connection.
-	defer context.AfterFunc(ctx, func() { closeAll(connections) })()
+	defer context.AfterFunc(ctx, func() { closeAll(connections) })() // it wakes the requests that still wait for an answer
 
 	answers := make([]answer, len(requests))
 	start := make(chan struct{})
@@ -83,8 +87,8 @@ func burst(ctx context.Context, base string, requests []*http.Request) ([]answer
 	return answers, began, ctx.Err()
 }
 
-// inTurn sends each request when the one before it has been answered, all on one connection.
-func inTurn(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+// Sequential sends each request when the one before it has been answered, all on one connection.
+func Sequential(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
 	connections, err := dialAll(ctx, base, 1)
 	if err != nil {
 		return nil, time.Time{}, err
