@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"locklab/experiments/steps"
@@ -9,8 +11,8 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Experiment is one claim, and how to see whether it holds. Its arms act and record; Breach, a pure function, says
-// what the record shows; the judge compares that with what the arms expect.
+// Experiment is one claim, and how to see whether it is true. Its variants act and record. Check, a pure function, finds
+// violations in what was recorded. The judge compares them with what the variants expect.
 type Experiment struct {
 	ID      string // stable, as in the catalogue: L03-foreign-unlock
 	Article string // A0 … A4; of several: "A0, A2"
@@ -23,13 +25,13 @@ type Experiment struct {
 
 	Needs  []Need
 	Docker bool          // its Redis can be the compose file's containers, too
-	Alone  bool          // it measures, and has the machine to itself
+	Alone  bool          // it measures, so no other experiment runs at the same time
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores
-	Trials int           // of each arm; 0: 3
+	Trials int           // of each variant; 0: 3
 
 	// Interleavings are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
-	// their orders.
+	// interleavings of their steps.
 	Interleavings []Interleavings
 
 	Variants []Variant // the control first: without it nothing is shown
@@ -43,30 +45,31 @@ type Variant struct {
 	Strategy string // its row in the matrix; empty: it has none
 	Anomaly  string // its column there, where that is not the experiment's
 	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
-	Run      func(ctx context.Context, t *Trial) error
+	Run      Scenario
 }
 
-// Interleavings is a lock whose every order of steps is tried.
+// Scenario acts and records. What must succeed for the trial to show anything goes through [Trial.Must].
+type Scenario func(ctx context.Context, t *Trial)
+
+// Interleavings is a lock of which every interleaving of the steps is tried.
 type Interleavings struct {
 	Lock      naive.Lock
 	Bounds    steps.Bounds
-	Violation steps.Violation
-	Expect    Expect // Never: held in all orders
+	Violation steps.Violation // that is looked for
+	Expect    Expect          // Never: in no interleaving
 }
 
-// Control is the arm that shows that a breach is not there without its cause.
+// Control is the variant that shows that there is no violation without its cause.
 func (e Experiment) Control() Variant { return e.Variants[0] }
 
-// trials is how often each arm runs unless something else is asked for.
-func (e Experiment) trials() int {
-	if e.Trials > 0 {
-		return e.Trials
+// trials is how often each variant runs by default.
+func (e Experiment) trials() int { return cmp.Or(max(e.Trials, 0), 3) }
+
+// Needed names what an experiment needs beside this program.
+func (e Experiment) Needed() string {
+	names := make([]string, len(e.Needs))
+	for i, n := range e.Needs {
+		names[i] = string(n)
 	}
-	return 3
+	return cmp.Or(strings.Join(names, ", "), "nothing")
 }
-
-// Need is a program that must be on the PATH.
-type Need string
-
-// RedisServer is the real one.
-const RedisServer Need = "redis-server"

@@ -12,64 +12,64 @@ import (
 type Judgement struct {
 	Experiment string             `json:"experiment"`
 	Verdict    Verdict            `json:"verdict"`
-	Why        string             `json:"why,omitempty"`  // it is not supported
-	Void       bool               `json:"void,omitempty"` // what is wrong is the run, so that no arm of it shows anything
-	Variants   []VariantJudgement `json:"arms"`
+	Why        string             `json:"why,omitempty"`  // it is not as expected
+	Void       bool               `json:"void,omitempty"` // the run itself is unusable, so that no variant of it shows anything
+	Variants   []VariantJudgement `json:"variants"`
 }
 
-// VariantJudgement is what it says about an arm.
+// VariantJudgement is what a record says about a variant.
 type VariantJudgement struct {
 	Name       string             `json:"name"`
 	Control    bool               `json:"control,omitempty"`
 	Expect     Expect             `json:"expect"`
 	Strategy   string             `json:"strategy,omitempty"`
 	Trials     int                `json:"trials"`
-	Violations int                `json:"breaches"` // trials with one
+	Violations int                `json:"violations"` // trials with one
 	Verdict    Verdict            `json:"verdict"`
 	Why        string             `json:"why,omitempty"`
-	Violation  *history.Violation `json:"finding,omitempty"`  // the first breach
-	Evidence   []history.Event    `json:"evidence,omitempty"` // the smallest slice that shows it
+	Violation  *history.Violation `json:"violation,omitempty"` // the first one
+	Evidence   []history.Event    `json:"evidence,omitempty"`  // the smallest slice that shows it
 }
 
-// Seen is what the arm's trials showed, in a few words.
-func (a VariantJudgement) Seen() string {
+// Seen is what the variant's trials showed, in a few words.
+func (v VariantJudgement) Seen() string {
 	switch {
-	case a.Trials == 0:
+	case v.Trials == 0:
 		return "no trial"
-	case a.Violations > 0:
-		return fmt.Sprintf("broken in %d of %d", a.Violations, a.Trials)
+	case v.Violations > 0:
+		return fmt.Sprintf("violation in %d of %s", v.Violations, trialCount(v.Trials))
 	}
-	return fmt.Sprintf("held in %d", a.Trials)
+	return "no violation in " + trialCount(v.Trials)
 }
 
-// Judge says what r shows about e. It looks at nothing but r: a saved run is judged as it was on the day.
+// Judge says what r shows about e. It reads nothing but r: a saved run is judged as it was on the day.
 //
-// A breach in the control takes the meaning from all the rest: then the run is inconclusive. So is one without a
-// control, one that was interrupted, one of other arms, and one in which our checks and porcupine do not agree.
+// A violation in the control makes all the rest meaningless: then the run is inconclusive. So is one without a control, one
+// that was interrupted, one of other variants, and one in which our checks and porcupine disagree.
 func (e Experiment) Judge(r Record) Judgement {
 	j := Judgement{Experiment: e.ID}
 	var verdicts []Verdict
-	for i, arm := range e.Variants {
-		a := e.judgeArm(arm, r)
-		a.Control = i == 0
-		j.Variants = append(j.Variants, a)
-		verdicts = append(verdicts, a.Verdict)
+	for i, variant := range e.Variants {
+		v := e.judgeVariant(variant, r)
+		v.Control = i == 0
+		j.Variants = append(j.Variants, v)
+		verdicts = append(verdicts, v.Verdict)
 	}
 	j.Verdict = Worst(verdicts...)
 	if why := e.void(r, j); why != "" {
 		j.Verdict, j.Why, j.Void = Inconclusive, why, true
 	}
 	if j.Why == "" && j.Verdict != AsExpected {
-		at := slices.IndexFunc(j.Variants, func(a VariantJudgement) bool { return a.Verdict == j.Verdict })
+		at := slices.IndexFunc(j.Variants, func(v VariantJudgement) bool { return v.Verdict == j.Verdict })
 		j.Why = fmt.Sprintf("%s: %s", j.Variants[at].Name, j.Variants[at].Why)
 	}
 	return j
 }
 
-// void says why nothing can be concluded from a run, whatever its arms show; empty: something can.
+// void says why nothing can be concluded from a run, whatever its variants show; empty: something can.
 func (e Experiment) void(r Record, j Judgement) string {
-	other := slices.IndexFunc(r.Variants, func(m VariantRecord) bool {
-		return !slices.ContainsFunc(e.Variants, func(a Variant) bool { return a.Name == m.Name })
+	other := slices.IndexFunc(r.Variants, func(ran VariantRecord) bool {
+		return !slices.ContainsFunc(e.Variants, func(v Variant) bool { return v.Name == ran.Name })
 	})
 	switch {
 	case len(e.Variants) < 2 || e.Control().Expect != Never:
@@ -77,13 +77,13 @@ func (e Experiment) void(r Record, j Judgement) string {
 	case r.Experiment != e.ID:
 		return fmt.Sprintf("it is a run of %q", r.Experiment)
 	case other >= 0:
-		return fmt.Sprintf("its arm %q is none of this experiment's any more: run it again", r.Variants[other].Name)
+		return fmt.Sprintf("its variant %q is no longer part of this experiment: run it again", r.Variants[other].Name)
 	case j.Variants[0].Violations > 0:
-		return fmt.Sprintf("the control %q was broken too, so nothing is shown: %s", j.Variants[0].Name, j.Variants[0].Why)
-	case j.Verdict == Unexpected: // what was seen was seen, however the run ended
+		return fmt.Sprintf("the control %q has a violation, too, so nothing is shown: %s", j.Variants[0].Name, j.Variants[0].Why)
+	case j.Verdict == Unexpected: // the violation was seen, however the run ended
 		return ""
 	case r.Left != "":
-		return "it was interrupted, and not all was undone: " + r.Left
+		return "it was interrupted, and not everything was undone: " + r.Left
 	case r.Interrupted:
 		return "it was interrupted"
 	case j.Variants[0].Verdict != AsExpected:
@@ -94,43 +94,43 @@ func (e Experiment) void(r Record, j Judgement) string {
 	return ""
 }
 
-func (e Experiment) judgeArm(arm Variant, r Record) VariantJudgement {
-	a := VariantJudgement{Name: arm.Name, Expect: arm.Expect, Strategy: arm.Strategy}
+func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
+	v := VariantJudgement{Name: variant.Name, Expect: variant.Expect, Strategy: variant.Strategy}
 	var o Outcome
-	at := slices.IndexFunc(r.Variants, func(m VariantRecord) bool { return m.Name == arm.Name })
+	at := slices.IndexFunc(r.Variants, func(ran VariantRecord) bool { return ran.Name == variant.Name })
 	if at < 0 {
-		o.Err = errors.New("this arm did not run")
+		o.Err = errors.New("this variant did not run")
 	} else {
 		seen := make(map[int]bool)
 		for _, t := range r.Variants[at].Trials {
 			if seen[t.Number] {
-				o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is there twice", t.Number))
+				o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is recorded twice", t.Number))
 				continue
 			}
 			seen[t.Number] = true
-			events := history.Of(r.Events, arm.Name, t.Number)
+			events := history.Of(r.Events, variant.Name, t.Number)
 			found := e.Check(events)
 			o.Trials++
-			o.Err = errors.Join(o.Err, sound(arm, t, events))
+			o.Err = errors.Join(o.Err, sound(variant, t, events))
 			if len(found) > 0 {
 				o.Violations++
-				if a.Violation == nil {
-					a.Violation, a.Evidence = &found[0], history.Explain(events, found[0])
+				if v.Violation == nil {
+					v.Violation, v.Evidence = &found[0], history.Explain(events, found[0])
 				}
 			}
 		}
 	}
-	a.Trials, a.Violations = o.Trials, o.Violations
-	a.Verdict = Judge(arm.Expect, o)
-	a.Why = a.Verdict.Because(o)
-	if a.Verdict == Unexpected && a.Violation != nil {
-		a.Why = a.Violation.What
+	v.Trials, v.Violations = o.Trials, o.Violations
+	v.Verdict = Judge(variant.Expect, o)
+	v.Why = v.Verdict.Because(o)
+	if v.Verdict == Unexpected && v.Violation != nil {
+		v.Why = v.Violation.What
 	}
-	return a
+	return v
 }
 
-// sound says why a trial proves nothing: it failed, it recorded nothing, its fault was not seen to happen, or the checkers disagree.
-func sound(arm Variant, t TrialRecord, events []history.Event) error {
+// sound says why a trial proves nothing: it failed, it recorded nothing, its fault has no proof, or the checkers disagree.
+func sound(variant Variant, t TrialRecord, events []history.Event) error {
 	prefix := fmt.Sprintf("trial %d: ", t.Number)
 	if t.Err != "" {
 		return errors.New(prefix + t.Err)
@@ -147,11 +147,22 @@ func sound(arm Variant, t TrialRecord, events []history.Event) error {
 			}
 		}
 	}
-	if arm.Fault && faults == 0 {
+	if variant.Fault && faults == 0 {
 		return errors.New(prefix + "its fault did not happen")
 	}
 	if err := history.Agree(events); err != nil {
 		return fmt.Errorf("%s%w", prefix, err)
 	}
 	return nil
+}
+
+// JudgeAny is Judge of a record from any source: a check that panics, because it was not written for such a history, makes
+// the judgement inconclusive.
+func (e Experiment) JudgeAny(r Record) (j Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
+		}
+	}()
+	return e.Judge(r)
 }

@@ -8,52 +8,52 @@ import (
 	"locklab/history"
 )
 
-// breached is what a test's arms record when their lock breaks.
-const breached = "it broke"
+// violated is what a test's variants record when there is a violation.
+const violated = "it happened"
 
-func brokenBy(events []history.Event) []history.Violation { return history.Noted(events, breached) }
+func findViolated(events []history.Event) []history.Violation { return history.Noted(events, violated) }
 
 // judged is one combination of all that a verdict depends on.
 type judged struct {
 	expect      Expect
-	breach      bool
+	violation   bool
 	failed      bool   // its trial has an error
-	missing     string // "trials", "arm", "events" of the trial, or nothing
+	missing     string // "trials", "variant", "events" of the trial, or nothing
 	fault       string // "proved", "unproved", "one of two" proved, "absent", or none is asked for
-	control     string // "broken", "failed", "missing" (the arm is the only one), "broken on purpose", or it holds
+	control     string // "violation", "failed", "missing" (the variant is the only one), "expects a violation", or none
 	interrupted bool
 	miscounted  bool
-	other       string // "arm" or "experiment": the record is of another
+	other       string // "variant" or "experiment": the record is of another
 }
 
 // build makes the experiment, and the record of a run of it.
 func (c judged) build() (Experiment, Record) {
 	subject := Variant{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
 	control := Variant{Name: "control"}
-	if c.control == "broken on purpose" {
+	if c.control == "expects a violation" {
 		control.Expect = Sometimes
 	}
-	e := Experiment{ID: "X01-test", Check: brokenBy, Variants: []Variant{control, subject}}
+	e := Experiment{ID: "X01-test", Check: findViolated, Variants: []Variant{control, subject}}
 	if c.control == "missing" {
 		e.Variants = e.Variants[1:]
 	}
 	r := Record{Format: Format, Experiment: e.ID, Interrupted: c.interrupted}
-	add := func(arm string, kind history.Kind, text, proof string) {
-		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Variant: arm, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof})
+	add := func(variant string, kind history.Kind, text, proof string) {
+		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Variant: variant, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof})
 	}
 	trial := TrialRecord{Number: 1}
 	if c.control == "failed" {
 		trial.Err = "the control failed"
 	}
 	add("control", history.Note, "it was here", "")
-	if c.control == "broken" {
-		add("control", history.Note, breached, "")
+	if c.control == "violation" {
+		add("control", history.Note, violated, "")
 	}
 	r.Variants = append(r.Variants, VariantRecord{Name: "control", Trials: []TrialRecord{trial}})
 	if c.control == "missing" {
 		r.Variants = nil
 	}
-	if c.missing != "arm" {
+	if c.missing != "variant" {
 		r.Variants = append(r.Variants, c.trials(add))
 	}
 	r.Count = len(r.Events)
@@ -61,7 +61,7 @@ func (c judged) build() (Experiment, Record) {
 	return e, r
 }
 
-func (c judged) trials(add func(arm string, kind history.Kind, text, proof string)) VariantRecord {
+func (c judged) trials(add func(variant string, kind history.Kind, text, proof string)) VariantRecord {
 	if c.missing != "events" {
 		add("subject", history.Note, "it was here", "")
 	}
@@ -74,18 +74,18 @@ func (c judged) trials(add func(arm string, kind history.Kind, text, proof strin
 		add("subject", history.Fault, "killed", "status 137")
 		add("subject", history.Fault, "cut", "")
 	}
-	if c.breach {
-		add("subject", history.Note, breached, "")
+	if c.violation {
+		add("subject", history.Note, violated, "")
 	}
-	arm := VariantRecord{Name: "subject"}
+	variant := VariantRecord{Name: "subject"}
 	if c.missing == "" || c.missing == "events" {
 		trial := TrialRecord{Number: 1}
 		if c.failed {
 			trial.Err = "it failed"
 		}
-		arm.Trials = append(arm.Trials, trial)
+		variant.Trials = append(variant.Trials, trial)
 	}
-	return arm
+	return variant
 }
 
 func (c judged) spoil(r *Record) {
@@ -93,8 +93,8 @@ func (c judged) spoil(r *Record) {
 		r.Count++
 	}
 	switch c.other {
-	case "arm":
-		r.Variants = append(r.Variants, VariantRecord{Name: "an arm that there was once"})
+	case "variant":
+		r.Variants = append(r.Variants, VariantRecord{Name: "a variant that was removed"})
 	case "experiment":
 		r.Experiment = "X02-other"
 	}
@@ -103,15 +103,15 @@ func (c judged) spoil(r *Record) {
 // want is what the design says, in its own order.
 func (c judged) want() Verdict {
 	ran := c.missing == "" || c.missing == "events"
-	seen := c.breach && ran
+	seen := c.violation && ran
 	switch {
-	case c.control == "missing", c.control == "broken", c.control == "broken on purpose", c.other != "":
+	case c.control == "missing", c.control == "violation", c.control == "expects a violation", c.other != "":
 		return Inconclusive
 	case c.expect == Never && seen:
 		return Unexpected // however the run ended
 	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
 		return Inconclusive
-	case c.missing == "events" && !c.breach && c.fault == "": // nothing at all was recorded
+	case c.missing == "events" && !c.violation && c.fault == "": // nothing at all was recorded
 		return Inconclusive
 	case c.expect == Sometimes && !seen:
 		return Inconclusive
@@ -130,15 +130,15 @@ func combination(n int) (c judged, ok bool) {
 	if yes() {
 		c.expect = Sometimes
 	}
-	c.breach, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
-	c.missing = pick("", "trials", "arm", "events")
+	c.violation, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
+	c.missing = pick("", "trials", "variant", "events")
 	c.fault = pick("", "proved", "unproved", "one of two", "absent")
-	c.control = pick("", "broken", "failed", "missing", "broken on purpose")
-	c.other = pick("", "arm", "experiment")
+	c.control = pick("", "violation", "failed", "missing", "expects a violation")
+	c.other = pick("", "variant", "experiment")
 	return c, n == 0
 }
 
-// Every combination. What is not supported says why.
+// Every combination. What is not as expected says why.
 func TestJudgeOfRecords(t *testing.T) {
 	count := map[Verdict]int{}
 	for n := 0; ; n++ {
@@ -164,7 +164,7 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 		t.Errorf("%+v: %s because %q", c, j.Verdict, j.Why)
 	}
 	if ran := c.control == "failed" && j.Verdict != Unexpected; ran && !j.Void {
-		t.Errorf("%+v: its control showed nothing, and its other arms count", c)
+		t.Errorf("%+v: its control showed nothing, and its other variants count", c)
 	}
 	if j.Void && j.Verdict != Inconclusive {
 		t.Errorf("%+v: void, and %s", c, j.Verdict)
@@ -174,13 +174,13 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 
 // Whatever is forgotten cannot pass.
 func TestZeroJudgements(t *testing.T) {
-	e := Experiment{ID: "X", Check: brokenBy, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
+	e := Experiment{ID: "X", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
 		"the zero judgement":        {},
 		"the zero experiment":       Experiment{}.Judge(Record{}),
 		"the zero record":           e.Judge(Record{}),
 		"a record without trials":   e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
-		"a record of half the arms": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
+		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
 	} {
 		if j.Verdict != Inconclusive {
 			t.Errorf("%s: %s", name, j.Verdict)
@@ -190,7 +190,7 @@ func TestZeroJudgements(t *testing.T) {
 
 // A trial that is listed twice is one trial.
 func TestTrialListedTwice(t *testing.T) {
-	e, r := judged{expect: Sometimes, breach: true}.build()
+	e, r := judged{expect: Sometimes, violation: true}.build()
 	r.Variants[1].Trials = append(r.Variants[1].Trials, r.Variants[1].Trials[0])
 	if j := e.Judge(r); j.Verdict != Inconclusive || j.Variants[1].Violations != 1 || !strings.Contains(j.Why, "twice") {
 		t.Errorf("%+v", j)
@@ -215,12 +215,12 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	e, r := judged{expect: Sometimes, breach: true, fault: "proved"}.build()
+	e, r := judged{expect: Sometimes, violation: true, fault: "proved"}.build()
 	a := e.Judge(r).Variants[1]
-	if a.Violation == nil || len(a.Evidence) == 0 || a.Seen() != "broken in 1 of 1" || a.Control {
+	if a.Violation == nil || len(a.Evidence) == 0 || a.Seen() != "violation in 1 of 1 trial" || a.Control {
 		t.Errorf("%+v", a)
 	}
-	if c := e.Judge(r).Variants[0]; c.Violation != nil || !c.Control || c.Seen() != "held in 1" {
+	if c := e.Judge(r).Variants[0]; c.Violation != nil || !c.Control || c.Seen() != "no violation in 1 trial" {
 		t.Errorf("%+v", c)
 	}
 	if got := (VariantJudgement{}).Seen(); got != "no trial" {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// withArm makes an experiment of a control that notes something, and an arm.
-func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
+// withVariant makes an experiment of a control that notes something, and a variant.
+func withVariant(run Scenario) Experiment {
 	e := known
 	e.Variants = []Variant{
-		{Name: "control", Run: func(_ context.Context, t *Trial) error { t.Note("A", "it was here"); return nil }},
+		{Name: "control", Run: func(_ context.Context, t *Trial) { t.Note("A", "it was here") }},
 		{Name: "subject", Expect: Sometimes, Run: run},
 	}
 	return e
@@ -21,7 +21,7 @@ func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
 
 func TestRunRecords(t *testing.T) {
 	var told []string
-	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", breached); return nil })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
 	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(what string) { told = append(told, what) }})
 	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
@@ -40,7 +40,7 @@ func TestRunRecords(t *testing.T) {
 
 // The same seed makes the same decisions; each trial has its own.
 func TestRunIsRepeatedByItsSeed(t *testing.T) {
-	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", fmt.Sprint(t.Rand.Uint64())); return nil })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", fmt.Sprint(t.Rand.Uint64())) })
 	decisions := func(seed uint64) (all []string) {
 		for _, event := range Run(t.Context(), e, Options{Seed: seed}).Events[3:] {
 			all = append(all, event.Text)
@@ -53,7 +53,7 @@ func TestRunIsRepeatedByItsSeed(t *testing.T) {
 	}
 }
 
-// Whatever an arm does, everything is undone, the last first, and the record says what happened.
+// Whatever a variant does, everything is undone, the last first, and the record says what happened.
 func TestRunUndoes(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func() error
@@ -65,13 +65,13 @@ func TestRunUndoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var undone, dir string
-			e := withArm(func(ctx context.Context, t *Trial) error {
+			e := withVariant(func(ctx context.Context, t *Trial) {
 				dir = t.Stack.Dir()
-				t.Note("A", breached)
+				t.Note("A", violated)
 				t.Cleanup(func() error { undone += "first"; return nil })
 				t.Cleanup(func() error { undone += "last "; return nil })
 				t.Go(func() { <-ctx.Done() })
-				return c.end()
+				t.Must(c.end())
 			})
 			r := Run(t.Context(), e, Options{Trials: 1})
 			if undone != "last first" {
@@ -90,22 +90,24 @@ func TestRunUndoes(t *testing.T) {
 	}
 }
 
-// What runs beside an arm, and what undoes it, may panic: the trial has the error, at once, and the run its record.
+// What runs beside a variant, and what undoes it, may panic: the trial immediately has the error, and the run its record.
 func TestPanicsAreOfTheTrial(t *testing.T) {
-	for name, run := range map[string]func(ctx context.Context, t *Trial) error{
-		"beside it": func(ctx context.Context, t *Trial) error {
+	for name, run := range map[string]Scenario{
+		"beside it": func(ctx context.Context, t *Trial) {
 			t.Go(func() { panic("a mistake") })
 			<-ctx.Done()
-			return nil
 		},
-		"at its end": func(ctx context.Context, t *Trial) error {
+		"beside it, and it is waited for": func(_ context.Context, t *Trial) {
+			t.Go(func() { panic("a mistake") })()
+			t.Note("A", violated) // it is not reached
+		},
+		"at its end": func(ctx context.Context, t *Trial) {
 			t.Go(func() { <-ctx.Done(); panic("a mistake") })
-			return nil
 		},
-		"as it is undone": func(_ context.Context, t *Trial) error { t.Cleanup(func() error { panic("a mistake") }); return nil },
+		"as it is undone": func(_ context.Context, t *Trial) { t.Cleanup(func() error { panic("a mistake") }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := withArm(func(ctx context.Context, t *Trial) error { t.Note("A", breached); return run(ctx, t) })
+			e := withVariant(func(ctx context.Context, t *Trial) { t.Note("A", violated); run(ctx, t) })
 			r := Run(t.Context(), e, Options{Trials: 1})
 			if trial := r.Variants[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
 				t.Errorf("the record says %q", trial.Err)
@@ -121,15 +123,14 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	undone := false
-	e := withArm(func(ctx context.Context, t *Trial) error {
-		t.Note("A", breached)
+	e := withVariant(func(ctx context.Context, t *Trial) {
+		t.Note("A", violated)
 		if t.Number == 2 {
 			t.Cleanup(func() error { undone = true; return nil })
 			cancel()
 			<-ctx.Done()
-			return ctx.Err()
+			t.Must(ctx.Err())
 		}
-		return nil
 	})
 	r := Run(ctx, e, Options{})
 	if !r.Interrupted || !undone || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
@@ -143,10 +144,10 @@ func TestRunInterrupted(t *testing.T) {
 // What could not be undone then is said: somebody must do it by hand.
 func TestWhatAnInterruptionLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	e := withArm(func(ctx context.Context, t *Trial) error {
+	e := withVariant(func(ctx context.Context, t *Trial) {
 		t.Cleanup(func() error { return errors.New("a container is left") })
 		cancel()
-		return ctx.Err()
+		t.Must(ctx.Err())
 	})
 	if j := e.Judge(Run(ctx, e, Options{})); j.Verdict != Inconclusive || !strings.Contains(j.Why, "a container is left") {
 		t.Errorf("%+v", j)

@@ -7,7 +7,7 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	broken := errors.New("the run failed")
+	failed := errors.New("the run failed")
 	for _, c := range []struct {
 		expect Expect
 		o      Outcome
@@ -15,20 +15,20 @@ func TestJudge(t *testing.T) {
 	}{
 		{Never, Outcome{}, Inconclusive},
 		{Never, Outcome{Trials: 1}, AsExpected},
-		{Never, Outcome{Trials: 1, Err: broken}, Inconclusive},
-		{Never, Outcome{Err: broken}, Inconclusive},
+		{Never, Outcome{Trials: 1, Err: failed}, Inconclusive},
+		{Never, Outcome{Err: failed}, Inconclusive},
 		{Never, Outcome{Trials: 1, Violations: 1}, Unexpected},
-		{Never, Outcome{Trials: 1, Violations: 1, Err: broken}, Unexpected},
+		{Never, Outcome{Trials: 1, Violations: 1, Err: failed}, Unexpected},
 		{Never, Outcome{Violations: 1}, Unexpected},
-		{Never, Outcome{Violations: 1, Err: broken}, Unexpected},
+		{Never, Outcome{Violations: 1, Err: failed}, Unexpected},
 		{Sometimes, Outcome{}, Inconclusive},
 		{Sometimes, Outcome{Trials: 1}, Inconclusive},
-		{Sometimes, Outcome{Trials: 1, Err: broken}, Inconclusive},
-		{Sometimes, Outcome{Err: broken}, Inconclusive},
+		{Sometimes, Outcome{Trials: 1, Err: failed}, Inconclusive},
+		{Sometimes, Outcome{Err: failed}, Inconclusive},
 		{Sometimes, Outcome{Trials: 1, Violations: 1}, AsExpected},
-		{Sometimes, Outcome{Trials: 1, Violations: 1, Err: broken}, Inconclusive},
+		{Sometimes, Outcome{Trials: 1, Violations: 1, Err: failed}, Inconclusive},
 		{Sometimes, Outcome{Violations: 1}, Inconclusive},
-		{Sometimes, Outcome{Violations: 1, Err: broken}, Inconclusive},
+		{Sometimes, Outcome{Violations: 1, Err: failed}, Inconclusive},
 	} {
 		if got := Judge(c.expect, c.o); got != c.want {
 			t.Errorf("expect %d, %+v: %s, want %s", c.expect, c.o, got, c.want)

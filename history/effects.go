@@ -34,16 +34,19 @@ func counter(key string, events []Event) (found []Violation) {
 		case e.Kind == Write:
 			writes = append(writes, e.Seq)
 			if first, twice := by[e.Value]; twice {
-				add(sorted(withRead(last, first), withRead(last, e)), "%s and %s both wrote %d: one update is lost", first.Timeline, e.Timeline, e.Value)
+				seqs := sorted(withRead(last, first), withRead(last, e))
+				add(seqs, "%s and %s both wrote %d: one update is lost", first.Timeline, e.Timeline, e.Value)
 			}
 			by[e.Value] = e
 			if e.Value > highest.Value {
 				highest = e
 			}
 		case e.Kind == Final && e.Value < int64(len(writes)):
-			add(sorted(tail(writes), []int{e.Seq}), "%d updates were confirmed, and %s is %d: %d are lost", len(writes), key, e.Value, int64(len(writes))-e.Value)
+			seqs, n := sorted(tail(writes), []int{e.Seq}), int64(len(writes))
+			add(seqs, "%d updates were confirmed, and %s is %d: %d are lost", n, key, e.Value, n-e.Value)
 		case e.Kind == Final && e.Value < highest.Value: // an unconfirmed write has set it back
-			add([]int{highest.Seq, e.Seq}, "%s had written %d, and %s is %d: its update is lost", highest.Timeline, highest.Value, key, e.Value)
+			seqs := []int{highest.Seq, e.Seq}
+			add(seqs, "%s had written %d, and %s is %d: its update is lost", highest.Timeline, highest.Value, key, e.Value)
 		}
 	}
 	return found

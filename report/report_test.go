@@ -157,7 +157,7 @@ func TestInterrupted(t *testing.T) {
 	e.Record.Interrupted = true
 	e.Record.Variants = e.Record.Variants[:1]
 	e.Judgement = e.Experiment.Judge(e.Record)
-	wants(t, render(t, e), "it was interrupted", "this arm did not run", "which was cut short", "what was recorded until then is kept")
+	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then is kept")
 }
 
 func TestNothingRecorded(t *testing.T) {
@@ -165,7 +165,7 @@ func TestNothingRecorded(t *testing.T) {
 	e.Record.Variants = nil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)
-	wants(t, page, "inconclusive", "there is nothing to draw", "this arm did not run")
+	wants(t, page, "inconclusive", "there is nothing to draw", "this variant did not run")
 	lacks(t, page, "<figure")
 }
 

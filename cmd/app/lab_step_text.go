@@ -40,7 +40,7 @@ func (g *game) board() {
 	keys := newTable()
 	keys.AppendHeader(row("key in Redis", "holds", "expires"))
 	for _, k := range g.Keys() {
-		keys.AppendRow(row(k.Key, k.Holds, k.Expires))
+		keys.AppendRow(row(k.Key, k.Value, k.Expires))
 	}
 	if keys.Length() == 0 {
 		keys.AppendRow(row("(none)", "", ""))
@@ -80,7 +80,7 @@ func (g *game) tell(m steps.Move, happened []history.Event, before []steps.Viola
 	var words []string
 	for _, e := range happened {
 		says := e.Summary()
-		if e.Timeline != m.Who {
+		if e.Timeline != m.Client {
 			says = e.Timeline + ": " + says
 		}
 		words = append(words, says)

@@ -19,7 +19,9 @@ type Outage struct {
 // RunOutage resets the counter, calls kill, and sends bursts of views to version, each of users simultaneous requests,
 // until the master is dead. From then on it also reads the counter, and then sends one more view, until both succeed or
 // within is over. An error means that there is no record.
-func RunOutage(ctx context.Context, target Target, version string, users int, kill func(context.Context) error, within time.Duration) (Outage, error) {
+func RunOutage(
+	ctx context.Context, target Target, version string, users int, kill func(context.Context) error, within time.Duration,
+) (Outage, error) {
 	o := Outage{Views: Views{Version: version}, Statuses: map[int]int{}}
 	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 		return o, err

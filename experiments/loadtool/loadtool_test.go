@@ -142,7 +142,7 @@ func TestCutFilesAreNotSupported(t *testing.T) {
 					continue
 				}
 				if v, _ := verdict(t, r); v == experiments.AsExpected {
-					t.Fatalf("the first %d of %d bytes are supported", n, len(file))
+					t.Fatalf("the first %d of %d bytes are as expected", n, len(file))
 				}
 			}
 			if r, err := Parse(strings.NewReader(file)); err != nil {
@@ -208,7 +208,7 @@ func FuzzRead(f *testing.F) {
 		}
 		claim, _ := burst.VersionNamed(r.Version())
 		if whole := int(r.Pageview.Final) == r.Users() && len(r.Pageview.Writes) == r.Users(); claim.Expect == experiments.Never && !whole {
-			t.Fatalf("supported with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users())
+			t.Fatalf("as expected with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users())
 		}
 	})
 }

@@ -15,11 +15,11 @@ import (
 // Memory is a Redis in this process whose time stands still unless it is told to pass, and whose keys can be put back
 // to what they were.
 type Memory struct {
-	Client
+	Redis
 	redis *miniredis.Miniredis
 }
 
-// NewMemory starts one. Close it.
+// NewMemory starts one. The caller must close it.
 func NewMemory() (*Memory, error) {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -27,7 +27,7 @@ func NewMemory() (*Memory, error) {
 	}
 	server.SetTime(time.Unix(1_800_000_000, 0))
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, DisableIdentity: true, Protocol: 2})
-	return &Memory{Client{client}, server}, nil
+	return &Memory{Redis{client}, server}, nil
 }
 
 // Close ends it.
@@ -97,7 +97,7 @@ func (m *Memory) restore(s snapshot) error {
 	return nil
 }
 
-// String is the same for two snapshots of which the future is the same: whether a key expires counts, and not when.
+// String is equal for two snapshots with the same future: whether a key expires counts, and not when.
 func (s snapshot) String() string {
 	var parts []string
 	for _, key := range sortedKeys(s.strings) {
@@ -116,10 +116,10 @@ func (s snapshot) mortal(key string) string {
 	return ""
 }
 
-// locked reports whether the lock is there.
+// locked reports whether the lock exists.
 func (s snapshot) locked() bool { return s.lock() != "" }
 
-// lock is what stands in the lock; empty: it is not there.
+// lock is the lock's content; empty: it does not exist.
 func (s snapshot) lock() string {
 	if fields, ok := s.hashes[naive.Key]; ok {
 		return fmt.Sprint(fields)

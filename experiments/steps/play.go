@@ -11,7 +11,7 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Play is a lock in somebody's hands, on a [Memory]: one move at a time, and each can be taken back.
+// Play is a lock on a [Memory] that a person moves: one move at a time, and each can be taken back.
 type Play struct {
 	x     *explorer
 	began time.Time
@@ -24,7 +24,7 @@ type played struct {
 	events []history.Event
 }
 
-// NewPlay begins, with a client for each letter. Close it.
+// NewPlay begins, with a client for each letter. The caller must close it.
 func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 	x, start, err := newExplorer(lock, Bounds{Clients: clients})
 	if err != nil {
@@ -33,8 +33,8 @@ func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 	return &Play{x: x, began: time.Now(), past: []played{{position: start}}}, nil
 }
 
-// Replay plays moves, and returns what happens and which breaches are there at the end.
-func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, broken []Violation, err error) {
+// Replay plays moves, and returns what happens and the violations at the end.
+func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, found []Violation, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, nil, err
@@ -57,7 +57,7 @@ func (p *Play) now() played { return p.past[len(p.past)-1] }
 func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err error) {
 	before := p.now()
 	if before.over() {
-		return nil, errors.New("everybody has come to an end: nothing happens any more")
+		return nil, errors.New("every client has ended: nothing happens any more")
 	}
 	p.x.record = func(e history.Event) {
 		e.Seq, e.At = len(before.events)+len(happened)+1, time.Since(p.began)
@@ -85,15 +85,15 @@ func (p *Play) Undo() bool {
 	return true
 }
 
-// Over reports whether everybody has come to an end.
+// Over reports whether every client has ended.
 func (p *Play) Over() bool { return p.now().over() }
 
 // Events is what has happened so far.
 func (p *Play) Events() []history.Event { return p.now().events }
 
-// Violations is what is wrong by now.
+// Violations are those so far.
 func (p *Play) Violations() (all []Violation) {
-	for _, b := range breaches {
+	for _, b := range violations {
 		if p.now().has(b) {
 			all = append(all, b)
 		}
@@ -101,21 +101,21 @@ func (p *Play) Violations() (all []Violation) {
 	return all
 }
 
-// Clients are where everybody is.
-func (p *Play) Clients() []Walker { return slices.Clone(p.now().walkers) }
+// Clients are the clients, each with its position.
+func (p *Play) Clients() []Client { return slices.Clone(p.now().clients) }
 
 // Stored is a key of the server.
-type Stored struct{ Key, Holds, Expires string }
+type Stored struct{ Key, Value, Expires string }
 
-// Keys are what the server holds.
+// Keys are what the server stores.
 func (p *Play) Keys() (all []Stored) {
 	redis := p.now().redis
-	add := func(key, holds string) {
+	add := func(key, value string) {
 		expires := "never"
 		if left := redis.expiry[key]; left > 0 {
 			expires = "in " + left.String()
 		}
-		all = append(all, Stored{key, holds, expires})
+		all = append(all, Stored{key, value, expires})
 	}
 	for _, key := range sortedKeys(redis.strings) {
 		add(key, redis.strings[key])

@@ -96,8 +96,8 @@ func TestPage(t *testing.T) {
 		Topologies: []Topology{{
 			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order, torn},
 			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: burst.Outage{
-				Views: burst.Views{Writes: make([]burst.Write, 5), Final: 3},
-				Statuses:      map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
+				Views:    burst.Views{Writes: make([]burst.Write, 5), Final: 3},
+				Statuses: map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
 			}},
 		}, {Name: "single", Outage: Outage{Killed: "redis-single"}}},
 	}
@@ -106,13 +106,13 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| v3 | Redis lock | 4 | 3 **refuted**: it must not happen and did | 1 ms | 1 ms | **no** |",
+		"| v3 | Redis lock | 4 | 3 **unexpected**: a violation happened that must not happen | 1 ms | 1 ms | **no** |",
 		"| v4 | RedLock | 1 | 1 (2) | 0 ms | 0 ms | yes |",
 		"| v1 |  | 0 (3) **inconclusive**: a; b\\|c | 0 ms | yes |",
 		"Ready 12 s after the command.",
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | all | never | never |",
-		"Verdict of all of it: **refuted**",
+		"Verdict of all of it: **unexpected**",
 		"(30s)",
 	} {
 		if !strings.Contains(page.String(), want) {

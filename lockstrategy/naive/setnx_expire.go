@@ -1,6 +1,6 @@
 package naive
 
-// SETNXThenEXPIRE sets the expiry by a second command. Who dies between the two locks the key for ever.
+// SETNXThenEXPIRE sets the expiry by a second command. A client that dies between the two locks the key for ever.
 var SETNXThenEXPIRE = Lock{
 	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2", ViolatedIn: "L02",
 	Acquire: []Step{setNX, {

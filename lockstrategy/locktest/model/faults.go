@@ -58,7 +58,8 @@ func (w *world) breakWord(ctx context.Context, f fault) error {
 
 // disturb does what f says to the network of a process.
 func (w *world) disturb(f fault) {
-	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: fmt.Sprintf("network of process %d", f.process), Text: fmt.Sprintf("%s: %s", f.deed, f.lasts)})
+	network, text := fmt.Sprintf("network of process %d", f.process), fmt.Sprintf("%s: %s", f.deed, f.lasts)
+	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: network, Text: text})
 	switch n := w.all[f.process].network; f.deed {
 	case cut:
 		n.cut(f.lasts)

@@ -8,7 +8,7 @@ import (
 )
 
 // A holder that learns of its loss after the next grant is one too many, unless our own timer was late at that moment as well.
-func TestToldLate(t *testing.T) {
+func TestLearnsLate(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		lose, ours time.Duration // after the grant; of our timer
@@ -16,9 +16,9 @@ func TestToldLate(t *testing.T) {
 		shows      bool
 	}{
 		{"before", -time.Millisecond, 0, 0, true},
-		{"a moment after", scheduling / 2, 0, 0, false},
-		{"far too late", 2 * scheduling, 0, 1, false},
-		{"on a machine that does nothing in time", 2 * scheduling, scheduling, 0, false},
+		{"a moment after", tolerance / 2, 0, 0, false},
+		{"far too late", 2 * tolerance, 0, 1, false},
+		{"on a machine that does nothing in time", 2 * tolerance, tolerance, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			grant := history.Event{At: time.Second, Timeline: "B", Kind: history.Grant}
@@ -27,19 +27,20 @@ func TestToldLate(t *testing.T) {
 			if c.lose < 0 {
 				events = []history.Event{lose, grant}
 			}
-			events = append(events, history.Event{Timeline: "lab", Kind: history.Measure, Text: lateText, Value: c.ours.Microseconds()})
+			events = append(events, history.Event{Timeline: "lab", Kind: history.Measure, Text: timerUnit, Value: c.ours.Microseconds()})
 			for i := range events {
 				events[i].Seq = i + 1
 			}
-			if found := toldLate(events); len(found) != c.found {
+			if found := learnsLate(events); len(found) != c.found {
 				t.Errorf("found %+v", found)
 			}
-			if err := inTime(events); (err == nil) != c.shows {
+			if err := learnedInTime(events); (err == nil) != c.shows {
 				t.Errorf("it shows something: %v, %v", c.shows, err)
 			}
 		})
 	}
-	if found := toldLate([]history.Event{{Seq: 1, Timeline: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose}}); len(found) > 0 {
+	found := learnsLate([]history.Event{{Seq: 1, Timeline: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose}})
+	if len(found) > 0 {
 		t.Error("without our own timer nothing is known of the machine")
 	}
 }
