@@ -1,18 +1,19 @@
 # Locklab. `make help` lists what there is.
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
 STAMP := $(shell git describe --always --dirty 2>/dev/null)
 APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint cross fuzz model bench bench-test microbench readme lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme lab matrix pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: ## The main job: two instances, 666 page views at once on every version, judged; DEMO="--keep" passes flags
+demo: ## The main job: two instances, 666 simultaneous page views on every version, judged; DEMO="--keep" passes flags
 	@$(APP) demo $(DEMO)
 
 test: ## All tests; says at the end which real servers were missing. LAB_REQUIRE=all makes a missing one a failure
@@ -29,10 +30,10 @@ images: ## Build every image of docker-compose.yml without a registry
 up: ## docker-compose.yml up; TOPOLOGY=cluster switches to that one
 	@$(APP) up $(TOPOLOGY)
 
-burst: ## 666 requests at once on every version of what is up, judged
+burst: ## 666 simultaneous requests on every version of what is up, judged
 	@$(APP) burst
 
-status: ## Where the containers listen, or which is not ready and why
+status: ## Show where the containers listen, or which is not ready and why
 	@$(APP) status
 
 down: ## Take the containers down; nothing stays
@@ -47,8 +48,19 @@ interop: ## The Redis lock beside real Redisson, two versions, three topologies 
 topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (10 minutes)
 	@$(APP) lab topologies
 
-lint: ## golangci-lint, pinned here and not in go.mod; it checks the arrows between rooms, too
+lint: ## golangci-lint, pinned here and not in go.mod; it checks which package imports which, too
 	go run $(GOLANGCI) run ./...
+
+prose: ## Check the language of pages, comments, help texts and messages with Vale (its first build takes 3 minutes)
+	@go run $(VALE) test docs/style
+	@VALE="go run $(VALE)" go test -count=1 ./internal/prose
+	@go run ./internal/prose go run $(VALE)
+
+size: ## Lines of Go without tests, in all and of the parts that have a limit
+	@.ci/size
+
+mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name
+	@go run ./internal/mutants -run "$(MUTANTS)" internal/mutants/mutants.txt
 
 cross: ## Build and vet for macOS and Windows
 	GOOS=darwin go vet ./...

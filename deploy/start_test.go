@@ -19,6 +19,7 @@ import (
 	"locklab/internal/testenv"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/versions"
 )
 
 // nginx runs deploy/nginx.conf, with other addresses, as a process.
@@ -88,7 +89,7 @@ func instances(t *testing.T) (one, two *httptest.Server) {
 	t.Cleanup(func() { orders.Close() })
 	instance := func(name string) *httptest.Server {
 		server := httptest.NewServer(handlers.New(handlers.Config{
-			Instance: name, Versions: []handlers.Version{{Name: "v0"}}, Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
+			Instance: name, Versions: []handlers.Version{{Version: versions.Version{Name: "v0"}}}, Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
 			Views: pview.NewCounter(client, func() redis.UniversalClient { return client }), Orders: orders,
 		}))
 		t.Cleanup(server.Close)

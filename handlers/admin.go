@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// admin lets a request pass that carries the admin token, and every request when there is none.
-// Hashes are compared, not tokens: they are equally long, so the time tells nothing of the token.
+// admin lets a request pass that carries the admin token, and every request when none is configured. It compares hashes, which have
+// equal length, so that the time of the comparison reveals nothing about the token.
 func (a *api) admin(c *gin.Context) {
 	if a.AdminToken == "" {
 		return

@@ -11,15 +11,15 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Bounds of a request. The longest one that means anything is far below them.
+// Bounds of a request. Every meaningful request is far below them.
 const (
 	maxBody  = 4 << 10 // bytes
 	maxQuery = 1 << 10 // bytes
 	readBody = 5 * time.Second
 )
 
-// bound refuses a request that is too large, and reads the body of every other one: net/http
-// notices that a client went away only when nothing of its request is left to read.
+// bound refuses a request that is too large, and reads the body of every other one: net/http detects that a client has disconnected
+// only when it has read the whole request.
 func bound(c *gin.Context) {
 	if len(c.Request.URL.RawQuery) > maxQuery {
 		fail(c, errQueryTooLong)
@@ -29,16 +29,16 @@ func bound(c *gin.Context) {
 	_ = connection.SetReadDeadline(time.Now().Add(readBody))
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		// The deadline stays: net/http reads what is left of the body before it answers.
+		// The deadline stays: net/http reads the rest of the body before it answers.
 		fail(c, unread(err))
 		return
 	}
-	// A deadline that stayed would end the request's context while it waits for a lock.
+	// Without this, the deadline would end the request's context while it waits for a lock.
 	_ = connection.SetReadDeadline(time.Time{})
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// unread says why a body could not be read.
+// unread is the error for a body that could not be read.
 func unread(err error) error {
 	tooLarge := new(http.MaxBytesError)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -13,6 +14,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/versions"
 )
 
 // Errors of the requests themselves.
@@ -26,10 +28,10 @@ var (
 	errNoMethod     = errors.New("method not allowed")
 )
 
-// clientGone is what nginx logs for a client that left before its answer; nobody receives it.
+// clientGone is the status that nginx logs for a client that disconnected before its answer. No client receives it.
 const clientGone = 499
 
-// retryAfter is in seconds: the queue that was too long may be short by then.
+// retryAfter is in seconds: the queue may be shorter by then.
 const retryAfter = "1"
 
 // statuses is the only table from errors to HTTP. The first row that matches decides.
@@ -45,7 +47,7 @@ var statuses = []struct {
 	{errNoRoute, http.StatusNotFound},
 	{errNoMethod, http.StatusMethodNotAllowed},
 	{order.ErrNotFound, http.StatusNotFound},
-	{order.ErrStale, http.StatusConflict}, // before ErrLost, which says less: nothing was written
+	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
 	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
@@ -64,13 +66,13 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// resources are those that check fences, with the error by which each refuses a stale holder's write.
+// resources check fencing tokens; each has its error for the write of a stale holder.
 var resources = []struct {
 	name  string
 	stale error
 }{{"order", order.ErrStale}, {"pview", pview.ErrStale}}
 
-// staleAt names the resource that has refused a stale holder's write; empty: none has.
+// staleAt names the resource that refused the write of a stale holder; empty: none did.
 func staleAt(err error) string {
 	for _, r := range resources {
 		if errors.Is(err, r.stale) {
@@ -80,14 +82,14 @@ func staleAt(err error) string {
 	return ""
 }
 
-// fail answers with the error's status and its sentence. Of a stale holder's write it says so in a
-// field of its own, and where: other conflicts have the same status.
+// fail answers with the error's status and its sentence. The refused write of a stale holder has a field of its own, because other
+// conflicts have the same status.
 func fail(c *gin.Context, err error) {
 	ctx, status := c.Request.Context(), statusOf(err)
 	switch broke := status >= http.StatusInternalServerError; {
-	case broke && errors.Is(context.Cause(ctx), context.Canceled): // net/http's word for a client that left
+	case broke && errors.Is(context.Cause(ctx), context.Canceled): // net/http's cause for a client that disconnected
 		status = clientGone
-	case broke && ctx.Err() != nil: // the instance stops, and its client still listens
+	case broke && ctx.Err() != nil: // the instance stops, and its client is still connected
 		status = http.StatusServiceUnavailable
 	case waitedTooLong(err):
 		c.Header("Retry-After", retryAfter)
@@ -100,13 +102,13 @@ func fail(c *gin.Context, err error) {
 	c.AbortWithStatusJSON(status, answer)
 }
 
-// waitedTooLong tells a queue that was too long from a server that took too long to answer.
+// waitedTooLong reports whether the wait for the lock ran out, and not a server's time to answer.
 func waitedTooLong(err error) bool {
 	return errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded) &&
 		!errors.Is(err, lockstrategy.ErrUnavailable)
 }
 
-// sentence is err in one line: joined errors have one line each.
+// sentence returns err in one line: joined errors have one line each.
 func sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // badRequest says what is wrong with a request and what would be right.
@@ -114,20 +116,18 @@ func badRequest(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
 }
 
-// noRoute tells a version that does not exist from a path that does not.
+// noRoute answers for a version that this instance does not have, and for every other unknown path.
 func (a *api) noRoute(c *gin.Context) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
 	names := make([]string, len(a.Versions))
-	known := false
 	for i, v := range a.Versions {
 		names[i] = v.Name
-		known = known || v.Name == first
 	}
-	hint := ""
-	if first == "v4" {
-		hint = "; v4 is there when --redlock names its nodes"
-	}
-	if isVersion(first) && !known {
+	if isVersion(first) && !slices.Contains(names, first) {
+		hint := ""
+		if v, known := versions.Find(first); known && v.Needs != "" {
+			hint = fmt.Sprintf("; %s is there when %s names its servers", v.Name, v.Needs.Flag())
+		}
 		c.AbortWithStatusJSON(statusOf(errNoRoute), gin.H{
 			"error":    fmt.Sprintf("this instance has no version %.20q; it has %s%s", first, strings.Join(names, ", "), hint),
 			"versions": names,
@@ -145,8 +145,8 @@ func (a *api) noMethod(c *gin.Context) {
 	fail(c, fmt.Errorf("%w: %.20s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
 }
 
-// recovered answers for what panics, whatever the cause. gin's own takes the error of any broken
-// connection for a client that left, and answers 200.
+// recovered answers for a handler that panics. gin's own recovery treats the error of any broken connection as a client that
+// disconnected, and answers 200.
 func (a *api) recovered(c *gin.Context) {
 	defer func() {
 		if cause := recover(); cause != nil {

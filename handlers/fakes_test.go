@@ -27,13 +27,13 @@ type views struct {
 
 func (v *views) Increment(ctx context.Context, lock pview.Locker) (pview.View, error) {
 	view := pview.View{Waited: waited, Held: held}
-	err := lock.Do(ctx, pview.LockKey, func(ctx context.Context, fence uint64) (err error) {
+	err := lock.Do(ctx, pview.LockKey, func(ctx context.Context, token uint64) (err error) {
 		if v.inside != nil {
 			if err := v.inside(ctx); err != nil {
 				return err
 			}
 		}
-		view.Fence = fence
+		view.Token = token
 		view.Value, err = v.add(1)
 		return err
 	})
@@ -90,9 +90,9 @@ func (o *orders) Get(_ context.Context, id uint64) (order.Order, error) {
 
 func (o *orders) Grab(ctx context.Context, lock order.Locker, a order.Attempt) (order.Result, error) {
 	var result order.Result
-	err := lock.Do(ctx, order.LockKey(a.OrderID), func(_ context.Context, fence uint64) (err error) {
-		result, err = o.grab(a, fence)
-		result.Waited, result.Held, result.Fence = waited, held, fence
+	err := lock.Do(ctx, order.LockKey(a.OrderID), func(_ context.Context, token uint64) (err error) {
+		result, err = o.grab(a, token)
+		result.Waited, result.Held, result.Token = waited, held, token
 		return err
 	})
 	return result, err
@@ -102,7 +102,7 @@ func (o *orders) GrabAtomic(_ context.Context, a order.Attempt) (order.Result, e
 	return o.grab(a, 0)
 }
 
-func (o *orders) grab(a order.Attempt, fence uint64) (order.Result, error) {
+func (o *orders) grab(a order.Attempt, token uint64) (order.Result, error) {
 	defer o.lock()()
 	o.attempts = append(o.attempts, a)
 	switch {
@@ -114,7 +114,7 @@ func (o *orders) grab(a order.Attempt, fence uint64) (order.Result, error) {
 	wanted := &o.all[a.OrderID-1]
 	if wanted.Status == order.Open {
 		wanted.Status, wanted.Driver = order.Granted, a.Driver
-		wanted.Wins = append(wanted.Wins, order.Win{Driver: a.Driver, Version: a.Version, Instance: a.Instance, Fence: fence, At: noon})
+		wanted.Wins = append(wanted.Wins, order.Win{Driver: a.Driver, Version: a.Version, Instance: a.Instance, Token: token, At: noon})
 		return order.Result{Won: true, Winner: a.Driver}, nil
 	}
 	return order.Result{Winner: wanted.Driver}, nil

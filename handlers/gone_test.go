@@ -31,7 +31,7 @@ func TestAClientThatStopsWaiting(t *testing.T) {
 			for range 3 {
 				client, leave := context.WithCancel(testenv.Context(t))
 				left := s.start(client, leaver.method, leaver.body())
-				testenv.Eventually(t, "it waits", func() bool { return s.gate.Waiting() == 1 })
+				testenv.Eventually(t, "it waits", func() bool { return s.cohort.Waiting() == 1 })
 				if got := s.scrape()[`locklab_gate_waiting{version="v2"}`]; got != 1 {
 					t.Errorf("the metrics show %v waiting", got)
 				}
@@ -39,10 +39,10 @@ func TestAClientThatStopsWaiting(t *testing.T) {
 				if got := <-left; !errors.Is(got.err, context.Canceled) {
 					t.Fatalf("it did not wait: %+v", got)
 				}
-				testenv.Eventually(t, "its place is free", func() bool { return s.gate.Waiting() == 0 })
+				testenv.Eventually(t, "its place is free", func() bool { return s.cohort.Waiting() == 0 })
 			}
 			next := s.start(testenv.Context(t), http.MethodPost, nil)
-			testenv.Eventually(t, "the next waits", func() bool { return s.gate.Waiting() == 1 })
+			testenv.Eventually(t, "the next waits", func() bool { return s.cohort.Waiting() == 1 })
 			finish()
 			if got := <-next; got.err != nil || got.status != http.StatusOK {
 				t.Fatalf("the next got %+v", got)

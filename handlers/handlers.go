@@ -1,8 +1,7 @@
-// Package handlers answers HTTP: requests in, answers out, no decisions of its own about locks.
+// Package handlers answers HTTP. It makes no decisions about locks.
 //
-// A request is bounded before anything else happens (bound.go), a version is a lock or its absence
-// ([Version]), and every error becomes a status in one table (errors.go). A client that goes away
-// ends its request's context, and with it its place in a queue.
+// A request is bounded first (bound.go). A version is a prefix of the URL, with a lock or without ([Version]). One table turns errors
+// into statuses (errors.go). A client that disconnects ends its request's context, and the request stops waiting for the lock.
 package handlers
 
 import (
@@ -13,19 +12,20 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/versions"
 )
 
-// Locker runs fn while it holds key; both scenarios ask for it.
+// Locker runs fn while it holds key, as both scenarios need it.
 type Locker interface {
-	Do(ctx context.Context, key string, fn func(ctx context.Context, fence uint64) error) error
+	Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error
 }
 
-// Version is one way to do the same work, and a prefix of the URL.
+// Version is one way to do the same work, opened.
 type Version struct {
-	Name string // "v3"
-	Does string // one line for people: what protects the work
+	versions.Version
 	Lock Locker // nil: no lock, but one atomic command
 }
 
@@ -46,7 +46,7 @@ type Orders interface {
 	GrabAtomic(ctx context.Context, a order.Attempt) (order.Result, error)
 }
 
-// Check asks a server that the instance needs for an answer.
+// Check asks a server that the instance needs whether it answers.
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
@@ -61,9 +61,9 @@ type Config struct {
 	Views      Views
 	Orders     Orders
 	Checks     []Check
-	Preflight  func(context.Context) []Preflight // for /readyz, which it does not make unready; nil: none is made
+	Preflight  func(context.Context) []preflight.Found // for /readyz; it does not make the instance unready. Nil: there is none
 	Metrics    *Metrics
-	AdminToken string // asked for by what resets; empty: nobody is asked
+	AdminToken string // required to reset data; empty: none is required
 	Log        *slog.Logger
 }
 
@@ -95,13 +95,13 @@ func New(cfg Config) http.Handler {
 		"/readyz":     a.readyz,
 		"/metrics":    gin.WrapH(cfg.Metrics.handler()),
 		"/":           a.home,
-	} { // probes ask with HEAD; net/http leaves the answer's body out
+	} { // probes send HEAD; net/http omits the answer's body
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, read)
 	}
 	return r
 }
 
-// inVersion notes the version for metrics and logs: no other part of the URL may label a metric.
+// inVersion sets the version for metrics and logs: no other part of the URL may label a metric.
 func (a *api) inVersion(name string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Set("version", name)
@@ -109,7 +109,7 @@ func (a *api) inVersion(name string) gin.HandlerFunc {
 	}
 }
 
-// observe counts every request, and logs it when that is asked for.
+// observe counts every request, and logs it at debug level.
 func (a *api) observe(c *gin.Context) {
 	start := time.Now()
 	c.Next()
@@ -121,5 +121,5 @@ func (a *api) observe(c *gin.Context) {
 		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
 }
 
-// milliseconds is how durations stand in answers.
+// milliseconds returns a duration as answers have it.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

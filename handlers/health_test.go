@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"locklab/handlers"
+	"locklab/lockstrategy/preflight"
 )
 
 func up(name string) handlers.Check {
@@ -62,17 +63,17 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 	for _, check := range []handlers.Check{up("redis"), down("redis", errors.New("refused"))} {
 		s := serve(t, func(_ *instance, cfg *handlers.Config) {
 			cfg.Checks = []handlers.Check{check}
-			cfg.Preflight = func(ctx context.Context) []handlers.Preflight {
+			cfg.Preflight = func(ctx context.Context) []preflight.Found {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("it may ask for ever")
 				}
-				return []handlers.Preflight{
-					{
-						Lock: "v3", At: noon,
-						Weaknesses: []handlers.Weakness{{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}},
-						Unknown:    []handlers.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
-					},
-					{Lock: "v4", At: noon, Weaknesses: []handlers.Weakness{}, Unknown: []handlers.Unknown{}},
+				return []preflight.Found{
+					{Lock: "v3", Report: preflight.Report{
+						Taken: noon, Servers: []preflight.Facts{{Node: "a:1"}},
+						Weaknesses: []preflight.Weakness{{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}},
+						Unknown:    []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
+					}},
+					{Lock: "v4", Report: preflight.Report{Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}}},
 				}
 			}
 		})

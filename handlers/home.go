@@ -13,7 +13,7 @@ var homeSource string
 
 var homePage = template.Must(template.New("home").Parse(homeSource))
 
-// home says what this instance is and lists what can be asked of it.
+// home describes this instance and lists its endpoints.
 func (a *api) home(c *gin.Context) {
 	c.Header("Content-Type", "text/html; charset=utf-8")
 	c.Status(http.StatusOK)

@@ -105,7 +105,7 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%d %v", got.status, got.header)
 	}
-	for _, want := range []string{"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command", "a quorum"} {
+	for _, want := range []string{"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command", "RedLock over independent nodes"} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("it does not say %q", want)
 		}
@@ -121,7 +121,7 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 func TestTheHomePageEscapesWhatItIsTold(t *testing.T) {
 	const evil = `<script>alert("1")</script>`
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Instance, cfg.Topology, cfg.Versions[0].Does = evil, evil, evil
+		cfg.Instance, cfg.Topology, cfg.Versions[0].Summary = evil, evil, evil
 	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", nil)
 	if err != nil {

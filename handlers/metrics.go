@@ -14,18 +14,18 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Outcomes of asking for a lease, and of a lease.
+// Outcomes of a request for a lease, and of a lease.
 const (
 	acquired    = "acquired"
 	timedOut    = "timed_out"   // the wait was longer than allowed
-	cancelled   = "cancelled"   // the client left
+	cancelled   = "cancelled"   // the client disconnected
 	unavailable = "unavailable" // the lock's server gave no answer
 	lost        = "lost"        // before it was released
 	unconfirmed = "unconfirmed" // the server did not confirm the release
 )
 
-// Metrics is what an instance tells Prometheus. Its labels are versions, statuses, outcomes and
-// resources, whose number is small; never keys, orders or drivers.
+// Metrics holds the metrics of one instance, for Prometheus. Labels are versions, statuses, outcomes and resources, of which there are
+// few; never keys, orders or drivers.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -44,18 +44,18 @@ func NewMetrics() *Metrics {
 			Name: "locklab_requests_total", Help: "Requests answered, by version (empty: no version) and HTTP status.",
 		}, []string{"version", "status"}),
 		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "locklab_lock_wait_seconds", Help: "Time from asking for a lock to its grant or refusal.", Buckets: seconds,
+			Name: "locklab_lock_wait_seconds", Help: "Time from the request for a lock to its grant or refusal.", Buckets: seconds,
 		}, []string{"version"}),
 		hold: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "locklab_lock_hold_seconds", Help: "Time from the grant of a lock to its release.", Buckets: seconds,
 		}, []string{"version"}),
 		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_leases_total",
-			Help: "Leases by outcome. Asked for: acquired, timed_out, cancelled, unavailable. Of those acquired: lost before release, or release unconfirmed.",
+			Help: "Leases by outcome. Requested: acquired, timed_out, cancelled, unavailable. Acquired: lost before release, or release unconfirmed.",
 		}, []string{"version", "outcome"}),
 		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_stale_writes_refused_total",
-			Help: "Writes that a resource refused, because a holder with a newer fence had written.",
+			Help: "Writes that a resource refused because a holder with a newer fencing token had written.",
 		}, []string{"version", "resource"}),
 	}
 	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases, m.stale,
@@ -63,7 +63,7 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// Lock returns the observer of one version's locks, with every outcome and every resource at zero.
+// Lock returns the observer of one version's locks, with all outcomes and resources at zero.
 func (m *Metrics) Lock(version string) *LockMetrics {
 	for _, outcome := range []string{acquired, timedOut, cancelled, unavailable, lost, unconfirmed} {
 		m.leases.WithLabelValues(version, outcome)
@@ -74,8 +74,8 @@ func (m *Metrics) Lock(version string) *LockMetrics {
 	return &LockMetrics{m, version}
 }
 
-// Gate adds the length of a version's queue in this process.
-func (m *Metrics) Gate(version string, waiting func() int) {
+// Queue adds the length of a version's queue in this process.
+func (m *Metrics) Queue(version string, waiting func() int) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "locklab_gate_waiting", Help: "Requests that wait in the queue of this process.",
 		ConstLabels: prometheus.Labels{"version": version},
@@ -105,7 +105,7 @@ var _ lockstrategy.Observer = (*LockMetrics)(nil)
 // Acquired counts a grant.
 func (l *LockMetrics) Acquired(waited time.Duration) { l.count(acquired, l.metrics.wait, waited) }
 
-// Refused counts a wait without a grant, by its reason.
+// Refused counts a wait that ended without a grant, by its reason.
 func (l *LockMetrics) Refused(waited time.Duration, err error) {
 	l.count(refusal(err), l.metrics.wait, waited)
 }
@@ -129,7 +129,7 @@ func refusal(err error) string {
 	return cancelled
 }
 
-// ending names what was wrong with the end of a lease.
+// ending names why a lease did not end with a confirmed release.
 func ending(err error) string {
 	if errors.Is(err, lockstrategy.ErrLost) {
 		return lost

@@ -20,19 +20,19 @@ type orderAnswer struct {
 	Instance string      `json:"instance"`
 	ID       uint64      `json:"id"`
 	Status   string      `json:"status"`
-	Driver   uint64      `json:"driver"`  // who has it; 0: nobody
-	Winners  []winAnswer `json:"winners"` // everybody who was told it won
+	Driver   uint64      `json:"driver"`  // that has it; 0: none
+	Winners  []winAnswer `json:"winners"` // all drivers that were told they won
 }
 
 type winAnswer struct {
 	Driver   uint64    `json:"driver"`
 	Version  string    `json:"version"`
 	Instance string    `json:"instance"`
-	Fence    uint64    `json:"fence"`
+	Token    uint64    `json:"fence"`
 	At       time.Time `json:"at"`
 }
 
-// grabAnswer is what a driver is told, winner and loser alike.
+// grabAnswer is the answer to a driver, to winners and losers alike.
 type grabAnswer struct {
 	Instance string  `json:"instance"`
 	Version  string  `json:"version"`
@@ -42,8 +42,8 @@ type grabAnswer struct {
 	Winner   uint64  `json:"winner"`
 	Why      string  `json:"why"`
 	WaitedMS float64 `json:"waited_ms"` // for the lock
-	HeldMS   float64 `json:"held_ms"`   // the lock, until the work was done
-	Fence    uint64  `json:"fence"`     // of the lease; 0: this version issues none
+	HeldMS   float64 `json:"held_ms"`   // from the grant until the work was done
+	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
 }
 
 func (a *api) createOrder(c *gin.Context) {
@@ -73,12 +73,12 @@ func (a *api) getOrder(c *gin.Context) {
 func (a *api) orderAnswer(o order.Order) orderAnswer {
 	answer := orderAnswer{Instance: a.Instance, ID: o.ID, Status: string(o.Status), Driver: o.Driver, Winners: []winAnswer{}}
 	for _, w := range o.Wins {
-		answer.Winners = append(answer.Winners, winAnswer{w.Driver, w.Version, w.Instance, w.Fence, w.At})
+		answer.Winners = append(answer.Winners, winAnswer{w.Driver, w.Version, w.Instance, w.Token, w.At})
 	}
 	return answer
 }
 
-// grab lets a driver try to get an order the way v does. A loser is told who has it and why.
+// grab lets a driver try to get an order under v's lock. A loser is told which driver has it.
 func (a *api) grab(v Version) gin.HandlerFunc {
 	try := a.Orders.GrabAtomic
 	if v.Lock != nil {
@@ -105,7 +105,7 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 		c.JSON(status, grabAnswer{
 			Instance: a.Instance, Version: v.Name, Order: attempt.OrderID, Driver: attempt.Driver,
 			Won: result.Won, Winner: result.Winner, Why: why,
-			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Fence: result.Fence,
+			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
 	}
 }
@@ -132,7 +132,7 @@ func one(c *gin.Context, name string) (string, error) {
 	return c.Query(name), nil
 }
 
-// number reads an id.
+// number parses an id.
 func number(name, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || n > maxID {
@@ -141,5 +141,5 @@ func number(name, text string) (uint64, error) {
 	return n, nil
 }
 
-// notThis says which order was not found.
+// notThis adds to an error which order it is about.
 func notThis(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }

@@ -17,8 +17,7 @@ import (
 	"locklab/pview"
 )
 
-// maxValue bounds what the counter is set to: every client reads numbers up to it exactly, and there
-// is room above it to count.
+// maxValue bounds what the counter is set to: JavaScript reads numbers up to it exactly.
 const maxValue = 1<<53 - 1
 
 // viewAnswer is the answer to a counted view.
@@ -27,11 +26,11 @@ type viewAnswer struct {
 	Version  string  `json:"version"`
 	Value    int64   `json:"value"`     // that was written
 	WaitedMS float64 `json:"waited_ms"` // for the lock
-	HeldMS   float64 `json:"held_ms"`   // the lock, until the work was done
-	Fence    uint64  `json:"fence"`     // of the lease; 0: this version issues none
+	HeldMS   float64 `json:"held_ms"`   // from the grant until the work was done
+	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
 }
 
-// increment counts one view the way v does.
+// increment counts one view under v's lock.
 func (a *api) increment(v Version) gin.HandlerFunc {
 	count := a.Views.IncrementAtomic
 	if v.Lock != nil {
@@ -50,12 +49,12 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 		}
 		c.JSON(http.StatusOK, viewAnswer{
 			Instance: a.Instance, Version: v.Name, Value: view.Value,
-			WaitedMS: milliseconds(view.Waited), HeldMS: milliseconds(view.Held), Fence: view.Fence,
+			WaitedMS: milliseconds(view.Waited), HeldMS: milliseconds(view.Held), Token: view.Token,
 		})
 	}
 }
 
-// getView reads the counter: at the master, or with ?from=replica where it may be old.
+// getView reads the counter from the master, or with ?from=replica from a replica, where it may be old.
 func (a *api) getView(c *gin.Context) {
 	from, err := one(c, "from")
 	read := a.Views.Get
@@ -97,7 +96,7 @@ func (a *api) answerValue(c *gin.Context, value int64, err error) {
 	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "value": value})
 }
 
-// valueOf reads {"value": N}, with nothing missing and nothing more.
+// valueOf parses {"value": N}, and accepts nothing else.
 func valueOf(body io.Reader) (int64, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -116,8 +115,8 @@ func valueOf(body io.Reader) (int64, error) {
 	return *set.Value, nil
 }
 
-// wantsText reports whether the client prefers plain text to JSON: by its q values, and of equals
-// the first.
+// wantsText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Of equal values the first
+// counts.
 func wantsText(c *gin.Context) bool {
 	text, best := false, 0.0
 	for accepted := range strings.SplitSeq(strings.Join(c.Request.Header.Values("Accept"), ","), ",") {

@@ -101,6 +101,9 @@ func TestVersionsThatDoNotExist(t *testing.T) {
 				if list := got.json(t)["versions"]; !reflect.DeepEqual(list, []any{"v0", "v1", "v2", "v3"}) {
 					t.Errorf("%s: the list is %v", version, list)
 				}
+				if hint := strings.Contains(got.body, "v4 is there when --redlock names its servers"); hint != (version == "v4") {
+					t.Errorf("%s: the hint is wrong: %s", version, got.body)
+				}
 				if len(got.body) > 200 {
 					t.Errorf("a long version comes back: %s", got.body)
 				}

@@ -18,6 +18,7 @@ import (
 	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
+	"locklab/versions"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -28,7 +29,7 @@ type instance struct {
 	t       testing.TB
 	views   *views
 	orders  *orders
-	gate    *lockstrategy.Cohort // of v2
+	cohort  *lockstrategy.Cohort // of v2
 	metrics *handlers.Metrics
 	log     *lines
 	base    context.Context // of every request, if set
@@ -36,27 +37,33 @@ type instance struct {
 	versions []handlers.Version
 }
 
-// parts makes what an instance is made of, with all five versions. v2 has a real gate, v3 issues
-// the fence 42; a test sets the fakes' failures.
+// parts makes what an instance is made of, with all versions. v2 has a real cohort, v3 issues the fencing token 42; a test sets the
+// fakes' failures.
 func parts(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &views{}, orders: &orders{}, metrics: handlers.NewMetrics(), log: &lines{}}
-	gate, err := lockstrategy.NewCohort(lockstrategy.None{}, lockstrategy.HandOff{})
+	cohort, err := lockstrategy.NewCohort(lockstrategy.None{}, lockstrategy.HandOff{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.gate = gate
-	s.metrics.Gate("v2", s.gate.Waiting)
+	s.cohort = cohort
+	s.metrics.Queue("v2", s.cohort.Waiting)
 	return s, handlers.Config{
 		Instance: "8080", Topology: "single", Views: s.views, Orders: s.orders, Metrics: s.metrics,
 		Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Versions: []handlers.Version{
-			{Name: "v0", Does: "one atomic command"},
-			{Name: "v1", Does: "no lock", Lock: lockstrategy.Guard{Strategy: lockstrategy.None{}, Observer: s.metrics.Lock("v1")}},
-			{Name: "v2", Does: "a mutex", Lock: lockstrategy.Guard{Strategy: s.gate, Observer: s.metrics.Lock("v2")}},
-			{Name: "v3", Does: "a fence", Lock: lock{fence: 42}},
-			{Name: "v4", Does: "a quorum", Lock: lock{}},
+			version("v0", nil),
+			version("v1", lockstrategy.Guard{Strategy: lockstrategy.None{}, Observer: s.metrics.Lock("v1")}),
+			version("v2", lockstrategy.Guard{Strategy: s.cohort, Observer: s.metrics.Lock("v2")}),
+			version("v3", lock{token: 42}),
+			version("v4", lock{}),
 		},
 	}
+}
+
+// version is an entry of the table with a lock; nil: without.
+func version(name string, lock handlers.Locker) handlers.Version {
+	v, _ := versions.Find(name)
+	return handlers.Version{Version: v, Lock: lock}
 }
 
 // serve starts an instance that ends with the test.
@@ -166,9 +173,9 @@ func with(fields map[string]any, name string, value any) map[string]any {
 	return fields
 }
 
-// lock is a Locker that grants at once, with a fence, or fails.
+// lock is a Locker that grants immediately, with a fencing token, or fails.
 type lock struct {
-	fence uint64
+	token uint64
 	err   error
 }
 
@@ -176,7 +183,7 @@ func (l lock) Do(ctx context.Context, _ string, fn func(context.Context, uint64)
 	if l.err != nil {
 		return l.err
 	}
-	return fn(ctx, l.fence)
+	return fn(ctx, l.token)
 }
 
 // Durations that every fake reports, as answers have them.

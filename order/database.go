@@ -18,9 +18,8 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// How many connections a store opens at most, whatever the burst; a call waits for a free one within
-// its bound. SQLite has one writer at a time, and those that wait for it hold each other up. MySQL
-// and MariaDB take 151 unless told otherwise: room for two instances.
+// Most connections that a store opens; a call waits for a free one within its bound. SQLite has one writer at a time, and more
+// connections that wait for it slow it down. MySQL and MariaDB accept 151 by default: enough for two instances.
 const (
 	sqliteConnections = 8
 	mysqlConnections  = 64
@@ -32,7 +31,7 @@ type Config struct {
 	Think    time.Duration // between reading and writing an order; A2 sleeps one second
 }
 
-// Validate says what is wrong with a configuration, without opening anything.
+// Validate says what is wrong with a configuration, without opening anything. The error shows no password.
 func (c Config) Validate() error {
 	_, err := c.source()
 	return err
@@ -71,6 +70,14 @@ type source struct {
 
 // source returns where the configured database is.
 func (c Config) source() (source, error) {
+	from, err := c.parse()
+	if err != nil {
+		return from, fmt.Errorf("%q: %w", withoutPassword(c.Database), err)
+	}
+	return from, nil
+}
+
+func (c Config) parse() (source, error) {
 	kind, where, _ := strings.Cut(c.Database, ":")
 	switch {
 	case kind == "sqlite" && where == ":memory:":
@@ -83,7 +90,7 @@ func (c Config) source() (source, error) {
 		return source{c.Database, sqlite.DriverName, sqliteURI(where), sqliteConnections, dialect}, nil
 	case kind == "mysql" && where != "":
 		dsn, err := driver.ParseDSN(where)
-		if err != nil { // not told: it may quote the password, which it took for something else
+		if err != nil { // left out of the message: it may quote the password
 			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value")
 		}
 		dsn.ParseTime = true
@@ -96,15 +103,15 @@ func (c Config) source() (source, error) {
 	return source{}, fmt.Errorf("allowed are sqlite:PATH and mysql:user:password@tcp(host:port)/name")
 }
 
-// open connects and creates the tables. gorm's own first questions have no context: they are only
-// asked when the database has answered.
+// open connects and creates the tables. gorm's own first queries have no context: they are sent only after the database has
+// answered a ping that has one.
 func (f source) open(ctx context.Context) (*gorm.DB, error) {
 	pool, err := sql.Open(f.driver, f.dsn)
 	if err != nil {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(f.connections)
-	pool.SetMaxIdleConns(f.connections) // or a burst would connect again and again
+	pool.SetMaxIdleConns(f.connections) // otherwise a burst connects again and again
 	var db *gorm.DB
 	if err = pool.PingContext(ctx); err == nil {
 		db, err = gorm.Open(f.dialect(pool), &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
@@ -118,8 +125,8 @@ func (f source) open(ctx context.Context) (*gorm.DB, error) {
 	return db, err
 }
 
-// createTables creates what is missing, tables and columns. gorm panics over a column that another
-// instance adds while it looks; what it did until then is whole, and the next try finds the column.
+// createTables creates missing tables and columns. gorm panics over a column that another instance adds at the same moment. Each
+// of its statements is complete on its own, and the next try finds the column.
 func createTables(db *gorm.DB) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -129,9 +136,8 @@ func createTables(db *gorm.DB) (err error) {
 	return db.AutoMigrate(&Order{}, &Win{})
 }
 
-// sqliteURI sets SQLite up for several processes: readers beside one writer (WAL), waiting for the
-// write lock instead of failing, and transactions that take it from the start, since one that
-// takes it in the middle fails when another has written meanwhile.
+// sqliteURI sets SQLite up for several processes. Readers run beside one writer (WAL). A writer waits for the write lock instead of
+// failing. A transaction takes the write lock at its start: one that takes it later fails when another has written meanwhile.
 func sqliteURI(path string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.Clean(path)}).EscapedPath()}
 	u.RawQuery = url.Values{
@@ -139,4 +145,17 @@ func sqliteURI(path string) string {
 		"_txlock": {"immediate"},
 	}.Encode()
 	return u.String()
+}
+
+// withoutPassword returns a database setting that may be shown.
+func withoutPassword(database string) string {
+	kind, rest, given := strings.Cut(database, ":")
+	if !given || kind == "sqlite" || kind != "mysql" && !strings.Contains(rest, "@") {
+		return database
+	}
+	_, where, known := strings.Cut(rest, "@tcp") // in a malformed DSN the password may be anywhere before that, and in a parameter
+	if where, _, _ = strings.Cut(where, "?"); known {
+		where = "@tcp" + where
+	}
+	return kind + ":***" + where
 }

@@ -139,7 +139,7 @@ func TestMariaDBThatGoesAway(t *testing.T) {
 	testenv.Pause(t, server)
 	unavailableAll(t, s, id)
 	if err := left(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
-		t.Errorf("got %v: it is the caller who left", err)
+		t.Errorf("got %v: it is the caller that left", err)
 	}
 	notOpened(t, database, server.Addr)
 
@@ -150,7 +150,7 @@ func TestMariaDBThatGoesAway(t *testing.T) {
 	notOpened(t, database, server.Addr)
 }
 
-// left is what Get returns to a caller who does not wait long.
+// left is what Get returns to a caller that does not wait long.
 func left(t *testing.T, s *order.Store, id uint64) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -158,7 +158,7 @@ func left(t *testing.T, s *order.Store, id uint64) error {
 	return err
 }
 
-// notOpened fails unless OpenStore gives up soon after its context, with an error that has want.
+// notOpened fails unless OpenStore stops soon after its context, with an error that has want.
 func notOpened(t *testing.T, database, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

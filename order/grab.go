@@ -8,15 +8,15 @@ import (
 	"gorm.io/gorm"
 )
 
-// Grab reads the order and, if it is open, thinks and takes it, inside lock. A driver who reads
-// that it is gone has nothing to think about and is told at once who has it.
+// Grab reads the order and, if it is open, thinks and takes it, inside lock. A driver that reads an order that is taken does not
+// think: it is told immediately which driver has it.
 func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error) {
 	var result Result
 	asked := time.Now()
-	err := lock.Do(ctx, LockKey(a.OrderID), func(ctx context.Context, fence uint64) error {
+	err := lock.Do(ctx, LockKey(a.OrderID), func(ctx context.Context, token uint64) error {
 		granted := time.Now()
 		defer func() { result.Held = time.Since(granted) }()
-		result.Waited, result.Fence = granted.Sub(asked), fence
+		result.Waited, result.Token = granted.Sub(asked), token
 
 		order, err := s.read(ctx, a.OrderID)
 		if err != nil {
@@ -29,7 +29,7 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 		if err := think(ctx, s.think); err != nil {
 			return err
 		}
-		if err := s.write(ctx, a, fence); err != nil {
+		if err := s.write(ctx, a, token); err != nil {
 			return err
 		}
 		result.Won, result.Winner = true, a.Driver
@@ -60,7 +60,7 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	return Result{Winner: order.Driver}, err
 }
 
-// think passes the time between reading and writing, in which others read too.
+// think waits between reading and writing, while other drivers read too.
 func think(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -72,7 +72,7 @@ func think(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ended is ctx's error, with its cause where it says more: that the lock was lost, for one.
+// ended is ctx's error, with its cause where the cause says more: for example, that the lock was lost.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -30,11 +30,12 @@ func TestStore(t *testing.T) {
 			{"the lock is lost while thinking", testLostWhileThinking},
 			{"the lock is lost before anything", testLostAtOnce},
 			{"the lock is not granted", testNotGranted},
-			{"fences are checked", testFence},
+			{"fencing tokens are checked", testToken},
 			{"a holder that slept is refused", testTwoHolders},
-			{"a fence for an order that does not exist", testFenceNotFound},
+			{"a fencing token for an order that does not exist", testTokenNotFound},
+			{"an order that is deleted while a driver thinks", testDeleted},
 			{"tables are created once", testTables},
-			{"tables of a time before fences", testOlderTables},
+			{"tables of a time before fencing tokens", testOlderTables},
 			{"tables that are there are left alone", testTablesAgain},
 			{"a closed store", testClosed},
 		} {
@@ -70,7 +71,7 @@ func grabber(lock order.Locker, id uint64) func(*order.Store, uint64) (order.Res
 	}
 }
 
-// oneWinner fails unless one driver won, all were told who, and the data says the same.
+// oneWinner fails unless one driver won, all were told which, and the data says the same.
 func oneWinner(t *testing.T, o order.Order, told []order.Result) {
 	t.Helper()
 	saw, recorded := winners(o, told)
@@ -151,7 +152,7 @@ func testWin(t *testing.T, database fresh) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !result.Won || result.Winner != 1<<41 || result.Fence != 1<<40 || key != order.LockKey(id) {
+	if !result.Won || result.Winner != 1<<41 || result.Token != 1<<40 || key != order.LockKey(id) {
 		t.Errorf("it was told %+v under the lock %s", result, key)
 	}
 	if result.Waited < queue || result.Held < think || result.Waited+result.Held > took {
@@ -163,7 +164,7 @@ func testWin(t *testing.T, database fresh) {
 	}
 	got, at := wins[0], wins[0].At
 	got.ID, got.At = 0, time.Time{}
-	if want := (order.Win{OrderID: id, Driver: 1 << 41, Version: "v3", Instance: "8080", Fence: 1 << 40}); got != want {
+	if want := (order.Win{OrderID: id, Driver: 1 << 41, Version: "v3", Instance: "8080", Token: 1 << 40}); got != want {
 		t.Errorf("recorded %+v, want %+v", got, want)
 	}
 	// A database may round to its own precision.

@@ -23,8 +23,8 @@ func untouched(t *testing.T, s *order.Store, id uint64, result order.Result, err
 	}
 }
 
-// In the bubble time passes only while everybody waits for it: after a minute of it the order has
-// been read, and the driver is thinking.
+// In the bubble time passes only while everybody waits for it. After a minute of it the order has been read, and the
+// driver thinks.
 func testLostWhileThinking(t *testing.T, database fresh) {
 	where := database(t)
 	synctest.Test(t, func(t *testing.T) {

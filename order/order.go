@@ -1,16 +1,13 @@
 // Package order is the order that several drivers want to grab (A2). It may go to one of them.
 //
-// [Store.Grab] reads the order, thinks, and writes: what it read may be old by then, and without a
-// lock around it every driver who read "open" is told that it won. [Store.GrabAtomic] is one
-// conditional UPDATE, which needs no lock. Each writes a [Win] for the driver it told so, in the
-// same transaction as the order: two winners are visible in the data, not only in answers.
+// [Store.Grab] reads the order, thinks, and writes. What it read may be old by then: without a lock around it, every driver that
+// read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
+// driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
-// A write under a lease with a fence is refused ([ErrStale]) once a holder with a newer fence has
-// written the order.
+// A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the order.
 //
-// What is NOT guaranteed: a request without an answer may have won. A write without a fence is never
-// refused. Nor is a stale holder's that comes before the newer holder's: the order has not seen the
-// newer fence yet, for reading does not show it.
+// What is NOT guaranteed: a request without an answer may have won. A write without a token is never refused. Nor is the write of a
+// stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read.
 package order
 
 import (
@@ -33,10 +30,10 @@ const (
 type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
-	Driver    uint64    `gorm:"not null"`           // who has it, by the last write; 0: nobody
-	Fence     uint64    `gorm:"not null;default:0"` // the newest that a write came with; 0: none did
+	Driver    uint64    `gorm:"not null"`                        // that has it, by the last write; 0: none
+	Token     uint64    `gorm:"column:fence;not null;default:0"` // newest fencing token of a write; 0: no write had one
 	CreatedAt time.Time `gorm:"not null"`
-	Wins      []Win     // everybody who was told it won; more than one: the lock was no lock
+	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude
 }
 
 // Win is written for every driver that is told it won.
@@ -44,9 +41,9 @@ type Win struct {
 	ID       uint64    `gorm:"primaryKey"`
 	OrderID  uint64    `gorm:"not null;index"`
 	Driver   uint64    `gorm:"not null"`
-	Version  string    `gorm:"size:16;not null"` // that granted it, as in the URL
-	Instance string    `gorm:"size:64;not null"` // that granted it
-	Fence    uint64    `gorm:"not null"`         // of the lease it was granted under; 0: none was issued
+	Version  string    `gorm:"size:16;not null"`      // that granted it, as in the URL
+	Instance string    `gorm:"size:64;not null"`      // that granted it
+	Token    uint64    `gorm:"column:fence;not null"` // fencing token of the lease; 0: none was issued
 	At       time.Time `gorm:"not null"`
 }
 
@@ -61,16 +58,16 @@ type Attempt struct {
 // Result is what a driver is told.
 type Result struct {
 	Won    bool
-	Winner uint64        // who has the order: the driver itself if it won
+	Winner uint64        // driver that has the order
 	Waited time.Duration // for the lock
 	Held   time.Duration // from the grant until the work was done
-	Fence  uint64        // of the lease; 0: none was issued
+	Token  uint64        // fencing token of the lease; 0: none was issued
 }
 
 // ErrNotFound says that there is no such order.
 var ErrNotFound = errors.New("order: not found")
 
-// ErrStale says that the write was refused, and changed nothing: a holder with a newer fence has written.
+// ErrStale says that the write was refused and changed nothing: a holder with a newer fencing token has written.
 var ErrStale = errors.New("order: stale holder")
 
 // ErrUnavailable says that the database gave no usable answer. Whether the attempt won is unknown.
@@ -78,9 +75,9 @@ var ErrUnavailable = errors.New("order: database unavailable")
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.
 type Locker interface {
-	Do(ctx context.Context, key string, fn func(ctx context.Context, fence uint64) error) error
+	Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error
 }
 
-// LockKey names what to lock around a grab. The braces keep all keys of an order in one slot of a
-// cluster. It is a name on the wire: other programs that lock with us use it.
+// LockKey is the key to lock around a grab. The braces keep all keys of an order in one slot of a cluster.
+// It is a name on the wire: other programs use it to share the lock.
 func LockKey(id uint64) string { return fmt.Sprintf("lock:order:{%d}", id) }

@@ -119,22 +119,22 @@ func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context,
 	return f(ctx, key, fn)
 }
 
-// noLock lets everybody in at once.
+// noLock grants every call immediately.
 var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
 
 // mutex is a real lock, which counts its grants.
 func mutex() order.Locker {
 	var mu sync.Mutex
-	var fence uint64
+	var token uint64
 	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		mu.Lock()
 		defer mu.Unlock()
-		fence++
-		return fn(ctx, fence)
+		token++
+		return fn(ctx, token)
 	})
 }
 
-// barrier is no lock: it lets everybody in at once when n have come.
+// barrier is no lock: it grants all calls simultaneously when n have come.
 func barrier(n int) order.Locker {
 	var expected sync.WaitGroup
 	expected.Add(n)
@@ -178,4 +178,11 @@ func winners(o order.Order, told []order.Result) (saw, recorded []uint64) {
 	}
 	slices.Sort(recorded)
 	return saw, recorded
+}
+
+// Other programs lock with this name. The braces keep the keys of an order in one slot of a cluster.
+func TestLockKey(t *testing.T) {
+	if got := order.LockKey(42); got != "lock:order:{42}" {
+		t.Errorf("the key of order 42 is %s", got)
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// answer bounds every call to the database, a wait for SQLite's write lock included.
+// answer bounds every call to the database, including a wait for SQLite's write lock.
 const answer = 5 * time.Second
 
 // Store keeps orders in a database.
@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context) (Order, error) {
 	return order, err
 }
 
-// Get reads an order with everybody who was told it won, the first first.
+// Get reads an order with its wins, in the order in which they were written.
 func (s *Store) Get(ctx context.Context, id uint64) (Order, error) {
 	var order Order
 	err := s.do(ctx, func(db *gorm.DB) error {
@@ -69,9 +69,9 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return nil
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return ErrNotFound
-	case errors.Is(err, ErrStale): // the database's answer, whatever ended since
+	case errors.Is(err, ErrStale): // the database has answered, even if ctx has ended since
 		return err
-	case ctx.Err() != nil: // not the database's fault: the caller left, or the lock was lost
+	case ctx.Err() != nil: // no error of the database: the caller left, or the lock was lost
 		return errors.Join(ended(ctx), err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)

@@ -13,21 +13,21 @@ import (
 	"locklab/pview"
 )
 
-// patience bounds what a client waits for; never is longer than any call may take.
+// timeout bounds what a client waits for; never is longer than any call may take.
 const (
-	patience = 200 * time.Millisecond
-	never    = 30 * time.Second
+	timeout = 200 * time.Millisecond
+	never   = 30 * time.Second
 )
 
 // calls are all that ask Redis.
 func calls(c *pview.Counter) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"Get":             func(ctx context.Context) error { _, err := c.Get(ctx); return err },
-		"GetStale":        func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
-		"Set":             func(ctx context.Context) error { return c.Set(ctx, 1) },
-		"Increment":       func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
-		"with a fence":    func(ctx context.Context) error { _, err := c.Increment(ctx, granted(1)); return err },
-		"IncrementAtomic": func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
+		"Get":                  func(ctx context.Context) error { _, err := c.Get(ctx); return err },
+		"GetStale":             func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
+		"Set":                  func(ctx context.Context) error { return c.Set(ctx, 1) },
+		"Increment":            func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
+		"with a fencing token": func(ctx context.Context) error { _, err := c.Increment(ctx, granted(1)); return err },
+		"IncrementAtomic":      func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
 	}
 }
 
@@ -70,10 +70,47 @@ func testNotGranted(t *testing.T, addr string) {
 	holds(t, c, 7)
 }
 
+// The lock is lost before the read, and after it. The write is not sent, and Redis is not to blame.
+func testLost(t *testing.T, addr string) {
+	errLost := errors.New("the lock is lost")
+	for _, when := range []string{"before the read", "after the read"} {
+		c, hook := hooked(t, addr)
+		set(t, c, 7)
+		_, err := c.Increment(t.Context(), lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+			ctx, lose := context.WithCancelCause(ctx)
+			if hook.afterRead = func() { lose(errLost) }; when == "before the read" {
+				lose(errLost)
+			}
+			return fn(ctx, 1)
+		}))
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errLost) || errors.Is(err, pview.ErrUnavailable) {
+			t.Errorf("%s: got %v, want context.Canceled and the cause, and not ErrUnavailable", when, err)
+		}
+		hook.afterRead = nil
+		holds(t, c, 7)
+	}
+}
+
+// The replica is a server of its own here, with another value.
+func testReplica(t *testing.T, addr string) {
+	master, replica := client(t, addr), client(t, testenv.Redis(t, false).Addr)
+	c := pview.NewCounter(master, func() redis.UniversalClient { return replica })
+	set(t, c, 1)
+	if err := replica.Set(t.Context(), pview.Key, 41, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	increments(t, c, 0, 2)
+	increments(t, c, 5, 3)
+	holds(t, c, 3)
+	if old, err := c.GetStale(t.Context()); err != nil || old != 41 {
+		t.Errorf("GetStale returned %d (%v), want 41", old, err)
+	}
+}
+
 func TestRedisThatGoesAway(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
-		c := client(t, node.Addr).WithTimeout(patience)
+		c := client(t, node.Addr).WithTimeout(timeout)
 		if err := c.Ping(t.Context()).Err(); err != nil { // so that a connection is there
 			t.Fatal(err)
 		}

@@ -1,16 +1,14 @@
 // Package pview counts page views (A4): one number in Redis that two instances increment.
 //
-// [Counter.Increment] reads the number, adds one and writes it back: two round trips, nothing
-// between them and nothing atomic. Run beside itself it loses updates, and that is its purpose: a
-// lock around it is what the lab tries. [Counter.IncrementAtomic] is one INCR, which needs no lock.
+// [Counter.Increment] reads the number, adds one and writes it back, in two round trips that are not atomic. Two increments that run
+// simultaneously lose an update. That is its purpose: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
+// needs no lock.
 //
-// A write under a lease with a fence is refused ([ErrStale]) once a holder with a newer fence has
-// written the counter.
+// A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the counter.
 //
-// What is NOT guaranteed: a request without an answer may have been counted. A write without a fence
-// is never refused. Nor is a stale holder's that comes before the newer holder's: the counter has not
-// seen the newer fence yet, for reading does not show it. And a Redis that loses its last writes in a
-// failover loses the fences that came with them.
+// What is NOT guaranteed: a request without an answer may have been counted. A write without a token is never refused. Nor is the
+// write of a stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read. A
+// Redis that loses its last writes in a failover loses their tokens too.
 package pview
 
 import (
@@ -24,11 +22,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Names on the wire. Other programs that count or lock with us use them.
+// Names on the wire. Other programs use them to count and to share the lock.
 const (
 	Key      = "pview"         // the counter, a decimal number
-	FenceKey = "{pview}:fence" // the newest fence that a write came with; the braces keep it in the counter's slot of a cluster
-	LockKey  = "lock:pview"    // what to lock around an increment
+	TokenKey = "{pview}:fence" // the newest fencing token of a write; the braces keep it in the counter's slot of a cluster
+	LockKey  = "lock:pview"    // the key to lock around an increment
 )
 
 //go:embed write.lua
@@ -37,7 +35,7 @@ var writeSource string
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
 
-// ErrStale says that the write was refused, and changed nothing: a holder with a newer fence has written.
+// ErrStale says that the write was refused and changed nothing: a holder with a newer fencing token has written.
 var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
@@ -45,7 +43,7 @@ var ErrNotNumber = errors.New("pview: the counter is not a number")
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.
 type Locker interface {
-	Do(ctx context.Context, key string, fn func(ctx context.Context, fence uint64) error) error
+	Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error
 }
 
 // View is one counted page view.
@@ -53,42 +51,41 @@ type View struct {
 	Value  int64         // what was written
 	Waited time.Duration // for the lock
 	Held   time.Duration // from the grant until the work was done
-	Fence  uint64        // of the lease; 0: none was issued
+	Token  uint64        // fencing token of the lease; 0: none was issued
 }
 
 // Counter counts page views in one Redis key.
 type Counter struct {
 	master  redis.Cmdable
 	replica func() redis.UniversalClient
-	fenced  *redis.Script // write.lua
+	checked *redis.Script // write.lua
 }
 
-// NewCounter returns a counter that reads and writes at master. replica says where to read when
-// an old value will do.
+// NewCounter returns a counter that reads and writes at master. replica returns the server for reads that may be old.
 func NewCounter(master redis.Cmdable, replica func() redis.UniversalClient) *Counter {
-	return &Counter{master: master, replica: replica, fenced: redis.NewScript(writeSource)}
+	return &Counter{master: master, replica: replica, checked: redis.NewScript(writeSource)}
 }
 
 // Increment reads the counter, adds one and writes it, inside lock.
 func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 	var view View
 	asked := time.Now()
-	err := lock.Do(ctx, LockKey, func(ctx context.Context, fence uint64) error {
+	err := lock.Do(ctx, LockKey, func(ctx context.Context, token uint64) error {
 		granted := time.Now()
 		defer func() { view.Held = time.Since(granted) }()
-		view.Waited, view.Fence = granted.Sub(asked), fence
+		view.Waited, view.Token = granted.Sub(asked), token
 
 		value, err := get(ctx, c.master)
 		if err != nil {
 			return err
 		}
 		view.Value = value + 1
-		return c.write(ctx, view.Value, fence)
+		return c.write(ctx, view.Value, token)
 	})
 	return view, err
 }
 
-// IncrementAtomic adds one in one command: the counter that needs no lock.
+// IncrementAtomic adds one in one command, which needs no lock.
 func (c *Counter) IncrementAtomic(ctx context.Context) (View, error) {
 	value, err := c.master.Incr(ctx, Key).Result()
 	return View{Value: value}, answered(ctx, err)
@@ -100,23 +97,23 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
-// write writes the counter for a holder. A fence is checked where the value is written: a check
-// beside it could pass before a newer holder's write and act after it. An equal fence is the same
-// holder, who may write twice. Without a fence nothing is checked.
-func (c *Counter) write(ctx context.Context, value int64, fence uint64) error {
-	if fence == 0 {
+// write writes the counter for a holder. One script checks the fencing token and writes: a separate check could pass before a newer
+// holder's write and act after it. An equal token is the same holder, which may write twice. Without a token nothing is checked.
+func (c *Counter) write(ctx context.Context, value int64, token uint64) error {
+	if token == 0 {
 		return c.Set(ctx, value)
 	}
-	own := strconv.FormatUint(fence, 10)
-	newest, err := c.fenced.Run(ctx, c.master, []string{Key, FenceKey}, value, own).Text()
+	own := strconv.FormatUint(token, 10)
+	newest, err := c.checked.Run(ctx, c.master, []string{Key, TokenKey}, value, own).Text()
 	if err == nil && newest != own {
-		return fmt.Errorf("%w: its fence is %s, and a newer holder with the fence %s has written; nothing was changed", ErrStale, own, newest)
+		return fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has written; nothing was changed",
+			ErrStale, own, newest)
 	}
 	return answered(ctx, err)
 }
 
-// Set writes the counter, whoever holds the lock. The newest fence stays what it is: it belongs to
-// the lock's holders, and setting the counter makes nobody stale or fresh.
+// Set writes the counter without the lock. The newest fencing token stays as it is: it belongs to the lock's holders, and setting the
+// counter makes no holder stale.
 func (c *Counter) Set(ctx context.Context, value int64) error {
 	return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
 }
@@ -141,7 +138,7 @@ func answered(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // not Redis's fault: the caller left, or the lock was lost
+	case ctx.Err() != nil: // no error of Redis: the caller left, or the lock was lost
 		return errors.Join(ctx.Err(), context.Cause(ctx), err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // go-redis cuts "ERR " off
 		return fmt.Errorf("%w: %w", ErrNotNumber, err)

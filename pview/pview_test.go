@@ -48,7 +48,7 @@ func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context,
 	return f(ctx, key, fn)
 }
 
-// noLock lets everybody in at once.
+// noLock grants every call immediately.
 var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
 
 // mutex is a real lock.
@@ -99,11 +99,13 @@ func TestCounter(t *testing.T) {
 			{"atomic increments lose none", testAtomic},
 			{"a holder that slept is refused", testTwoHolders},
 			{"a stale holder that comes first is not refused", testStaleFirst},
-			{"fences are checked", testFence},
-			{"the newest fence stays", testFenceStays},
+			{"fencing tokens are checked", testToken},
+			{"the newest fencing token stays", testTokenStays},
 			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},
+			{"the lock is lost", testLost},
+			{"only a read that may be old asks a replica", testReplica},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				if err := client(t, addr).FlushAll(t.Context()).Err(); err != nil {
@@ -116,7 +118,7 @@ func TestCounter(t *testing.T) {
 }
 
 func testIncrement(t *testing.T, addr string) {
-	const queue, fence = 20 * time.Millisecond, 1 << 40
+	const queue, token = 20 * time.Millisecond, 1 << 40
 	c := counter(client(t, addr))
 	holds(t, c, 0) // it does not exist
 	set(t, c, 41)
@@ -126,13 +128,13 @@ func testIncrement(t *testing.T, addr string) {
 		key = k
 		<-time.After(queue)
 		holds(t, c, 41) // it may not be read before the grant
-		err := fn(ctx, fence)
+		err := fn(ctx, token)
 		holds(t, c, 42) // nor written after the lock's end
 		return err
 	}))
 	took := time.Since(start)
-	if err != nil || view.Value != 42 || view.Fence != fence || key != pview.LockKey {
-		t.Errorf("got %+v, %v under the lock %s, want 42 under %s with the fence %d", view, err, key, pview.LockKey, fence)
+	if err != nil || view.Value != 42 || view.Token != token || key != pview.LockKey {
+		t.Errorf("got %+v, %v under the lock %s, want 42 under %s with the fencing token %d", view, err, key, pview.LockKey, token)
 	}
 	if view.Waited < queue || view.Held <= 0 || view.Waited+view.Held > took {
 		t.Errorf("waited %s and held %s of %s, with a queue of %s", view.Waited, view.Held, took, queue)

@@ -1,13 +1,13 @@
--- Writes the counter, unless a holder with a newer fence has written it.
+-- Writes the counter, unless a holder with a newer fencing token has written it.
 --
 -- KEYS[1] the counter, a decimal number
--- KEYS[2] the newest fence that a write came with, a decimal number; in the counter's slot
+-- KEYS[2] the newest fencing token of a write, a decimal number; in the counter's slot
 -- ARGV[1] the counter's new value
--- ARGV[2] this holder's fence, from 1, without zeros in front
--- Reply   the newest fence: this holder's if it has written, a larger one if it was refused
+-- ARGV[2] this holder's fencing token, from 1, without leading zeros
+-- Reply   the newest token: this holder's if it has written, a larger one if it was refused
 --
--- Fences have 64 bits and Lua's numbers 53: of two decimal numbers the longer is larger, and of two
--- that are as long the later in the order of words.
+-- Tokens have 64 bits and Lua's numbers 53, so tokens are compared as text. The longer is the larger one, and of equal length the
+-- one that sorts last.
 local newest = redis.call('get', KEYS[2]) or '0'
 if #newest > #ARGV[2] or (#newest == #ARGV[2] and newest > ARGV[2]) then
   return newest

@@ -8,7 +8,7 @@ import (
 	"locklab/history"
 )
 
-// fewest is how many writes a value needs before it is shown over time.
+// fewest is the number of writes from which a counter is shown over time.
 const fewest = 20
 
 // The measures of a chart, in its own units.
@@ -16,17 +16,17 @@ const (
 	chartWidth  = 760
 	chartHeight = 260
 	chartLeft   = 46
-	chartRight  = 600 // what is beyond is for words
+	chartRight  = 600 // the rest is for words
 	chartTop    = 14
 	chartBottom = 226
 )
 
-// burst shows what many clients wrote to one counter: each value when it was written, beside the number of writes that
-// were confirmed by then. Without a loss the two are one line.
+// burst shows what many clients wrote to one counter: each value when it was written, beside the number of writes confirmed until
+// then. Without a loss the two are one line.
 type burst struct {
 	Key                string
 	Confirmed          string // a path
-	Once, Twice        string // paths: values that one client wrote, and that several did
+	Once, Twice        string // paths: values that were written once, and more often
 	EndY, FinalY       int
 	EndText, FinalText string
 	LossY, LossHeight  int
@@ -37,17 +37,17 @@ type burst struct {
 	chart
 }
 
-// chart is the frame of a chart, for the template.
+// chart is the frame of a chart.
 type chart struct{ Width, Height, Left, Right, Top, Bottom int }
 
 var frame = chart{chartWidth, chartHeight, chartLeft, chartRight, chartTop, chartBottom}
 
-// counter is what a history says of one key.
+// counter is what a history says about one key.
 type counter struct {
 	writes []history.Event
 	times  map[int64]int // how often each value was written
 	final  int64
-	ended  bool // something read it at the end
+	ended  bool // it was read at the end
 }
 
 func bursts(events []history.Event) (all []burst) {
@@ -102,17 +102,22 @@ func (c *counter) burst(key string) burst {
 	}
 	b.Confirmed, b.Once, b.Twice = confirmed.String(), once.String(), twice.String()
 	b.YTicks = []tick{{y(0), "0"}, {y(highest / 2), fmt.Sprint(highest / 2)}, {y(highest), fmt.Sprint(highest)}}
-	b.XTicks = []tick{{chartLeft, "0 ms"}, {(chartLeft + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
+	b.XTicks = timeTicks(chartLeft, span)
 	b.Says = fmt.Sprintf("%s of %s were confirmed", number(len(c.writes), "write"), key)
 	b.ends(c, y)
 	if repeated > 0 {
-		b.Says += fmt.Sprintf("; %d of them wrote a value that another wrote, too", repeated)
+		b.Says += fmt.Sprintf("; %d of them wrote a value that another write wrote, too", repeated)
 	}
 	b.Says += "."
 	return b
 }
 
-// ends writes beside the lines where they end, and what is between them.
+// timeTicks are the ticks of a chart's time.
+func timeTicks(left int, span time.Duration) []tick {
+	return []tick{{left, "0 ms"}, {(left + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
+}
+
+// ends labels the ends of the lines, and the difference between them.
 func (b *burst) ends(c *counter, y func(int64) int) {
 	n := int64(len(c.writes))
 	b.EndY, b.EndText = y(n), fmt.Sprintf("%d confirmed", n)

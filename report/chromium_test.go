@@ -115,21 +115,21 @@ func TestInChromium(t *testing.T) {
 	}
 }
 
-// The red overlap is in the arm that breaks, and not in the control.
+// The red overlap is in the variant with the violation, and not in the control.
 func TestOverlapInChromium(t *testing.T) {
 	dir, b := saved(t), newBrowser(t)
-	for file, broken := range map[string]string{"L05.html": "long work", "L03.html": "DEL"} {
+	for file, violated := range map[string]string{"L05.html": "long work", "L03.html": "DEL"} {
 		b.open(filepath.Join(dir, file), view{"", 1280, "light"})
 		seen := func(where string) string {
 			return fmt.Sprintf(`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 && getComputedStyle(e).fill.includes('#hatch')).length`, where)
 		}
-		if n := ask[int](b, seen(fmt.Sprintf(`[data-arm="%s"]`, broken))); n < 2 {
-			t.Errorf("%s: %d overlaps are seen where it breaks", file, n)
+		if n := ask[int](b, seen(fmt.Sprintf(`[data-variant="%s"]`, violated))); n < 2 {
+			t.Errorf("%s: %d overlaps are seen where there is a violation", file, n)
 		}
-		if n := ask[int](b, seen(`.arm.held`)); n != 0 {
-			t.Errorf("%s: %d overlaps are seen where it holds", file, n)
+		if n := ask[int](b, seen(`.variant.no-violation`)); n != 0 {
+			t.Errorf("%s: %d overlaps are seen where there is none", file, n)
 		}
-		if ask[int](b, `document.querySelectorAll('.arm.held .drawing').length`) == 0 {
+		if ask[int](b, `document.querySelectorAll('.variant.no-violation .drawing').length`) == 0 {
 			t.Errorf("%s: the control is not drawn", file)
 		}
 	}

@@ -9,19 +9,19 @@ import (
 
 // The measures of a drawing, in pixels.
 const (
-	laneHeight = 66
-	barHalf    = 11
-	headRoom   = 10
-	headRow    = 20
-	axisRoom   = 30
-	letter     = 7 // about as wide as one is
+	timelineHeight = 66
+	barHalf        = 11
+	headRoom       = 10
+	headRow        = 20
+	axisRoom       = 30
+	letter         = 7 // about as wide as one is
 )
 
-// drawing is the picture of a trial: a lane for each client and node, time to the right.
+// drawing is the picture of a trial: a timeline for each client and node, time to the right.
 type drawing struct {
 	Width, Height int
 	Names         names
-	Lanes         []lane
+	Timelines     []timeline
 	Faults        []band
 	Waits, Bars   []bar
 	Overlaps      []overlap
@@ -29,27 +29,27 @@ type drawing struct {
 	Ticks         []tick
 	Breaks        []tick
 	Legend        []shape
-	Said          string // of all overlaps, for who cannot see them
+	Said          string // all overlaps, for a screen reader
 	Left          string // what is not drawn
-	Bottom        int    // of the lanes
+	Bottom        int    // of the timelines
 
 	Harmed, Believed, Shown bool // what the legend must explain
 }
 
 type names struct{ Width, Height int }
 
-type lane struct {
+type timeline struct {
 	Name, Short string
 	Y           int
 }
 
-// bar is a stretch of a lane: a hold, or the wait for one.
+// bar is a part of a timeline: a time in which a client holds the lock, or waits for it.
 type bar struct {
 	X, Y, Width, Height int
-	Open                bool // nothing says that it ended
+	Open                bool // no event ends it
 }
 
-// band is a fault: it lies over all lanes, from its beginning to its end.
+// band is a fault: it covers all timelines, from its beginning to its end.
 type band struct {
 	X, Width, Height, LabelX, LabelY int
 	Text                             string
@@ -62,8 +62,8 @@ type mark struct {
 	Label          string
 	LabelX, LabelY int
 	Anchor         string
-	Shows          bool // it belongs to the breach
-	Hatched        bool // its label stands in an overlap
+	Shows          bool // it is an event of the violation
+	Hatched        bool // its label is in an overlap
 	Says           string
 }
 
@@ -72,41 +72,42 @@ type tick struct {
 	Text string
 }
 
-// canvas is a drawing in the making.
+// canvas is a drawing while it is made.
 type canvas struct {
 	*drawing
 	began   time.Duration
 	columns []column
-	lanes   map[string]int // by name: its height
-	grants  map[int]bool   // the numbers of the events with which a hold begins
+	heights map[string]int // y of each timeline, by name
+	grants  map[int]bool   // numbers of the events that are grants
 	taken   int            // how many of the rows are for faults
-	rows    []int          // of what is written above the lanes: where each ends
+	rows    []int          // of texts above the timelines: where each ends
 }
 
-// draw draws the events of a trial, or those around its breach.
+// draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
 func draw(events []history.Event, found *history.Violation) *drawing {
-	shown, left := thin(unmeasured(events), found)
+	measure := func(e history.Event) bool { return e.Kind == history.Measure }
+	shown, left := thin(slices.DeleteFunc(slices.Clone(events), measure), found)
 	if len(shown) == 0 {
 		return nil
 	}
-	c := &canvas{drawing: &drawing{Left: left}, began: events[0].At, lanes: make(map[string]int), grants: make(map[int]bool)}
+	c := &canvas{drawing: &drawing{Left: left}, began: events[0].At, heights: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
-	c.columns, c.Width = arrange(shown)
+	c.columns, c.Width = layout(shown)
 	c.addFaults(events)
 	c.taken = len(c.rows)
 	holds := history.Holders(events)
-	together := c.overlaps(holds, found)
-	c.addLanes(shown)
+	overlaps := c.overlaps(holds, found)
+	c.addTimelines(shown)
 	c.addBars(holds)
-	c.addOverlaps(together)
+	c.addOverlaps(overlaps)
 	c.addMarks(found)
 	c.addTicks()
 	return c.drawing
 }
 
-// addFaults lays a band from each fault to the healing of the same lane.
+// addFaults lays a band from each fault to its end on the same timeline.
 func (c *canvas) addFaults(events []history.Event) {
 	for i, e := range events {
 		if e.Kind != history.Fault {
@@ -121,7 +122,7 @@ func (c *canvas) addFaults(events []history.Event) {
 	}
 }
 
-// heading finds a row for a text above all lanes.
+// heading finds a row for a text above all timelines.
 func (c *canvas) heading(x int, text string) (y int) {
 	row := c.taken
 	for row < len(c.rows) && c.rows[row] >= x {
@@ -135,16 +136,16 @@ func (c *canvas) heading(x int, text string) (y int) {
 	return headRoom + row*headRow + 12
 }
 
-// addBars draws the holds, and before each the wait for it.
+// addBars draws when a client held the lock, and before that the wait for it.
 func (c *canvas) addBars(holds []history.Holder) {
 	for _, h := range holds {
-		y, known := c.lanes[h.Timeline]
+		y, known := c.heights[h.Timeline]
 		if !known {
 			continue
 		}
 		asked, from, to := c.hold(h)
 		if to <= 0 || from >= c.Width {
-			continue // it lies outside of what is drawn
+			continue // it is outside of what is drawn
 		}
 		if asked < from {
 			c.Waits = append(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
@@ -153,7 +154,7 @@ func (c *canvas) addBars(holds []history.Holder) {
 	}
 }
 
-// hold returns where a hold was asked for, begins and ends.
+// hold returns where a lock was requested, granted and given up.
 func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 	granted := slices.IndexFunc(h.Seqs, func(seq int) bool { return c.grants[seq] })
 	asked, from, to = c.at(h.Seqs[0]), c.at(h.Seqs[granted]), c.Width
@@ -167,7 +168,7 @@ func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 func (c *canvas) addMarks(found *history.Violation) {
 	used := make(map[string]bool)
 	for _, at := range c.columns {
-		y := c.lanes[at.Timeline]
+		y := c.heights[at.Timeline]
 		m := mark{
 			X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Label: at.label, LabelX: at.x, Anchor: "middle",
 			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.began),
@@ -192,14 +193,14 @@ func (c *canvas) addMarks(found *history.Violation) {
 	}
 }
 
-// hatched reports whether an overlap is drawn at x on the lane at y.
+// hatched reports whether an overlap is drawn at x on the timeline at y.
 func (c *canvas) hatched(x, y int) bool {
 	return slices.ContainsFunc(c.Overlaps, func(o overlap) bool {
 		return slices.ContainsFunc(o.Bars, func(b bar) bool { return b.Y == y-barHalf && b.X <= x && x < b.X+b.Width })
 	})
 }
 
-// addTicks writes the time below, as often as there is room, and where events were left out.
+// addTicks writes the time below the timelines, as often as there is room, and where events were left out.
 func (c *canvas) addTicks() {
 	next, last := 0, ""
 	for _, at := range c.columns {

@@ -8,7 +8,7 @@ import (
 	"locklab/history"
 )
 
-// told makes events of lines such as "A grant a1": lane, kind, owner.
+// told makes events of lines such as "A grant a1": timeline, kind, owner.
 func told(lines ...string) (events []history.Event) {
 	for i, line := range lines {
 		words := strings.Fields(line)
@@ -21,7 +21,7 @@ func told(lines ...string) (events []history.Event) {
 	return events
 }
 
-// An overlap is red where it came to something, and of those holds only.
+// An overlap is red where it had an effect, and only for the clients of the violation.
 func TestOverlaps(t *testing.T) {
 	events := told("A grant a", "B grant b", "A write a", "B write b", "B release b", "C grant c", "C release c", "A release a")
 	for _, c := range []struct {
@@ -29,10 +29,10 @@ func TestOverlaps(t *testing.T) {
 		found *history.Violation
 		want  string
 	}{
-		{"nothing came of it", nil, "2 believe they hold it. 2 believe they hold it."},
-		{"of A and B", &history.Violation{Events: []int{3, 4}}, "2 hold it at once. 2 believe they hold it."},
+		{"without a violation", nil, "2 believe they hold it. 2 believe they hold it."},
+		{"of A and B", &history.Violation{Events: []int{3, 4}}, "2 hold it simultaneously. 2 believe they hold it."},
 		{"of something else", &history.Violation{Events: []int{1}}, "2 believe they hold it. 2 believe they hold it."},
-		{"of nobody by name", &history.Violation{Events: []int{3}}, "2 hold it at once. 2 hold it at once."},
+		{"without an owner", &history.Violation{Events: []int{3}}, "2 hold it simultaneously. 2 hold it simultaneously."},
 	} {
 		if got := draw(events, c.found).Said; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -42,12 +42,12 @@ func TestOverlaps(t *testing.T) {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
 	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}})
-	if !strings.Contains(three.Said, "hold it at once") || !three.Bars[0].Open {
-		t.Errorf("three at once: %q, %+v", three.Said, three.Bars)
+	if !strings.Contains(three.Said, "hold it simultaneously") || !three.Bars[0].Open {
+		t.Errorf("three simultaneously: %q, %+v", three.Said, three.Bars)
 	}
 }
 
-// A fault lies over all lanes until it is healed, or to the end.
+// A fault covers all timelines until it ends, or to the end of the drawing.
 func TestFaults(t *testing.T) {
 	events := told("A request a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
 	events[1].Text = "the link to its replicas is cut, both ways"
@@ -55,18 +55,14 @@ func TestFaults(t *testing.T) {
 	if len(d.Faults) != 2 || d.Faults[0].X+d.Faults[0].Width >= d.Width || d.Faults[1].LabelY == d.Faults[0].LabelY {
 		t.Errorf("faults are %+v in a width of %d", d.Faults, d.Width)
 	}
-	if d.Lanes[0].Name != "A" || d.Faults[0].Height != d.Bottom {
-		t.Errorf("lanes are %+v, the bottom is %d", d.Lanes, d.Bottom)
+	if d.Timelines[0].Name != "A" || d.Faults[0].Height != d.Bottom {
+		t.Errorf("timelines are %+v, the bottom is %d", d.Timelines, d.Bottom)
 	}
 }
 
 // No label covers another in its row.
 func TestLabelsHaveRoom(t *testing.T) {
-	columns, width := arrange(told("A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b"))
-	type place struct {
-		lane string
-		row  int
-	}
+	columns, width := layout(told("A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b"))
 	ends := make(map[place]int)
 	for _, c := range columns {
 		at, half := place{c.Timeline, c.row}, wide(c.label)/2

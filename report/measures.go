@@ -8,33 +8,33 @@ import (
 	"locklab/history"
 )
 
-// measured is one unit's measurements, side by side.
+// measured holds the measurements of one unit, side by side.
 type measured struct {
 	Unit string
 	Rows []measuredRow
 	Says string
 }
 
-// measuredRow is one way, in one arm: the median of what was measured, and each measurement.
+// measuredRow is one way of doing something, in one variant: the median, and each measurement.
 type measuredRow struct {
 	Way   string
 	Value int64
-	Text  string // the value, as it is read
+	Text  string // the value, formatted
 	Width int    // of the bar
-	Each  []int
+	Each  []int  // x of each measurement; nil: there is only one
 
-	values []int64
+	values []int64 // sorted
 }
 
-// barRoom is how long the longest bar is.
+// barRoom is the length of the longest bar.
 const barRoom = 400
 
 // measures collects the measurements of a run, over all trials, by unit and way.
 func measures(r experiments.Record) (all []measured) {
-	type way struct{ unit, arm, lane string }
+	type way struct{ unit, variant, timeline string }
 	values := make(map[way][]int64)
 	var ways []way
-	arms, lanes := make(map[string]bool), make(map[string]bool)
+	variants, timelines := make(map[string]bool), make(map[string]bool)
 	for _, e := range r.Events {
 		if e.Kind != history.Measure {
 			continue
@@ -44,32 +44,28 @@ func measures(r experiments.Record) (all []measured) {
 			ways = append(ways, w)
 		}
 		values[w] = append(values[w], e.Value)
-		arms[e.Variant], lanes[e.Timeline] = true, true
+		variants[e.Variant], timelines[e.Timeline] = true, true
 	}
 	for _, w := range ways {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.Unit == w.unit })
 		if i < 0 {
 			i, all = len(all), append(all, measured{Unit: w.unit})
 		}
-		name := w.arm + " · " + w.lane
+		name := w.variant + " · " + w.timeline
 		switch {
-		case len(arms) == 1 || w.arm == w.lane:
-			name = w.lane
-		case len(lanes) == 1:
-			name = w.arm
+		case len(variants) == 1 || w.variant == w.timeline:
+			name = w.timeline
+		case len(timelines) == 1:
+			name = w.variant
 		}
-		all[i].Rows = append(all[i].Rows, newMeasuredRow(name, values[w]))
+		sorted := slices.Sorted(slices.Values(values[w]))
+		middle := sorted[(len(sorted)-1)/2]
+		all[i].Rows = append(all[i].Rows, measuredRow{Way: name, Value: middle, Text: grouped(middle), values: sorted})
 	}
 	for i := range all {
 		all[i].scale()
 	}
 	return all
-}
-
-func newMeasuredRow(way string, values []int64) measuredRow {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := sorted[(len(sorted)-1)/2]
-	return measuredRow{Way: way, Value: middle, Text: grouped(middle), values: sorted}
 }
 
 // scale makes the bars as long as their values.
@@ -78,9 +74,9 @@ func (m *measured) scale() {
 	for _, r := range m.Rows {
 		longest = max(longest, slices.Max(r.values))
 	}
+	length := func(v int64) int { return int(float64(max(0, v)) / float64(longest) * barRoom) }
 	for i := range m.Rows {
 		r := &m.Rows[i]
-		length := func(v int64) int { return int(float64(max(0, v)) / float64(longest) * barRoom) }
 		r.Width = length(r.Value)
 		if len(r.values) > 1 {
 			for _, v := range r.values {
@@ -91,7 +87,7 @@ func (m *measured) scale() {
 	}
 }
 
-// grouped is a number with a space between thousands.
+// grouped formats a number with a space between thousands.
 func grouped(n int64) string {
 	if n < 0 {
 		return "-" + grouped(-n)

@@ -8,21 +8,21 @@ import (
 	"locklab/history"
 )
 
-// overlap is a time in which several held one key.
+// overlap is a time in which several clients held one key.
 type overlap struct {
-	Harm      bool // the breach is of these holds; otherwise it stayed a belief
+	Harm      bool // the violation happened under these locks; otherwise the clients only believed that they held the key
 	X, Width  int
 	Y, Height int
 	LabelY    int
 	Text      string
-	Bars      []bar // the parts of the holds that lie in it
+	Bars      []bar // the parts of the timelines in it
 
 	key   string
 	holds []history.Holder
 }
 
-// overlaps finds where two or more hold one key, and writes it above. That is red only where it came to something: a
-// holder whose lease has run out may still believe in it when nobody is hurt.
+// overlaps finds where two or more clients hold one key, and writes it above. It is red only where it has an effect: a holder whose
+// lease has expired may believe that it holds the lock and do no harm.
 func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all []*overlap) {
 	owners, effect := c.involved(found)
 	harmed := false
@@ -39,7 +39,7 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	}
 	for _, o := range all {
 		o.Harm = o.Harm || effect && !harmed
-		o.Text = fmt.Sprintf("%d hold it at once", c.most(o))
+		o.Text = fmt.Sprintf("%d hold it simultaneously", c.most(o))
 		if !o.Harm {
 			o.Text = fmt.Sprintf("%d believe they hold it", c.most(o))
 		}
@@ -48,10 +48,10 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	return all
 }
 
-// addOverlaps draws them over the lanes.
+// addOverlaps draws them over the timelines.
 func (c *canvas) addOverlaps(all []*overlap) {
 	for _, o := range all {
-		if c.place(o) {
+		if c.locate(o) {
 			c.Overlaps = append(c.Overlaps, *o)
 			c.Harmed, c.Believed = c.Harmed || o.Harm, c.Believed || !o.Harm
 			c.Said = strings.TrimSpace(c.Said + " " + o.Text + ".")
@@ -59,8 +59,8 @@ func (c *canvas) addOverlaps(all []*overlap) {
 	}
 }
 
-// involved are the owners of the locks under which the breach happened, and whether the resource saw it: a breach of
-// another kind, such as too many requests, is not the work of an overlap.
+// involved returns the owners of the locks under which the violation happened, and whether the resource saw it: a violation of
+// another kind, such as too many requests, does not come from an overlap.
 func (c *canvas) involved(found *history.Violation) (owners map[string]bool, effect bool) {
 	owners = make(map[string]bool)
 	for _, at := range c.columns {
@@ -72,7 +72,7 @@ func (c *canvas) involved(found *history.Violation) (owners map[string]bool, eff
 	return owners, effect
 }
 
-// add joins an overlap with those of the same key and kind that it touches.
+// add merges an overlap with those of the same key and kind that it touches.
 func add(all []*overlap, o *overlap) []*overlap {
 	for i, other := range all {
 		if other.key != o.key || other.Harm != o.Harm || other.X >= o.X+o.Width || o.X >= other.X+other.Width {
@@ -87,13 +87,13 @@ func add(all []*overlap, o *overlap) []*overlap {
 	return append(all, o)
 }
 
-// place finds out where an overlap lies. It reports false when its lanes are not drawn.
-func (c *canvas) place(o *overlap) bool {
+// locate sets the position of an overlap. It reports false when its timelines are not drawn.
+func (c *canvas) locate(o *overlap) bool {
 	ends := o.X + o.Width
 	bottom := 0
 	owners := make(map[string]bool)
 	for _, h := range o.holds {
-		y, known := c.lanes[h.Timeline]
+		y, known := c.heights[h.Timeline]
 		if !known || owners[h.Owner] {
 			continue
 		}
@@ -112,7 +112,7 @@ func (c *canvas) place(o *overlap) bool {
 	return true
 }
 
-// most is how many of the holds there were at one time.
+// most is the largest number of clients that held the key simultaneously.
 func (c *canvas) most(o *overlap) (most int) {
 	for _, h := range o.holds {
 		_, at, _ := c.hold(h)

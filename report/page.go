@@ -3,10 +3,8 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"locklab/experiments"
 	"locklab/history"
@@ -29,27 +27,25 @@ type page struct {
 // run is one experiment on the page.
 type run struct {
 	Entry
-	Open     bool // shown without being asked for
+	Open     bool // its details are unfolded
 	Verdict  verdict
 	Drawing  string
-	Arms     []arm
+	Variants []variant
 	Measures []measured
 	Facts    []fact
-	Clocks   []string
 }
 
-// arm is one arm of an experiment on the page.
-type arm struct {
+// variant is one variant of an experiment on the page.
+type variant struct {
 	experiments.VariantJudgement
 	Verdict  verdict
-	Expects  string
-	Ran      string // how many trials
-	Trial    string // which one is drawn, and why that
+	Trials   string // how many there were
+	Trial    string // which one is drawn, and why
 	Picture  *drawing
 	Bursts   []burst
 	Waits    *waits
 	Evidence []row
-	Lanes    string // the evidence as lanes of text
+	Text     string // the evidence as a timeline of text
 	Took     string
 }
 
@@ -60,135 +56,106 @@ type row struct {
 	Text string
 }
 
-// fact is a line of what one needs to know about a run.
+// fact is a line about a run.
 type fact struct{ Name, Text string }
 
 func newPage(title string, whole bool, entries ...Entry) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
 	for _, entry := range entries {
-		p.Runs = append(p.Runs, newRun(entry, !whole))
-	}
-	p.Counts = counts(p.Runs)
-	for _, r := range p.Runs {
-		if r.Experiment.Erratum != "" {
+		r := newRun(entry, !whole)
+		p.Runs = append(p.Runs, r)
+		if entry.Experiment.Erratum != "" {
 			p.Errata = append(p.Errata, r)
 		}
 	}
+	p.Counts = counts(p.Runs)
 	return p
 }
 
 func newRun(entry Entry, open bool) run {
-	e, r, j := entry.Experiment, entry.Record, entry.Judgement
-	shown := run{Entry: entry, Open: open, Verdict: verdictOf(j.Verdict), Drawing: strings.Trim(e.Drawing, "\n"), Measures: measures(r)}
-	for _, a := range j.Variants {
-		shown.Arms = append(shown.Arms, newArm(r, a, len(shown.Measures) > 0))
+	r := run{
+		Entry: entry, Open: open, Verdict: verdictOf(entry.Judgement.Verdict), Drawing: strings.Trim(entry.Experiment.Drawing, "\n"),
+		Measures: measures(entry.Record), Facts: facts(entry.Record),
 	}
-	shown.Facts = facts(r)
-	for _, c := range r.Clocks {
-		shown.Clocks = append(shown.Clocks, clock(c))
+	for _, j := range entry.Judgement.Variants {
+		r.Variants = append(r.Variants, newVariant(entry.Record, j, len(r.Measures) > 0))
 	}
-	return shown
+	return r
 }
 
-func newArm(r experiments.Record, j experiments.VariantJudgement, measured bool) arm {
-	a := arm{VariantJudgement: j, Verdict: armVerdict(j), Expects: expects(j), Ran: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
-	number, why := choose(r, j)
-	events := history.Of(r.Events, j.Name, number)
+func newVariant(r experiments.Record, j experiments.VariantJudgement, measured bool) variant {
+	v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Trials: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
+	trial, why := choose(r, j)
+	events := history.Of(r.Events, j.Name, trial)
 	if len(events) == 0 {
-		return a
+		return v
 	}
-	a.Trial = fmt.Sprintf("Trial %d, %s.", number, why)
-	began := events[0].At
-	a.Picture = draw(events, j.Violation)
-	a.Bursts = bursts(events)
+	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
+	v.Picture = draw(events, j.Violation)
+	v.Bursts = bursts(events)
 	if measured {
-		a.Waits = waiting(events)
+		v.Waits = waiting(events)
 	}
-	for i := range j.Evidence {
-		e := j.Evidence[i]
-		a.Evidence = append(a.Evidence, row{Event: e, Time: milliseconds(e.At - began), Text: e.Summary()})
+	evidence := slices.Clone(j.Evidence)
+	for i := range evidence {
+		evidence[i].At -= events[0].At
+		v.Evidence = append(v.Evidence, row{Event: evidence[i], Time: milliseconds(evidence[i].At), Text: evidence[i].Summary()})
 	}
-	a.Lanes = history.Timelines(since(began, j.Evidence))
-	return a
+	v.Text = history.Timelines(evidence)
+	return v
 }
 
-// since returns events with the times that have gone by since began.
-func since(began time.Duration, events []history.Event) []history.Event {
-	later := slices.Clone(events)
-	for i := range later {
-		later[i].At -= began
-	}
-	return later
-}
-
-// choose returns the number of the trial to draw: the first with a breach, else the first of which there is anything.
-func choose(r experiments.Record, j experiments.VariantJudgement) (number int, why string) {
-	for _, e := range r.Events {
+// choose returns the number of the trial to draw: the first with a violation, or the first that recorded something.
+func choose(r experiments.Record, j experiments.VariantJudgement) (trial int, why string) {
+	first := -1
+	for i, e := range r.Events {
 		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
-			return e.Trial, "the first with a breach"
+			return e.Trial, "the first with a violation"
+		}
+		if first < 0 && e.Variant == j.Name {
+			first = i
 		}
 	}
-	for _, e := range r.Events {
-		if e.Variant == j.Name {
-			return e.Trial, "the first" + cut(r, j.Name, e.Trial)
-		}
+	if first < 0 {
+		return 0, ""
 	}
-	return 0, ""
-}
-
-// cut says that a trial did not come to its end.
-func cut(r experiments.Record, name string, number int) string {
-	for _, a := range r.Variants {
-		if a.Name != name {
-			continue
-		}
-		for _, t := range a.Trials {
-			if t.Number == number && t.Err == "" {
-				return ""
-			}
-			if t.Number == number {
-				return ", which failed"
+	trial, why = r.Events[first].Trial, "the first, which was cut short"
+	for _, v := range r.Variants {
+		for _, t := range v.Trials {
+			switch {
+			case v.Name != j.Name || t.Number != trial:
+			case t.Err == "":
+				why = "the first"
+			default:
+				why = "the first, which failed"
 			}
 		}
 	}
-	return ", which was cut short"
+	return trial, why
 }
 
 func facts(r experiments.Record) []fact {
+	began := ""
+	if !r.Began.IsZero() {
+		began = r.Began.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
 	all := []fact{
 		{"Seed", fmt.Sprint(r.Seed)},
-		{"Began", began(r.Began)},
+		{"Began", began},
 		{"Took", seconds(r.Took)},
 		{"Locklab", r.Build},
 		{"Redis", r.Redis},
 		{"Machine", r.Machine},
 		{"Events", fmt.Sprintf("%d, in history.jsonl of the saved run", len(r.Events))},
-		{"Checked with", porcupine()},
+		{"Checked with", "our own checks and porcupine"},
 	}
 	if r.Interrupted {
-		all = append(all, fact{"Interrupted", "yes: what was recorded until then is kept"})
+		all = append(all, fact{"Interrupted", "yes: the page shows what was recorded until then"})
+	}
+	for _, c := range r.Clocks {
+		all = append(all, fact{"Clock", clock(c)})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Text == "" })
-}
-
-func began(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02 15:04:05 UTC")
-}
-
-// porcupine names the checker that must agree with our own.
-func porcupine() string {
-	const path = "github.com/anishathalye/porcupine"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return "our own checks and porcupine " + m.Version
-			}
-		}
-	}
-	return "our own checks and porcupine"
 }
 
 func clock(c experiments.Clock) string {

@@ -1,9 +1,8 @@
-// Package report writes what the lab saw as HTML: one file for a run, one for the whole lab. A file stands alone: it
-// opens from disk, asks no server for anything, and its policy forbids that it does. Everything in it that comes from a
-// history is text, whatever that holds.
+// Package report writes what the lab saw as HTML: one file for a run, one for the whole lab. A file is complete: it opens from disk and
+// requests nothing from a server, which its policy forbids. Everything that comes from a history is escaped.
 //
-// What is NOT guaranteed: that time is drawn to scale. A drawing gives each event its room, so that one can see the order;
-// the numbers below it are the time.
+// What is NOT guaranteed: that time is drawn to scale. A drawing gives each event enough room to show the interleaving; the numbers
+// below it are the time.
 package report
 
 import (
@@ -16,7 +15,7 @@ import (
 	"locklab/experiments"
 )
 
-// Entry is a run in the report of a lab: what was claimed, what was recorded, and what that says.
+// Entry is a run in a report: what was claimed, what was recorded, and the judgement.
 type Entry struct {
 	Experiment experiments.Experiment
 	Record     experiments.Record
@@ -28,7 +27,7 @@ func Run(w io.Writer, e experiments.Experiment, r experiments.Record, j experime
 	return write(w, newPage(e.ID, false, Entry{e, r, j}))
 }
 
-// Lab writes the report of a whole lab: all verdicts, then each experiment, then what the articles have wrong.
+// Lab writes the report of a whole lab: all verdicts, then each experiment, then what the articles get wrong.
 func Lab(w io.Writer, runs []Entry) error {
 	return write(w, newPage("The lab", true, runs...))
 }
@@ -42,8 +41,7 @@ var (
 	script = source("page/script.js")
 )
 
-// policy lets a browser run this package's own style and script, and nothing else: no request leaves, and no text of a
-// history can become a script.
+// policy allows this package's own style and script, and nothing else: no request is sent, and no text of a history can become a script.
 var policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
 	"'; base-uri 'none'; form-action 'none'"
 

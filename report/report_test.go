@@ -80,8 +80,8 @@ func TestEveryExperiment(t *testing.T) {
 		t.Run(e.Experiment.ID, func(t *testing.T) {
 			page := render(t, e)
 			wants(t, page, "<h1>"+e.Experiment.ID+"</h1>", "app lab run "+e.Experiment.ID+" --seed 7", "<dd>7</dd>")
-			if got := strings.Count(page, `<section class="arm `); got < len(e.Experiment.Variants) {
-				t.Errorf("%d of %d arms are shown", got, len(e.Experiment.Variants))
+			if got := strings.Count(page, `<section class="variant `); got < len(e.Experiment.Variants) {
+				t.Errorf("%d of %d variants are shown", got, len(e.Experiment.Variants))
 			}
 		})
 	}
@@ -108,22 +108,22 @@ func TestLab(t *testing.T) {
 	wants(t, none.String(), "There is no run yet.")
 }
 
-// The words say what was seen, and no more.
+// The words say what was seen, and nothing more.
 func TestVerdictWords(t *testing.T) {
 	for want, a := range map[string]experiments.VariantJudgement{
-		"not broken in 3 trials":           {Verdict: experiments.AsExpected, Trials: 3},
-		"not broken in 1 trial":            {Verdict: experiments.AsExpected, Trials: 1},
-		"broken, as claimed (witness)":     {Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3},
-		"refuted: broken in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
-		"inconclusive":                     {Trials: 3},
+		"no violation in 3 trials":                                       {Verdict: experiments.AsExpected, Trials: 3},
+		"no violation in 1 trial":                                        {Verdict: experiments.AsExpected, Trials: 1},
+		"violation in 3 of 3 trials, as expected":                        {Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3},
+		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
+		"inconclusive": {Trials: 3},
 	} {
-		if got := armVerdict(a).Text; got != want {
+		if got := variantVerdict(a).Text; got != want {
 			t.Errorf("%+v is %q, want %q", a, got, want)
 		}
 	}
 }
 
-// Whatever a history holds is text.
+// Everything in a history is escaped.
 func TestEscaping(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'&]]>-->`
 	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
@@ -145,7 +145,7 @@ func TestEscaping(t *testing.T) {
 	wants(t, page, "&lt;script&gt;")
 }
 
-// A page needs nothing but itself, and its policy says so.
+// A page requests nothing, and its policy says so.
 func TestSelfContained(t *testing.T) {
 	page := render(t, entry(t, "L05-lease-overrun"))
 	wants(t, page, "default-src &#39;none&#39;")
@@ -157,7 +157,7 @@ func TestInterrupted(t *testing.T) {
 	e.Record.Interrupted = true
 	e.Record.Variants = e.Record.Variants[:1]
 	e.Judgement = e.Experiment.Judge(e.Record)
-	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then is kept")
+	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then")
 }
 
 func TestNothingRecorded(t *testing.T) {
@@ -181,8 +181,8 @@ func TestHundredsOfEvents(t *testing.T) {
 	lacks(t, kept, `class="twice" d="M4`, " lost<")
 }
 
-// With many lanes those of the breach are drawn, and the server.
-func TestHundredsOfLanes(t *testing.T) {
+// Of many timelines those of the violation are drawn, and the server.
+func TestHundredsOfTimelines(t *testing.T) {
 	events := views(300, 1)
 	for i := range events[:len(events)-1] {
 		events[i].Timeline = events[i].Owner
@@ -191,16 +191,16 @@ func TestHundredsOfLanes(t *testing.T) {
 	e := made(history.Counter, events...)
 	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation)
 	var names []string
-	for _, l := range picture.Lanes {
+	for _, l := range picture.Timelines {
 		names = append(names, l.Name)
 	}
 	for _, want := range []string{"view 200", "view 250", "redis"} {
 		if !strings.Contains(strings.Join(names, ","), want) {
-			t.Errorf("%s is not among the lanes %q", want, names)
+			t.Errorf("%s is not among the timelines %q", want, names)
 		}
 	}
-	if len(names) > mostLanes {
-		t.Errorf("%d lanes are drawn", len(names))
+	if len(names) > mostTimelines {
+		t.Errorf("%d timelines are drawn", len(names))
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 	"locklab/history"
 )
 
-// made is an experiment with a control that holds and an arm of the given events.
+// made is an experiment with an empty control and a variant with the given events.
 func made(breach func([]history.Event) []history.Violation, events ...history.Event) Entry {
 	e := experiments.Experiment{
 		ID: "X01-made", Article: "A4", Claim: "Something is so.", Check: breach,
-		Variants: []experiments.Variant{{Name: "control"}, {Name: "arm", Expect: experiments.Sometimes}},
+		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Expect: experiments.Sometimes}},
 	}
 	r := experiments.Record{Format: experiments.Format, Experiment: e.ID, Clocks: []experiments.Clock{{Process: "lab"}}}
 	for _, a := range e.Variants {
 		r.Variants = append(r.Variants, experiments.VariantRecord{Name: a.Name, Trials: []experiments.TrialRecord{{Number: 1}}})
 	}
 	for i, event := range events {
-		event.Seq, event.Variant, event.Trial = i+1, "arm", 1
+		event.Seq, event.Variant, event.Trial = i+1, "variant", 1
 		if event.At == 0 {
 			event.At = time.Duration(i+1) * time.Millisecond
 		}
@@ -32,12 +32,12 @@ func made(breach func([]history.Event) []history.Violation, events ...history.Ev
 // views are n page views by two instances, of which only every loss-th adds one.
 func views(n int, loss int) (events []history.Event) {
 	for i := range n {
-		lane := fmt.Sprintf("instance %d", i%2+1)
+		timeline := fmt.Sprintf("instance %d", i%2+1)
 		owner := fmt.Sprint("view ", i)
 		at := time.Duration(i+1) * 100 * time.Microsecond
 		events = append(events,
-			history.Event{Timeline: lane, Owner: owner, Key: "pview", Kind: history.Read, Value: int64(i / loss), At: at},
-			history.Event{Timeline: lane, Owner: owner, Key: "pview", Kind: history.Write, Value: int64(i/loss + 1), At: at + 40*time.Microsecond})
+			history.Event{Timeline: timeline, Owner: owner, Key: "pview", Kind: history.Read, Value: int64(i / loss), At: at},
+			history.Event{Timeline: timeline, Owner: owner, Key: "pview", Kind: history.Write, Value: int64(i/loss + 1), At: at + 40*time.Microsecond})
 	}
 	return append(events, history.Event{Timeline: "redis", Key: "pview", Kind: history.Final, Value: int64((n-1)/loss + 1)})
 }
@@ -45,8 +45,8 @@ func views(n int, loss int) (events []history.Event) {
 // failover is a history as a lost lock at failover has it.
 func failover() Entry {
 	ms := time.Millisecond
-	e := func(at time.Duration, lane string, kind history.Kind, owner string, value int64, text string) history.Event {
-		event := history.Event{At: at, Timeline: lane, Kind: kind, Owner: owner, Key: "lock:counter", Value: value, Text: text}
+	e := func(at time.Duration, timeline string, kind history.Kind, owner string, value int64, text string) history.Event {
+		event := history.Event{At: at, Timeline: timeline, Kind: kind, Owner: owner, Key: "lock:counter", Value: value, Text: text}
 		switch kind {
 		case history.Read, history.Write, history.Final:
 			event.Key = "counter"

@@ -10,7 +10,7 @@ import (
 	"locklab/history"
 )
 
-// shape is how a kind of event is drawn: each by a form of its own, so that no colour is needed.
+// shape draws a kind of event. Each kind has its own form, so that no colour is needed.
 type shape struct {
 	ID   string
 	Kind history.Kind
@@ -21,25 +21,25 @@ type shape struct {
 
 // shapes are those of all kinds, around the point 0,0.
 var shapes = []shape{
-	{ID: "ask", Kind: history.Request, Says: "asks for the lock", Path: `d="M-4-5 5 0-4 5z"`},
-	{ID: "grant", Kind: history.Grant, Says: "has it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
+	{ID: "ask", Kind: history.Request, Says: "requests the lock", Path: `d="M-4-5 5 0-4 5z"`},
+	{ID: "grant", Kind: history.Grant, Says: "holds it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
 	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
 	{ID: "lose", Kind: history.Lose, Says: "learns that it has lost it", Path: `d="M2-11-3-3 3 3-2 11"`},
-	{ID: "give", Kind: history.Release, Says: "gives it back", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
-	{ID: "gave", Kind: history.Released, Says: "is told about that", Path: `d="M4-5-5 0 4 5z"`},
+	{ID: "give", Kind: history.Release, Says: "releases it", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
+	{ID: "gave", Kind: history.Released, Says: "gets the result of the release", Path: `d="M4-5-5 0 4 5z"`},
 	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
 	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
 	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
-	{ID: "stale", Kind: history.Stale, Says: "is refused a write, by its fence", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
+	{ID: "stale", Kind: history.Stale, Says: "a write is refused because of its fencing token", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
 	{ID: "win", Kind: history.Win, Says: "wins", Path: `d="M0-8 2-2.6 7.6-2.5 3.2 1 4.7 6.5 0 3.3-4.7 6.5-3.2 1-7.6-2.5-2-2.6z"`, Full: true},
-	{ID: "final", Kind: history.Final, Says: "what is there at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
-	{ID: "command", Kind: history.Command, Says: "a command to the server", Path: `d="M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0-5 0z"`, Full: true},
+	{ID: "final", Kind: history.Final, Says: "the value at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
+	{ID: "command", Kind: history.Command, Says: "a command to a server", Path: `d="M-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z"`, Full: true},
 	{ID: "fault", Kind: history.Fault, Says: "a fault", Path: `d="M2-9-5 2H0L-2 9 5-2H0z"`, Full: true},
 	{ID: "heal", Kind: history.Heal, Says: "a fault is over", Path: `d="M-6 0-2 5 6-5"`},
 	{ID: "note", Kind: history.Note, Says: "a note", Path: `d="M-5-6H5V6H-5zM-2-2H2M-2 2H2"`},
 }
 
-// shapeOf returns the shape of a kind; of one that nobody knows, a note's.
+// shapeOf returns the shape of a kind; an unknown kind has that of a note.
 func shapeOf(kind history.Kind) shape {
 	for _, s := range shapes {
 		if s.Kind == kind {
@@ -49,8 +49,8 @@ func shapeOf(kind history.Kind) shape {
 	return shapes[len(shapes)-1]
 }
 
-// label is what a drawing says beside an event, and where.
-func label(e history.Event, fence func(uint64) string) (text string, row int) {
+// label is the text beside an event, and its position.
+func label(e history.Event, token func(uint64) string) (text string, row int) {
 	switch e.Kind {
 	case history.Read, history.Write:
 		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
@@ -62,7 +62,7 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 		return "wins", above
 	case history.Grant:
 		if e.Token > 0 {
-			return "fence " + fence(e.Token), inside
+			return "token " + token(e.Token), inside
 		}
 		return "holds", inside
 	case history.Request, history.Release:
@@ -83,7 +83,7 @@ func label(e history.Event, fence func(uint64) string) (text string, row int) {
 	return "", nowhere
 }
 
-// describe is all that is known of an event, in one line.
+// describe returns everything about an event, in one line.
 func describe(e history.Event, began time.Duration) string {
 	parts := []string{milliseconds(e.At-began) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
@@ -96,26 +96,24 @@ func describe(e history.Event, began time.Duration) string {
 	return strings.Join(append(parts, fmt.Sprintf("event %d", e.Seq)), " · ")
 }
 
-// fences returns how the fences of a trial are written on bars: of long ones, that begin alike, the last digits.
-func fences(events []history.Event) func(uint64) string {
-	const digits, enough = 8, 4
-	longest, smallest, biggest := 0, uint64(math.MaxUint64), uint64(0)
+// tokens returns how the fencing tokens of a trial are written on bars: of long tokens with a common beginning, only the rest.
+func tokens(events []history.Event) func(uint64) string {
+	const long, rest = 8, 4
+	smallest, largest := uint64(math.MaxUint64), uint64(0)
 	for _, e := range events {
 		if e.Token > 0 {
-			longest = max(longest, len(fmt.Sprint(e.Token)))
-			smallest, biggest = min(smallest, e.Token), max(biggest, e.Token)
+			smallest, largest = min(smallest, e.Token), max(largest, e.Token)
 		}
 	}
-	low, high := fmt.Sprint(smallest), fmt.Sprint(biggest)
-	alike := 0
-	for len(low) == len(high) && alike < len(low)-enough && low[alike] == high[alike] {
-		alike++
+	low, high := fmt.Sprint(smallest), fmt.Sprint(largest)
+	common := 0
+	for len(high) >= long && len(low) == len(high) && common < len(low)-rest && low[common] == high[common] {
+		common++
 	}
-	return func(fence uint64) string {
-		text := fmt.Sprint(fence)
-		if longest < digits || alike == 0 {
-			return text
+	return func(token uint64) string {
+		if common == 0 {
+			return fmt.Sprint(token)
 		}
-		return "…" + text[alike:]
+		return "…" + fmt.Sprint(token)[common:]
 	}
 }

@@ -14,12 +14,12 @@ type waits struct {
 	Rows   []waitRow
 	Grants []bar
 	GrantY int
-	Per    string // the time that one bar of the grants stands for, and the most in one
+	Per    string // the time of one bar of the grants, and the most grants in one
 	XTicks []tick
 	Says   string
 }
 
-// waitRow is the waits of one lane: a stalk for each, as high as the wait was long.
+// waitRow shows the waits of one timeline: a line for each, as high as the wait was long.
 type waitRow struct {
 	Name, Text string
 	Y          int // of its floor
@@ -29,13 +29,13 @@ type waitRow struct {
 const (
 	waitHeight = 46 // of a row
 	waitBins   = 40
-	waitLanes  = 12 // more are drawn as one
+	waitRows   = 12 // more are drawn as one
 )
 
-// worthDrawing is how many grants are a crowd: a few say more in their lanes.
+// worthDrawing is the number of grants from which the waits are drawn.
 const worthDrawing = 8
 
-// waiting returns the waits of a trial; nil where a few were granted the lock.
+// waiting returns the waits of a trial; nil where there were few grants.
 func waiting(events []history.Event) *waits {
 	asked := make(map[string]bool)
 	for _, e := range events {
@@ -47,31 +47,32 @@ func waiting(events []history.Event) *waits {
 	}
 	began, ended, longest := holds[0].Requested, time.Duration(0), time.Duration(1)
 	by := make(map[string][]history.Holder)
-	var lanes []string
+	var names []string
 	for _, h := range holds {
 		began, ended, longest = min(began, h.Requested), max(ended, h.Granted), max(longest, h.Granted-h.Requested)
 		if by[h.Timeline] == nil {
-			lanes = append(lanes, h.Timeline)
+			names = append(names, h.Timeline)
 		}
 		by[h.Timeline] = append(by[h.Timeline], h)
 	}
-	slices.SortStableFunc(lanes, inOrder)
-	if len(lanes) > waitLanes {
-		all := fmt.Sprintf("all %d", len(lanes))
-		lanes, by = []string{all}, map[string][]history.Holder{all: holds}
+	slices.SortStableFunc(names, numerically)
+	if len(names) > waitRows {
+		all := fmt.Sprintf("all %d", len(names))
+		names, by = []string{all}, map[string][]history.Holder{all: holds}
 	}
 	span := max(1, ended-began)
 	x := func(at time.Duration) int { return waitLeft + int((chartRight-waitLeft)*(at-began)/span) }
 	w := &waits{chart: frame}
 	w.Left = waitLeft
-	for i, name := range lanes {
+	for i, name := range names {
 		w.Rows = append(w.Rows, newWaitRow(name, chartTop+(i+1)*waitHeight, by[name], x, longest))
 	}
-	w.GrantY = chartTop + (len(lanes)+1)*waitHeight
+	w.GrantY = chartTop + (len(names)+1)*waitHeight
 	w.count(holds, x, span)
 	w.Bottom, w.Height = w.GrantY, w.GrantY+32
-	w.XTicks = []tick{{waitLeft, "0 ms"}, {(waitLeft + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
-	w.Says = fmt.Sprintf("%s; the longest wait was %s ms, the median %s ms.", number(len(holds), "grant"), milliseconds(longest), milliseconds(median(holds)))
+	w.XTicks = timeTicks(waitLeft, span)
+	w.Says = fmt.Sprintf("%s; the longest wait was %s ms, the median %s ms.",
+		number(len(holds), "grant"), milliseconds(longest), milliseconds(median(holds)))
 	return w
 }
 
@@ -90,7 +91,7 @@ func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Dura
 	return row
 }
 
-// count draws how many grants there were in each part of the time.
+// count draws the number of grants in each part of the time.
 func (w *waits) count(holds []history.Holder, x func(time.Duration) int, span time.Duration) {
 	var bins [waitBins]int
 	most, room := 1, chartRight-waitLeft

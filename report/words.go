@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -8,48 +9,36 @@ import (
 	"locklab/experiments"
 )
 
-// verdict is a verdict as a page shows it: never by colour alone.
+// verdict is a verdict as a page shows it: by a sign, words and a colour.
 type verdict struct {
-	Class string // of its sign, and of the style
+	Class string // of the sign, and of the style
 	Text  string
 }
 
-// count is how many experiments have a verdict.
+// count is the number of experiments with a verdict.
 type count struct {
 	verdict
 	N int
 }
 
 func verdictOf(v experiments.Verdict) verdict {
-	switch v {
-	case experiments.AsExpected:
-		return verdict{"supported", v.String()}
-	case experiments.Unexpected:
-		return verdict{"refuted", v.String()}
-	default:
-		return verdict{"inconclusive", experiments.Inconclusive.String()}
-	}
+	class := map[experiments.Verdict]string{experiments.AsExpected: "as-expected", experiments.Unexpected: "unexpected"}[v]
+	return verdict{cmp.Or(class, "inconclusive"), v.String()}
 }
 
-// armVerdict says what was seen of an arm, which of a supported one is either of two things.
-func armVerdict(a experiments.VariantJudgement) verdict {
+// variantVerdict says what was seen of a variant.
+func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
+	seen := fmt.Sprintf("violation in %d of %s", a.Violations, number(a.Trials, "trial"))
 	switch {
 	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
-		v.Class, v.Text = "held", "not broken in "+number(a.Trials, "trial")
+		return verdict{"no-violation", "no violation in " + number(a.Trials, "trial")}
 	case a.Verdict == experiments.AsExpected:
-		v.Class, v.Text = "broken", "broken, as claimed (witness)"
+		return verdict{"violation", seen + ", as expected"}
 	case a.Verdict == experiments.Unexpected:
-		v.Text = fmt.Sprintf("refuted: broken in %d of %s", a.Violations, number(a.Trials, "trial"))
+		v.Text += ": " + seen
 	}
 	return v
-}
-
-func expects(a experiments.VariantJudgement) string {
-	if a.Expect == experiments.Never {
-		return "Must never break"
-	}
-	return "Is expected to break"
 }
 
 // counts counts the verdicts, the worst first.
@@ -73,9 +62,7 @@ func number(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000)
-}
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 

@@ -6,43 +6,41 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
 
-	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/topology"
 )
 
-// serveCommand holds the settings of one instance. Each flag has a variable: --listen is LAB_LISTEN.
+// serveCommand runs an instance. Each flag has a variable: --listen is LAB_LISTEN.
 type serveCommand struct {
-	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 takes a free one. Only this machine can reach the default (${default})."`
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Only this machine can reach the default (default: ${default})."`
 	Instance       string        `placeholder:"NAME" help:"Name of this instance in every answer (default: its port, as in the article)."`
-	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"How Redis is arranged: ${enum} (${default})."`
-	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Redis addresses. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (${default})."`
-	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (${default})."`
+	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum} (default: ${default})."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Addresses of Redis. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (default: ${default})."`
+	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (default: ${default})."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
-	AddrMap        []string      `placeholder:"FROM=TO" help:"Where to dial an address that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
-	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes for v4: five, and at least three. Without them there is no v4 (default: none)."`
-	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Where orders are kept. A DSN is user:password@tcp(host:port)/name (${default})."`
-	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (${default})."`
-	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503 (${default})."`
-	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s (${default})."`
-	AdminToken     string        `placeholder:"SECRET" help:"Asked for by what resets data (default: nobody is asked)."`
-	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start (${default})."`
-	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Log as ${enum} (${default})."`
-	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Log from ${enum}; debug has a line for each request (${default})."`
+	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
+	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
+	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders. A DSN is user:password@tcp(host:port)/name (default: ${default})."`
+	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (default: ${default})."`
+	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503 (default: ${default})."`
+	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s (default: ${default})."`
+	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
+	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start (default: ${default})."`
+	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum} (default: ${default})."`
+	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Least level to log: ${enum}; debug has a line for each request (default: ${default})."`
 }
 
-// Bounds of the durations: below the first nothing works, above the second nobody waits.
+// Bounds of the durations.
 const (
 	shortestLease = 100 * time.Millisecond
 	longest       = time.Hour
 )
 
-// validate finds what cannot work, before anything is opened.
+// validate returns the first setting that cannot work, before anything is opened.
 func (c *serveCommand) validate() error {
 	if err := address("--listen", c.Listen); err != nil {
 		return err
@@ -66,7 +64,7 @@ func (c *serveCommand) validate() error {
 		return err
 	}
 	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
-		return misuse("--database is %q: %w", withoutPassword(c.Database), err)
+		return misuse("--database is %w", err)
 	}
 	return c.validateDurations()
 }
@@ -103,23 +101,6 @@ func (c *serveCommand) validateDurations() error {
 	return nil
 }
 
-// versions are what an instance offers, in the order of the URL.
-func (c *serveCommand) versions() []version {
-	all := []version{
-		{"v0", "", "no lock, but one atomic command: do you need a lock?"},
-		{"v1", lockstrategy.NameNone, "no lock: read, add, write"},
-		{"v2", lockstrategy.NameProcess, "a mutex in this process: no help against another process"},
-		{"v3", lockstrategy.NameRedis, "the Redis lock, which Redisson's RLock understands"},
-	}
-	if len(c.Redlock) > 0 {
-		all = append(all, version{"v4", lockstrategy.NameRedLock, "RedLock over independent nodes"})
-	}
-	return all
-}
-
-// version says which strategy protects the work behind a prefix of the URL.
-type version struct{ name, strategy, does string }
-
 func (c *serveCommand) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // one of the enum's, which are slog's own
@@ -129,8 +110,8 @@ func (c *serveCommand) logger(w io.Writer) *slog.Logger {
 	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colours(w)}))
 }
 
-// addresses checks a list: none missing, none twice. A2's listing passes one RedLock node twice, so
-// that it has three names and two nodes.
+// addresses checks a list of addresses: none is malformed, and none is there twice. A2's listing passes one RedLock node twice, so that
+// three names mean two nodes.
 func addresses(flag string, list []string) error {
 	if len(list) == 0 {
 		return misuse("%s is empty; name at least one host:port", flag)
@@ -154,17 +135,4 @@ func address(flag, text string) error {
 		return misuse("%s is %q; it must be host:port with a port up to 65535", flag, text)
 	}
 	return nil
-}
-
-// withoutPassword shows a database setting as far as it may be shown.
-func withoutPassword(database string) string {
-	kind, rest, given := strings.Cut(database, ":")
-	if !given {
-		return database
-	}
-	if kind == "mysql" { // a password may stand anywhere in what is no DSN
-		_, where, _ := strings.Cut(rest, "@tcp")
-		rest = "***" + strings.TrimSuffix("@tcp"+where, "@tcp")
-	}
-	return kind + ":" + rest
 }

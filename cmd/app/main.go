@@ -1,19 +1,135 @@
-// Command app is the lab in one program: an instance of the service, and the demo that runs two.
+// Command app is the lab in one program: an instance of the service, the demo that runs two, and the experiments.
 package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"reflect"
+	"strings"
 	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"locklab/stack"
 )
 
 func main() {
-	stack.Reexec() // a process that a stack started has other work to do
+	stack.Reexec() // does not return in a process that a stack started from this program
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// The program's exit status.
+const (
+	exitOK           = 0
+	exitRefuted      = 1   // a result was unexpected
+	exitInconclusive = 2   // nothing was shown
+	exitUsage        = 64  // a setting is wrong
+	exitUnavailable  = 69  // something that the command needs is missing or cannot be reached
+	exitInternal     = 70  // a bug
+	exitInterrupted  = 130 // by Ctrl-C or a signal
+)
+
+// exitError is an error with an exit status.
+type exitError struct {
+	code int
+	err  error // nil: there is nothing to print
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+// misuse is the error of a wrong setting: it names the setting, its value and what is allowed.
+func misuse(format string, args ...any) error {
+	return exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// unavailable is the error of something missing or out of reach.
+func unavailable(err error) error { return exitError{exitUnavailable, err} }
+
+// streams receive what a command prints: results go to out, everything else to err.
+type streams struct{ out, err io.Writer }
+
+type commands struct {
+	Serve  serveCommand  `cmd:"" help:"Run an instance of the service."`
+	Demo   demoCommand   `cmd:"" help:"Start two instances with their servers, send 666 simultaneous requests to every version, and judge the result."`
+	Up     upCommand     `cmd:"" help:"Start the containers of docker-compose.yml, or switch their topology, and wait until they are ready."`
+	Status statusCommand `cmd:"" help:"Show where the containers listen, or which is not ready and why."`
+	Down   downCommand   `cmd:"" help:"Remove the containers and everything they stored."`
+	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to two instances that run already, such as those of docker compose."`
+	Lab    labCommand    `cmd:"" help:"Run experiments: break each lock on purpose, beside a control, and judge what was recorded (app lab list, app lab run L03)."`
+	Doctor doctorCommand `cmd:"" help:"Check this machine before a class: what would fail, and what to do about it."`
+	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
+
+	Version kong.VersionFlag `env:"-" help:"Print what this program was built from."`
+}
+
+// run is the program, without the process around it. It returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := execute(ctx, args, streams{stdout, stderr})
+	if err == nil {
+		return exitOK
+	}
+	code := exitInternal
+	if e := (exitError{}); errors.As(err, &e) {
+		if code = e.code; e.err == nil {
+			return code
+		}
+	}
+	// Joined errors have a line each; a log line has one sentence.
+	fmt.Fprintf(stderr, "app: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	return code
+}
+
+func execute(ctx context.Context, args []string, std streams) error {
+	helped := false
+	parser, err := kong.New(&commands{},
+		kong.Name("app"),
+		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
+		kong.DefaultEnvars("LAB"),
+		kong.Vars{"version": build()},
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(int) { helped = true }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(std),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+	)
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if helped {
+		return nil
+	}
+	if err != nil {
+		return misuse("%w; see app --help", err)
+	}
+	return command.Run()
+}
+
+// durations parses a duration; its error shows what one looks like.
+func durations(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("duration")
+	if err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(fmt.Sprint(token.Value))
+	if err != nil {
+		return fmt.Errorf("%q is no duration; write a number with its unit, such as 500ms or 30s", token.Value)
+	}
+	target.SetInt(int64(d))
+	return nil
 }

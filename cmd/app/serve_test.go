@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +18,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 // serving is an instance as a process of its own, with its Redis.
@@ -94,6 +97,16 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 	}
 }
 
+// A version is offered when a flag names its servers: serve must have the flag that the table has.
+func TestServeHasAFlagForEveryServerOfAVersion(t *testing.T) {
+	help := app(t.Context(), "serve", "--help").out
+	for _, v := range versions.All() {
+		if v.Needs != "" && !strings.Contains(help, v.Needs.Flag()+"=") {
+			t.Errorf("%s needs servers, and serve has no %s", v.Name, v.Needs.Flag())
+		}
+	}
+}
+
 func TestInstanceIsNamedAfterItsPort(t *testing.T) {
 	instance := serving(t, testenv.Redis(t, false))
 	_, port, _ := strings.Cut(strings.TrimPrefix(instance.URL, "http://"), ":")
@@ -154,7 +167,7 @@ func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 	if code := instance.ExitCode(); code != exitOK {
 		t.Errorf("exit %d", code)
 	}
-	if took := time.Since(began); took > finish+abort+10*time.Second {
+	if took := time.Since(began); took > handlers.StopAtMost+10*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if got := <-answer; strings.HasPrefix(got, "OK") {
@@ -239,5 +252,44 @@ func TestStartIsOneLine(t *testing.T) {
 	_, _ = io.Copy(io.Discard, reader)
 	if code := <-done; code != exitOK {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// An instance whose locks are weak is ready, and says why they are.
+func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	s := testenv.Stack(t)
+	node, err := s.Redis(testenv.Context(t), "redis", true, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := s.RedLock(testenv.Context(t), 3, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance := serving(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
+	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
+	var told struct {
+		Ready     bool
+		Preflight []struct {
+			Lock       string
+			At         time.Time
+			Weaknesses []struct {
+				Where             []string
+				What, Why, Remedy string
+			}
+			Unknown []any
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 2 {
+		t.Fatalf("%d %s (%v)", status, body, err)
+	}
+	v3, v4 := told.Preflight[0], told.Preflight[1]
+	if v3.Lock != "v3" || len(v3.Weaknesses) != 3 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
+		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{node.Addr}) {
+		t.Errorf("v3: %+v", v3)
+	}
+	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
+		t.Errorf("v4: %+v", v4)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress tells what is being done: on a terminal in one line that changes, elsewhere line by line.
+// progress shows what a command does: on a terminal in one line that changes, elsewhere in a line for each step.
 type progress struct {
 	to       io.Writer
 	terminal bool
@@ -16,7 +16,7 @@ type progress struct {
 
 func newProgress(to io.Writer) *progress { return &progress{to, isTerminal(to)} }
 
-// step replaces what was told before.
+// step shows a step. On a terminal it replaces the one before.
 func (p *progress) step(format string, args ...any) {
 	if p.terminal {
 		fmt.Fprintf(p.to, "\r\x1b[K"+format+" …", args...)
@@ -37,5 +37,5 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colours reports whether w shows them and nobody asked for none (no-color.org).
+// colours reports whether w is a terminal and NO_COLOR is not set (no-color.org).
 func colours(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }

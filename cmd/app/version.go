@@ -13,7 +13,8 @@ import (
 // stamp is set by the Dockerfile (-ldflags "-X main.stamp=…").
 var stamp string
 
-// build names what this program was built from: the stamp, or the commit that Go noted; of `go run`, which notes none, the checkout says it.
+// build names what this program was built from: the stamp, or the commit that Go recorded. `go run` records none, so then git names the
+// checkout.
 var build = sync.OnceValue(func() string {
 	if stamp != "" {
 		return stamp
@@ -38,7 +39,7 @@ var build = sync.OnceValue(func() string {
 	return commit + changed
 })
 
-// described is the commit of the checkout in which this program was started; empty: it is none.
+// described is the commit of the checkout in which this program was started; empty outside of one.
 func described() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 	"locklab/pview"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 // serving is one instance with v3 over a topology of real servers, with a lease of one second.
@@ -45,7 +46,7 @@ func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
 	t.Cleanup(func() { orders.Close() })
 	server := httptest.NewServer(handlers.New(handlers.Config{
 		Instance: "8080", Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler), Orders: orders,
-		Versions: []handlers.Version{{Name: "v3", Lock: lockstrategy.Guard{Strategy: opened, Wait: 2 * time.Second}}},
+		Versions: []handlers.Version{{Version: versions.Version{Name: "v3"}, Lock: lockstrategy.Guard{Strategy: opened, Wait: 2 * time.Second}}},
 		Views:    pview.NewCounter(redis.Master, redis.Replica),
 	}))
 	t.Cleanup(server.Close)

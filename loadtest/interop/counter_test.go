@@ -17,14 +17,14 @@ import (
 
 const (
 	threads = 4   // of each process
-	share   = 20  // grants of each process at least; ours have far more, for a lease is handed off inside a process
-	total   = 666 // increments together, at least
+	share   = 20  // fewest grants of each process; ours have far more, because they hand leases off
+	total   = 666 // fewest increments of all together
 
-	// When the lock comes free, one of four processes gets it. Where each has the same chance, one that waits
-	// is passed over 64 times in a row once in 100 million times (3/4 to the 64th power); and each time costs it
-	// 256 grants, which a process of ours may hand off. Who waits longer is not unlucky: it starves.
+	// When the lock is released, one of four processes gets it. With equal chances a process that waits is passed over 64
+	// times in a row once in 100 million times (3/4 to the 64th power). Each time costs it up to 256 grants: so many leases
+	// a process of ours may hand off. A process that waits longer starves.
 	bound = 64 * 256
-	limit = 5 * bound // where the count is given up: by then all have had their share, or somebody starves
+	limit = 5 * bound // where the count stops: by then all have had their share, or one of them starves
 )
 
 // counted lets two JVMs and two of our processes increment one counter until each has had its share.

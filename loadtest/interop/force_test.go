@@ -13,53 +13,62 @@ import (
 
 // forced: a lock that is freed by force is free for everybody, and its holder learns of it.
 func (b *bench) forced(ctx context.Context, t *testing.T) {
-	t.Run("ours frees Java's waiter of Java's holder", func(t *testing.T) {
-		key, waiter := b.key(t), b.java(b.theirs[1], "waiter")
-		b.theirs[0].must(ctx, t, "holder", "lock", b.kind, key)
-		b.held(ctx, t, key, false)
-		granted := b.waiting(ctx, t, waiter, key)
-		b.force(ctx, t, key)
-		within(t, soon, granted)
-		_, err := b.theirs[0].do(ctx, "holder", "unlock", b.kind, key)
-		if err == nil || !strings.Contains(err.Error(), "not locked by current thread") {
-			t.Errorf("Java's former holder unlocks what another holds: %v", err)
-		}
-		if err := waiter.release(ctx, key); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("ours frees Java's waiter of our holder", func(t *testing.T) {
-		key, waiter := b.key(t), b.java(b.theirs[0], "waiter")
-		lease := b.acquire(ctx, t, key)
-		b.held(ctx, t, key, true)
-		granted := b.waiting(ctx, t, waiter, key)
+	t.Run("ours frees Java's waiter of Java's holder", func(t *testing.T) { b.forcedForJava(ctx, t) })
+	t.Run("ours frees Java's waiter of our holder", func(t *testing.T) { b.forcedForUs(ctx, t) })
+	for name, listening := range map[string]bool{"that listens": true, "that has just begun": false} {
+		t.Run("Java's ends the context of a holder of ours "+name, func(t *testing.T) { b.forcedByJava(ctx, t, listening) })
+	}
+}
+
+// forcedForJava frees a lock that Java holds. Java's waiter gets it, and the former holder cannot release it.
+func (b *bench) forcedForJava(ctx context.Context, t *testing.T) {
+	key, waiter := b.key(t), b.java(b.theirs[1], "waiter")
+	b.theirs[0].must(ctx, t, "holder", "lock", b.kind, key)
+	b.held(ctx, t, key, false)
+	granted := b.waiting(ctx, t, waiter, key)
+	b.force(ctx, t, key)
+	within(t, soon, granted)
+	_, err := b.theirs[0].do(ctx, "holder", "unlock", b.kind, key)
+	if err == nil || !strings.Contains(err.Error(), "not locked by current thread") {
+		t.Errorf("Java's former holder unlocks what another holds: %v", err)
+	}
+	if err := waiter.release(ctx, key); err != nil {
+		t.Error(err)
+	}
+}
+
+// forcedForUs frees a lock that this process holds. Java's waiter gets it, and our holder is told.
+func (b *bench) forcedForUs(ctx context.Context, t *testing.T) {
+	key, waiter := b.key(t), b.java(b.theirs[0], "waiter")
+	lease := b.acquire(ctx, t, key)
+	b.held(ctx, t, key, true)
+	granted := b.waiting(ctx, t, waiter, key)
+	listens(t, lease)
+	b.force(ctx, t, key)
+	ends(t, lease, lockstrategy.ErrForced)
+	within(t, soon, granted)
+	if err := waiter.release(ctx, key); err != nil {
+		t.Error(err)
+	}
+}
+
+// forcedByJava lets Java free a lock that this process holds. A holder that listens is told why it lost the lock.
+func (b *bench) forcedByJava(ctx context.Context, t *testing.T, listening bool) {
+	key, next, cause := b.key(t), b.we(), lockstrategy.ErrLost
+	lease := b.acquire(ctx, t, key)
+	if listening {
 		listens(t, lease)
-		b.force(ctx, t, key)
-		ends(t, lease, lockstrategy.ErrForced)
-		within(t, soon, granted)
-		if err := waiter.release(ctx, key); err != nil {
-			t.Error(err)
-		}
-	})
-	for name, settled := range map[string]bool{"that listens": true, "that has just begun": false} {
-		t.Run("Java's ends the context of a holder of ours "+name, func(t *testing.T) {
-			key, next, cause := b.key(t), b.we(), lockstrategy.ErrLost
-			lease := b.acquire(ctx, t, key)
-			if settled {
-				listens(t, lease)
-				cause = lockstrategy.ErrForced
-			}
-			if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
-				t.Error("Java's forceUnlock says that nobody held it")
-			}
-			ends(t, lease, cause)
-			if err := next.lock(ctx, key); err != nil {
-				t.Fatal(err)
-			}
-			if err := next.release(ctx, key); err != nil {
-				t.Error(err)
-			}
-		})
+		cause = lockstrategy.ErrForced
+	}
+	if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
+		t.Error("Java's forceUnlock says that nobody held it")
+	}
+	ends(t, lease, cause)
+	if err := next.lock(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.release(ctx, key); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -100,7 +109,8 @@ func (b *bench) force(ctx context.Context, t *testing.T, key string) {
 func (b *bench) held(ctx context.Context, t *testing.T, key string, mine bool) {
 	t.Helper()
 	state, err := b.locks.Admin.Inspect(ctx, key)
-	if err != nil || !state.Held || state.Count != 1 || state.Mine != mine || state.Remaining <= 0 || state.Remaining > lockstrategy.DefaultLease {
+	lasts := state.Remaining > 0 && state.Remaining <= lockstrategy.DefaultLease
+	if err != nil || !state.Held || state.Count != 1 || state.Mine != mine || !lasts {
 		t.Errorf("got %+v, %v", state, err)
 	}
 }

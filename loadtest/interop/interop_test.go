@@ -1,5 +1,5 @@
-// Package interop_test proves that the Redis lock and Redisson's are one lock: with real Redisson, an
-// old version and a new one, over every topology that both can open.
+// Package interop_test proves that the Redis lock and Redisson's are one lock. It runs real Redisson, an old version and
+// a new one, over every topology that both can open.
 //
 // What is NOT proved: versions and settings other than these; failovers, which break either lock.
 package interop_test
@@ -37,7 +37,7 @@ var cases = []struct {
 	{"counter", (*bench).counts},
 	{"counter without our lock", (*bench).losesWithoutLock},
 	{"each sees the other's lock", (*bench).seen},
-	{"a release wakes who waits", (*bench).waits},
+	{"a release notifies waiters", (*bench).waits},
 	{"freed by force", (*bench).forced},
 }
 
@@ -86,8 +86,8 @@ func startPeers(t *testing.T) (theirs map[string][2]*peer, ours [2]*peer) {
 	return theirs, ours
 }
 
-// open connects the JVMs and this process, and lets everybody count alone for a while: classes that
-// a JVM loads in its first turn would be taken for starvation.
+// open connects the JVMs and this process, and lets each of them count alone for a while. A JVM loads classes in its
+// first turn, and that would look like starvation.
 func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology) {
 	t.Helper()
 	connect(ctx, t, started, b.theirs[:]...)

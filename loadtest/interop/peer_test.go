@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// peer is another process, a JVM or one of ours, that does what it is told: a command is a line
-// "THREAD VERB WORD…", its answer "THREAD ok WORD…" or "THREAD error TEXT". Commands for one
-// thread are given one after the other.
+// peer is another process, a JVM or one of ours, that executes commands. A command is a line "THREAD VERB WORD…", its
+// answer "THREAD ok WORD…" or "THREAD error TEXT". A thread gets its next command after its answer.
 type peer struct {
 	name   string
 	isOurs bool
@@ -52,13 +51,13 @@ func startPeer(t *testing.T, name string, command ...string) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go p.hear(out)
+	go p.receive(out)
 	t.Cleanup(func() { p.stop(t) })
 	return p
 }
 
-// hear passes each answer on to who waits for it.
-func (p *peer) hear(out io.Reader) {
+// receive passes each answer on to the caller that waits for it.
+func (p *peer) receive(out io.Reader) {
 	defer close(p.ended)
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')

@@ -16,8 +16,8 @@ import (
 	"locklab/lockstrategy"
 )
 
-// soon is when a waiter must have been woken. A message that is lost would let it sleep for the rest of
-// the lease, which has just been granted; and both sides' lease is 30 s.
+// soon is when a waiter must have been notified. With a lost message it would sleep for the rest of the lease, which has
+// just been granted. The lease of both sides is 30 s.
 const soon = lockstrategy.DefaultLease / 3
 
 // seen: to Java our lock is a lock like its own, and so is its lock to us.
@@ -53,7 +53,7 @@ func (b *bench) seen(ctx context.Context, t *testing.T) {
 	}
 }
 
-// side is who holds or waits.
+// side is a client that holds the lock or waits for it.
 type side struct {
 	name    string
 	lock    func(ctx context.Context, key string) error
@@ -84,7 +84,7 @@ func (b *bench) we() side {
 	}
 }
 
-// waits: whoever waits is woken by the release of whoever holds.
+// waits: the release of a holder notifies a waiter, whichever of the two is Java.
 func (b *bench) waits(ctx context.Context, t *testing.T) {
 	for _, pair := range [][2]side{
 		{b.we(), b.java(b.theirs[0], "waiter")},
@@ -92,7 +92,7 @@ func (b *bench) waits(ctx context.Context, t *testing.T) {
 		{b.java(b.theirs[0], "holder"), b.java(b.theirs[1], "waiter")}, // Redisson alone: what fails here is not our lock's fault
 	} {
 		holder, waiter := pair[0], pair[1]
-		t.Run(holder.name+" wakes "+waiter.name, func(t *testing.T) {
+		t.Run(holder.name+" notifies "+waiter.name, func(t *testing.T) {
 			// Redisson names the channel of a key with a hash tag otherwise than that of a key without.
 			for _, key := range []string{b.key(t), strings.Trim(b.key(t), "{}")} {
 				if err := holder.lock(ctx, key); err != nil {
@@ -111,9 +111,9 @@ func (b *bench) waits(ctx context.Context, t *testing.T) {
 	}
 }
 
-// waiting lets waiter wait for key, and returns when it sleeps until it is woken; the channel says how
-// the wait ended. Java and we do the same: try, listen, try again, because a release may have been told in
-// between, and sleep. So who was refused twice sleeps.
+// waiting lets waiter wait for key, and returns when it sleeps until a notification; the channel says how the wait
+// ended. Java and we do the same: try, listen, and try again, because a release may have come in between. So a waiter
+// that was refused twice sleeps.
 func (b *bench) waiting(ctx context.Context, t *testing.T, waiter side, key string) <-chan error {
 	t.Helper()
 	before := b.refusals(ctx, t)
@@ -141,12 +141,12 @@ func within(t *testing.T, limit time.Duration, granted <-chan error) {
 			t.Fatal(err)
 		}
 	case <-late.C:
-		t.Fatalf("not woken within %s: the waiter sleeps until the lease's end", limit)
+		t.Fatalf("not notified within %s: the waiter sleeps until the lease's end", limit)
 	}
 }
 
-// refusals counts, on all servers, how often somebody was told for how long a lock is another's: that is
-// what PTTL is called for, in Redisson's script and in ours.
+// refusals counts, on all servers, how often a client was told how long another's lease lasts. Redisson's script and ours
+// call PTTL for that, and for nothing else.
 func (b *bench) refusals(ctx context.Context, t *testing.T) int64 {
 	t.Helper()
 	return b.sum(ctx, t, func(server *redis.Client) (calls int64, err error) {

@@ -1,13 +1,14 @@
 // lab.js: what the two bursts share: settings, the start at one moment, counting, the text at the end.
 //
-// k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics,
-// and of a tagged metric only the parts that a threshold names. So a view that is confirmed is
-// counted in lab_written{instance,value}, and thresholds that always hold name every pair.
+// k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics. Of
+// a tagged metric the summary has only the parts that a threshold names. So a view that is confirmed is
+// counted in `lab_written{instance,value}`, and thresholds that are always true name every pair.
 // `app lab check` reads the same metrics.
 import http from 'k6/http';
 import exec from 'k6/execution';
 import { fail, sleep } from 'k6';
 import { Counter, Gauge, Trend } from 'k6/metrics';
+import { versions } from './versions.js';
 
 const ran = new Gauge('lab_run'); // its tags say what
 const asked = new Gauge('lab_users'); // is there when the reset succeeded
@@ -33,7 +34,8 @@ function settingsOf(env) {
   };
   const wrong = (sentence) => { throw new Error(sentence); };
   if (!/^https?:\/\/[^/\s]+/.test(s.base)) wrong(`BASE_URL is "${s.base}"; it must look like http://127.0.0.1:8000`);
-  if (!/^v[0-4]$/.test(s.version)) wrong(`VERSION is "${s.version}"; allowed are v0, v1, v2, v3 and v4`);
+  s.of = versions.find((v) => v.name === s.version);
+  if (!s.of) wrong(`VERSION is "${s.version}"; allowed are ${versions.map((v) => v.name).join(', ')}`);
   if (!Number.isInteger(s.users) || s.users < 1 || s.users > 5000) wrong(`USERS is "${env.USERS}"; it must be a whole number from 1 to 5000`);
   // A name becomes part of a threshold's name, which has a syntax of its own.
   if (!s.instances.every((name) => /^[\w.-]+$/.test(name))) wrong(`INSTANCES is "${env.INSTANCES}"; it must be names with commas between them, as 8080,8090`);
@@ -42,7 +44,7 @@ function settingsOf(env) {
 }
 
 // safe tells the versions that must not lose anything from those that show the loss.
-export const safe = ['v0', 'v3', 'v4'].includes(settings.version);
+export const safe = !settings.of.loses;
 
 // options makes one VU for each user, with one request, and thresholds: of the run's validity, and
 // what the caller adds.
@@ -148,10 +150,9 @@ export function invalid(get) {
 // report lays the rows out and adds what every run has.
 export function report(title, rows, get, outcome) {
   const { instances, version, base } = settings;
-  const lock = { v0: 'none, atomic', v1: 'none', v2: 'process mutex', v3: 'Redis lock', v4: 'RedLock' }[version];
   const ms = (name, stat) => (get(name, stat) === undefined ? '-' : `${Math.round(get(name, stat))} ms`);
   const all = [
-    ['version', `${version} (${lock})`],
+    ['version', `${version} (${settings.of.title})`],
     ['at', base],
     ...rows,
     ...instances.map((name) => [`instance ${name}`, `${get(`lab_answered{instance:${name}}`, 'count') || 0} answers`]),

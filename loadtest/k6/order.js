@@ -7,7 +7,7 @@ import { Counter, Gauge } from 'k6/metrics';
 import * as lab from './lab.js';
 
 const grabbed = new Counter('lab_grabbed'); // what drivers were told, by instance and whether they won
-const winners = new Gauge('lab_winners'); // whom the data say to have won, at the end
+const winners = new Gauge('lab_winners'); // the drivers that won according to the data, at the end
 
 const { users, version, instances } = lab.settings;
 

@@ -18,28 +18,28 @@ import (
 // delete or promote, it cannot know; and it is no verdict: a lock without weaknesses here still breaks
 // when its holder ignores its lease's context.
 type Report struct {
-	Taken      time.Time
-	Cluster    bool       // the client is one of a cluster
-	Sharded    bool       // a cluster with sharded publish: releases are told there, as Redisson does
-	Servers    []Facts    // each server that can grant: of a cluster every master, of RedLock every node
-	Weaknesses []Weakness // the grave ones first
-	Unknown    []Unknown  // what no weakness was looked for in
+	Taken      time.Time  `json:"at"`
+	Cluster    bool       `json:"-"`          // the client is one of a cluster
+	Sharded    bool       `json:"-"`          // a cluster with sharded publish: releases are told there, as Redisson does
+	Servers    []Facts    `json:"-"`          // each server that can grant: of a cluster every master, of RedLock every node
+	Weaknesses []Weakness `json:"weaknesses"` // the grave ones first; never nil
+	Unknown    []Unknown  `json:"unknown"`    // what no weakness was looked for in; never nil
 }
 
 // Weakness is one reason why the lock is weaker here than it could be: a sentence for each question.
 type Weakness struct {
-	Where  []string // servers
-	What   string   // how it is
-	Why    string   // what that does to a lock
-	Remedy string
-	Grave  bool // this is no lock at all
+	Where  []string `json:"where"` // servers
+	What   string   `json:"what"`  // how it is
+	Why    string   `json:"why"`   // what that does to a lock
+	Remedy string   `json:"remedy"`
+	Grave  bool     `json:"grave"` // this is no lock at all
 }
 
 // Unknown is what a server did not tell. A managed Redis refuses some questions.
 type Unknown struct {
-	Where []string // servers
-	What  string
-	Why   string
+	Where []string `json:"where"` // servers
+	What  string   `json:"what"`
+	Why   string   `json:"why"`
 }
 
 // ErrSilent says that no server answered.
@@ -78,8 +78,8 @@ func ask(ctx context.Context, lock string, clients []redis.UniversalClient, requ
 		r.Cluster = r.Cluster || servers[i].Cluster
 	}
 	r.Sharded = allSharded(servers)
-	r.Weaknesses = weaknesses(lock, servers)
-	r.Unknown = unknowns(servers)
+	r.Weaknesses = append([]Weakness{}, weaknesses(lock, servers)...)
+	r.Unknown = append([]Unknown{}, unknowns(servers)...)
 	if !slices.ContainsFunc(servers, Facts.answered) {
 		return r, fmt.Errorf("%w: %w", ErrSilent, silent)
 	}

@@ -1,5 +1,5 @@
 "use strict";
-// Without this script a page shows all the same: titles say what an event is, and every event can be reached by Tab.
+// Without this script a page still shows everything: titles describe the events, and Tab reaches each of them.
 
 const marks = (figure) => [...figure.querySelectorAll(".drawing .mark")];
 
@@ -12,12 +12,12 @@ const show = (mark) => {
   for (const other of marks(figure)) other.classList.toggle("on", other === mark);
 };
 
-// Hundreds of events would be hundreds of stops of the Tab key: one in each drawing is enough, the arrows do the rest.
+// One event of a drawing is a stop of the Tab key, and the arrow keys move on: there may be hundreds of events.
 const only = (mark) => {
   for (const other of marks(mark.closest("figure"))) other.setAttribute("tabindex", other === mark ? "0" : "-1");
 };
 
-// reveal scrolls a drawing that is too wide, as little as can be, to where several hold the lock or what shows the breach.
+// reveal scrolls a drawing that is too wide to where several hold the lock, or to the violation, as little as possible.
 const reveal = (figure) => {
   const box = figure.querySelector(".picture");
   const target = figure.querySelector(".drawing .overlap .column") || figure.querySelector(".drawing .shows");
@@ -29,10 +29,10 @@ const reveal = (figure) => {
 };
 
 for (const details of document.querySelectorAll("details.run")) {
-  details.addEventListener("toggle", () => details.querySelectorAll("figure.lanes").forEach(reveal), { once: true });
+  details.addEventListener("toggle", () => details.querySelectorAll("figure.timelines").forEach(reveal), { once: true });
 }
 
-for (const figure of document.querySelectorAll("figure.lanes")) {
+for (const figure of document.querySelectorAll("figure.timelines")) {
   const all = marks(figure);
   const shown = all.find((mark) => mark.classList.contains("shows"));
   if (all.length > 0) only(shown || all[0]);
@@ -73,7 +73,7 @@ const open = () => {
 addEventListener("hashchange", open);
 open();
 
-// On paper nothing can be opened.
+// Before printing, everything is unfolded.
 let closed = [];
 addEventListener("beforeprint", () => {
   closed = [...document.querySelectorAll("details:not([open])")];

@@ -13,6 +13,7 @@ import (
 
 	"locklab/loadtest/peers/record"
 	"locklab/loadtest/peers/stats"
+	"locklab/versions"
 )
 
 //go:embed page.md.tmpl
@@ -21,10 +22,10 @@ var source string
 var text = template.Must(template.New("page").Funcs(template.FuncMap{"number": number}).Parse(source))
 
 // order of the rows.
-var order = []string{
+var order = append([]string{
 	"ping", "limit", "local", "ours", "redlock", "naive", "rueidislock", "rueidislock-3keys", "redsync", "redsync-10ms",
-	"redislock", "redislock-100ms", "redsync5", "redisson", "redisson-fair", "etcd", "v0", "v1", "v2", "v3", "v4",
-}
+	"redislock", "redislock-100ms", "redsync5", "redisson", "redisson-fair", "etcd",
+}, versions.Names()...)
 
 // Write makes the page of saved runs.
 func Write(out io.Writer, saved record.Saved) error {
@@ -37,12 +38,12 @@ func Write(out io.Writer, saved record.Saved) error {
 	for _, s := range sections {
 		tables[s.workload] = s.table(all, saved)
 	}
-	var versions []string
+	var built []string
 	for _, name := range slices.Sorted(maps.Keys(saved.Header.Versions)) {
-		versions = append(versions, name+" "+saved.Header.Versions[name])
+		built = append(built, name+" "+saved.Header.Versions[name])
 	}
 	return text.Execute(out, map[string]any{
-		"Header": saved.Header, "Versions": strings.Join(versions, " · "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
+		"Header": saved.Header, "Versions": strings.Join(built, " · "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
 		"Missing": slices.Sorted(maps.Keys(saved.Header.Missing)),
 	})
 }
@@ -157,7 +158,8 @@ func medOf(of func(record.Run) float64) func(rows, string, string) string {
 
 // lockOf is the lock of a version of the app.
 func lockOf(_ rows, _, version string) string {
-	return map[string]string{"v0": "none, atomic", "v1": "none", "v2": "process mutex", "v3": "Redis lock", "v4": "RedLock"}[version]
+	v, _ := versions.Find(version)
+	return v.Title
 }
 
 // against is the ratio to another row, where both have clean runs in the same repetition.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"locklab/versions"
 )
 
 // Header says where, when and with what the runs were made.
@@ -53,8 +55,11 @@ type Key struct{ Workload, Lock string }
 // Key of the row to which r belongs.
 func (r Run) Key() Key { return Key{r.Workload, r.Lock} }
 
-// MayLose reports whether lost updates are what r is there to show: v1 and v2 have no lock between processes.
-func (r Run) MayLose() bool { return r.Workload == "http" && (r.Lock == "v1" || r.Lock == "v2") }
+// MayLose reports whether lost updates are what r is there to show: a version of the app without a lock between processes.
+func (r Run) MayLose() bool {
+	v, _ := versions.Find(r.Lock)
+	return r.Workload == "http" && v.Loses
+}
 
 // Saved is a whole file.
 type Saved struct {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"locklab/loadtest/peers/record"
+	"locklab/versions"
 )
 
 const (
@@ -27,10 +28,10 @@ const (
 	demoWithin = 2 * time.Minute
 )
 
-// versions of the app.
-var versions = []string{"v0", "v1", "v2", "v3", "v4"}
-
-func isVersion(lock string) bool { return slices.Contains(versions, lock) }
+func isVersion(lock string) bool {
+	_, known := versions.Find(lock)
+	return known
+}
 
 // build builds the app.
 func (b *Bench) build(ctx context.Context) error {
@@ -45,18 +46,18 @@ func (b *Bench) build(ctx context.Context) error {
 
 // runHTTP runs the demo once, which does w.Count rounds of all versions in its own order. What goes wrong in it is part of the records; an
 // error is the bench's own.
-func (b *Bench) runHTTP(ctx context.Context, w Workload, versions []string, rep int) ([]record.Run, error) {
-	out, err := b.demo(ctx, w, versions)
+func (b *Bench) runHTTP(ctx context.Context, w Workload, names []string, rep int) ([]record.Run, error) {
+	out, err := b.demo(ctx, w, names)
 	var runs []record.Run
 	if err == nil {
-		runs, err = parseDemo(out, w, versions, rep)
+		runs, err = parseDemo(out, w, names, rep)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		runs = nil
-		for _, v := range versions {
+		for _, v := range names {
 			runs = append(runs, record.Run{Workload: w.Name, Lock: v, Rep: rep * w.Count, Waiters: w.Waiters, Want: w.Waiters, Failed: 1, Error: err.Error()})
 		}
 	}
@@ -64,11 +65,11 @@ func (b *Bench) runHTTP(ctx context.Context, w Workload, versions []string, rep 
 }
 
 // demo is what the app printed. Its exit status is the verdict, which its rows say, too.
-func (b *Bench) demo(ctx context.Context, w Workload, versions []string) ([]byte, error) {
+func (b *Bench) demo(ctx context.Context, w Workload, names []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, demoWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, b.app, "demo", "--json", "--topology", "single", "--users", strconv.Itoa(w.Waiters),
-		"--versions", strings.Join(versions, ","), "--rounds", strconv.Itoa(w.Count), "--drivers", "2", "--think", "1ms")
+		"--versions", strings.Join(names, ","), "--rounds", strconv.Itoa(w.Count), "--drivers", "2", "--think", "1ms")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LAB_") })
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops its servers
 	cmd.WaitDelay = slack
@@ -103,7 +104,7 @@ type pageview struct {
 }
 
 // parseDemo makes a record of each version in each round. Each round is a repetition of its own: ratios are those inside one round.
-func parseDemo(out []byte, w Workload, versions []string, rep int) ([]record.Run, error) {
+func parseDemo(out []byte, w Workload, names []string, rep int) ([]record.Run, error) {
 	var d demoResult
 	if err := json.Unmarshal(out, &d); err != nil {
 		return nil, fmt.Errorf("app demo --json: %w", err)
@@ -111,7 +112,7 @@ func parseDemo(out []byte, w Workload, versions []string, rep int) ([]record.Run
 	if d.Redis != "redis-server" {
 		return nil, fmt.Errorf("app demo ran on %q", d.Redis)
 	}
-	if len(d.Pageview) != w.Count*len(versions) {
+	if len(d.Pageview) != w.Count*len(names) {
 		return nil, errors.New("app demo --json: a version or a round is missing")
 	}
 	var runs []record.Run

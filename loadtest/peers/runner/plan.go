@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"locklab/loadtest/peers/wire"
+	"locklab/versions"
 )
 
 // Workload is one table of the page: a load, the processes that share it, and the rows.
@@ -47,7 +48,7 @@ func Short() []Workload {
 		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own)},
 		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(own, quick, []string{"redlock"})},
 		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own)},
-		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Limit: limit, Locks: versions},
+		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Limit: limit, Locks: versions.Names()},
 		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own)},
 	}
 }

@@ -29,8 +29,8 @@ final class Connection {
     }
 
     /**
-     * Reads go to the master: a replica may not have the last increment yet, and the update that is lost
-     * then is not the lock's fault. By itself Redisson would open 24 connections to every server.
+     * Reads go to the master: a replica may not have the last increment yet, and that lost update would not
+     * be the lock's fault. By itself Redisson would open 24 connections to every server.
      */
     private static void small(BaseMasterSlaveServersConfig<?> servers) {
         servers.setReadMode(ReadMode.MASTER)

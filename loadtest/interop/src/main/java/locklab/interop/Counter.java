@@ -9,9 +9,9 @@ import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
 /**
- * Threads that add one to a counter under a lock, by a read and a write, until they are told that it is
- * enough, or until the counter has reached a limit. What they wrote is the proof: values that two wrote
- * are lost updates, and the gaps between a process's values are how long it waited, counted in others' turns.
+ * Threads that add one to a counter under a lock, by a read and a write. They stop when they are told to, or
+ * when the counter has reached a limit. What they wrote is the proof. A value that two of them wrote is a
+ * lost update. The gap between two values of a process is its wait, counted in grants to others.
  */
 final class Counter {
     private final RLock lock;

@@ -40,7 +40,7 @@ public final class Peer {
                     .computeIfAbsent(words.get(0), name -> Executors.newSingleThreadExecutor())
                     .execute(() -> peer.answer(words));
         }
-        Runtime.getRuntime().halt(0); // whoever asked is gone: nobody waits for threads that wait for locks
+        Runtime.getRuntime().halt(0); // the test is gone: nobody waits for threads that wait for locks
     }
 
     private void answer(List<String> words) {

@@ -17,7 +17,7 @@ import (
 
 // refusedWrite is how a resource refuses a stale holder's write.
 func refusedWrite(stale error) error {
-	return fmt.Errorf("%w: its fence is 1, and a newer holder with the fence 2 has written; nothing was changed", stale)
+	return fmt.Errorf("%w: its fencing token is 1, and a holder with the newer token 2 has written; nothing was changed", stale)
 }
 
 // wasStale fails unless the answer says that a stale holder's write was refused, in words, in the
@@ -30,7 +30,7 @@ func (a answer) wasStale(t *testing.T, sentence string) {
 func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
 	s := serve(t)
 	s.ask(http.MethodPost, "/orders", "")
-	const why = "stale holder: its fence is 1, and a newer holder with the fence 2 has written; nothing was changed"
+	const why = "stale holder: its fencing token is 1, and a holder with the newer token 2 has written; nothing was changed"
 	for _, test := range []struct {
 		err    func(stale error) error
 		before string // in the sentence
@@ -64,15 +64,15 @@ func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
 	}
 }
 
-// What the counter itself says: while a holder with the fence 1 is between reading and writing,
-// another with the fence 42 counts a view.
+// What the counter itself says: while a holder with the fencing token 1 is between reading and writing,
+// another with the fencing token 42 counts a view.
 func TestAHolderThatSleptIsRefused(t *testing.T) {
 	node := testenv.Redis(t, false)
 	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})
 	defer client.Close()
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
 		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
-		cfg.Versions[4].Lock = lock{fence: 1}
+		cfg.Versions[4].Lock = lock{token: 1}
 	})
 	slept := false
 	client.AddHook(afterFirstGet{func() {
@@ -82,7 +82,7 @@ func TestAHolderThatSleptIsRefused(t *testing.T) {
 		}
 	}, &slept})
 	s.ask(http.MethodPost, "/v4/pview", "").
-		wasStale(t, "pview: stale holder: its fence is 1, and a newer holder with the fence 42 has written; nothing was changed")
+		wasStale(t, "pview: stale holder: its fencing token is 1, and a holder with the newer token 42 has written; nothing was changed")
 	if got := s.get("/pview").json(t)["value"]; got != 1.0 || !slept {
 		t.Errorf("the counter is %v (slept: %t)", got, slept)
 	}

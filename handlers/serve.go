@@ -1,24 +1,25 @@
-package main
+package handlers
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 )
 
-// Bounds of the end of an instance: requests may finish, then they are cancelled, which makes them
-// release their locks.
+// StopAtMost bounds the end of an instance: first requests may finish, then they are cancelled, which makes them release their locks.
 const (
+	StopAtMost = finish + abort
+
 	finish = 8 * time.Second
 	abort  = 3 * time.Second
 )
 
-// serve answers requests until ctx ends, then accepts no more and finishes those that run.
-func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+// Serve answers requests until ctx ends, then accepts no more and finishes those that run, within [StopAtMost]. The error is the
+// listener's: it ended before ctx.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	server := &http.Server{
@@ -33,7 +34,7 @@ func (c *serveCommand) serve(ctx context.Context, listener net.Listener, handler
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:
-		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
+		return err
 	case <-ctx.Done():
 	}
 
@@ -57,12 +58,4 @@ func shutdown(server *http.Server, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	return server.Shutdown(ctx)
-}
-
-// quiet puts go-redis's own log, which knows no levels, among the debug lines.
-type quiet struct{ log *slog.Logger }
-
-// Printf logs what go-redis has to say.
-func (q quiet) Printf(ctx context.Context, format string, v ...any) {
-	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))
 }

@@ -14,10 +14,10 @@ import (
 	"locklab/pview"
 )
 
-// granted lets everybody in, as a lock does whose leases have all expired, with this fence.
-func granted(fence uint64) pview.Locker {
+// granted grants every call with this fencing token, as a lock does whose leases have all expired.
+func granted(token uint64) pview.Locker {
 	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		return fn(ctx, fence)
+		return fn(ctx, token)
 	})
 }
 
@@ -51,25 +51,25 @@ func hooked(t *testing.T, addr string) (*pview.Counter, *sent) {
 	return counter(c), hook
 }
 
-// increments fails unless an increment with the fence writes want.
-func increments(t *testing.T, c *pview.Counter, fence uint64, want int64) {
+// increments fails unless an increment with the fencing token writes want.
+func increments(t *testing.T, c *pview.Counter, token uint64, want int64) {
 	t.Helper()
-	if view, err := c.Increment(t.Context(), granted(fence)); err != nil || view.Value != want || view.Fence != fence {
-		t.Errorf("with the fence %d: %+v, %v, want that it wrote %d", fence, view, err, want)
+	if view, err := c.Increment(t.Context(), granted(token)); err != nil || view.Value != want || view.Token != token {
+		t.Errorf("with the fencing token %d: %+v, %v, want that it wrote %d", token, view, err, want)
 	}
 }
 
-// stale fails unless an increment with the fence is refused because of newest.
-func stale(t *testing.T, c *pview.Counter, fence, newest uint64) {
+// stale fails unless an increment with the fencing token is refused because of newest.
+func stale(t *testing.T, c *pview.Counter, token, newest uint64) {
 	t.Helper()
-	_, err := c.Increment(t.Context(), granted(fence))
-	want := fmt.Sprintf("its fence is %d, and a newer holder with the fence %d", fence, newest)
+	_, err := c.Increment(t.Context(), granted(token))
+	want := fmt.Sprintf("its fencing token is %d, and a holder with the newer token %d", token, newest)
 	if !errors.Is(err, pview.ErrStale) || errors.Is(err, pview.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), want) {
-		t.Errorf("with the fence %d: %v, want ErrStale alone with %q", fence, err, want)
+		t.Errorf("with the fencing token %d: %v, want ErrStale alone with %q", token, err, want)
 	}
 }
 
-// A holder is granted fence 1, reads, and pauses; its lease expires, another is granted fence 2 and
+// A holder is granted fencing token 1, reads, and pauses; its lease expires, another is granted fencing token 2 and
 // writes; the first wakes up.
 func testTwoHolders(t *testing.T, addr string) {
 	awake := counter(client(t, addr))
@@ -94,21 +94,21 @@ func testStaleFirst(t *testing.T, addr string) {
 	holds(t, late, 1)
 }
 
-func testFence(t *testing.T, addr string) {
+func testToken(t *testing.T, addr string) {
 	const words = 1 << 53 // from here on a float leaves numbers out
 	for _, c := range []struct {
 		name          string
-		newest, fence uint64
+		newest, token uint64
 		refused       bool
 	}{
 		{"a holder writes twice", 7, 7, false},
-		{"fences are numbers, not words", 10, 9, true},
+		{"fencing tokens are numbers, not words", 10, 9, true},
 		{"and the other way round", 9, 10, false},
-		{"fences are exact", words + 1, words, true},
+		{"fencing tokens are exact", words + 1, words, true},
 		{"and the other way round, exactly", words, words + 1, false},
 		{"the largest", 1<<64 - 1, 1<<64 - 2, true},
-		{"without a fence nothing is checked", 7, 0, false},
-		{"a fence after none", 0, 1, false},
+		{"without a fencing token nothing is checked", 7, 0, false},
+		{"a fencing token after none", 0, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			admin := client(t, addr)
@@ -118,22 +118,23 @@ func testFence(t *testing.T, addr string) {
 			counter := counter(admin)
 			increments(t, counter, c.newest, 1)
 			if c.refused {
-				stale(t, counter, c.fence, c.newest)
+				stale(t, counter, c.token, c.newest)
 				holds(t, counter, 1)
 				return
 			}
-			increments(t, counter, c.fence, 2)
+			increments(t, counter, c.token, 2)
 			holds(t, counter, 2)
 		})
 	}
 }
 
-// Neither setting the counter nor a write without a fence forgets the newest fence, or makes a newer
+// Neither setting the counter nor a write without a fencing token forgets the newest fencing token, or makes a newer
 // one stale.
-func testFenceStays(t *testing.T, addr string) {
+func testTokenStays(t *testing.T, addr string) {
 	c := counter(client(t, addr))
 	increments(t, c, 5, 1)
 	set(t, c, 0)
+	lasts(t, addr)
 	stale(t, c, 4, 5)
 	increments(t, c, 0, 1)
 	if _, err := c.IncrementAtomic(t.Context()); err != nil {
@@ -144,8 +145,16 @@ func testFenceStays(t *testing.T, addr string) {
 	set(t, c, 0)
 	increments(t, c, 5, 1)
 	increments(t, c, 6, 2)
-	if ttl, err := client(t, addr).PTTL(t.Context(), pview.FenceKey).Result(); err != nil || ttl != -1 {
-		t.Errorf("the fence expires in %s (%v): a stale holder has time", ttl, err)
+	lasts(t, addr)
+}
+
+// lasts fails if the counter or the newest fencing token expires: a stale holder may come late.
+func lasts(t *testing.T, addr string) {
+	t.Helper()
+	for _, key := range []string{pview.Key, pview.TokenKey} {
+		if ttl, err := client(t, addr).PTTL(t.Context(), key).Result(); err != nil || ttl != -1 {
+			t.Errorf("%s expires in %s (%v)", key, ttl, err)
+		}
 	}
 }
 
@@ -170,13 +179,13 @@ func testCommands(t *testing.T, addr string) {
 	hook.names = nil
 	increments(t, c, 0, 4)
 	if want := []string{"get", "set"}; !slices.Equal(hook.names, want) {
-		t.Errorf("without a fence it sent %v, want %v", hook.names, want)
+		t.Errorf("without a fencing token it sent %v, want %v", hook.names, want)
 	}
 }
 
 // A cluster refuses a script whose keys are in different slots; that all keys are at the same node
 // is not enough.
-func TestFenceInACluster(t *testing.T) {
+func TestTokenInACluster(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	node, err := testenv.Stack(t).Redis(testenv.Context(t), "cluster", true, "--cluster-enabled", "yes")
 	if err != nil {
@@ -192,8 +201,8 @@ func TestFenceInACluster(t *testing.T) {
 	c := pview.NewCounter(cluster, func() redis.UniversalClient { return cluster })
 	increments(t, c, 2, 1)
 	stale(t, c, 1, 2)
-	value, fence := admin.ClusterKeySlot(t.Context(), pview.Key).Val(), admin.ClusterKeySlot(t.Context(), pview.FenceKey).Val()
-	if value == 0 || value != fence {
-		t.Errorf("%s is in the slot %d and %s in %d", pview.Key, value, pview.FenceKey, fence)
+	value, token := admin.ClusterKeySlot(t.Context(), pview.Key).Val(), admin.ClusterKeySlot(t.Context(), pview.TokenKey).Val()
+	if value == 0 || value != token {
+		t.Errorf("%s is in the slot %d and %s in %d", pview.Key, value, pview.TokenKey, token)
 	}
 }

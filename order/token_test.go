@@ -16,18 +16,18 @@ import (
 	"locklab/order"
 )
 
-// granted lets everybody in, as a lock does whose leases have all expired, with this fence.
-func granted(fence uint64) order.Locker {
+// granted grants every call with this fencing token, as a lock does whose leases have all expired.
+func granted(token uint64) order.Locker {
 	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		return fn(ctx, fence)
+		return fn(ctx, token)
 	})
 }
 
-// holder is somebody who was granted the lock.
-type holder struct{ driver, fence uint64 }
+// holder is a driver that was granted the lock.
+type holder struct{ driver, token uint64 }
 
-// inTurn lets all holders read an open order and then write it one after the other: the thinking of
-// each takes an hour more than that of the one before, in a bubble where hours pass when all wait.
+// inTurn lets all holders read an open order and then write it one after the other. Each thinks an hour longer than the one before,
+// in a synctest bubble.
 func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
 	errs = make([]error, len(holders))
 	synctest.Test(t, func(t *testing.T) {
@@ -37,7 +37,7 @@ func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs [
 		for i, h := range holders {
 			s := open(t, where, time.Duration(i+1)*time.Hour)
 			all.Go(func() error {
-				result, err := s.Grab(t.Context(), granted(h.fence), order.Attempt{OrderID: id, Driver: h.driver})
+				result, err := s.Grab(t.Context(), granted(h.token), order.Attempt{OrderID: id, Driver: h.driver})
 				if errs[i] = err; result.Won != (err == nil) {
 					t.Errorf("holder %d was told %+v, %v", i+1, result, err)
 				}
@@ -50,25 +50,25 @@ func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs [
 	return o, errs
 }
 
-// The largest fence that fits a signed integer of the databases.
+// The largest fencing token that fits a signed integer of the databases.
 const largest = 1<<63 - 1
 
-func testFence(t *testing.T, database fresh) {
+func testToken(t *testing.T, database fresh) {
 	where := database(t)
 	for _, c := range []struct {
 		name    string
 		holders []holder
 		refused []uint64 // drivers
-		stored  uint64   // fence, at the end
+		stored  uint64   // fencing token, at the end
 	}{
 		{"a stale holder is refused", []holder{{2, 2}, {1, 1}}, []uint64{1}, 2},
 		{"and again, and the newer one may go on", []holder{{2, 2}, {1, 1}, {3, 1}, {2, 2}}, []uint64{1, 3}, 2},
 		// The second write finds the row as it will leave it: MySQL counts no change.
 		{"a holder writes twice", []holder{{1, 5}, {1, 5}}, nil, 5},
-		{"fences are numbers, not words", []holder{{2, 10}, {1, 9}, {3, 11}}, []uint64{1}, 11},
-		{"fences are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1}, largest},
-		{"without a fence nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
-		{"without a fence first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
+		{"fencing tokens are numbers, not words", []holder{{2, 10}, {1, 9}, {3, 11}}, []uint64{1}, 11},
+		{"fencing tokens are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1}, largest},
+		{"without a fencing token nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
+		{"without a fencing token first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
 		// What a check at the write alone cannot see: the newer holder has read, and not written yet.
 		{"a stale holder that comes first is not refused", []holder{{1, 1}, {2, 2}}, nil, 2},
 	} {
@@ -83,30 +83,30 @@ func testFence(t *testing.T, database fresh) {
 					}
 					continue
 				}
-				stale(t, errs[i], h.fence)
+				stale(t, errs[i], h.token)
 			}
 			if _, recorded := winners(o, nil); !slices.Equal(recorded, slices.Sorted(slices.Values(won))) {
 				t.Errorf("recorded are the wins of %v, want %v", recorded, won)
 			}
-			if o.Driver != won[len(won)-1] || o.Fence != c.stored {
-				t.Errorf("the order is %+v, want driver %d and fence %d", o, won[len(won)-1], c.stored)
+			if o.Driver != won[len(won)-1] || o.Token != c.stored {
+				t.Errorf("the order is %+v, want driver %d and fencing token %d", o, won[len(won)-1], c.stored)
 			}
 		})
 	}
 }
 
-// stale fails unless err says that a holder with this fence was refused, and nothing else.
-func stale(t *testing.T, err error, fence uint64) {
+// stale fails unless err says that a holder with this fencing token was refused, and nothing else.
+func stale(t *testing.T, err error, token uint64) {
 	t.Helper()
 	if !errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrNotFound) {
 		t.Errorf("got %v, want ErrStale alone", err)
-	} else if !strings.Contains(err.Error(), fmt.Sprintf("its fence is %d,", fence)) {
-		t.Errorf("%q does not say that the fence is %d", err, fence)
+	} else if !strings.Contains(err.Error(), fmt.Sprintf("its fencing token is %d,", token)) {
+		t.Errorf("%q does not say that the fencing token is %d", err, token)
 	}
 }
 
-// A holder is granted fence 1 and pauses in the middle of its work; its lease expires, another is
-// granted fence 2 and writes; the first wakes up.
+// A holder is granted fencing token 1 and pauses in the middle of its work. Its lease expires, another is granted fencing
+// token 2 and writes. Then the first goes on.
 func testTwoHolders(t *testing.T, database fresh) {
 	where := database(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -125,22 +125,40 @@ func testTwoHolders(t *testing.T, database fresh) {
 		before := get(t, awake, id)
 		stale(t, <-woke, 1)
 		after := get(t, awake, id)
-		if after.Driver != 2 || after.Fence != 2 || !slices.Equal(after.Wins, before.Wins) || len(after.Wins) != 1 {
+		if after.Driver != 2 || after.Token != 2 || !slices.Equal(after.Wins, before.Wins) || len(after.Wins) != 1 {
 			t.Errorf("the order was %+v and is %+v", before, after)
 		}
 	})
 }
 
-// An order that is not there is not stale.
-func testFenceNotFound(t *testing.T, database fresh) {
+// An order that does not exist is not stale.
+func testTokenNotFound(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
 	if _, err := grabber(granted(1), create(t, s)+1)(s, 1); !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 }
 
-// Tables of a time before fences get the column, whatever several instances do at that moment, and
-// keep what is in them.
+// An order that is deleted while a driver thinks does not exist: no newer holder has written it.
+func testDeleted(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, where, time.Hour)
+		id := create(t, s)
+		grabbed := make(chan error, 1)
+		go func() {
+			_, err := grabber(granted(1), id)(s, 1)
+			grabbed <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		executeIn(t, where, fmt.Sprintf("DELETE FROM orders WHERE id = %d", id))
+		if err := <-grabbed; !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
+			t.Errorf("got %v, want ErrNotFound", err)
+		}
+	})
+}
+
+// Tables without the column of the fencing token get it, even when several instances start simultaneously, and keep their rows.
 func testOlderTables(t *testing.T, database fresh) {
 	where := database(t)
 	s := open(t, where, 0)
@@ -164,13 +182,13 @@ func testOlderTables(t *testing.T, database fresh) {
 		t.Fatal(err)
 	}
 	after := get(t, stores[0], taken)
-	if after.Driver != 7 || after.Fence != 0 || !after.CreatedAt.Equal(before.CreatedAt) || !slices.Equal(after.Wins, before.Wins) {
+	if after.Driver != 7 || after.Token != 0 || !after.CreatedAt.Equal(before.CreatedAt) || !slices.Equal(after.Wins, before.Wins) {
 		t.Errorf("the order was %+v and is %+v", before, after)
 	}
 	if result, err := grabber(granted(3), free)(stores[1], 8); err != nil || !result.Won {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	if o := get(t, stores[2], free); o.Driver != 8 || o.Fence != 3 {
+	if o := get(t, stores[2], free); o.Driver != 8 || o.Token != 3 {
 		t.Errorf("the order is %+v", o)
 	}
 }

@@ -1,0 +1,137 @@
+// Command mutants changes one line of the code at a time and expects that a test fails. A change that no test notices is
+// a promise without a test. `make mutants` runs it over mutants.txt, which explains its format.
+//
+// Nothing in the checkout is changed: `go test -overlay` reads the changed file instead of the original one, an embedded
+// script as well as a Go file.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// simultaneous is the number of tests that run at the same time.
+const simultaneous = 2
+
+// Exit codes, as those of the program.
+const (
+	exitSurvived    = 1
+	exitUsage       = 64
+	exitUnavailable = 69
+)
+
+func main() {
+	only := flag.String("run", "", "regular expression for the names of the mutants to test (default: all)")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-run REGEXP] LIST; in the root of the checkout")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
+		os.Exit(exitUsage)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	all, err := load(flag.Arg(0), *only)
+	var notKilled int
+	if err == nil {
+		notKilled, err = run(ctx, os.Stdout, all)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(exitUnavailable)
+	}
+	if notKilled > 0 {
+		os.Exit(exitSurvived)
+	}
+}
+
+// load reads the mutants of a list whose names match.
+func load(list, only string) ([]mutant, error) {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", list, err)
+	}
+	name, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(m mutant) bool { return !name.MatchString(m.name) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no mutant matches %q", list, only)
+	}
+	return all, nil
+}
+
+// run tests each mutant, writes what it found, and returns how many were not killed. First it runs each named test
+// without a mutant: a test that fails anyway would kill everything.
+func run(ctx context.Context, out io.Writer, all []mutant) (notKilled int, err error) {
+	began := time.Now()
+	broken := make(map[test]verdict)
+	each(named(all), func(t test) result { return t.run(ctx, "") }, func(t test, r result) {
+		if r.verdict != survived {
+			broken[t] = r.verdict
+		}
+	})
+	each(all, func(m mutant) result {
+		switch broken[m.test] {
+		case "":
+			return m.try(ctx)
+		case killed:
+			return result{verdict: fails, detail: m.test.String() + "\n"}
+		}
+		return result{verdict: broken[m.test], detail: m.test.String() + "\n"}
+	}, func(m mutant, r result) {
+		if r.verdict != killed && r.verdict != skipped {
+			notKilled++
+		}
+		r.print(out, m.name)
+	})
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	fmt.Fprintf(out, "%d mutants, %d not killed, %s\n", len(all), notKilled, time.Since(began).Round(time.Second))
+	return notKilled, nil
+}
+
+// named returns each test that a mutant names, once.
+func named(all []mutant) (tests []test) {
+	for _, m := range all {
+		if !slices.Contains(tests, m.test) {
+			tests = append(tests, m.test)
+		}
+	}
+	return tests
+}
+
+// each calls do for all, some of them simultaneously. It calls done for one at a time.
+func each[T any](all []T, do func(T) result, done func(T, result)) {
+	var group errgroup.Group
+	group.SetLimit(simultaneous)
+	var one sync.Mutex
+	for _, item := range all {
+		group.Go(func() error {
+			r := do(item)
+			one.Lock()
+			defer one.Unlock()
+			done(item, r)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What is appended to a file's name for the part of its prose. .vale.ini has sections for them.
+const (
+	commentSuffix = ".comment.md"
+	helpSuffix    = ".help.md"
+	stringSuffix  = ".string.md"
+)
+
+// sentence is what a string must contain to be prose, and no key, name or format.
+var sentence = regexp.MustCompile(`[A-Za-z]+ [a-z]+ [a-z]+`)
+
+// texts returns what Vale shall read of a file, by the name to read it under.
+func texts(name string, source []byte) map[string]string {
+	switch {
+	case filepath.Ext(name) == ".go":
+		return goTexts(name, source)
+	case filepath.Base(name) == "Makefile":
+		return map[string]string{name + helpSuffix: makeHelp(string(source))}
+	}
+	switch filepath.Ext(name) {
+	case ".md", ".tmpl":
+		return map[string]string{name: unindented(string(source))}
+	case ".lua":
+		return map[string]string{name + commentSuffix: luaComments(string(source))}
+	case ".html", ".java", ".js":
+		return map[string]string{name: string(source)}
+	}
+	return nil
+}
+
+// continued is a line that goes on with the paragraph of a list item.
+var continued = regexp.MustCompile(`^ {2,4}[A-Za-z(*_]`)
+
+// unindented removes the indentation of wrapped list items, which changes nothing in Markdown. Vale does not report a
+// match that begins on one line and ends on an indented one.
+func unindented(source string) string {
+	lines := strings.Split(source, "\n")
+	code := false
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code = !code
+		}
+		if !code && i > 0 && strings.TrimSpace(lines[i-1]) != "" && continued.MatchString(line) {
+			lines[i] = strings.TrimLeft(line, " ")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// page is Markdown with one list item for each text, at the line of its origin.
+type page []string
+
+func newPage(source string) page { return make(page, strings.Count(source, "\n")+1) }
+
+// item adds an item whose first line is at line, counted from 1. A second item on the same line continues the first.
+func (p page) item(line int, text string) {
+	for i, part := range strings.Split(text, "\n") {
+		at := &p[min(line-1+i, len(p)-1)]
+		switch {
+		case *at != "":
+			*at += " · " + strings.TrimSpace(part)
+		case i == 0:
+			*at = "- " + strings.TrimSpace(part)
+		case strings.HasPrefix(part, "\t"): // code, as gofmt indents it in a comment
+			*at = "      " + part[1:]
+		default:
+			*at = strings.TrimPrefix(part, " ")
+		}
+	}
+}
+
+func (p page) String() string { return strings.Join(p, "\n") }
+
+// goTexts returns the comments, the help texts of kong, and the sentences in strings.
+func goTexts(name string, source []byte) map[string]string {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil // the compiler says so
+	}
+	comments, helps, texts := newPage(string(source)), newPage(string(source)), newPage(string(source))
+	for _, group := range file.Comments {
+		comments.item(set.Position(group.Pos()).Line, comment(group))
+	}
+	tags := make(map[*ast.BasicLit]bool)
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.Field:
+			if node.Tag != nil {
+				tags[node.Tag] = true
+				if help := reflect.StructTag(unquoted(node.Tag)).Get("help"); help != "" {
+					helps.item(set.Position(node.Tag.Pos()).Line, help)
+				}
+			}
+		case *ast.BasicLit:
+			if text := unquoted(node); !tags[node] && sentence.MatchString(text) {
+				line := set.Position(node.Pos()).Line
+				for i, part := range strings.Split(text, "\n") {
+					if strings.HasPrefix(node.Value, "`") {
+						texts.item(line+i, part)
+					} else {
+						texts.item(line, part)
+					}
+				}
+			}
+		}
+		return true
+	})
+	return map[string]string{name + commentSuffix: comments.String(), name + helpSuffix: helps.String(), name + stringSuffix: texts.String()}
+}
+
+// comment is the text of a group of comments, line by line, without directives for tools.
+func comment(group *ast.CommentGroup) string {
+	var lines []string
+	for _, c := range group.List {
+		text, ok := strings.CutPrefix(c.Text, "//")
+		if !ok {
+			lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(text, "/*"), "*/"))
+			continue
+		}
+		if regexp.MustCompile(`^[a-z0-9]+:[a-z]`).MatchString(text) {
+			text = ""
+		}
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func unquoted(literal *ast.BasicLit) string {
+	text, _ := strconv.Unquote(literal.Value)
+	return text
+}
+
+// described is a line of a script's header that says what a key, an argument or a part of the reply is.
+var described = regexp.MustCompile(`^ ?(?:KEYS|ARGV|Reply)\b|^ {3,}`)
+
+// luaComments returns the comments of a script. What its header describes is a list, and no sentence.
+func luaComments(source string) string {
+	p := newPage(source)
+	var text []string
+	begun := 0
+	for i, line := range append(strings.Split(source, "\n"), "") {
+		comment, ok := strings.CutPrefix(strings.TrimSpace(line), "--")
+		if len(text) > 0 && (!ok || described.MatchString(comment)) {
+			p.item(begun, strings.Join(text, "\n"))
+			text = nil
+		}
+		if ok {
+			if len(text) == 0 {
+				begun = i + 1
+			}
+			text = append(text, " "+strings.TrimSpace(comment))
+		}
+	}
+	return p.String()
+}
+
+// makeHelp returns what `make help` prints.
+func makeHelp(source string) string {
+	p := newPage(source)
+	for i, line := range strings.Split(source, "\n") {
+		if _, text, ok := strings.Cut(line, ": ## "); ok {
+			p.item(i+1, text)
+		}
+	}
+	return p.String()
+}

@@ -1,0 +1,141 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// found is a report with one weakness.
+func found(what string) Report {
+	return Report{Taken: time.Now(), Weaknesses: []Weakness{{Where: []string{"a:1"}, What: what}}}
+}
+
+// whats are the weaknesses that the monitor reports, with their locks.
+func whats(ctx context.Context, m *Monitor) string {
+	var all []string
+	for _, lock := range m.Reports(ctx) {
+		for _, w := range lock.Weaknesses {
+			all = append(all, lock.Lock+" "+w.What)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// /readyz may be asked each second, by several clients simultaneously.
+func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, answer := 0, make(chan struct{})
+		m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) {
+			asked++ // a data race if two ask simultaneously
+			<-answer
+			return found(fmt.Sprint(asked)), nil
+		}})
+		want := func(times int, said string) {
+			t.Helper()
+			if got := whats(t.Context(), m); got != said || asked != times {
+				t.Fatalf("asked %d times, it tells %q; want %d, %q", asked, got, times, said)
+			}
+		}
+		simultaneously := func() {
+			for range 3 {
+				go whats(t.Context(), m)
+			}
+			synctest.Wait()
+		}
+		simultaneously()
+		want(1, "")
+		close(answer)
+		synctest.Wait()
+		want(1, "v3 1")
+		time.Sleep(every - time.Nanosecond)
+		want(1, "v3 1")
+		time.Sleep(time.Nanosecond)
+		answer = make(chan struct{})
+		simultaneously()
+		want(2, "v3 1") // while one asks
+		close(answer)
+		synctest.Wait()
+		want(2, "v3 2")
+	})
+}
+
+func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var silent error
+		lock := func(name, what string) Lock {
+			return Lock{name, func(context.Context) (Report, error) {
+				if silent != nil {
+					return found("nothing"), silent
+				}
+				return found(what), nil
+			}}
+		}
+		m := NewMonitor(lock("v3", "first"), lock("v4", "second"))
+		const both = "v3 first, v4 second"
+		if got := whats(t.Context(), m); got != both {
+			t.Fatalf("it tells %q", got)
+		}
+		at := m.Reports(t.Context())[0].Taken
+		silent = errors.New("silent")
+		time.Sleep(every)
+		if got := whats(t.Context(), m); got != both || !m.Reports(t.Context())[0].Taken.Equal(at) {
+			t.Errorf("it tells %q of %s", got, m.Reports(t.Context())[0].Taken)
+		}
+	})
+}
+
+func TestAClientThatGoesAwayDoesNotSpoilThePreflight(t *testing.T) {
+	m := NewMonitor(Lock{"v3", func(ctx context.Context) (Report, error) {
+		if ctx.Err() != nil {
+			return found("nothing"), ctx.Err()
+		}
+		return found("all"), nil
+	}})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := whats(gone, m); got != "" {
+		t.Errorf("it tells %q", got)
+	}
+	if got := whats(t.Context(), m); got != "v3 all" {
+		t.Errorf("it tells %q", got)
+	}
+}
+
+func TestPreflightIsLoggedInLines(t *testing.T) {
+	said := func(node, version string, offset time.Duration) Facts {
+		return Facts{Node: node, Said: map[string]string{"redis_version": version}, ClockOffset: offset, RoundTrip: time.Millisecond}
+	}
+	report := Report{
+		Servers: []Facts{said("a:1", "7", 0), said("b:2", "6", 0), said("c:3", "7", -2*time.Millisecond), {Node: "d:4"}},
+		Weaknesses: []Weakness{
+			{Where: []string{"a:1"}, What: "worst", Why: "so", Remedy: "this", Grave: true},
+			{Where: []string{"a:1", "b:2"}, What: "bad", Why: "thus", Remedy: "that"},
+		},
+		Unknown: []Unknown{{Where: []string{"d:4"}, What: "everything", Why: "silent"}},
+	}
+	m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) { return report, nil }})
+	var out bytes.Buffer
+	plain := slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	m.Log(t.Context(), slog.New(slog.NewTextHandler(&out, &plain)))
+	want := `level=INFO msg=preflight lock=v3 redis_version=7 clock="-2.0ms ±0.5ms" where="a:1, c:3"
+level=INFO msg=preflight lock=v3 redis_version=6 clock="+0.0ms ±0.5ms" where=b:2
+level=INFO msg="preflight: unknown" lock=v3 what=everything why=silent where=d:4
+level=ERROR msg="preflight: no lock" lock=v3 what=worst why=so remedy=this where=a:1
+level=WARN msg="preflight: weakness" lock=v3 what=bad why=thus remedy=that where="a:1, b:2"
+`
+	if out.String() != want {
+		t.Errorf("it logs\n%s\nwant\n%s", out.String(), want)
+	}
+}

@@ -1,0 +1,96 @@
+// Package versions is the one table of the ways to do the same work: v0, v1, …
+//
+// The instances, the demo, the bursts, the matrix, the page of an instance, the load tests and the benchmark of peers read it. A new
+// version is one [Version] in this file, the strategy in package lockstrategy, and the server it needs.
+package versions
+
+import (
+	"slices"
+
+	"locklab/lockstrategy"
+)
+
+// Version is one way to do the same work, and a prefix of the URL: /v3/pview.
+type Version struct {
+	Name    string // "v3": in URLs, tables, metrics and saved runs
+	Title   string // what protects the work, in two words: "Redis lock"
+	Summary string // the same in a line
+	Shows   string // what a burst over two instances shows, in a sentence
+	Loses   bool   // whether such a burst loses updates, and has two winners: what the version is there to show
+	Article string // final value that A4 reports for 666 page views; "-": A4 has no such version
+	Needs   Server // that keeps the lock; empty: no server does
+
+	// Open opens the strategy. It connects to nothing; an error names a setting that cannot work. Nil: the version has no lock, but
+	// one atomic command.
+	Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
+}
+
+// Server is a kind of server that keeps locks. Its name is the flag and the variable with its addresses: --redlock, LAB_REDLOCK.
+type Server string
+
+// The servers that locks are kept on.
+const (
+	Redis        Server = "redis"   // the Redis of the counter, in any topology
+	RedLockNodes Server = "redlock" // independent Redis nodes
+)
+
+// Flag is the flag of `app serve` that names the servers.
+func (s Server) Flag() string { return "--" + string(s) }
+
+var all = []Version{
+	{
+		Name: "v0", Title: "none, atomic", Article: "-",
+		Summary: "no lock, but one atomic command: do you need a lock?",
+		Shows:   "v0 needs no lock: one command in Redis, and one conditional UPDATE, cannot be interleaved.",
+	},
+	{
+		Name: "v1", Title: "none", Article: "34", Loses: true,
+		Summary: "no lock: read, add, write",
+		Shows:   "v1 reads, adds one and writes: two requests that read the same number write the same number.",
+		Open:    strategy(lockstrategy.NameNone),
+	},
+	{
+		Name: "v2", Title: "process mutex", Article: "391", Loses: true,
+		Summary: "a mutex in this process: no help against another process",
+		Shows:   "v2 queues inside each process, and neither sees the other's queue: one sets the counter back for both.",
+		Open:    strategy(lockstrategy.NameProcess),
+	},
+	{
+		Name: "v3", Title: "Redis lock", Article: "666", Needs: Redis,
+		Summary: "the Redis lock, which Redisson's RLock understands",
+		Shows:   "v3 locks in Redis, outside of both processes: every view is there, and one driver wins.",
+		Open:    strategy(lockstrategy.NameRedis),
+	},
+	{
+		Name: "v4", Title: "RedLock", Article: "666", Needs: RedLockNodes,
+		Summary: "RedLock over independent nodes",
+		Shows:   "v4 does the same by a majority of five independent nodes.",
+		Open:    strategy(lockstrategy.NameRedLock),
+	},
+}
+
+// All returns the versions, in the order of the URL.
+func All() []Version { return slices.Clone(all) }
+
+// Names are the names of all versions.
+func Names() []string {
+	var names []string
+	for _, v := range all {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// Find returns the version with a name; without one it reports false.
+func Find(name string) (Version, bool) {
+	i := slices.IndexFunc(all, func(v Version) bool { return v.Name == name })
+	if i < 0 {
+		return Version{}, false
+	}
+	return all[i], true
+}
+
+// strategy returns the opener of a strategy by its name: the only place that names strategies.
+func strategy(name string) func(lockstrategy.Backends) (*lockstrategy.Opened, error) {
+	return func(b lockstrategy.Backends) (*lockstrategy.Opened, error) { return lockstrategy.Open(name, b) }
+}
