@@ -176,10 +176,10 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 func TestZeroJudgements(t *testing.T) {
 	e := Experiment{ID: "X", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
-		"the zero judgement":        {},
-		"the zero experiment":       Experiment{}.Judge(Record{}),
-		"the zero record":           e.Judge(Record{}),
-		"a record without trials":   e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
+		"the zero judgement":            {},
+		"the zero experiment":           Experiment{}.Judge(Record{}),
+		"the zero record":               e.Judge(Record{}),
+		"a record without trials":       e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
 		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
 	} {
 		if j.Verdict != Inconclusive {

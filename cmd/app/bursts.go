@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/versions"
 )
 
 // bursts are the requests that the demo and app burst let loose, version by version.
@@ -41,7 +42,7 @@ func (b *bursts) validate() error {
 		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
 	for i, v := range b.Versions {
-		if _, known := burst.VersionNamed(v); !known {
+		if _, known := versions.Find(v); !known {
 			return misuse("--versions names %q; allowed are v0, v1, v2, v3, v4", v)
 		}
 		if slices.Contains(b.Versions[:i], v) {
@@ -62,7 +63,7 @@ func (b *bursts) play(ctx context.Context, target burst.Target, result *burstsRe
 		return err
 	}
 	for round := range b.Rounds {
-		for _, claim := range burst.Versions() {
+		for _, claim := range versions.All() {
 			if !slices.Contains(b.Versions, claim.Name) {
 				continue
 			}
@@ -77,7 +78,7 @@ func (b *bursts) play(ctx context.Context, target burst.Target, result *burstsRe
 }
 
 // try lets both bursts loose on one version.
-func (b *bursts) try(ctx context.Context, round int, claim burst.Version, target burst.Target, result *burstsResult) error {
+func (b *bursts) try(ctx context.Context, round int, claim versions.Version, target burst.Target, result *burstsResult) error {
 	ctx, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
 	views, err := burst.RunViews(ctx, target, claim.Name, b.Users, burst.Simultaneous)

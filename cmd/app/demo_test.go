@@ -13,13 +13,14 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
+	"locklab/versions"
 )
 
 // The main job, over both engines: what the README promises.
 func TestDemo(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		result, code := demo(t, real, "--users=200", "--rounds=2")
-		if code != exitOK || result.Verdict != "supported" {
+		if code != exitOK || result.Verdict != "as expected" {
 			t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.reasons(result.Verdict))
 		}
 		if len(result.Pageview) != 10 || len(result.Order) != 10 {
@@ -94,7 +95,7 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
-	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 page views at once", "20 drivers grab one order", "10 + 10", "Verdict: supported", "miniredis"} {
+	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 page views at once", "20 drivers grab one order", "10 + 10", "Verdict: as expected", "miniredis"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
@@ -139,7 +140,7 @@ func TestDemoIsJudged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := &burstsResult{Users: 2, Drivers: 2}
-			result.add(1, burst.Version{Expect: c.expect}, c.views, c.grabs)
+			result.add(1, versions.Version{Loses: c.expect == experiments.Sometimes}, c.views, c.grabs)
 			result.judge()
 			code, text := exitOK, ""
 			if end := (exitError{}); errors.As(result.exit(), &end) {
@@ -158,7 +159,7 @@ func TestDemoShowsStaleHolders(t *testing.T) {
 	grabs := burst.Grabs{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
 	grabs.Answers = []burst.Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
 	result := &burstsResult{Users: 2, Drivers: 4}
-	result.add(1, burst.Version{Name: "v3", Expect: experiments.Never}, views, grabs)
+	result.add(1, versions.Version{Name: "v3"}, views, grabs)
 	result.judge()
 	if end := result.exit(); end != nil || result.Pageview[0].Stale != 1 || result.Order[0].Stale != 2 {
 		t.Errorf("%v: %+v", end, result)

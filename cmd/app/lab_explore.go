@@ -198,7 +198,7 @@ func (r *exploreResult) text(colour bool) string {
 }
 
 // key explains the moves.
-const key = "A: its next step · A†: it dies · A?: the server does its step, and the answer is lost · …: time passes, until every expiry is over"
+const key = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · …: time passes, until every expiry is over"
 
 // mayHappen says what the orders are made of.
 func (l exploredLock) mayHappen() string {

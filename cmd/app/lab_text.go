@@ -35,7 +35,7 @@ func (r *labResult) text(colour bool) string {
 		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
 	}
 	fmt.Fprintf(&b, "Again:   %s\n", r.Command)
-	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", painted(r.Verdict, colour), r.Took, r.Redis)
+	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). \"As expected\" means: no violation in this run, or one where it was expected.\n", painted(r.Verdict, colour), r.Took, r.Redis)
 	return b.String()
 }
 
@@ -61,7 +61,7 @@ func runsTable(runs []*labRun, colour bool) string {
 	return render(t)
 }
 
-// runsReasons says why what is not supported is not, and draws the evidence; with all it draws the witnesses as well.
+// runsReasons says why a verdict is not as expected, and draws the evidence; with all it draws the witnesses as well.
 func runsReasons(runs []*labRun, colour, all bool) string {
 	var b strings.Builder
 	for _, run := range runs {

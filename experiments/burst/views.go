@@ -9,6 +9,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/versions"
 )
 
 // Views is the record of one burst of page views (A4): what each request wrote and where, and the counter at the end.
@@ -130,6 +131,14 @@ func count(instances []string) map[string]int {
 		n[name]++
 	}
 	return n
+}
+
+// Expect is what two instances of a version show: whether they sometimes lose updates, and have two winners.
+func Expect(v versions.Version) experiments.Expect {
+	if v.Loses {
+		return experiments.Sometimes
+	}
+	return experiments.Never
 }
 
 // Outcome is what the record of two instances shows: a violation when updates were lost, counted twice, or values were

@@ -16,6 +16,7 @@ import (
 	"locklab/experiments/burst"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/versions"
 )
 
 var _ = register(experiments.Experiment{
@@ -51,8 +52,8 @@ func toldNothing(trial []history.Event) []history.Violation {
 func grabsOfAll(ctx context.Context, t *experiments.Trial) {
 	s := kit.Service{Version: "v4"} // it starts the servers of all versions
 	target := s.Start(ctx, t)
-	for _, v := range burst.Versions() {
-		t.Note("lab", fmt.Sprintf("%s: %s", v.Name, v.Lock))
+	for _, v := range versions.All() {
+		t.Note("lab", fmt.Sprintf("%s: %s", v.Name, v.Title))
 		s.Version = v.Name
 		s.Grab(ctx, t, target)
 	}

@@ -11,17 +11,18 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/versions"
 )
 
 // verdict judges a record as the command does.
 func verdict(t testing.TB, r Record) (experiments.Verdict, string) {
 	t.Helper()
-	claim, ok := burst.VersionNamed(r.Version())
+	claim, ok := versions.Find(r.Version())
 	if !ok {
 		return experiments.Inconclusive, "no claim"
 	}
 	o := r.Outcome()
-	v := experiments.Judge(claim.Expect, o)
+	v := experiments.Judge(burst.Expect(claim), o)
 	return v, v.Because(o)
 }
 
@@ -206,8 +207,8 @@ func FuzzRead(f *testing.F) {
 		if v != experiments.AsExpected || r.Order != nil {
 			return
 		}
-		claim, _ := burst.VersionNamed(r.Version())
-		if whole := int(r.Pageview.Final) == r.Users() && len(r.Pageview.Writes) == r.Users(); claim.Expect == experiments.Never && !whole {
+		claim, _ := versions.Find(r.Version())
+		if whole := int(r.Pageview.Final) == r.Users() && len(r.Pageview.Writes) == r.Users(); burst.Expect(claim) == experiments.Never && !whole {
 			t.Fatalf("as expected with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users())
 		}
 	})

@@ -10,15 +10,16 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
+	"locklab/versions"
 )
 
 func views(version string, final ...int64) Row {
-	claim, _ := burst.VersionNamed(version)
+	claim, _ := versions.Find(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
-		burst := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
-		record := loadtool.Record{Pageview: burst, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
-		verdict := experiments.Judge(claim.Expect, record.Outcome())
+		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
+		record := loadtool.Record{Pageview: views, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
+		verdict := experiments.Judge(burst.Expect(claim), record.Outcome())
 		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
 	}
 	return row
@@ -86,11 +87,11 @@ func TestVerdictIsTheWorst(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	order := Row{Kind: loadtool.Order, Claim: burst.Version{Name: "v4", Lock: "RedLock"}, Cells: []Cell{
+	order := Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v4", Title: "RedLock"}, Cells: []Cell{
 		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
 		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
 	}}
-	torn := Row{Kind: loadtool.Order, Claim: burst.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
+	torn := Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := Result{
 		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []Topology{{
@@ -127,7 +128,7 @@ func TestPage(t *testing.T) {
 // A tool that leaves no record is asked again, and ends nothing.
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	whole := views("v3", 4).Cells[0].Record
-	claim, _ := burst.VersionNamed("v3")
+	claim, _ := versions.Find("v3")
 	for stumbles, want := range map[int]experiments.Verdict{0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive} {
 		asked := 0
 		tool := loadtool.Tool{Name: "it", Fire: func(context.Context, loadtool.Shot) (loadtool.Record, error) {

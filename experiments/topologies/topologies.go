@@ -17,6 +17,7 @@ import (
 	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
 	"locklab/stack/compose"
+	"locklab/versions"
 )
 
 // Config says what is to be compared.
@@ -76,7 +77,7 @@ func (t Topology) Verdict() experiments.Verdict {
 // Row is one version's bursts of one kind, a cell for each tool.
 type Row struct {
 	Kind  loadtool.Kind
-	Claim burst.Version
+	Claim versions.Version
 	Cells []Cell
 }
 
@@ -92,7 +93,7 @@ type Cell struct {
 // same number.
 func (r Row) Agree() bool {
 	return !slices.ContainsFunc(r.Cells, func(c Cell) bool {
-		return c.Verdict != r.Cells[0].Verdict || r.Claim.Expect == experiments.Never && c.Final() != r.Cells[0].Final()
+		return c.Verdict != r.Cells[0].Verdict || burst.Expect(r.Claim) == experiments.Never && c.Final() != r.Cells[0].Final()
 	})
 }
 
@@ -178,7 +179,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 		return t, err
 	}
 	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
-		for _, claim := range burst.Versions() {
+		for _, claim := range versions.All() {
 			if !slices.Contains(cfg.Versions, claim.Name) {
 				continue
 			}
@@ -194,7 +195,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	return t, err
 }
 
-func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim burst.Version, target burst.Target, topology string) (Row, error) {
+func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
 	shot := loadtool.Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
@@ -212,7 +213,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim burst.Versi
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim burst.Version) (Cell, error) {
+func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim versions.Version) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
@@ -227,7 +228,7 @@ func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim bur
 			continue
 		}
 		outcome := record.Outcome()
-		cell.Record, cell.Verdict = record, experiments.Judge(claim.Expect, outcome)
+		cell.Record, cell.Verdict = record, experiments.Judge(burst.Expect(claim), outcome)
 		cell.Why = cell.Verdict.Because(outcome)
 	}
 	return cell, nil
