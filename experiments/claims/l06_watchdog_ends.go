@@ -94,6 +94,6 @@ func endsInTime(ctx context.Context, x *kit.HolderProcess, n *stack.Node) error 
 func boundedRenewal(ctx context.Context, x *kit.HolderProcess) {
 	value := x.Resource.Read(x.Holder)
 	x.B.Update(ctx, x.Resource) // when A's bound is reached
-	x.A.Wait(ctx, string(history.Lose))
+	x.A.Wait(ctx, history.Lose)
 	x.Resource.Write(x.Holder, value+1)
 }

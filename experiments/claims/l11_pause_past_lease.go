@@ -66,6 +66,6 @@ func paused(ctx context.Context, x *kit.HolderProcess) {
 	x.B.Update(ctx, x.Resource) // when A's lease is over
 	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
 	x.A.Resume()
-	reports := x.A.WaitAll(ctx, string(worker.Write), string(history.Lose))
-	x.Resource.Write(x.Holder, reports[string(worker.Write)].Value)
+	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
+	x.A.Wait(ctx, history.Lose)
 }

@@ -44,17 +44,15 @@ func InProcess(strategy string, checks bool, bound time.Duration, scenario func(
 			addrs = append(addrs, n.Addr)
 		}
 		x.A = worker.Start(ctx, t, "A")
-		x.A.Open(ctx, strategy, ProcessLease, addrs...)
-		granted := x.A.Acquire(ctx, LockKey, bound)
-		x.Holder = &Holder{Client: NewClient(t, "A", nil), owner: granted.Owner, token: granted.Token}
+		token := x.A.Acquire(ctx, worker.Lock{Strategy: strategy, Addrs: addrs, Lease: ProcessLease, AtMost: bound, Key: LockKey})
+		x.Holder = &Holder{Client: NewClient(t, "A", nil), owner: x.A.Owner(), token: token}
 		scenario(ctx, x)
 	}
 }
 
 // Look lets A look at its lease, which must be good.
 func (x *HolderProcess) Look(ctx context.Context) {
-	seen := x.A.Do(ctx, worker.Command{Do: worker.Look}, string(worker.Look))
-	if seen.Text != "" {
+	if seen := x.A.Do(ctx, worker.Command{Do: worker.Look}); seen.Text != "" {
 		x.Must(fmt.Errorf("the lease of A should have been good: %s", seen.Text))
 	}
 	x.Holder.Note("has looked: its lease is good")
@@ -63,11 +61,11 @@ func (x *HolderProcess) Look(ctx context.Context) {
 // Write lets A look at its lease and then write.
 func (x *HolderProcess) Write(ctx context.Context, value int64) {
 	x.Look(ctx)
-	wrote := x.A.Do(ctx, worker.Command{Do: worker.Write, Value: value}, string(worker.Write))
-	x.Resource.Write(x.Holder, wrote.Value)
+	x.Resource.Write(x.Holder, x.A.Do(ctx, worker.Command{Do: worker.Write, Value: value}).Value)
 }
 
 // Release lets A release the lock.
 func (x *HolderProcess) Release(ctx context.Context) {
-	x.A.Do(ctx, worker.Command{Do: worker.Release}, string(history.Released))
+	x.A.Send(worker.Command{Do: worker.Release})
+	x.A.Wait(ctx, history.Released)
 }

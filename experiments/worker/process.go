@@ -14,26 +14,24 @@ import (
 	"locklab/stack"
 )
 
-// Process is a worker as the lab sees it. Its reports about the lock are recorded with the worker's own time. A failure of a
-// method ends the trial.
+// Process is a worker as the lab sees it. Its reports about the lock are recorded with its own time. A failure of a method
+// ends the trial.
 type Process struct {
-	t        *experiments.Trial
-	timeline string
-	worker   *stack.Worker
-	name     string // of its clock
-	reports  chan Report
-	attempts int
+	t       *experiments.Trial
+	name    string // of its timeline
+	worker  *stack.Worker
+	reports chan history.Event
+	unread  []history.Event // that no Wait wanted so far
 }
 
 // backlog is how many reports of a worker may wait to be read.
 const backlog = 1024
 
-// Start starts a worker, and measures its clock. It ends with the trial.
-func Start(ctx context.Context, t *experiments.Trial, timeline string) *Process {
-	w, err := t.Stack.Worker(role, "worker-"+timeline)
+// Start starts a worker, and compares its clock with the lab's. It ends with the trial.
+func Start(ctx context.Context, t *experiments.Trial, name string) *Process {
+	w, err := t.Stack.Worker(role, "worker-"+name)
 	t.Must(err)
-	name := fmt.Sprintf("%s, process %d", timeline, w.PID())
-	p := &Process{t: t, timeline: timeline, worker: w, name: name, reports: make(chan Report, backlog)}
+	p := &Process{t: t, name: name, worker: w, reports: make(chan history.Event, backlog)}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -44,25 +42,31 @@ func Start(ctx context.Context, t *experiments.Trial, timeline string) *Process 
 		<-received
 		return errors.Join(err, w.Out.Close())
 	})
-	p.compareClocks(ctx)
+	p.Do(ctx, Command{Do: SetBack, By: p.ahead(ctx).Offset})
+	t.Clock(p.ahead(ctx))
 	return p
 }
 
-// receive records what the worker believes, and passes on all reports.
+// Owner is the owner in all events of the worker: it acquires once.
+func (p *Process) Owner() string { return p.name + "1" }
+
+// String is the process, whose clock is not the lab's.
+func (p *Process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.worker.PID()) }
+
+// receive records the events of the lock's client, and passes on all reports.
 func (p *Process) receive() {
 	defer close(p.reports)
 	for lines := bufio.NewScanner(p.worker.Out); lines.Scan(); {
-		var r Report
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			r = Report{What: failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
+		var e history.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			e = history.Event{Kind: failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
 		}
-		switch kind := history.Kind(r.What); kind {
+		switch e.Kind {
 		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released:
-			p.t.Record(history.Event{
-				At: r.At, Process: p.name, Timeline: p.timeline, Kind: kind, Key: r.Key, Owner: r.Owner, Token: r.Token, Text: r.Text,
-			})
+			e.Process, e.Timeline, e.Owner = p.String(), p.name, p.Owner()
+			p.t.Record(e)
 		}
-		p.reports <- r
+		p.reports <- e
 	}
 }
 
@@ -75,98 +79,76 @@ func (p *Process) Send(c Command) {
 	p.t.Must(err)
 }
 
-// Wait waits until the worker reports one of these.
-func (p *Process) Wait(ctx context.Context, wanted ...string) Report {
+// Do sends a command and waits until it is done.
+func (p *Process) Do(ctx context.Context, c Command) history.Event {
+	p.Send(c)
+	return p.Wait(ctx, history.Kind(c.Do))
+}
+
+// Wait waits until the worker reports one of these, or has reported it since it was last waited for.
+func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Event {
 	for {
+		if i := slices.IndexFunc(p.unread, func(e history.Event) bool { return slices.Contains(wanted, e.Kind) }); i >= 0 {
+			e := p.unread[i]
+			p.unread = slices.Delete(p.unread, i, i+1)
+			return e
+		}
 		select {
 		case <-ctx.Done():
-			p.t.Must(fmt.Errorf("%s has not reported %v: %w", p.name, wanted, ctx.Err()))
-		case r, open := <-p.reports:
+			p.t.Must(fmt.Errorf("%s has not reported %v: %w", p, wanted, ctx.Err()))
+		case e, open := <-p.reports:
 			switch {
 			case !open:
-				p.t.Must(fmt.Errorf("%s has ended and not reported %v", p.name, wanted))
-			case r.What == failed:
-				p.t.Must(fmt.Errorf("%s: %s", p.name, r.Text))
-			case slices.Contains(wanted, r.What):
-				return r
+				p.t.Must(fmt.Errorf("%s has ended and not reported %v", p, wanted))
+			case e.Kind == failed:
+				p.t.Must(fmt.Errorf("%s: %s", p, e.Text))
 			}
+			p.unread = append(p.unread, e)
 		}
 	}
 }
 
-// WaitAll waits until the worker has reported each of these, in any order.
-func (p *Process) WaitAll(ctx context.Context, wanted ...string) map[string]Report {
-	reported := make(map[string]Report)
-	for len(wanted) > 0 {
-		r := p.Wait(ctx, wanted...)
-		reported[r.What] = r
-		wanted = slices.DeleteFunc(wanted, func(what string) bool { return what == r.What })
+// Acquire lets the worker take a lock; a refusal ends the trial.
+func (p *Process) Acquire(ctx context.Context, l Lock) (token uint64) {
+	p.Send(Command{Do: Acquire, Lock: l})
+	e := p.Wait(ctx, history.Grant, history.Refuse)
+	if e.Kind == history.Refuse {
+		p.t.Must(fmt.Errorf("%s was refused: %s", p, e.Text))
 	}
-	return reported
-}
-
-// Do sends a command and waits for its report.
-func (p *Process) Do(ctx context.Context, c Command, wanted ...string) Report {
-	p.Send(c)
-	return p.Wait(ctx, wanted...)
-}
-
-// Open connects the worker to servers, and opens a lock on them.
-func (p *Process) Open(ctx context.Context, strategy string, lease time.Duration, addrs ...string) {
-	p.Do(ctx, Command{Do: Open, Strategy: strategy, Lease: lease, Addrs: addrs}, string(Open))
-}
-
-// Acquire lets the worker take the lock; a refusal ends the trial. atMost bounds its renewal; 0: nothing does.
-func (p *Process) Acquire(ctx context.Context, key string, atMost time.Duration) Report {
-	p.attempts++
-	r := p.Do(ctx, Command{Do: Acquire, Key: key, Owner: p.owner(), AtMost: atMost}, string(history.Grant), string(history.Refuse))
-	if r.What != string(history.Grant) {
-		p.t.Must(fmt.Errorf("%s was refused: %s", p.name, r.Text))
-	}
-	return r
+	return e.Token
 }
 
 // Kill ends the process immediately, whatever it holds.
 func (p *Process) Kill() {
 	p.worker.Kill()
 	proof, err := p.worker.Ended()
-	p.t.Record(history.Event{
-		Timeline: p.timeline, Kind: history.Die, Owner: p.owner(),
-		Text: fmt.Sprintf("process %d was killed", p.worker.PID()),
-	})
-	p.t.Fault(p.timeline, "killed", proof)
+	text := fmt.Sprintf("process %d was killed", p.worker.PID())
+	p.t.Record(history.Event{Timeline: p.name, Kind: history.Die, Owner: p.Owner(), Text: text})
+	p.t.Fault(p.name, "killed", proof)
 	p.t.Must(err)
 }
 
 // Pause stops the process until Resume.
 func (p *Process) Pause() {
 	p.t.Must(p.worker.Pause())
-	p.t.Fault(p.timeline, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
+	p.t.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
 }
 
 // Resume lets it run again.
 func (p *Process) Resume() {
-	p.t.Heal(p.timeline, "resumed")
+	p.t.Heal(p.name, "resumed")
 	p.worker.Resume()
-}
-
-func (p *Process) owner() string { return fmt.Sprintf("%s%d", p.timeline, p.attempts) }
-
-// compareClocks sets the worker's clock by the lab's, and measures the offset that is left.
-func (p *Process) compareClocks(ctx context.Context) {
-	p.Do(ctx, Command{Do: SetBack, By: p.ahead(ctx).Offset}, string(SetBack))
-	p.t.Clock(p.ahead(ctx))
 }
 
 // ahead measures by how much the worker's clock is ahead: several times, of which the shortest round trip is the most exact.
 func (p *Process) ahead(ctx context.Context) experiments.Clock {
 	const times = 5
-	best := experiments.Clock{Process: p.name, Error: time.Hour}
+	best := experiments.Clock{Process: p.String(), Error: time.Hour}
 	for range times {
 		sent := p.t.Now()
-		r := p.Do(ctx, Command{Do: Time}, string(Time))
+		e := p.Do(ctx, Command{Do: SetBack})
 		if half := (p.t.Now() - sent) / 2; half < best.Error {
-			best.Offset, best.Error = r.At-sent-half, half
+			best.Offset, best.Error = e.At-sent-half, half
 		}
 	}
 	return best

@@ -27,41 +27,32 @@ import (
 
 // Command is what the lab sends to a worker.
 type Command struct {
-	Do       Do            `json:"do"`
-	By       time.Duration `json:"by_ns,omitempty"`    // SetBack
-	Strategy string        `json:"strategy,omitempty"` // Open: as lockstrategy.Open takes it
-	Addrs    []string      `json:"addrs,omitempty"`    // Open
-	Lease    time.Duration `json:"lease_ns,omitempty"` // Open
-	Key      string        `json:"key,omitempty"`      // Acquire
-	Owner    string        `json:"owner,omitempty"`    // Acquire: the owner in the reports about it
-	AtMost   time.Duration `json:"at_most_ns,omitempty"`
-	Value    int64         `json:"value,omitempty"` // Write
+	Do    Do            `json:"do"`
+	By    time.Duration `json:"by_ns,omitempty"` // SetBack
+	Lock  Lock          `json:"lock,omitzero"`   // Acquire
+	Value int64         `json:"value,omitempty"` // Write
+}
+
+// Lock says which lock to acquire, and how.
+type Lock struct {
+	Strategy string        `json:"strategy"` // as lockstrategy.Open takes it
+	Addrs    []string      `json:"addrs"`
+	Lease    time.Duration `json:"lease_ns"`
+	AtMost   time.Duration `json:"at_most_ns,omitempty"` // of the renewal; 0: no bound
+	Key      string        `json:"key"`
 }
 
 // Do is what a command does.
 type Do string
 
-// The commands. The worker reports each when it is done.
+// The commands. The worker reports each when it is done, by the same name.
 const (
-	Time    Do = "time"     // report the time
 	SetBack Do = "set back" // its clock
-	Open    Do = "open"     // a lock
-	Acquire Do = "acquire"  // the lock; it reports the grant or the refusal
-	Look    Do = "look"     // at its lease: is it good?
+	Acquire Do = "acquire"  // it reports the grant or the refusal
+	Look    Do = "look"     // at its lease; the report's text is empty when the lease is good
 	Write   Do = "write"    // without another look at the lease
 	Release Do = "release"
 )
-
-// Report is what a worker sends: an event of a lock's client by its kind in package history, or a command that is done.
-type Report struct {
-	What  string        `json:"what"`
-	At    time.Duration `json:"at_ns"`
-	Key   string        `json:"key,omitempty"`
-	Owner string        `json:"owner,omitempty"`
-	Token uint64        `json:"token,omitempty"`
-	Value int64         `json:"value,omitempty"`
-	Text  string        `json:"text,omitempty"` // why; of Look: empty when the lease is good
-}
 
 // failed is reported of a command that could not be carried out.
 const failed = "failed"
@@ -70,20 +61,18 @@ var role = stack.Role("lock client", serve)
 
 // client is the worker in its own process.
 type client struct {
-	zero time.Time
+	began time.Time
 
 	mu  sync.Mutex // of out
 	out *json.Encoder
 
-	lock  lockstrategy.Strategy
 	lease *lockstrategy.Lease
 	key   string
-	owner string
 }
 
 // serve carries out commands until in ends, which is the end of the process: everything that it has open ends with it.
 func serve(in io.Reader, out io.Writer) int {
-	c := &client{zero: time.Now(), out: json.NewEncoder(out)}
+	c := &client{began: time.Now(), out: json.NewEncoder(out)}
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var command Command
 		err := json.Unmarshal(lines.Bytes(), &command)
@@ -91,93 +80,88 @@ func serve(in io.Reader, out io.Writer) int {
 			err = c.carryOut(context.Background(), command)
 		}
 		if err != nil {
-			c.report(Report{What: failed, Text: err.Error()})
+			c.report(failed, err.Error(), 0)
 		}
 	}
 	return 0
 }
 
 func (c *client) carryOut(ctx context.Context, command Command) error {
-	if c.lease == nil && (command.Do == Look || command.Do == Write || command.Do == Release) {
+	if c.lease == nil && command.Do != SetBack && command.Do != Acquire {
 		return fmt.Errorf("%s: there is no lease", command.Do)
 	}
 	switch command.Do {
 	case SetBack:
-		c.zero = c.zero.Add(command.By)
-		c.report(Report{What: string(SetBack)})
-	case Time:
-		c.report(Report{What: string(Time)})
-	case Open:
-		return c.open(ctx, command)
+		c.began = c.began.Add(command.By)
+		c.report(history.Kind(SetBack), "", 0)
 	case Acquire:
-		c.acquire(ctx, command)
+		return c.acquire(ctx, command.Lock)
 	case Look:
-		c.report(Report{What: string(Look), Text: Reason(context.Cause(c.lease.Context()))})
+		c.report(history.Kind(Look), Reason(context.Cause(c.lease.Context())), 0)
 	case Write:
-		c.report(Report{What: string(Write), Value: command.Value})
+		c.report(history.Kind(Write), "", command.Value)
 	case Release:
-		c.report(Report{What: string(history.Release)})
-		c.report(Report{What: string(history.Released), Text: Reason(c.lease.Release(ctx))})
+		c.report(history.Release, "", 0)
+		c.report(history.Released, Reason(c.lease.Release(ctx)), 0)
 	default:
 		return fmt.Errorf("there is no command %q", command.Do)
 	}
 	return nil
 }
 
-// report sends a report about the lock that the client holds or requests.
-func (c *client) report(r Report) {
+// report sends an event of the lock's client, or the name of a command that is done.
+func (c *client) report(what history.Kind, text string, value int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.At, r.Key, r.Owner = time.Since(c.zero), c.key, c.owner
+	e := history.Event{Kind: what, At: time.Since(c.began), Key: c.key, Text: text, Value: value}
 	if c.lease != nil {
-		r.Token = c.lease.FencingToken()
+		e.Token = c.lease.FencingToken()
 	}
-	_ = c.out.Encode(r) // without the lab this process ends
+	_ = c.out.Encode(e) // without the lab this process ends
 }
 
-func (c *client) open(ctx context.Context, command Command) error {
-	b := lockstrategy.Backends{Lease: command.Lease}
-	if command.Strategy == lockstrategy.NameRedLock {
-		nodes, err := topology.OpenIndependent(ctx, command.Addrs, topology.Access{})
-		if err != nil {
-			return err
-		}
-		b.Nodes = nodes.Nodes
-	} else {
-		servers, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: command.Addrs})
-		if err != nil {
-			return err
-		}
-		b.Redis = servers.Master
-	}
-	opened, err := lockstrategy.Open(command.Strategy, b)
+// acquire opens a lock and requests it. After a grant it reports the loss.
+func (c *client) acquire(ctx context.Context, l Lock) error {
+	lock, err := open(ctx, l)
 	if err != nil {
 		return err
 	}
-	c.lock = opened
-	c.report(Report{What: string(Open)})
-	return nil
-}
-
-// acquire requests the lock. After a grant it reports the loss.
-func (c *client) acquire(ctx context.Context, command Command) {
-	c.lease, c.key, c.owner = nil, command.Key, command.Owner
-	c.report(Report{What: string(history.Request)})
+	c.key = l.Key
+	c.report(history.Request, "", 0)
 	var options []lockstrategy.Option
-	if command.AtMost > 0 {
-		options = append(options, lockstrategy.RenewAtMost(command.AtMost))
+	if l.AtMost > 0 {
+		options = append(options, lockstrategy.RenewAtMost(l.AtMost))
 	}
-	lease, err := c.lock.Acquire(ctx, command.Key, options...)
+	lease, err := lock.Acquire(ctx, l.Key, options...)
 	if err != nil {
-		c.report(Report{What: string(history.Refuse), Text: Reason(err)})
-		return
+		c.report(history.Refuse, Reason(err), 0)
+		return nil
 	}
 	c.lease = lease
-	c.report(Report{What: string(history.Grant)})
+	c.report(history.Grant, "", 0)
 	go func() {
 		<-lease.Context().Done()
 		if why := context.Cause(lease.Context()); errors.Is(why, lockstrategy.ErrLost) {
-			c.report(Report{What: string(history.Lose), Text: Reason(why)})
+			c.report(history.Lose, Reason(why), 0)
 		}
 	}()
+	return nil
+}
+
+func open(ctx context.Context, l Lock) (lockstrategy.Strategy, error) {
+	b := lockstrategy.Backends{Lease: l.Lease}
+	if l.Strategy == lockstrategy.NameRedLock {
+		nodes, err := topology.OpenIndependent(ctx, l.Addrs, topology.Access{})
+		if err != nil {
+			return nil, err
+		}
+		b.Nodes = nodes.Nodes
+	} else {
+		servers, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: l.Addrs})
+		if err != nil {
+			return nil, err
+		}
+		b.Redis = servers.Master
+	}
+	return lockstrategy.Open(l.Strategy, b)
 }
