@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Balancer is a reverse proxy that gives each request to the next instance: a strict round robin,
-// so that an even number of requests is halved exactly. It never repeats a request elsewhere, for
-// one that is repeated counts twice; an instance that is away answers 502.
+// Balancer is a reverse proxy that gives each request to the next instance. The round robin is strict: two instances get exactly
+// half of an even number of requests each. It never sends a request again, because the request would count twice. For an
+// instance that does not answer it replies 502.
 type Balancer struct {
 	URL     string
 	server  *http.Server
 	proxies []*httputil.ReverseProxy
-	turn    atomic.Uint64
+	next    atomic.Uint64 // counts the requests
 	ended   chan struct{}
 }
 
@@ -49,13 +49,13 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 	return b, nil
 }
 
-// ServeHTTP passes a request to the instance whose turn it is.
+// ServeHTTP passes a request to the next instance.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	turn := b.turn.Add(1) - 1
-	b.proxies[turn%uint64(len(b.proxies))].ServeHTTP(w, r)
+	n := b.next.Add(1) - 1
+	b.proxies[n%uint64(len(b.proxies))].ServeHTTP(w, r)
 }
 
-// Stop ends the balancer, and what runs through it after a second.
+// Stop ends the balancer. Requests that it is passing on get one second.
 func (b *Balancer) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -70,9 +70,8 @@ func (b *Balancer) Stop() error {
 	return err
 }
 
-// once is an empty body that does not look like one: the transport repeats a GET whose connection
-// broke, if it has no body. A GET counts here.
-type once struct{ io.ReadCloser }
+// unrepeatable hides that a body is empty. Without a body the transport repeats a GET whose connection broke, and here a GET counts.
+type unrepeatable struct{ io.ReadCloser }
 
 // proxy passes requests to one instance.
 func proxy(target *url.URL) *httputil.ReverseProxy {
@@ -81,11 +80,11 @@ func proxy(target *url.URL) *httputil.ReverseProxy {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
 			if r.Out.Method == http.MethodGet {
-				r.Out.Body = once{http.NoBody}
+				r.Out.Body = unrepeatable{http.NoBody}
 			}
 			r.SetXForwarded()
 		},
-		// A transport of its own, with room for a burst, so that no connection is made twice.
+		// A transport of its own that keeps the connections of a whole burst, so that a later request needs no new one.
 		Transport: &http.Transport{MaxIdleConnsPerHost: 1 << 14, IdleConnTimeout: time.Minute, DisableCompression: true},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {

@@ -73,26 +73,7 @@ func TestBalancerRepeatsNoGET(t *testing.T) {
 	}
 	defer listener.Close()
 	requests := make(chan struct{}, 10)
-	go func() {
-		for { // each connection answers once, and breaks when it has read a second request
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			lines := bufio.NewReader(connection)
-			for answers := 0; ; answers++ {
-				if _, err := http.ReadRequest(lines); err != nil {
-					break
-				}
-				requests <- struct{}{}
-				if answers == 1 {
-					break
-				}
-				fmt.Fprint(connection, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			}
-			connection.Close()
-		}
-	}()
+	go answerOncePerConnection(listener, requests)
 	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", &stack.Instance{URL: "http://" + listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +90,28 @@ func TestBalancerRepeatsNoGET(t *testing.T) {
 	}
 	if n := len(requests); n != 2 {
 		t.Errorf("two GETs reached the instance as %d", n)
+	}
+}
+
+// answerOncePerConnection closes each connection when it has read a second request. It counts every request.
+func answerOncePerConnection(listener net.Listener, requests chan<- struct{}) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		lines := bufio.NewReader(connection)
+		for answers := 0; ; answers++ {
+			if _, err := http.ReadRequest(lines); err != nil {
+				break
+			}
+			requests <- struct{}{}
+			if answers == 1 {
+				break
+			}
+			fmt.Fprint(connection, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+		connection.Close()
 	}
 }
 

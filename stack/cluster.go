@@ -3,104 +3,110 @@ package stack
 import (
 	"context"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// slots is how many a Redis Cluster spreads its keys over.
+// slots is how many hash slots a Redis Cluster has.
 const slots = 16384
 
-// cluster starts the nodes, lets them meet, deals out the slots and makes the second half replicas.
-func (s *Stack) cluster(ctx context.Context, t *Topology) (err error) {
-	var buses []string
+// cluster starts the nodes, connects them, assigns the slots to the first half and makes the second half replicas.
+func (s *Stack) cluster(ctx context.Context, t *Topology) error {
+	var buses []int
 	for i := range 2 * masters {
-		port, err := freeBus()
+		addr, err := freeAddr() // of the cluster bus; a node whose bus port was taken meanwhile ends with an error
 		if err != nil {
 			return err
 		}
-		node, err := s.told(ctx, fmt.Sprintf("cluster-%d", i+1), true, t.linked, "cluster",
-			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.patience()), "--cluster-port", port)
+		buses = append(buses, portOf(addr))
+		node, err := s.announcing(ctx, fmt.Sprintf("cluster-%d", i+1), true, t.proxied, "cluster",
+			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.nodeTimeout()), "--cluster-port", strconv.Itoa(buses[i]))
 		if err != nil {
 			return err
 		}
-		t.Nodes, buses = append(t.Nodes, node), append(buses, port)
+		t.Nodes = append(t.Nodes, node)
 	}
 	clients := make([]*redis.Client, len(t.Nodes))
 	for i, node := range t.Nodes {
 		clients[i] = newClient(node.Addr, "")
 		defer clients[i].Close()
 	}
-	for i := range masters {
-		first, last := i*slots/masters, (i+1)*slots/masters-1
-		if err := clients[i].ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			return fmt.Errorf("stack: cluster: %w", err)
-		}
-		// Epochs of their own from the start save the nodes from settling collisions.
-		if err := clients[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
-			return fmt.Errorf("stack: cluster: %w", err)
-		}
+	if err := assignSlots(ctx, clients); err != nil {
+		return fmt.Errorf("stack: cluster: %w", err)
 	}
 	for i, node := range t.Nodes[1:] {
 		if err := clients[0].Do(ctx, "CLUSTER", "MEET", "127.0.0.1", portOf(node.Addr), buses[i+1]).Err(); err != nil {
 			return fmt.Errorf("stack: cluster: %w", err)
 		}
 	}
-	return s.join(ctx, t, clients)
+	return t.replicate(ctx, clients)
 }
 
-// freeBus returns a port for the nodes' own talk. A node whose port was taken meanwhile says so and
-// ends the start.
-func freeBus() (string, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return "", err
+// nodeTimeout is for how many milliseconds a cluster misses a node before a replica replaces it. Topologies with proxies exist to
+// watch failovers: there it is short, and on a busy machine a slow node may be replaced although it works.
+func (t *Topology) nodeTimeout() int {
+	if t.proxied {
+		return 1000
 	}
-	_, port, err := net.SplitHostPort(addr)
-	return port, err
+	return 2000
 }
 
-// join makes each node of the second half follow a master, as soon as it knows it, and waits until
-// every node sees the cluster whole.
-func (s *Stack) join(ctx context.Context, t *Topology, clients []*redis.Client) error {
-	for i := masters; i < len(clients); i++ {
-		master, err := clients[i-masters].Do(ctx, "CLUSTER", "MYID").Text()
-		if err != nil {
-			return fmt.Errorf("stack: cluster: %w", err)
-		}
-		err = await(ctx, t.Nodes[i], func(ctx context.Context) error {
-			return clients[i].ClusterReplicate(ctx, master).Err()
-		})
-		if err != nil {
+func assignSlots(ctx context.Context, clients []*redis.Client) error {
+	for i := range masters {
+		first, last := i*slots/masters, (i+1)*slots/masters-1
+		if err := clients[i].ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
 			return err
 		}
-	}
-	if err := s.inStep(ctx, t.Nodes[masters:]); err != nil {
-		return err
-	}
-	for i, node := range t.Nodes {
-		err := await(ctx, node, func(ctx context.Context) error { return whole(ctx, clients[i]) })
-		if err != nil {
+		// With different epochs from the start the nodes need not resolve collisions.
+		if err := clients[i].Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// whole reports nil when a node sees all slots served by a master and a replica.
-func whole(ctx context.Context, client *redis.Client) error {
+// replicate makes each node of the second half follow a master, as soon as it knows the master. It waits until
+// every node reports a complete cluster.
+func (t *Topology) replicate(ctx context.Context, clients []*redis.Client) error {
+	for i := masters; i < len(clients); i++ {
+		master, err := clients[i-masters].Do(ctx, "CLUSTER", "MYID").Text()
+		if err != nil {
+			return fmt.Errorf("stack: cluster: %w", err)
+		}
+		err = t.Nodes[i].Await(ctx, func(ctx context.Context) error {
+			return clients[i].ClusterReplicate(ctx, master).Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := awaitSync(ctx, t.Nodes[masters:]); err != nil {
+		return err
+	}
+	for i, node := range t.Nodes {
+		if err := node.Await(ctx, func(ctx context.Context) error { return complete(ctx, clients[i]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete returns nil when a node sees all slots served by a master and a replica.
+func complete(ctx context.Context, client *redis.Client) error {
 	info, err := client.ClusterInfo(ctx).Result()
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:" + strconv.Itoa(slots), "cluster_known_nodes:" + strconv.Itoa(2*masters)} {
+	for _, want := range []string{
+		"cluster_state:ok", fmt.Sprintf("cluster_slots_ok:%d", slots), fmt.Sprintf("cluster_known_nodes:%d", 2*masters),
+	} {
 		if !strings.Contains(info, want+"\r\n") {
 			return fmt.Errorf("it does not report %s", want)
 		}
 	}
-	// A replica is listed, and read from by clients, once the others have heard of its offset.
+	// A replica is listed, and clients read from it, when the other nodes know its offset.
 	ranges, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated, and what go-redis's cluster client asks
 	if err != nil {
 		return err

@@ -8,64 +8,65 @@ import (
 	"locklab/stack/compose"
 )
 
-// container is a [Server] that runs in one.
+// container is a [Server] in a container.
 type container struct {
 	compose.Container
-	kill  sync.Once
-	ended chan struct{}
+	kill   sync.Once
+	killed chan struct{}
 
 	mu  sync.Mutex
-	err error // of what has no other way to say it
+	err error // the first one of a method that returns none; Ended returns it
 }
 
-func contain(c compose.Container) *container {
-	return &container{Container: c, ended: make(chan struct{})}
+func newContainer(c compose.Container) *container {
+	return &container{Container: c, killed: make(chan struct{})}
 }
 
-// soon is for a command to Docker that does not end with the trial.
-func soon() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), grace)
+// dockerContext is for a command to Docker that must not end with the trial.
+func dockerContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), stopTimeout)
 }
 
 func (c *container) String() string { return c.Service }
 
-// Kill ends it. That it could not be killed, Ended says.
+// Kill ends the container. Ended returns the error.
 func (c *container) Kill() {
 	c.kill.Do(func() {
-		ctx, cancel := soon()
+		ctx, cancel := dockerContext()
 		defer cancel()
-		c.failed(c.Container.Kill(ctx))
-		close(c.ended)
+		c.keep(c.Container.Kill(ctx))
+		close(c.killed)
 	})
 }
 
-func (c *container) Done() <-chan struct{} { return c.ended }
+func (c *container) Done() <-chan struct{} { return c.killed }
 
-// Ended waits until it was killed.
+// Ended waits until Kill was called and the container has ended.
 func (c *container) Ended() (proof string, err error) {
-	<-c.ended
-	ctx, cancel := soon()
+	<-c.killed
+	ctx, cancel := dockerContext()
 	defer cancel()
 	status, err := c.Wait(ctx)
-	c.failed(err)
+	c.keep(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Sprintf("container %s has ended, Docker says with status %s", c.Name, status), c.err
+	return fmt.Sprintf("container %s has ended, Docker reports status %s", c.Name, status), c.err
 }
 
 func (c *container) Pause() error {
-	ctx, cancel := soon()
+	ctx, cancel := dockerContext()
 	defer cancel()
 	return c.Container.Pause(ctx)
 }
 
 func (c *container) Resume() {
-	ctx, cancel := soon()
+	ctx, cancel := dockerContext()
 	defer cancel()
-	c.failed(c.Unpause(ctx))
+	c.keep(c.Unpause(ctx))
 }
 
-func (c *container) failed(err error) {
+// keep stores the first error for Ended.
+func (c *container) keep(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
@@ -73,10 +74,8 @@ func (c *container) failed(err error) {
 	}
 }
 
-func (c *container) tail() string {
-	ctx, cancel := soon()
+func (c *container) lastOutput() string {
+	ctx, cancel := dockerContext()
 	defer cancel()
 	return c.LastLine(ctx)
 }
-
-var _ Server = (*container)(nil)

@@ -14,29 +14,29 @@ import (
 	"locklab/stack/compose"
 )
 
-// UseContainers lets the topologies of this stack run in containers: the Redis services of the compose file in a checkout, in a
-// project, a network and ports of their own, so that the lab that is up stays as it is. One topology at a time.
+// UseContainers makes the topologies of this stack run in containers: the Redis services of the compose file in a checkout. They get a
+// project, a network and ports of their own, so that a lab that is up is not disturbed. One topology at a time.
 func (s *Stack) UseContainers(checkout string) { s.checkout = checkout }
 
-// ready is the service that is healthy when a topology is whole. It depends on every server.
-const ready = "redis-ready"
+// readyService is healthy when a topology is complete. It depends on every server.
+const readyService = "redis-ready"
 
-// contained starts a topology in containers.
-func (s *Stack) contained(ctx context.Context, t *Topology) error {
-	docker, err := s.project(ctx, t.Kind)
+// startContainers starts a topology in containers.
+func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
+	docker, err := s.startProject(ctx, t.Kind)
 	if err != nil {
 		return err
 	}
 	t.Password = docker.Variable("REDIS_PASSWORD")
-	t.Map = []string{docker.FromHost()}
-	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[ready].DependsOn)) {
+	t.Map = []string{docker.HostAddrMap()}
+	for _, service := range slices.Sorted(maps.Keys(docker.Files.Services[readyService].DependsOn)) {
 		c, err := docker.Container(ctx, service)
 		if err != nil {
 			return fmt.Errorf("stack: %w", err)
 		}
 		addr := docker.Published(service)
 		_, port, _ := net.SplitHostPort(addr)
-		n := &Node{Server: contain(c), Name: service, Addr: addr, inside: net.JoinHostPort(c.Address(), port), password: t.Password}
+		n := &Node{Server: newContainer(c), Name: service, Addr: addr, inside: net.JoinHostPort(c.Address(), port), password: t.Password}
 		if strings.HasPrefix(service, "sentinel-") {
 			n.password = ""
 			t.Sentinels = append(t.Sentinels, n)
@@ -44,27 +44,22 @@ func (s *Stack) contained(ctx context.Context, t *Topology) error {
 		}
 		t.Nodes = append(t.Nodes, n)
 	}
-	if t.linked && len(t.Nodes) == 1 { // no other server follows it: a link is for its clients
+	if t.proxied && len(t.Nodes) == 1 { // no other container needs to reach the proxy
 		n := t.Nodes[0]
 		if n.Proxy, err = s.Proxy("proxy of "+n.Name, n.Addr); err != nil {
 			return err
 		}
 	}
-	t.Addrs = addrs(t.Nodes)
-	if len(t.Sentinels) > 0 {
-		t.Addrs = addrs(t.Sentinels)
-	}
+	t.setAddrs()
 	return nil
 }
 
-// attempts is how often a network and ports are looked for: who else looks may be faster.
-const attempts = 5
-
-// project brings up the Redis services of a topology as a project of their own.
-func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker, failed error) {
+// startProject starts the Redis services of a topology as a project of their own. It tries again when another program has taken the
+// network or a port meanwhile.
+func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.Docker, failed error) {
 	for range attempts {
 		name := fmt.Sprintf("locklab-lab-%d-%04x", os.Getpid(), rand.N(1<<16))
-		settings, err := s.aside(ctx, name)
+		settings, err := s.freeSettings(ctx, name)
 		if err != nil {
 			return docker, err
 		}
@@ -72,14 +67,14 @@ func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker
 		if err != nil {
 			return docker, err
 		}
-		down, err := s.takenDown(name)
+		takedown, err := s.takedown(name)
 		if err != nil {
 			return docker, err
 		}
-		s.add(down)
+		s.add(takedown)
 		docker = compose.Docker{Project: project}
-		failed = docker.Up(ctx, ready)
-		down.up = failed == nil
+		failed = docker.Up(ctx, readyService)
+		takedown.created = failed == nil
 		if failed == nil || ctx.Err() != nil || !taken(failed) {
 			return docker, failed
 		}
@@ -87,9 +82,11 @@ func (s *Stack) project(ctx context.Context, kind string) (docker compose.Docker
 	return docker, failed
 }
 
-// taken reports whether Docker says that somebody else has the network or a port.
+// taken reports whether Docker refused the network or a port because another program uses it.
 func taken(err error) bool {
-	return strings.Contains(err.Error(), "overlap") || strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "already in use")
+	return slices.ContainsFunc([]string{"overlap", "already allocated", "already in use"}, func(text string) bool {
+		return strings.Contains(err.Error(), text)
+	})
 }
 
 // Settings of the compose files that a project of its own changes.
@@ -98,34 +95,35 @@ const (
 	netVariable  = "LAB_NET"
 )
 
-// aside are settings with which a project is beside all others: a name, a network near that of the files, and ports that are free now.
-func (s *Stack) aside(ctx context.Context, name string) ([]string, error) {
+// freeSettings are settings that no other project has: a name, a network near that of the files, and ports that are free now.
+func (s *Stack) freeSettings(ctx context.Context, name string) ([]string, error) {
 	files, err := compose.Load(ctx, s.checkout, "")
 	if err != nil {
 		return nil, err
 	}
-	network, err := near(files.Variable(netVariable))
+	network, err := freeNetwork(files.Variable(netVariable))
 	if err != nil {
 		return nil, err
 	}
 	for range 100 {
-		prefix := fmt.Sprint(200 + rand.N(120)) // below those that clients are given
-		if free(prefix) {
+		prefix := fmt.Sprint(200 + rand.N(120)) // below the ports that the kernel gives to clients
+		if freePorts(prefix) {
 			return []string{
-				nameVariable + "=" + name, netVariable + "=" + network,
-				"REDIS_SINGLE_PORT=" + prefix + "00", "REDIS_PORTS=" + prefix + "1", "SENTINEL_PORTS=" + prefix + "2", "CLUSTER_PORTS=" + prefix + "3", "REDLOCK_PORTS=" + prefix + "4",
+				nameVariable + "=" + name, netVariable + "=" + network, "REDIS_SINGLE_PORT=" + prefix + "00",
+				"REDIS_PORTS=" + prefix + "1", "SENTINEL_PORTS=" + prefix + "2", "CLUSTER_PORTS=" + prefix + "3", "REDLOCK_PORTS=" + prefix + "4",
 			}, nil
 		}
 	}
 	return nil, fmt.Errorf("stack: no free ports from 20000 to 31999")
 }
 
-// near returns the first three numbers of a network that differs from lab in the last of them, and in which this machine has no address.
-func near(lab string) (string, error) {
+// freeNetwork returns the first three numbers of a network. It differs from lab in the last one, and this machine has no address in
+// it.
+func freeNetwork(lab string) (string, error) {
 	numbers := strings.Split(lab, ".")
 	ours, err := net.InterfaceAddrs()
 	if err != nil || len(numbers) != 3 {
-		return "", errors.Join(err, fmt.Errorf("stack: %s is %q: it has the first three numbers of a network", netVariable, lab))
+		return "", errors.Join(err, fmt.Errorf("stack: %s is %q: it must be the first three numbers of a network", netVariable, lab))
 	}
 	for range 100 {
 		candidate := fmt.Sprintf("%s.%s.%d", numbers[0], numbers[1], rand.N(256))
@@ -140,8 +138,8 @@ func near(lab string) (string, error) {
 	return "", fmt.Errorf("stack: no network near %s.0/24 is free on this machine", lab)
 }
 
-// free reports whether nobody listens on the ports that begin with prefix.
-func free(prefix string) bool {
+// freePorts reports whether no program listens on the 50 ports that begin with prefix.
+func freePorts(prefix string) bool {
 	for i := range 50 {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%s%02d", prefix, i))
 		if err != nil {

@@ -1,13 +1,13 @@
-// Package stack starts something to run against: Redis servers in every topology, a database, app
-// instances and a balancer, as processes on this machine's loopback.
+// Package stack starts servers for the lab, as processes on this machine's loopback interface. It starts Redis in every topology, a
+// database, app instances and a balancer. It also makes them fail: they are killed, paused, restarted, filled up, or cut off by a
+// fault proxy.
 //
-// What it started does not outlive it. Every server runs under a guard, a small process of this
-// very binary that holds one end of a pipe; when the other end closes, because [Stack.Close] was
-// called or because the starting process died of whatever, the guard kills its server and removes
-// the stack's directory. A program that uses this package calls [Reexec] first in main or TestMain,
-// for that is where a guard begins its life.
+// A process does not outlive its stack. Every server runs under a supervisor: a small process of this same binary that holds one end
+// of a pipe. The other end closes when [Stack.Close] is called, and also when the program that started the stack ends for any
+// reason. Then the supervisor kills its server and removes the stack's directory. A program that uses this package calls [Reexec]
+// first in main or TestMain, because a supervisor begins there.
 //
-// What is NOT guaranteed: a port that was free when it was chosen may be taken when the server
-// opens it (then another is tried); a guard that is killed leaves its server, except on Linux, where
-// the kernel kills it, and the directory, if all of them are. Windows is not supported.
+// What is NOT guaranteed: a free port. Another program may take it before the server opens it; then the stack tries another one.
+// A supervisor that is killed leaves its server running, except on Linux, where the kernel kills the server. When all
+// supervisors are killed, the directory stays. Windows is not supported.
 package stack

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Restart kills a node, unless it has ended, and starts it again at its address: empty, because no node of
-// a stack keeps anything on disk. Nobody may use the node's Server meanwhile. A container cannot be started again. proof is what was seen of it.
+// Restart kills a node, unless it has ended, and starts it again at its address. It is empty then, because no node of a stack
+// keeps anything on disk. The node's Server must not be used meanwhile. A container cannot be started again: that is an error.
 func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) {
 	if n.start == nil {
 		return "", fmt.Errorf("stack: %s cannot be started again: it runs in a container", n.Name)
@@ -35,55 +34,60 @@ func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) 
 		})
 	})
 	if err == nil && keys > 0 {
-		err = fmt.Errorf("stack: %s was to come back empty, and has %d keys", n.Name, keys)
+		err = fmt.Errorf("stack: %s has %d keys after a restart, and must be empty", n.Name, keys)
 	}
 	return fmt.Sprintf("%s; process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
 }
 
-// ClockAhead makes a node believe that more time has passed than did. Its clock is not touched: the life of every key
-// that has an end is shortened by so much, which is all that the node does with its clock as far as a lock can see.
+// ClockAhead has the same effect on a lock as a node's clock that jumps ahead. It shortens the remaining life of every key that
+// expires, and does not change the clock itself.
 func (s *Stack) ClockAhead(ctx context.Context, n *Node, by time.Duration) (proof string, err error) {
-	var told []string
+	var changes []string
 	err = n.WithClient(func(c *redis.Client) error {
 		keys, err := c.Keys(ctx, "*").Result()
-		if err != nil {
-			return err
-		}
 		for _, key := range keys {
-			left, err := c.PTTL(ctx, key).Result()
-			if err != nil {
-				return err
+			change, failed := shortenLife(ctx, c, key, by)
+			if failed != nil {
+				return failed
 			}
-			if left <= 0 { // it has no end, or has ended
-				continue
+			if change != "" {
+				changes = append(changes, change)
 			}
-			if err := c.PExpire(ctx, key, left-by).Err(); err != nil {
-				return err
-			}
-			now := "expired"
-			if after, err := c.PTTL(ctx, key).Result(); err == nil && after > 0 {
-				now = "has " + after.String()
-			}
-			told = append(told, fmt.Sprintf("%s had %s and %s", key, left, now))
 		}
-		return nil
+		return err
 	})
-	return strings.Join(told, "; "), err
+	return strings.Join(changes, "; "), err
 }
 
-// filler is what a memory is filled with, in one key.
+// shortenLife makes a key expire earlier, and returns the change: none for a key that does not expire.
+func shortenLife(ctx context.Context, c *redis.Client, key string, by time.Duration) (change string, err error) {
+	left, err := c.PTTL(ctx, key).Result()
+	if err != nil || left <= 0 {
+		return "", err
+	}
+	if err := c.PExpire(ctx, key, left-by).Err(); err != nil {
+		return "", err
+	}
+	now := "expired"
+	if after, err := c.PTTL(ctx, key).Result(); err == nil && after > 0 {
+		now = "has " + after.String()
+	}
+	return fmt.Sprintf("%s had %s and %s", key, left, now), nil
+}
+
+// filler is the value of each key with which a memory is filled.
 var filler = strings.Repeat("x", 10<<10)
 
-// Full is what filling a node's memory led to.
+// Full is the result of filling a node's memory.
 type Full struct {
-	Evicted int64 // keys that the node has thrown away for it
-	Refused error // what it said instead; nil: it took everything
+	Evicted int64 // keys that the node has evicted to make room
+	Refused error // the error of the write that it refused; nil: it refused none
 }
 
-// Fill gives a node little memory and an eviction policy, and writes keys without an expiry until enough reports true or the
-// node refuses to take more. [Stack.Unfill] undoes it. Only a real redis-server evicts.
+// Fill gives a node little memory and an eviction policy. It writes keys without an expiry until enough returns true or the
+// node refuses a write. [Stack.Unfill] removes the limit and the keys. Only a real redis-server evicts.
 func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(context.Context) (bool, error)) (full Full, err error) {
-	return full, n.WithClient(func(c *redis.Client) error {
+	err = n.WithClient(func(c *redis.Client) error {
 		used, err := n.Number(ctx, "memory", "used_memory")
 		if err != nil {
 			return err
@@ -106,9 +110,10 @@ func (s *Stack) Fill(ctx context.Context, n *Node, policy string, enough func(co
 		}
 		return err
 	})
+	return full, err
 }
 
-// Unfill takes away the limit and the keys of [Stack.Fill].
+// Unfill ends [Stack.Fill]: it removes the limit and the keys.
 func (s *Stack) Unfill(ctx context.Context, n *Node) error {
 	return n.WithClient(func(c *redis.Client) error {
 		err := errors.Join(c.ConfigSet(ctx, "maxmemory", "0").Err(), c.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
@@ -118,40 +123,4 @@ func (s *Stack) Unfill(ctx context.Context, n *Node) error {
 		}
 		return errors.Join(err, failed)
 	})
-}
-
-// WithClient asks the node itself, past its link.
-func (n *Node) WithClient(question func(*redis.Client) error) error {
-	client := newClient(n.Addr, n.password)
-	defer client.Close()
-	return question(client)
-}
-
-// Info is one field of what the node says of itself.
-func (n *Node) Info(ctx context.Context, section, name string) (value string, err error) {
-	err = n.WithClient(func(c *redis.Client) error {
-		text, err := c.Info(ctx, section).Result()
-		if err != nil {
-			return err
-		}
-		if value, err = field(text, name); err != nil {
-			err = fmt.Errorf("stack: %s: %w", n.Name, err)
-		}
-		return err
-	})
-	return value, err
-}
-
-// Number is a field of Info that is one.
-func (n *Node) Number(ctx context.Context, section, field string) (number int64, err error) {
-	text, err := n.Info(ctx, section, field)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(text, 10, 64)
-}
-
-// Await asks until ready answers nil, the node ends, or ctx does.
-func (n *Node) Await(ctx context.Context, ready func(context.Context) error) error {
-	return await(ctx, n, ready)
 }

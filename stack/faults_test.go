@@ -14,8 +14,8 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// impatient is how long a request over a link waits that is cut.
-const impatient = 100 * time.Millisecond
+// dropTimeout is how long a request waits whose data is dropped.
+const dropTimeout = 100 * time.Millisecond
 
 func dial(t *testing.T, addr string) *redis.Client {
 	t.Helper()
@@ -109,7 +109,7 @@ func TestMemoryFull(t *testing.T) {
 	}
 }
 
-// A stack that is closed in the middle of faults leaves nothing behind.
+// A stack that is closed during faults leaves nothing behind.
 func TestCloseUndoesFaults(t *testing.T) {
 	s, err := stack.New()
 	if err != nil {
@@ -121,10 +121,10 @@ func TestCloseUndoesFaults(t *testing.T) {
 	}
 	node := topology.Nodes[0]
 	node.Proxy.Drop(faultproxy.Both)
-	short, cancel := context.WithTimeout(t.Context(), impatient)
+	short, cancel := context.WithTimeout(t.Context(), dropTimeout)
 	defer cancel()
 	if err := dial(t, node.AnnouncedAddr()).Ping(short).Err(); err == nil {
-		t.Fatalf("over a link that is cut: %v", err)
+		t.Fatalf("a proxy that drops everything: %v", err)
 	}
 	testenv.Pause(t, node)
 	if err := s.Close(); err != nil {

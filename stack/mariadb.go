@@ -8,17 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
 
-// DatabaseName is the database that is there for the orders.
+// DatabaseName is the database for the orders.
 const DatabaseName = "locklab"
 
-// installBound is generous: it is for a disk that hangs.
-const installBound = time.Minute
+// installTimeout is long, because an installation takes seconds: it ends one on a disk that hangs.
+const installTimeout = time.Minute
 
 // Database is one MariaDB server.
 type Database struct {
@@ -27,12 +26,12 @@ type Database struct {
 	DSN  string // of go-sql-driver/mysql, for the database [DatabaseName]
 }
 
-// mariaPrograms are what MariaDB needs on the PATH: the second makes the directory the first serves.
+// mariaPrograms must be on the PATH: the second makes the directory that the first serves.
 var mariaPrograms = []string{"mariadbd", "mariadb-install-db"}
 
 // MariaDB starts the stack's MariaDB server, with an empty database and no password, and waits until
-// it answers. What was written in the last second may not survive its crash.
-func (s *Stack) MariaDB(ctx context.Context) (*Database, error) {
+// it answers. A crash may lose what was written in the second before it.
+func (s *Stack) MariaDB(ctx context.Context) (d *Database, err error) {
 	for _, program := range mariaPrograms {
 		if _, err := exec.LookPath(program); err != nil {
 			return nil, fmt.Errorf("stack: mariadb: %w (Debian: mariadb-server, macOS: mariadb)", err)
@@ -45,71 +44,64 @@ func (s *Stack) MariaDB(ctx context.Context) (*Database, error) {
 	if _, err := s.workdir(mariaTemp); err != nil {
 		return nil, err
 	}
-	if err := s.installMariaDB(ctx, dir); err != nil {
+	err = s.installMariaDB(ctx, dir)
+	if err == nil {
+		err = atFreeAddr(func(addr string) (err error) {
+			d, err = s.startMariaDB(ctx, dir, addr)
+			return err
+		})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("stack: mariadb: %w", err)
 	}
-	for try := 1; ; try++ {
-		d, err := s.startMariaDB(ctx, dir)
-		if err == nil {
-			return d, nil
-		}
-		if try == tries || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
-			return nil, fmt.Errorf("stack: mariadb: %w", err)
-		}
-	}
+	return d, nil
 }
 
-// installMariaDB writes the system tables, in a second or two. It is waited for even when ctx ends:
-// the program is a shell script, and the server that it runs would outlive it for a moment and
-// write into a directory that is being removed.
+// installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
+// script. The server that it runs would outlive it for a moment, and write into a directory that is being removed.
 func (s *Stack) installMariaDB(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	argv := append([]string{"mariadb-install-db"}, mariaSettings(dir)...)
-	p, err := s.start("mariadb-install", os.Environ(), append(argv, "--auth-root-authentication-method=normal", "--skip-test-db")...)
+	p, err := s.start(command{name: "mariadb-install", argv: append(argv, "--auth-root-authentication-method=normal", "--skip-test-db")})
 	if err != nil {
 		return err
 	}
 	select {
 	case <-p.Done():
-	case <-time.After(installBound):
+	case <-time.After(installTimeout):
 		p.Kill()
-		return fmt.Errorf("mariadb-install-db did not end within %s: %s", installBound, p.tail())
+		return fmt.Errorf("mariadb-install-db did not end within %s: %s", installTimeout, p.lastOutput())
 	}
 	if code := p.ExitCode(); code != 0 {
-		return fmt.Errorf("mariadb-install-db ended with status %d: %s", code, p.tail())
+		return fmt.Errorf("mariadb-install-db ended with status %d: %s", code, p.lastOutput())
 	}
 	return ctx.Err()
 }
 
-// mariaTemp is for temporary tables, beside the data. In the one that all servers share, each that starts removes those of
-// the others, and an installation fails.
+// mariaTemp is the directory for temporary tables, beside the data. In the shared one, a server that starts removes the tables of the
+// others, and an installation fails.
 const mariaTemp = "mariadb-temp"
 
-// mariaSettings are those of the installation and the server. --no-defaults must come first.
+// mariaSettings are the settings of the installation and of the server. --no-defaults must come first.
 func mariaSettings(dir string) []string {
 	settings := []string{
 		"--no-defaults", "--datadir=" + dir, "--tmpdir=" + filepath.Join(filepath.Dir(dir), mariaTemp), "--skip-name-resolve", "--skip-log-bin",
 		"--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
 	}
-	if os.Geteuid() == 0 { // it refuses to run as root unless it is told to
+	if os.Geteuid() == 0 { // mariadbd refuses to run as root without this
 		settings = append(settings, "--user=root")
 	}
 	return settings
 }
 
-// startMariaDB starts a server at a free address and waits until it answers. Its socket's path is
-// relative to its directory, because Unix allows some hundred characters and temporary directories
-// may be longer.
-func (s *Stack) startMariaDB(ctx context.Context, dir string) (*Database, error) {
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
+// startMariaDB starts a server at addr and waits until it answers. The path of its socket is relative to its directory: Unix allows
+// some hundred characters, and the path of a temporary directory may be longer.
+func (s *Stack) startMariaDB(ctx context.Context, dir, addr string) (*Database, error) {
 	argv := append([]string{"mariadbd"}, mariaSettings(dir)...)
 	argv = append(argv, "--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(addr)), "--socket=socket")
-	p, err := s.start("mariadb", os.Environ(), argv...)
+	p, err := s.start(command{name: "mariadb", argv: argv})
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +117,7 @@ func (s *Stack) startMariaDB(ctx context.Context, dir string) (*Database, error)
 	return &Database{p, addr, "root@tcp(" + addr + ")/" + DatabaseName}, nil
 }
 
-// mariaAdmin is for the stack's own questions to its server, which is not there at first: the
-// driver need not log that.
+// mariaAdmin opens a client for the stack's own requests to its server. It does not log that the server does not answer at first.
 func mariaAdmin(addr string) (*sql.DB, error) {
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Net, cfg.Addr = "root", "tcp", addr
@@ -139,13 +130,14 @@ func mariaAdmin(addr string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// createIn creates the database, unless the server that answers is another that took the port.
+// createIn creates the database in the server that serves dir. Another server may have taken the port, and answers as well: that
+// is an error.
 func createIn(ctx context.Context, admin *sql.DB, dir string) error {
-	var serves string
-	if err := admin.QueryRowContext(ctx, "SELECT @@datadir").Scan(&serves); err != nil {
+	var served string
+	if err := admin.QueryRowContext(ctx, "SELECT @@datadir").Scan(&served); err != nil {
 		return err
 	}
-	theirs, err := os.Stat(serves)
+	theirs, err := os.Stat(served)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestMariaDBServesItsOwnDirectory(t *testing.T) {
 	}
 }
 
-// The directory of a stack may be longer than a socket's path may be.
+// The path of a stack's directory may be longer than the path of a socket can be.
 func TestMariaDBInADeepDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), strings.Repeat("deep/", 30))
 	if err := os.MkdirAll(deep, 0o700); err != nil {
@@ -102,25 +102,25 @@ func TestMariaDBEndsWithItsStack(t *testing.T) {
 }
 
 // The installation runs programs of its own; none may be left to write where nothing should be.
-func TestMariaDBThatIsGivenUpLeavesNothing(t *testing.T) {
+func TestMariaDBThatTimesOutLeavesNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.MariaDB)
-	for _, patience := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond} {
+	for _, timeout := range []time.Duration{0, 200 * time.Millisecond, 600 * time.Millisecond} {
 		s, err := stack.New()
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		_, err = s.MariaDB(ctx)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) && patience < 500*time.Millisecond {
-			t.Errorf("given up after %s: got %v, want context.DeadlineExceeded", patience, err)
+		if !errors.Is(err, context.DeadlineExceeded) && timeout < 500*time.Millisecond {
+			t.Errorf("stopped after %s: got %v, want context.DeadlineExceeded", timeout, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if left := commandLinesWith(t, s.Dir()); len(left) > 0 {
-			t.Errorf("given up after %s: still there: %q", patience, left)
+			t.Errorf("stopped after %s: still there: %q", timeout, left)
 		}
 	}
 }

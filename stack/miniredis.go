@@ -17,41 +17,26 @@ import (
 // listening is what a miniredis prints before its address.
 const listening = "miniredis listens at "
 
-// miniredis starts a Redis written in Go, as a process, and waits until it says where it listens.
+// miniredis starts a Redis written in Go, as a process, and waits until it prints its address.
 func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	start := func(addr string) (*Process, error) {
-		return s.self(name, nil, nil, miniredisRole, addrVariable+"="+addr)
+		return s.startRole(miniredisRole, command{name: name, env: []string{addrVariable + "=" + addr}})
 	}
 	p, err := start("")
 	if err != nil {
 		return nil, err
 	}
 	node := &Node{Server: p, Name: name, start: start}
-	node.Addr, err = said(ctx, p)
-	return node, err
-}
-
-// self starts this very binary in a role of its own.
-func (s *Stack) self(name string, in, out *os.File, role string, env ...string) (*Process, error) {
-	binary, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
-	}
-	return s.talking(name, in, out, append(append(os.Environ(), serverVariable+"="+role), env...), binary)
-}
-
-// said waits until a miniredis says where it listens.
-func said(ctx context.Context, p *Process) (addr string, err error) {
-	return addr, await(ctx, p, func(context.Context) error {
-		return p.printed(func(line string) (found bool) {
-			addr, found = strings.CutPrefix(line, listening)
+	return node, await(ctx, p, func(context.Context) error {
+		return p.findOutput(func(line string) (found bool) {
+			node.Addr, found = strings.CutPrefix(line, listening)
 			return found
 		})
 	})
 }
 
-// serveMiniredis serves until SIGTERM, at the address it is given or a free port. miniredis's clock stands still unless it is
-// told how much time has passed, so that tests can move it; here it follows the real one.
+// serveMiniredis serves until SIGTERM, at the address in its environment or on a free port. The clock of miniredis stands still
+// unless it is moved; here it follows the real one.
 func serveMiniredis(out io.Writer) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)

@@ -13,32 +13,30 @@ import (
 	"time"
 )
 
-// grace is how long a process may take to stop before it is killed.
-const grace = 15 * time.Second
+// stopTimeout is how long a process may take to stop before it is killed.
+const stopTimeout = 15 * time.Second
 
-// Process is a server that runs under a guard.
+// Process is a server that runs under a supervisor.
 type Process struct {
 	Name string
 
-	pid   int // of the server, not of its guard
-	log   string
-	guard *exec.Cmd
-	done  chan struct{}
+	pid        int    // of the server, not of its supervisor
+	log        string // the file with its output
+	supervisor *exec.Cmd
+	done       chan struct{} // closed when the server has ended
 }
 
-// start runs argv under a guard, in the environment env. What it prints goes to a file in the
-// stack's directory.
-func (s *Stack) start(name string, env []string, argv ...string) (*Process, error) {
-	return s.talking(name, nil, nil, env, argv...)
+// command is what a supervisor runs. Its output goes to a file in the stack's directory, unless there are in and out.
+type command struct {
+	name    string
+	argv    []string
+	env     []string // nil: that of this process
+	in, out *os.File // the process's standard input and output, when it is a worker
 }
 
-// talking is start for a process that is talked to: in and out are its ends of that. Its errors go to the file.
-func (s *Stack) talking(name string, in, out *os.File, env []string, argv ...string) (*Process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("stack: %w", err)
-	}
-	p := &Process{Name: name, log: filepath.Join(s.dir, name+".log"), done: make(chan struct{})}
+// start runs a command under a supervisor.
+func (s *Stack) start(c command) (*Process, error) {
+	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
@@ -49,23 +47,15 @@ func (s *Stack) talking(name string, in, out *os.File, env []string, argv ...str
 		return nil, fmt.Errorf("stack: %w", err)
 	}
 	defer reports.Close()
-
-	p.guard = exec.Command(self, argv...)
-	p.guard.Env = append(env, roleVariable+"="+guardRole, dirVariable+"="+s.dir)
-	p.guard.Stdout, p.guard.Stderr = log, log
-	if in != nil {
-		p.guard.Stdin, p.guard.Stdout = in, out
-	}
-	p.guard.ExtraFiles = []*os.File{s.watched, report} // descriptors 3 and 4 of the guard
-	p.guard.SysProcAttr = apart()
-	err = p.guard.Start()
+	p.supervisor = s.supervisor(c, log, report)
+	err = p.supervisor.Start()
 	report.Close()
 	if err != nil {
-		return nil, fmt.Errorf("stack: start %s: %w", name, err)
+		return nil, fmt.Errorf("stack: start %s: %w", c.name, err)
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.guard.Wait()
+		_ = p.supervisor.Wait()
 	}()
 
 	line, err := bufio.NewReader(reports).ReadString('\n')
@@ -74,10 +64,16 @@ func (s *Stack) talking(name string, in, out *os.File, env []string, argv ...str
 	}
 	if err != nil {
 		<-p.done
-		return nil, fmt.Errorf("stack: start %s: %s", name, p.tail())
+		return nil, fmt.Errorf("stack: start %s: %s", c.name, p.lastOutput())
 	}
 	s.add(p)
 	return p, nil
+}
+
+// startRole runs this same binary in a role.
+func (s *Stack) startRole(role string, c command) (*Process, error) {
+	c.argv, c.env = []string{s.self}, append(append(os.Environ(), serverVariable+"="+role), c.env...)
+	return s.start(c)
 }
 
 // PID is the server's process id.
@@ -86,12 +82,12 @@ func (p *Process) PID() int { return p.pid }
 // ExitCode waits for the server's end and returns its exit status; 255: a signal ended it.
 func (p *Process) ExitCode() int {
 	<-p.done
-	return p.guard.ProcessState.ExitCode()
+	return p.supervisor.ProcessState.ExitCode()
 }
 
-// Ended waits for the server's end, and says what was seen of it.
+// Ended waits for the server's end, and returns what proves it.
 func (p *Process) Ended() (proof string, err error) {
-	return fmt.Sprintf("process %d has ended, its guard says %d", p.pid, p.ExitCode()), nil
+	return fmt.Sprintf("process %d has ended, its supervisor reports status %d", p.pid, p.ExitCode()), nil
 }
 
 func (p *Process) String() string { return p.Name }
@@ -101,70 +97,66 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Stop asks the server to end, and kills it when it takes too long.
 func (p *Process) Stop() error {
-	p.Resume() // a process that is paused does not hear
+	p.Resume() // a paused process does not receive SIGTERM
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(grace):
+	case <-time.After(stopTimeout):
 		p.Kill()
-		return fmt.Errorf("stack: %s did not end within %s and was killed", p.Name, grace)
+		return fmt.Errorf("stack: %s did not end within %s and was killed", p.Name, stopTimeout)
 	}
 }
 
-// Kill ends the server at once, as a crash does, and returns when it has ended.
+// Kill ends the server without warning, as a crash does, and returns when it has ended.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 
-// Pause stops the server from running until Resume, as a long pause of its machine does. It
-// returns when the server has stopped; an error says that it did not.
+// Pause stops the server from running until Resume, as a long pause of its machine does. It returns when the server has
+// stopped, or an error when it has not after 5 s.
 func (p *Process) Pause() error {
-	p.signal(stop)
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for late := time.Now().Add(5 * time.Second); !stopped(p.pid); <-again.C {
-		if time.Now().After(late) {
+	p.signal(sigStop)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(5 * time.Second); !stopped(p.pid); <-poll.C {
+		if time.Now().After(deadline) {
 			return fmt.Errorf("stack: %s does not stop", p.Name)
 		}
 	}
 	return nil
 }
 
-// Resume lets a paused server run on.
-func (p *Process) Resume() { p.signal(proceed) }
+// Resume lets a paused server continue.
+func (p *Process) Resume() { p.signal(sigContinue) }
 
-// signal sends sig unless the server has ended: its process id may be another's by then.
+// signal sends sig unless the server has ended: then its process id may belong to another process.
 func (p *Process) signal(sig syscall.Signal) {
 	select {
 	case <-p.done:
 	default:
-		_ = send(p.pid, sig)
+		_ = kill(p.pid, sig)
 	}
 }
 
-// tail is the end of what the server printed.
-func (p *Process) tail() string {
+// lastOutput is the last lines that the server printed.
+func (p *Process) lastOutput() string {
 	text, _ := os.ReadFile(p.log)
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 
-// printed looks for a whole line that the process has printed.
-func (p *Process) printed(wanted func(line string) bool) error {
-	file, err := os.Open(p.log)
+// findOutput returns nil when the process has printed a whole line that match accepts.
+func (p *Process) findOutput(match func(line string) bool) error {
+	text, err := os.ReadFile(p.log)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	for lines := bufio.NewReader(file); ; {
-		line, err := lines.ReadString('\n')
-		if err != nil { // the end, or half a line: ask again
-			return errors.New("it has not said where it listens")
-		}
-		if wanted(strings.TrimSuffix(line, "\n")) {
+	for line := range strings.Lines(string(text)) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole && match(line) {
 			return nil
 		}
 	}
+	return errors.New("it has not printed the address at which it listens")
 }

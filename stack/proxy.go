@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -8,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
-
-	"context"
 
 	"locklab/stack/faultproxy"
 )

@@ -12,36 +12,31 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// What a server does and what its client hears are two things: a table of both, for each way to cut.
+// What a server executes and what its client receives differ with the direction that is dropped.
 func TestProxyThatDrops(t *testing.T) {
 	for _, c := range []struct {
 		name             string
-		cut              faultproxy.Direction
+		drop             faultproxy.Direction
 		executed, answer bool
 	}{
-		{"whole", 0, true, true},
+		{"none", 0, true, true},
 		{"to the server", faultproxy.ToServer, false, false},
 		{"to the client", faultproxy.ToClient, true, false},
 		{"both", faultproxy.Both, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			testenv.Engines(t, func(t *testing.T, real bool) {
-				ctx, s := testenv.Context(t), testenv.Stack(t)
-				topology, err := s.ProxiedTopology(ctx, "single", real)
+				ctx := testenv.Context(t)
+				topology, err := testenv.Stack(t).ProxiedTopology(ctx, "single", real)
 				if err != nil {
 					t.Fatal(err)
 				}
 				node := topology.Nodes[0]
 				client := dial(t, node.AnnouncedAddr())
-				if err := client.Set(ctx, "before", "1", 0).Err(); err != nil {
-					t.Fatal(err)
-				}
-				node.Proxy.Drop(c.cut)
-				short, cancel := context.WithTimeout(ctx, impatient)
+				testenv.Eventually(t, "a connection is open", func() bool { return client.Ping(ctx).Err() == nil })
+				node.Proxy.Drop(c.drop)
+				short, cancel := timeoutIf(ctx, !c.answer)
 				defer cancel()
-				if c.answer {
-					short = ctx
-				}
 				if err := client.Set(short, "after", "1", 0).Err(); (err == nil) != c.answer {
 					t.Errorf("the answer: %v", err)
 				}
@@ -51,42 +46,47 @@ func TestProxyThatDrops(t *testing.T) {
 				if got := node.Proxy.Dropped().Bytes > 0; got == c.answer {
 					t.Errorf("dropped: %+v", node.Proxy.Dropped())
 				}
-				newcomer(t, node, c.cut != 0)
+				newConnection(t, node, c.drop != 0)
 				node.Proxy.Mend()
-				testenv.Eventually(t, "the link is whole", func() bool { return client.Ping(ctx).Err() == nil })
+				testenv.Eventually(t, "the proxy passes data on", func() bool { return client.Ping(ctx).Err() == nil })
 			})
 		})
 	}
 }
 
-// newcomer dials a link: when it is cut in any direction, it gets nowhere.
-func newcomer(t *testing.T, node *stack.Node, cut bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), impatient)
-	defer cancel()
-	if !cut {
-		ctx = t.Context()
+// timeoutIf bounds a request whose data is dropped.
+func timeoutIf(ctx context.Context, dropped bool) (context.Context, context.CancelFunc) {
+	if dropped {
+		return context.WithTimeout(ctx, dropTimeout)
 	}
-	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == cut {
+	return context.WithCancel(ctx)
+}
+
+// newConnection dials a proxy: when it drops in any direction, the connection leads nowhere.
+func newConnection(t *testing.T, node *stack.Node, dropped bool) {
+	t.Helper()
+	ctx, cancel := timeoutIf(t.Context(), dropped)
+	defer cancel()
+	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == dropped {
 		t.Errorf("a new connection: %v", err)
 	}
-	if got := node.Proxy.Dropped().Connections > 0; got != cut {
+	if got := node.Proxy.Dropped().Connections > 0; got != dropped {
 		t.Errorf("dropped: %+v", node.Proxy.Dropped())
 	}
 }
 
-// In every topology the link to the replicas can be cut while clients go on; what is written then is on no replica, or only on those that
-// are spared.
-func TestReplicationIsCut(t *testing.T) {
+// In every topology a proxy can drop what replicas receive, while clients continue. What is written then is on no replica, or only on
+// those that are not dropped.
+func TestProxyDropsReplicas(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, c := range []struct {
 		kind    string
-		spared  int // the first so many replicas
-		replica int // of the first master: its place among the nodes
+		kept    int // replicas that are not dropped, the first ones
+		replica int // the index in Nodes of the first master's first replica
 	}{
 		{"master-slave", 0, 1}, {"master-slave", 1, 1}, {"sentinel", 0, 1}, {"cluster", 0, 3},
 	} {
-		t.Run(fmt.Sprintf("%s, %d spared", c.kind, c.spared), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, %d kept", c.kind, c.kept), func(t *testing.T) {
 			ctx, s := testenv.Context(t), testenv.Stack(t)
 			topology, err := s.ProxiedTopology(ctx, c.kind, true)
 			if err != nil {
@@ -96,19 +96,19 @@ func TestReplicationIsCut(t *testing.T) {
 			if c.kind == "cluster" {
 				followers = followers[:1]
 			}
-			master.Proxy.DropReplicas(followers[c.spared:]...)
+			master.Proxy.DropReplicas(followers[c.kept:]...)
 			client := dial(t, master.AnnouncedAddr())
 			if err := client.Set(ctx, "{06S}", "1", 0).Err(); err != nil { // in the first master's slots
 				t.Fatal(err)
 			}
-			testenv.Eventually(t, "the replicas' bytes get lost", func() bool { return master.Proxy.Dropped().Bytes > 0 })
+			testenv.Eventually(t, "the replicas' bytes are dropped", func() bool { return master.Proxy.Dropped().Bytes > 0 })
 			for i, node := range followers {
 				has := func() bool {
 					n, err := dial(t, node.Addr).DBSize(ctx).Result()
 					return err == nil && n == 1
 				}
-				if i < c.spared {
-					testenv.Eventually(t, "a replica that is spared has it", has)
+				if i < c.kept {
+					testenv.Eventually(t, "a replica that is not dropped has it", has)
 				} else if has() {
 					t.Errorf("%s has it", node.Name)
 				}

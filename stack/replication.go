@@ -12,89 +12,91 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CutReplicas cuts the way from a master to some of its replicas, and then writes key on the master, which does not arrive: that is
-// the proof. mend undoes it, once. Where there is a link, it is cut; a container is taken off its network, and so cut off from
-// sentinels and the rest of a cluster, too, until mend.
+// CutReplicas cuts a master off from some of its replicas, and then writes key on the master. The proof is that the write does not
+// arrive. mend ends the cut; it may be called again. A node with a proxy drops what the replicas and it send each other. A
+// replica in a container is taken off its network: until mend, the sentinels and the rest of a cluster do not reach it either.
 //
-// Pausing a replica would not do: the kernel of a paused process goes on receiving.
+// Pausing a replica would not cut replication: the kernel of a paused process still receives.
 func (n *Node) CutReplicas(ctx context.Context, key string, replicas ...*Node) (proof string, mend func() error, err error) {
-	if mend, err = n.part(ctx, replicas); err != nil {
+	if mend, err = n.cutOff(ctx, replicas); err != nil {
 		return "", mend, err
 	}
-	gotLost := n.lost()
+	dropped := n.awaitDrop()
 	if err = n.WithClient(func(c *redis.Client) error { return c.Set(ctx, key, "1", time.Minute).Err() }); err != nil {
 		return "", mend, err
 	}
-	if err = n.Await(ctx, gotLost); err != nil {
+	if err = n.Await(ctx, dropped); err != nil {
 		return "", mend, err
 	}
-	proof, err = n.without(ctx, replicas)
+	proof, err = n.lag(ctx, replicas)
 	return proof, mend, err
 }
 
-// part cuts.
-func (n *Node) part(ctx context.Context, replicas []*Node) (mend func() error, err error) {
+func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error, err error) {
 	if n.Proxy != nil {
 		n.Proxy.DropReplicas(replicas...)
 		return sync.OnceValue(func() error { n.Proxy.Mend(); return nil }), nil
 	}
-	var away []*container
+	var cut []*container
 	mend = sync.OnceValue(func() (err error) {
-		ctx, cancel := soon()
+		ctx, cancel := dockerContext()
 		defer cancel()
-		for _, c := range away {
-			err = errors.Join(err, c.Join(ctx))
+		for _, c := range cut {
+			err = errors.Join(err, c.Connect(ctx))
 		}
 		return err
 	})
 	for _, replica := range replicas {
 		c, contained := replica.Server.(*container)
 		if !contained {
-			return mend, fmt.Errorf("stack: %s has no link, and is no container: its replication cannot be cut", n.Name)
+			return mend, fmt.Errorf("stack: %s has no proxy and is no container: its replication cannot be cut", n.Name)
 		}
-		if err := c.Leave(ctx); err != nil {
+		if err := c.Disconnect(ctx); err != nil {
 			return mend, err
 		}
-		away = append(away, c)
+		cut = append(cut, c)
 	}
 	return mend, nil
 }
 
-// lost returns a question: has the link swallowed something since? What goes to a container that is on no network is lost at once.
-func (n *Node) lost() func(context.Context) error {
+// awaitDrop returns a condition: the proxy has dropped something since now. A container that is on no network needs no condition,
+// because nothing reaches it.
+func (n *Node) awaitDrop() func(context.Context) error {
 	if n.Proxy == nil {
 		return func(context.Context) error { return nil }
 	}
 	before := n.Proxy.Dropped().Bytes
 	return func(context.Context) error {
 		if n.Proxy.Dropped().Bytes == before {
-			return fmt.Errorf("nothing got lost on the %s", n.Proxy.Name)
+			return fmt.Errorf("the %s has dropped nothing", n.Proxy.Name)
 		}
 		return nil
 	}
 }
 
-// without compares what a master has with what its replicas have.
-func (n *Node) without(ctx context.Context, replicas []*Node) (proof string, err error) {
+// lag proves that every replica has less of the replication stream than its master.
+func (n *Node) lag(ctx context.Context, replicas []*Node) (proof string, err error) {
 	written, err := n.Number(ctx, "replication", "master_repl_offset")
 	if err != nil {
 		return "", err
 	}
-	var have []string
+	var offsets []string
 	for _, replica := range replicas {
-		has, err := replica.offset(ctx)
+		offset, err := replica.offset(ctx)
 		if err != nil {
 			return "", err
 		}
-		if has >= written {
-			return "", fmt.Errorf("stack: %s has all %d bytes of %s, which it was cut off from", replica.Name, written, n.Name)
+		if offset >= written {
+			return "", fmt.Errorf("stack: %s has all %d bytes of %s, although it was cut off", replica.Name, written, n.Name)
 		}
-		have = append(have, fmt.Sprintf("%s %d", replica.Name, has))
+		offsets = append(offsets, fmt.Sprintf("%s %d", replica.Name, offset))
 	}
-	return fmt.Sprintf("a write is on the master, which has %d bytes for its replicas, and they have: %s", written, strings.Join(have, ", ")), nil
+	const text = "a write is on the master, which has %d bytes for its replicas, and they have: %s"
+	return fmt.Sprintf(text, written, strings.Join(offsets, ", ")), nil
 }
 
-// offset is how much of its master's writes a replica says that it has. A container is asked inside: nothing else reaches it.
+// offset is how many bytes of its master's writes a replica has. In a container it is read by a command inside, because the
+// container may be on no network.
 func (n *Node) offset(ctx context.Context) (int64, error) {
 	const name = "slave_repl_offset"
 	c, contained := n.Server.(*container)
@@ -105,19 +107,9 @@ func (n *Node) offset(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	value, err := field(text, name)
+	value, err := infoField(text, name)
 	if err != nil {
 		return 0, fmt.Errorf("stack: %s: %w", n.Name, err)
 	}
 	return strconv.ParseInt(value, 10, 64)
-}
-
-// field is a line of what INFO answers.
-func field(text, name string) (string, error) {
-	_, after, found := strings.Cut(text, "\n"+name+":")
-	if !found {
-		return "", fmt.Errorf("INFO says nothing of %s", name)
-	}
-	value, _, _ := strings.Cut(after, "\r\n")
-	return value, nil
 }

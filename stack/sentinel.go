@@ -10,8 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sentinelConf is written for each sentinel, which rewrites it: a failover begins when a majority
-// has missed the master for so many milliseconds.
+// sentinelConf is the file of a sentinel, which rewrites it. Two sentinels must miss the master before one of them promotes a replica.
 const sentinelConf = `bind 127.0.0.1
 port %d
 dir %s
@@ -21,9 +20,9 @@ sentinel failover-timeout %[3]s 3000
 sentinel parallel-syncs %[3]s 3
 `
 
-// missed is for how many milliseconds a sentinel misses a master before it says so. It dials a new master once a second, and asks it as often:
-// with less it would replace one that it has only just promoted.
-const missed = 1500
+// downAfter is for how many milliseconds a sentinel misses a master before it reports that. A sentinel connects to a new master once a
+// second, and sends its requests as often. With a shorter time it would replace a master that it has just promoted.
+const downAfter = 1500
 
 func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 	if err := s.masterSlave(ctx, t); err != nil {
@@ -37,11 +36,11 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		}
 		node, err := s.node(ctx, name, func(addr string) (*Process, error) {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].AnnouncedAddr()), missed)
+			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].AnnouncedAddr()), downAfter)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				return nil, err
 			}
-			return s.start(name, os.Environ(), "redis-server", conf, "--sentinel")
+			return s.start(command{name: name, argv: []string{"redis-server", conf, "--sentinel"}})
 		})
 		if err != nil {
 			return err
@@ -49,18 +48,18 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		t.Sentinels = append(t.Sentinels, node)
 	}
 	for _, node := range t.Sentinels {
-		if err := s.agreed(ctx, node); err != nil {
+		if err := awaitQuorum(ctx, node); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// agreed waits until a sentinel knows all others and all replicas, so that it could fail over now.
-func (s *Stack) agreed(ctx context.Context, node *Node) error {
+// awaitQuorum waits until a sentinel knows all others and all replicas, so that a failover is possible.
+func awaitQuorum(ctx context.Context, node *Node) error {
 	client := redis.NewSentinelClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 	defer client.Close()
-	return await(ctx, node, func(ctx context.Context) error {
+	return node.Await(ctx, func(ctx context.Context) error {
 		others, err := client.Sentinels(ctx, SentinelMaster).Result()
 		if err != nil {
 			return err
@@ -74,7 +73,7 @@ func (s *Stack) agreed(ctx context.Context, node *Node) error {
 		}
 		for _, follower := range followers {
 			if follower["master-link-status"] != "ok" {
-				return errors.New("a replica's link to the master is down")
+				return errors.New("a replica's connection to the master is down")
 			}
 		}
 		return client.CkQuorum(ctx, SentinelMaster).Err()

@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	stop    = syscall.SIGSTOP
-	proceed = syscall.SIGCONT
+	sigStop     = syscall.SIGSTOP
+	sigContinue = syscall.SIGCONT
 )
 
-func send(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
+func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
 
-// apart gives a guard a process group of its own, so that Ctrl-C on the terminal reaches only the
-// program that started it, which then stops its servers in order.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// ownProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
+// stops its servers one after the other.
+func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// private keeps an inherited descriptor from the guard's own child.
-func private(fd int) { syscall.CloseOnExec(fd) }
+func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
 
-// stopped reports whether no thread of a process runs any more: the signal that stops it takes its
-// time, and what is still running may answer.
+// stopped reports whether no thread of a process runs: SIGSTOP takes some time to stop all of them, and one that still runs may
+// answer.
 func stopped(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if len(threads) == 0 { // not Linux

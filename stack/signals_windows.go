@@ -5,16 +5,16 @@ import (
 	"syscall"
 )
 
+// Windows has no such signals. These exist so that the package compiles; starting a server fails before they are used.
 const (
-	stop    = syscall.Signal(0)
-	proceed = syscall.Signal(0)
+	sigStop     = syscall.Signal(0)
+	sigContinue = syscall.Signal(0)
 )
 
-// send does not work: Windows has no such signals. Nothing can be started there in the first place.
-func send(int, syscall.Signal) error { return errors.ErrUnsupported }
+func kill(int, syscall.Signal) error { return errors.ErrUnsupported }
 
-func apart() *syscall.SysProcAttr { return nil }
+func ownProcessGroup() *syscall.SysProcAttr { return nil }
 
-func private(int) {}
+func closeOnExec(int) {}
 
 func stopped(int) bool { return false }

@@ -11,19 +11,26 @@ import (
 	"time"
 )
 
-// Stack is a set of processes with a common directory and a common end.
+// Stack is a set of servers with a common directory. Close ends all of them.
 type Stack struct {
 	dir      string
-	checkout string   // whose containers topologies run in; empty: in processes
-	lifeline *os.File // our end of the pipe: what we started lives while it is open
-	watched  *os.File // the guards' end
+	self     string   // the path of this binary, which supervisors, miniredis and workers run
+	checkout string   // topologies run in containers of its compose file; empty: in processes
+	lifeline *os.File // our end of a pipe: while it is open, the supervisors let their servers run
+	watched  *os.File // the supervisors' end
 
 	mu    sync.Mutex
-	parts []interface{ Stop() error } // in the order they were started
+	parts []stopper // in the order in which they were started
 }
 
-// New makes an empty stack in a temporary directory. Close it.
+type stopper interface{ Stop() error }
+
+// New makes an empty stack in a temporary directory. The caller must Close it.
 func New() (*Stack, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "locklab-")
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
@@ -32,14 +39,13 @@ func New() (*Stack, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("stack: %w", err), os.RemoveAll(dir))
 	}
-	return &Stack{dir: dir, lifeline: lifeline, watched: watched}, nil
+	return &Stack{dir: dir, self: self, lifeline: lifeline, watched: watched}, nil
 }
 
 // Dir is the stack's directory, which Close removes.
 func (s *Stack) Dir() string { return s.dir }
 
-// Close stops everything, the last started first, and removes the directory. It returns when no
-// process is left.
+// Close stops everything, the last started first, and removes the directory. It returns when no process is left.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	parts := s.parts
@@ -61,52 +67,54 @@ func (s *Stack) workdir(name string) (string, error) {
 	return dir, nil
 }
 
-func (s *Stack) add(part interface{ Stop() error }) {
+// add lets Close stop a part.
+func (s *Stack) add(part stopper) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parts = append(s.parts, part)
 }
 
-// Permanent is an error of what [Until] need not ask for again.
+// Permanent is an error after which [Until] does not try again.
 type Permanent struct{ Err error }
 
-func (n Permanent) Error() string { return n.Err.Error() }
+func (p Permanent) Error() string { return p.Err.Error() }
 
-// Unwrap is why.
-func (n Permanent) Unwrap() error { return n.Err }
+// Unwrap returns the cause.
+func (p Permanent) Unwrap() error { return p.Err }
 
-// Until asks until ready answers nil or [Permanent], or ctx ends: for what no event tells.
+// Until calls ready every 5 ms until it returns nil or [Permanent], or ctx ends. It is for a condition of which no event tells.
+// The error is the last one of ready, joined with that of ctx.
 func Until(ctx context.Context, ready func(context.Context) error) error {
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
+	retry := time.NewTicker(5 * time.Millisecond)
+	defer retry.Stop()
 	for {
 		err := ready(ctx)
-		if never := (Permanent{}); err == nil || errors.As(err, &never) {
+		if permanent := (Permanent{}); err == nil || errors.As(err, &permanent) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
-		case <-again.C:
+		case <-retry.C:
 		}
 	}
 }
 
-// await asks until ready answers nil, the server ends, or ctx does.
-func await(ctx context.Context, p Server, ready func(context.Context) error) error {
+// await calls ready until it returns nil, the server ends, or ctx does.
+func await(ctx context.Context, server Server, ready func(context.Context) error) error {
 	err := Until(ctx, func(ctx context.Context) error {
 		err := ready(ctx)
 		select {
-		case <-p.Done():
+		case <-server.Done():
 			if err != nil {
-				err = Permanent{fmt.Errorf("stack: %s ended before it was ready: %s", p, p.tail())}
+				err = Permanent{fmt.Errorf("stack: %s ended before it was ready: %s", server, server.lastOutput())}
 			}
 		default:
 		}
 		return err
 	})
 	if ctx.Err() != nil && err != nil {
-		return fmt.Errorf("stack: %s is not ready in time: %w", p, err)
+		return fmt.Errorf("stack: %s is not ready in time: %w", server, err)
 	}
 	return err
 }

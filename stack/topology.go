@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,77 +26,77 @@ type Topology struct {
 	Addrs     []string
 	Nodes     []*Node // a master first; then master-slave and sentinel: its replicas; cluster: the other masters, then the replicas
 	Sentinels []*Node
-	Password  string   // empty: none is asked for
-	Map       []string // FROM=TO: where this machine reaches what the servers announce, as app serve takes --addr-map
+	Password  string   // empty: the servers require none
+	Map       []string // FROM=TO: where this machine reaches the addresses that the servers announce, as app serve takes --addr-map
 
-	linked bool // each node has a link before it
+	proxied bool // each node has a proxy before it
 }
 
-// Topology starts the arrangement called kind and returns when it is whole: replicas in step,
-// sentinels agreed, slots covered. All but single need real servers, or containers.
+// Topology starts the arrangement called kind and returns when it is complete: replicas in sync, sentinels agreed, slots
+// covered. Every kind but single needs real servers, or containers.
 func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind}, real)
 }
 
-// ProxiedTopology is Topology with a [Proxy] before each node, of real servers. Clients, replicas and sentinels are told the links'
-// addresses; the nodes of a cluster gossip past them. Of containers only a single one has a link.
+// ProxiedTopology is Topology with a [Proxy] before each node. Clients, replicas and sentinels are told the addresses of
+// the proxies; the nodes of a cluster gossip without them. In containers only a single node has a proxy.
 func (s *Stack) ProxiedTopology(ctx context.Context, kind string, real bool) (*Topology, error) {
-	return s.arrange(ctx, &Topology{Kind: kind, linked: true}, real)
+	return s.arrange(ctx, &Topology{Kind: kind, proxied: true}, real)
 }
 
 func (s *Stack) arrange(ctx context.Context, t *Topology, real bool) (*Topology, error) {
-	if t.Kind != "single" && !real && s.checkout == "" {
-		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", t.Kind)
-	}
 	if s.checkout != "" {
-		return t, s.contained(ctx, t)
+		return t, s.startContainers(ctx, t)
+	}
+	if t.Kind != "single" && !real {
+		return nil, fmt.Errorf("stack: the topology %s needs a real redis-server on the PATH", t.Kind)
 	}
 	var err error
 	switch t.Kind {
 	case "single":
-		t.Nodes, err = s.nodes(ctx, "redis", 1, real, t.linked)
-		t.Addrs = addrs(t.Nodes)
+		t.Nodes, err = s.nodes(ctx, "redis", 1, real, t.proxied)
 	case "master-slave":
 		err = s.masterSlave(ctx, t)
-		t.Addrs = addrs(t.Nodes)
 	case "sentinel":
 		err = s.sentinel(ctx, t)
-		t.Addrs = addrs(t.Sentinels)
 	case "cluster":
 		err = s.cluster(ctx, t)
-		t.Addrs = addrs(t.Nodes)
 	default:
 		err = fmt.Errorf("stack: no topology %q", t.Kind)
 	}
+	t.setAddrs()
 	return t, err
 }
 
-// patience is for how many milliseconds a cluster misses a node before it acts. Links are there to watch
-// failovers: then it is short, and a node that a busy machine keeps waiting may be replaced for nothing.
-func (t *Topology) patience() int {
-	if t.linked {
-		return 1000
+// setAddrs sets the addresses for clients: those of the sentinels, if there are any.
+func (t *Topology) setAddrs() {
+	nodes := t.Nodes
+	if len(t.Sentinels) > 0 {
+		nodes = t.Sentinels
 	}
-	return 2000
+	for _, node := range nodes {
+		t.Addrs = append(t.Addrs, node.AnnouncedAddr())
+	}
 }
 
-// At is one server of the topology for a client who knows no other. addr is the node's own, or that of a link to it.
+// At is one server of the topology as a topology of its own, for a client that must not know the others. addr is the node's or
+// that of a proxy before it.
 func (t *Topology) At(addr string) *Topology {
 	return &Topology{Kind: "single", Addrs: []string{addr}, Password: t.Password, Map: t.Map}
 }
 
-// RedLock starts n nodes that know nothing of each other.
+// RedLock starts n nodes that are independent of each other.
 func (s *Stack) RedLock(ctx context.Context, n int, real bool) ([]*Node, error) {
 	return s.nodes(ctx, "redlock", n, real, false)
 }
 
-// nodes starts n equal servers at the same time.
-func (s *Stack) nodes(ctx context.Context, name string, n int, real, linked bool, settings ...string) ([]*Node, error) {
+// nodes starts n equal servers simultaneously.
+func (s *Stack) nodes(ctx context.Context, name string, n int, real, proxied bool, settings ...string) ([]*Node, error) {
 	started := make([]*Node, n)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range started {
 		group.Go(func() (err error) {
-			started[i], err = s.told(ctx, fmt.Sprintf("%s-%d", name, i+1), real, linked, "replica", settings...)
+			started[i], err = s.announcing(ctx, fmt.Sprintf("%s-%d", name, i+1), real, proxied, "replica", settings...)
 			return err
 		})
 	}
@@ -107,18 +106,17 @@ func (s *Stack) nodes(ctx context.Context, name string, n int, real, linked bool
 	return started, nil
 }
 
-// told starts a server; a linked one announces its link's port to replicas and sentinels ("replica"), or to its cluster.
-func (s *Stack) told(ctx context.Context, name string, real, linked bool, announce string, settings ...string) (*Node, error) {
-	if !linked {
+// announcing starts a server. A proxied one announces its proxy's port to replicas and sentinels ("replica"), or to its cluster
+// ("cluster").
+func (s *Stack) announcing(ctx context.Context, name string, real, proxied bool, to string, settings ...string) (*Node, error) {
+	if !proxied {
 		return s.Redis(ctx, name, real, settings...)
 	}
 	proxy, err := s.proxy("proxy of " + name)
 	if err != nil {
 		return nil, err
 	}
-	if real {
-		settings = append(slices.Clone(settings), "--"+announce+"-announce-port", strconv.Itoa(portOf(proxy.Addr)))
-	}
+	settings = append(slices.Clone(settings), "--"+to+"-announce-port", strconv.Itoa(portOf(proxy.Addr)))
 	node, err := s.Redis(ctx, name, real, settings...)
 	if err != nil {
 		return nil, err
@@ -129,41 +127,32 @@ func (s *Stack) told(ctx context.Context, name string, real, linked bool, announ
 }
 
 func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
-	master, err := s.told(ctx, "master", true, t.linked, "replica")
+	master, err := s.announcing(ctx, "master", true, t.proxied, "replica")
 	if err != nil {
 		return err
 	}
-	followers, err := s.nodes(ctx, "replica", replicas, true, t.linked, "--replicaof", fmt.Sprintf("127.0.0.1 %d", portOf(master.AnnouncedAddr())))
+	port := strconv.Itoa(portOf(master.AnnouncedAddr()))
+	followers, err := s.nodes(ctx, "replica", replicas, true, t.proxied, "--replicaof", "127.0.0.1 "+port)
 	if err != nil {
 		return err
 	}
 	t.Nodes = append([]*Node{master}, followers...)
-	return s.inStep(ctx, followers)
+	return awaitSync(ctx, followers)
 }
 
-// inStep waits until every replica has its master's data and hears from it.
-func (s *Stack) inStep(ctx context.Context, followers []*Node) error {
+// awaitSync waits until every replica has its master's data and is connected to it.
+func awaitSync(ctx context.Context, followers []*Node) error {
 	for _, node := range followers {
-		client := newClient(node.Addr, "")
-		err := await(ctx, node, func(ctx context.Context) error {
-			info, err := client.Info(ctx, "replication").Result()
-			if err == nil && !strings.Contains(info, "master_link_status:up") {
-				err = errors.New("its link to the master is down")
+		err := node.Await(ctx, func(ctx context.Context) error {
+			link, err := node.Info(ctx, "replication", "master_link_status")
+			if err == nil && link != "up" {
+				err = errors.New("its connection to the master is down")
 			}
 			return err
 		})
-		client.Close()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func addrs(nodes []*Node) []string {
-	var all []string
-	for _, node := range nodes {
-		all = append(all, node.AnnouncedAddr())
-	}
-	return all
 }

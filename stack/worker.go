@@ -7,38 +7,39 @@ import (
 	"os"
 )
 
-// workers are what a process of this binary can be told to be, beside the stack's own servers.
+// workers are the roles that a process of this binary can have, in addition to the stack's own.
 var workers = make(map[string]func(in io.Reader, out io.Writer) int)
 
-// Role names a kind of worker: serve does its work, hears on in, answers on out, and returns the exit status. It must end when in does. Call it for a
-// variable of a package, which is before [Reexec] looks; so a room can have workers without this one knowing it.
+// Role registers a kind of worker and returns its name. serve reads requests from in, writes replies to out, and returns the exit
+// status. It must return when in ends. Call Role to initialise a package variable: that is before [Reexec] reads the roles, and
+// the package of a worker needs no entry here.
 func Role(name string, serve func(in io.Reader, out io.Writer) int) string {
 	workers[name] = serve
 	return name
 }
 
-// Worker is a process of this very binary that is talked to.
+// Worker is a process of this same binary with a dialogue on its standard input and output.
 type Worker struct {
 	*Process
-	In  io.WriteCloser // what it hears
-	Out io.ReadCloser  // what it says; it ends with the process
+	In  io.WriteCloser // requests to it
+	Out io.ReadCloser  // its replies; it ends with the process
 }
 
-// Worker starts a process in a role. Stop or Kill it, and then read Out to its end and close it.
+// Worker starts a process in a role. The caller must Stop or Kill it, and then read Out to its end and close it.
 func (s *Stack) Worker(role, name string) (*Worker, error) {
 	if workers[role] == nil {
 		return nil, fmt.Errorf("stack: no worker has the role %q", role)
 	}
-	hears, in, err := os.Pipe()
+	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
-	out, says, err := os.Pipe()
+	out, stdout, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("stack: %w", errors.Join(err, hears.Close(), in.Close()))
+		return nil, fmt.Errorf("stack: %w", errors.Join(err, stdin.Close(), in.Close()))
 	}
-	p, err := s.self(name, hears, says, role)
-	_, _ = hears.Close(), says.Close() // the process has its own
+	p, err := s.startRole(role, command{name: name, in: stdin, out: stdout})
+	_, _ = stdin.Close(), stdout.Close() // the process has duplicates
 	if err != nil {
 		_, _ = in.Close(), out.Close()
 		return nil, err

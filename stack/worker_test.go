@@ -20,8 +20,8 @@ var echo = stack.Role("echo", func(in io.Reader, out io.Writer) int {
 
 func TestWorker(t *testing.T) {
 	s := testenv.Stack(t)
-	if _, err := s.Worker("nobody's", "worker"); err == nil {
-		t.Error("a role that nobody has")
+	if _, err := s.Worker("unknown", "worker"); err == nil {
+		t.Error("a worker has a role that is not registered")
 	}
 	w, err := s.Worker(echo, "worker")
 	if err != nil {
@@ -30,9 +30,9 @@ func TestWorker(t *testing.T) {
 	defer w.Out.Close()
 	lines := bufio.NewScanner(w.Out)
 	testenv.Pause(t, w)
-	fmt.Fprintln(w.In, "said while it did not run")
+	fmt.Fprintln(w.In, "sent while it did not run")
 	w.Resume()
-	if !lines.Scan() || lines.Text() != "said while it did not run" {
+	if !lines.Scan() || lines.Text() != "sent while it did not run" {
 		t.Fatalf("%q, %v", lines.Text(), lines.Err())
 	}
 	if err := w.In.Close(); err != nil {

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// AddrMap says where an address is to be dialed. Sentinels and clusters announce the addresses that
-// servers have among themselves; a client elsewhere, such as on the host of containers, reaches them
-// at other ones. The zero map dials every address as it is.
+// AddrMap maps an address to the one that is dialed instead. Sentinels and clusters announce the addresses at which the servers
+// reach each other. A client elsewhere, such as on the host of containers, needs other ones. The zero value changes no address.
 type AddrMap struct{ rules []rule }
 
-// rule sends the addresses of a network, or of one host, to another host. An empty port stands for
-// every port, and for the same port again.
+// rule maps the addresses of a network, or of one host, to another host. An empty fromPort matches every port; an empty toPort
+// keeps the port.
 type rule struct {
-	network            netip.Prefix // valid: instead of fromHost
+	network            netip.Prefix // if it is valid, fromHost is not used
 	fromHost, fromPort string
 	toHost, toPort     string
 }
 
 // ParseAddrMap reads rules of the form FROM=TO. FROM is a network (10.66.6.0/24), a host or
-// host:port; TO is a host or, for a FROM with a port, host:port. The first rule that fits applies.
+// host:port; TO is a host or, for a FROM with a port, host:port. The first rule that matches applies.
 func ParseAddrMap(rules []string) (AddrMap, error) {
 	var m AddrMap
 	for _, text := range rules {
@@ -56,7 +55,7 @@ func parseRule(text string) (rule, error) {
 	return r, nil
 }
 
-// split takes host:port apart, and leaves a lone host as it is.
+// split splits host:port; a host without a port is returned as it is.
 func split(addr string) (host, port string) {
 	if host, port, err := net.SplitHostPort(addr); err == nil {
 		return host, port
@@ -64,7 +63,7 @@ func split(addr string) (host, port string) {
 	return addr, ""
 }
 
-// Resolve returns where addr, a host:port, is to be dialed.
+// Resolve returns the address to dial instead of addr, a host:port.
 func (m AddrMap) Resolve(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -89,8 +88,11 @@ func (r rule) matches(host, port string) bool {
 	return r.fromHost == host && (r.fromPort == "" || r.fromPort == port)
 }
 
-// before puts the map before a dialer.
-func (m AddrMap) before(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+// dialer is what a go-redis client takes as its Dialer.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// before returns a dialer that resolves addresses first.
+func (m AddrMap) before(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dial(ctx, network, m.Resolve(addr))
 	}

@@ -1,15 +1,15 @@
 package topology_test
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"locklab/internal/testenv"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -41,8 +41,8 @@ func TestAddrMapRefusesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// Also the addresses that only a server told the client are dialed through the map: the sentinels'
-// master, the cluster's other nodes.
+// The map also applies to the addresses that only a server announced to the client: the sentinels' master, the cluster's other
+// nodes.
 func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -50,16 +50,16 @@ func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 			started := start(t, kind)
 			cfg := config(started)
 			var rules []string
-			forwarders := map[string]*forwarder{}
+			dialed := map[string]*atomic.Int64{}
 			for _, node := range slices.Concat(started.Nodes, started.Sentinels) {
-				f := forward(t, node.Addr)
-				rules, forwarders[node.Addr] = append(rules, node.Addr+"="+f.Addr().String()), f
+				addr, count := countingProxy(t, node.Addr)
+				rules, dialed[node.Addr] = append(rules, node.Addr+"="+addr), count
 			}
 			var err error
 			if cfg.Map, err = topology.ParseAddrMap(rules); err != nil {
 				t.Fatal(err)
 			}
-			if kind == topology.Cluster { // the others must be heard of
+			if kind == topology.Cluster { // the first one announces the others
 				cfg.Addrs = cfg.Addrs[:1]
 			}
 			r := open(t, cfg)
@@ -73,47 +73,29 @@ func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
 				masters = started.Nodes[:3]
 			}
 			for _, master := range masters {
-				if forwarders[master.Addr].used.Load() == 0 {
+				if dialed[master.Addr].Load() == 0 {
 					t.Errorf("the master %s was not dialed through the map", master.Addr)
 				}
 			}
-			if kind == topology.Sentinel && forwarders[cfg.Addrs[0]].used.Load() == 0 {
+			if kind == topology.Sentinel && dialed[cfg.Addrs[0]].Load() == 0 {
 				t.Error("the first sentinel was not dialed through the map")
 			}
 		})
 	}
 }
 
-// forwarder passes connections on to another address and counts them.
-type forwarder struct {
-	net.Listener
-	used atomic.Int64
-}
-
-func forward(t *testing.T, to string) *forwarder {
+// countingProxy passes connections on to another address and counts them.
+func countingProxy(t *testing.T, to string) (addr string, count *atomic.Int64) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	count = new(atomic.Int64)
+	p := faultproxy.New(func(ctx context.Context) (net.Conn, error) {
+		count.Add(1)
+		return faultproxy.TCP(to)(ctx)
+	})
+	t.Cleanup(p.Close)
+	addr, err := p.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &forwarder{Listener: listener}
-	var running sync.WaitGroup
-	t.Cleanup(func() { listener.Close(); running.Wait() })
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			f.used.Add(1)
-			server, err := net.Dial("tcp", to)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			running.Go(func() { io.Copy(server, client); server.Close() })
-			running.Go(func() { io.Copy(client, server); client.Close() })
-		}
-	})
-	return f
+	return addr, count
 }

@@ -26,7 +26,7 @@ func TestFailover(t *testing.T) {
 			master := masterOf(t, started, r)
 			master.Kill()
 			if err := write(); err == nil {
-				t.Fatal("a write succeeded although its master is dead and nobody can have been promoted yet")
+				t.Fatal("a write succeeded although its master is dead and no replica can have been promoted yet")
 			}
 			testenv.Eventually(t, "the client writes to the new master", func() bool { return write() == nil })
 		})
@@ -53,7 +53,7 @@ func masterOf(t *testing.T, started *stack.Topology, r *topology.Redis) *stack.N
 	return nil
 }
 
-// An INCR whose answer is lost may have been executed. Sent again, it would count twice.
+// An INCR whose reply is lost may have been executed. If it were sent again, it would count twice.
 func TestNothingIsSentTwice(t *testing.T) {
 	for _, kind := range []topology.Kind{topology.Single, topology.Cluster} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -72,8 +72,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			if err == nil {
 				t.Fatal("a paused server answered")
 			}
-			// The server reads what was sent in the order of connections; INCRs that were sent again
-			// would be among what it finds when it wakes.
+			// When the server continues, it finds everything that was sent meanwhile: also an INCR that was sent again.
 			testenv.Eventually(t, "the one that was sent is executed", func() bool { return r.Master.Get(ctx, "key").Val() == "1" })
 			for range 20 {
 				if got := r.Master.Get(ctx, "key").Val(); got != "1" {

@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Independent are Redis servers that know nothing of each other, for RedLock.
+// Independent is a set of Redis servers without replication between them, for RedLock.
 type Independent struct {
 	Nodes []redis.UniversalClient
 }
 
 // OpenIndependent opens a client for each address and waits until a majority answers or ctx ends:
-// RedLock works without the others.
+// RedLock needs no more.
 func OpenIndependent(ctx context.Context, addrs []string, access Access) (*Independent, error) {
 	i := &Independent{}
 	for _, addr := range addrs {
@@ -26,14 +26,14 @@ func OpenIndependent(ctx context.Context, addrs []string, access Access) (*Indep
 	return i, nil
 }
 
-// Ping asks every node for an answer. The error names those without one, and is nil while a
-// majority answers.
+// Ping sends a PING to every node. It returns nil when a majority answers, or else an error with the address of every node that
+// does not.
 func (i *Independent) Ping(ctx context.Context) error {
 	answers := make(chan error, len(i.Nodes))
 	for _, node := range i.Nodes {
 		go func() {
 			err := ping(ctx, node)
-			if refused(err) { // which does not say who refuses
+			if refused(err) { // the reply does not contain the address
 				err = fmt.Errorf("%s: %w", node.(*redis.Client).Options().Addr, err)
 			}
 			answers <- err
@@ -48,7 +48,7 @@ func (i *Independent) Ping(ctx context.Context) error {
 	if len(i.Nodes)-len(silent) >= len(i.Nodes)/2+1 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d nodes give no answer of use: %w", len(silent), len(i.Nodes), errors.Join(silent...))
+	return fmt.Errorf("%d of %d nodes give no usable answer: %w", len(silent), len(i.Nodes), errors.Join(silent...))
 }
 
 // Close closes all clients.

@@ -2,14 +2,14 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// openMasterSlave asks every node for its role: the order of the addresses does not matter.
-// go-redis has no client for a master with replicas and nobody who promotes them, so this is one
-// client for each node.
+// openMasterSlave opens a client for each node and asks for its role: the order of the addresses does not matter. go-redis has
+// no client for a master with replicas without sentinels.
 func (r *Redis) openMasterSlave(ctx context.Context) error {
 	for _, addr := range r.cfg.Addrs {
 		client := newClient(addr, r.cfg.Access)
@@ -25,13 +25,13 @@ func (r *Redis) openMasterSlave(ctx context.Context) error {
 		case err == nil && role == "master":
 			err = fmt.Errorf("%s is a second master: name one master and its replicas", addr)
 		}
-		r.replicas = append(r.replicas, client) // also in failure, so that Close finds it
+		r.replicas = append(r.replicas, client) // also after an error, so that Close closes it
 		if err != nil {
 			return err
 		}
 	}
 	if r.Master == nil {
-		return fmt.Errorf("none of the nodes is a master")
+		return errors.New("none of the nodes is a master")
 	}
 	return nil
 }

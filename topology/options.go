@@ -10,43 +10,43 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Bounds of every client.
+// Limits of every client.
 const (
-	dial   = time.Second
-	answer = 2 * time.Second
-	queue  = 5 * time.Second // for a free connection of the pool
-	pool   = 64              // connections per server, so that a burst's requests really overlap
+	dialTimeout  = time.Second
+	replyTimeout = 2 * time.Second
+	poolTimeout  = 5 * time.Second // for a free connection of the pool
+	poolSize     = 64              // connections per server, so that the requests of a burst really overlap
 
-	never = -1 // go-redis's word for: do not send a command again
+	noRetries = -1 // go-redis: do not send a command again
 )
 
-// options are those of one server; the openers copy them into what go-redis wants for theirs.
-func options(addr string, access Access) *redis.Options {
-	o := &redis.Options{
-		Addr:                     addr,
+// options are the settings of every client, in the form from which go-redis makes those of each kind.
+func options(access Access, addrs ...string) *redis.UniversalOptions {
+	o := &redis.UniversalOptions{
+		Addrs:                    addrs,
 		Password:                 access.Password,
-		MaxRetries:               never,
-		DialTimeout:              dial,
+		MaxRetries:               noRetries,
+		DialTimeout:              dialTimeout,
 		DialerRetries:            1,
-		ReadTimeout:              answer,
-		WriteTimeout:             answer,
+		ReadTimeout:              replyTimeout,
+		WriteTimeout:             replyTimeout,
 		ContextTimeoutEnabled:    true,
-		PoolSize:                 pool,
-		PoolTimeout:              queue,
+		PoolSize:                 poolSize,
+		PoolTimeout:              poolTimeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	o.Dialer = access.Map.before(redis.NewDialer(o))
+	o.Dialer = access.Map.before(redis.NewDialer(o.Simple()))
 	return o
 }
 
-// newClient opens a client whose errors name it.
+// newClient opens a client of one server. Its errors contain the address.
 func newClient(addr string, access Access) *redis.Client {
-	client := redis.NewClient(options(addr, access))
+	client := redis.NewClient(options(access, addr).Simple())
 	client.AddHook(named{addr})
 	return client
 }
 
-// named puts a name before the errors of a client: go-redis does not say whose answer was late.
+// named puts a name before the errors of a client: go-redis does not say which server's reply was late.
 type named struct{ name string }
 
 func (named) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -54,7 +54,7 @@ func (named) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		var reply redis.Error // an error that the server answered is no fault of the connection
+		var reply redis.Error // an error that the server replied is no error of the connection
 		if err == nil || errors.As(err, &reply) {
 			return err
 		}
@@ -70,12 +70,12 @@ func ping(ctx context.Context, client redis.UniversalClient) error {
 	return client.Ping(ctx).Err()
 }
 
-// until repeats try until it succeeds, ctx ends, or the server refuses us. The error is the last
-// that says more than that time is up.
+// until repeats try until it succeeds, ctx ends, or the server refuses the password. When ctx ends, the error is the last one that
+// is more than a timeout, if there was one.
 func until(ctx context.Context, try func(context.Context) error) error {
 	var last error
 	for {
-		attempt, cancel := context.WithTimeout(ctx, answer)
+		attempt, cancel := context.WithTimeout(ctx, replyTimeout)
 		err := try(attempt)
 		cancel()
 		if err == nil {
@@ -97,12 +97,7 @@ func until(ctx context.Context, try func(context.Context) error) error {
 	}
 }
 
-// refused reports whether a server answered what it will answer again: a wrong password, above all.
+// refused reports whether a server refused the password: it will do so again.
 func refused(err error) bool {
-	for _, prefix := range []string{"WRONGPASS", "NOAUTH"} {
-		if redis.HasErrorPrefix(err, prefix) {
-			return true
-		}
-	}
-	return false
+	return redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// openSentinel asks the sentinels where the master is. After a failover go-redis hears of the new
-// master from them and drops the connections to the old one.
+// openSentinel opens clients that ask the sentinels for the master. After a failover the sentinels tell go-redis the new
+// master, and it drops the connections to the old one.
 func (r *Redis) openSentinel(ctx context.Context) error {
 	r.Master = r.failover(false)
 	r.replicas = []redis.UniversalClient{r.failover(true)}
@@ -15,22 +15,9 @@ func (r *Redis) openSentinel(ctx context.Context) error {
 }
 
 func (r *Redis) failover(replicas bool) *redis.Client {
-	o := options("", r.cfg.Access)
-	client := redis.NewFailoverClient(&redis.FailoverOptions{
-		ReplicaOnly:           replicas,
-		MasterName:            r.cfg.SentinelMaster,
-		SentinelAddrs:         r.cfg.Addrs,
-		Password:              o.Password,
-		Dialer:                o.Dialer,
-		MaxRetries:            o.MaxRetries,
-		DialTimeout:           o.DialTimeout,
-		DialerRetries:         o.DialerRetries,
-		ReadTimeout:           o.ReadTimeout,
-		WriteTimeout:          o.WriteTimeout,
-		ContextTimeoutEnabled: o.ContextTimeoutEnabled,
-		PoolSize:              o.PoolSize,
-		PoolTimeout:           o.PoolTimeout,
-	})
+	o := options(r.cfg.Access, r.cfg.Addrs...).Failover()
+	o.MasterName, o.ReplicaOnly = r.cfg.SentinelMaster, replicas
+	client := redis.NewFailoverClient(o)
 	client.AddHook(named{r.String()})
 	return client
 }

@@ -1,12 +1,12 @@
-// Package topology opens the go-redis client for each way to run Redis that the lab shows: single,
-// master-slave, sentinel, cluster; and the independent nodes that RedLock needs.
+// Package topology opens the go-redis client for each way in which the lab runs Redis: single, master-slave, sentinel and
+// cluster. It also opens the clients of the independent nodes that RedLock needs.
 //
-// Every client is set up alike. A command is never sent twice: go-redis would repeat one whose
-// answer is late, and an INCR that is repeated counts twice. A context's deadline bounds a command;
-// without one, [answer] does.
+// Every client has the same settings. A command is never sent twice: go-redis would send one again whose
+// reply is late, and an INCR that is sent twice counts twice. The deadline of the context bounds a command;
+// without one, [replyTimeout] does.
 //
-// What is NOT guaranteed: replication is asynchronous in every topology, so a replica may answer
-// with an old value, and a failover may forget writes that were confirmed.
+// What is NOT guaranteed: replication is asynchronous in every topology. A replica may answer with an old value, and a failover may
+// lose writes that were confirmed.
 package topology
 
 import (
@@ -25,8 +25,8 @@ type Kind string
 // The topologies.
 const (
 	Single      Kind = "single"       // one server
-	MasterSlave Kind = "master-slave" // a master and its replicas; nobody promotes one
-	Sentinel    Kind = "sentinel"     // the same, watched by sentinels that promote a replica
+	MasterSlave Kind = "master-slave" // a master and its replicas, without failover
+	Sentinel    Kind = "sentinel"     // the same, with sentinels that promote a replica when the master fails
 	Cluster     Kind = "cluster"      // the keys spread over several masters, each with replicas
 )
 
@@ -38,19 +38,19 @@ type Config struct {
 	Access
 }
 
-// Access is how to get at the servers.
+// Access is what a client needs to reach the servers.
 type Access struct {
-	Password string  // of the Redis servers, not of sentinels; empty: none
-	Map      AddrMap // from announced addresses to those that can be dialed from here
+	Password string  // of the Redis servers, not of the sentinels; empty: none
+	Map      AddrMap // from the addresses that servers announce to those that this machine can dial
 }
 
 // Redis is an open topology.
 type Redis struct {
-	Master redis.UniversalClient // reads and writes where the truth is
+	Master redis.UniversalClient // reads and writes at the master
 
 	cfg      Config
-	replicas []redis.UniversalClient // none: this topology has none
-	turn     atomic.Uint64           // of the replicas, when there are several clients
+	replicas []redis.UniversalClient // empty: this topology has no replicas
+	next     atomic.Uint64           // counts the calls of Replica
 }
 
 // Open opens the clients of a topology and waits until its masters answer or ctx ends. The error
@@ -60,7 +60,8 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	var err error
 	switch cfg.Kind {
 	case Single:
-		err = r.openSingle(ctx)
+		r.Master = newClient(cfg.Addrs[0], cfg.Access)
+		err = until(ctx, r.Ping)
 	case MasterSlave:
 		err = r.openMasterSlave(ctx)
 	case Sentinel:
@@ -76,16 +77,15 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	return r, nil
 }
 
-// Replica returns a client that reads where the topology's replicas are, or the master's when it
-// has none. What it reads may be old.
+// Replica returns a client that reads from a replica, or from the master when the topology has no replicas. The value may be old.
 func (r *Redis) Replica() redis.UniversalClient {
 	if len(r.replicas) == 0 {
 		return r.Master
 	}
-	return r.replicas[r.turn.Add(1)%uint64(len(r.replicas))]
+	return r.replicas[r.next.Add(1)%uint64(len(r.replicas))]
 }
 
-// Ping asks every master for an answer.
+// Ping sends a PING to every master.
 func (r *Redis) Ping(ctx context.Context) error {
 	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {

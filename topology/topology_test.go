@@ -134,18 +134,18 @@ func TestMasterSlaveRefusesTwoMastersAndNone(t *testing.T) {
 }
 
 func TestUnreachableServersAreNamed(t *testing.T) {
-	const nobody = "127.0.0.1:1"
+	const unused = "127.0.0.1:1"
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			_, err := topology.Open(ctx, topology.Config{Kind: kind, Addrs: []string{nobody}, SentinelMaster: "lab"})
-			if err == nil || !strings.Contains(err.Error(), nobody) || !strings.Contains(err.Error(), string(kind)) {
+			_, err := topology.Open(ctx, topology.Config{Kind: kind, Addrs: []string{unused}, SentinelMaster: "lab"})
+			if err == nil || !strings.Contains(err.Error(), unused) || !strings.Contains(err.Error(), string(kind)) {
 				t.Fatalf("got %v, want an error with the address and the topology", err)
 			}
 		})
 	}
-	_, err := topology.Open(t.Context(), topology.Config{Kind: "ring", Addrs: []string{nobody}})
+	_, err := topology.Open(t.Context(), topology.Config{Kind: "ring", Addrs: []string{unused}})
 	if err == nil || !strings.Contains(err.Error(), `no topology "ring"`) {
 		t.Fatalf("got %v", err)
 	}
@@ -165,7 +165,8 @@ func TestPassword(t *testing.T) {
 	open(t, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Access: topology.Access{Password: "secret"}})
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Access: topology.Access{Password: "wrong"}}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	wrong := topology.Config{Kind: topology.Single, Addrs: []string{node.Addr}, Access: topology.Access{Password: "wrong"}}
+	if _, err := topology.Open(ctx, wrong); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		t.Fatalf("got %v, want WRONGPASS", err)
 	}
 }

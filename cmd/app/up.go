@@ -53,8 +53,8 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if c.Verbose {
 		docker.Progress = std.err
 	}
-	if docker.Anew, err = docker.Dead(ctx); err == nil {
-		tell.step("starting the lab over Redis %s%s", project.Topology, map[bool]string{true: ", all of it anew: a Redis server has died"}[docker.Anew])
+	if docker.ForceRecreate, err = docker.RedisDied(ctx); err == nil {
+		tell.step("starting the lab over Redis %s%s", project.Topology, map[bool]string{true: ", all of it anew: a Redis server has died"}[docker.ForceRecreate])
 		err = docker.Up(ctx)
 	}
 	tell.done()

@@ -99,7 +99,7 @@ func fromHost(project *compose.Project) (topology.Config, error) {
 		}
 		return ""
 	}
-	reached := project.FromHost()
+	reached := project.HostAddrMap()
 	if reached == "" || set("LAB_REDIS") == "" {
 		return topology.Config{}, errors.New("docker-compose.yml has no network lab with a subnet, or app-1 no LAB_REDIS")
 	}

@@ -160,7 +160,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	cfg.Tell("%s: up", t.Name)
 	began := time.Now()
 	var err error
-	if docker.Anew, err = docker.Dead(ctx); err != nil {
+	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
 		return t, err
 	}
 	if err := docker.Up(ctx); err != nil {

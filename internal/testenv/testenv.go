@@ -75,7 +75,7 @@ func Needs(t testing.TB, n Need) {
 	}
 }
 
-// Main is the body of a TestMain: a guard's work first, then the tests, then a look for goroutines
+// Main is the body of a TestMain: the work of a supervisor first, then the tests, then a look for goroutines
 // that are left.
 func Main(m *testing.M) {
 	stack.Reexec()

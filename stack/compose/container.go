@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Container is the one that runs a service.
+// Container runs a service of a project.
 type Container struct {
-	Name    string // as Docker has it
+	Name    string // in Docker
 	Service string
 
 	docker Docker
@@ -27,44 +27,44 @@ func (d Docker) Container(ctx context.Context, service string) (Container, error
 	return Container{Name: c.Name, Service: service, docker: d}, nil
 }
 
-// Kill ends its process at once, as a power cut does. It takes about a tenth of a second.
+// Kill ends the container without warning, as a power cut does. It takes about a tenth of a second.
 func (c Container) Kill(ctx context.Context) error { return c.docker.run(ctx, "kill", c.Name) }
 
-// Pause stops its processes from running until Unpause.
+// Pause stops the container's processes from running until Unpause.
 func (c Container) Pause(ctx context.Context) error { return c.docker.run(ctx, "pause", c.Name) }
 
-// Unpause lets its processes go on.
+// Unpause lets the processes continue.
 func (c Container) Unpause(ctx context.Context) error { return c.docker.run(ctx, "unpause", c.Name) }
 
-// Leave takes it off the project's network: what is on its way to it or from it gets lost, and nobody is told.
-func (c Container) Leave(ctx context.Context) error {
+// Disconnect takes the container off the project's network. What is sent to it or by it is lost, and neither side is told.
+func (c Container) Disconnect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "disconnect", c.network(), c.Name)
 }
 
-// Join puts it back, with the address that the files give it.
-func (c Container) Join(ctx context.Context) error {
+// Connect puts the container back on the network, with its address in the files.
+func (c Container) Connect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "connect", "--ip", c.Address(), "--alias", c.Service, c.network(), c.Name)
 }
 
-// Wait waits for its end, and returns its exit status.
+// Wait waits for the end of the container, and returns its exit status.
 func (c Container) Wait(ctx context.Context) (string, error) {
 	out, err := c.docker.output(ctx, "wait", c.Name)
 	return strings.TrimSpace(string(out)), err
 }
 
-// Run runs a command in it, and returns what that printed.
+// Run runs a command in the container, and returns its standard output.
 func (c Container) Run(ctx context.Context, command ...string) (string, error) {
 	out, err := c.docker.output(ctx, append([]string{"exec", c.Name}, command...)...)
 	return string(out), err
 }
 
-// LastLine is of what it printed.
+// LastLine is a sentence with the last line of the container's log.
 func (c Container) LastLine(ctx context.Context) string { return c.docker.lastLine(ctx, c.Name) }
 
-// Address is the one that the files give it on the project's network.
+// Address is the container's address on the project's network, as the files say.
 func (c Container) Address() string {
 	return c.docker.Files.Services[c.Service].Networks[network].Ipv4Address
 }
 
-// network is the project's, as Docker has it.
+// network is the name of the project's network in Docker.
 func (c Container) network() string { return c.docker.Files.Networks[network].Name }

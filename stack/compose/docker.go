@@ -15,30 +15,28 @@ import (
 	"time"
 )
 
-// Limits of what Docker may take. Up is bounded by the caller's context and by readyWithin.
 const (
-	readyWithin = 2 * time.Minute
-	killed      = 2 * time.Second // from the end of a context to the end of docker, which is told first
+	readyTimeout = 2 * time.Minute // of Up, in addition to the caller's context
+	killDelay    = 2 * time.Second // from the end of a context, when docker is interrupted, to its kill
 )
 
-// Docker runs `docker compose` for a project. Progress, if there is one, is told what it says.
+// Docker runs `docker compose` for a project. Unless Progress is nil, it gets the output of each command that changes something.
 type Docker struct {
 	*Project
-	Progress io.Writer
-	Build    bool     // the instances' image, although there is one
-	Anew     bool     // make every container again, although there is one
-	Env      []string // added to the environment: NAME=value
+	Progress      io.Writer
+	Build         bool     // Up builds the instances' image, also when it exists
+	ForceRecreate bool     // Up makes every container again, also when it exists
+	Env           []string // added to the environment: NAME=value
 }
 
-// Up creates and starts what is not running as the files say, stops what other topologies left, and
-// returns when everything is healthy: all of it, or services and what they depend on. The error is Docker's;
-// [Docker.Status] knows more.
+// Up creates and starts what is not running as the files say, and stops what other topologies left. It returns when all services
+// are healthy, or the given ones and those that they depend on. The error is Docker's; [Docker.Status] has the reasons.
 func (d Docker) Up(ctx context.Context, services ...string) error {
-	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyWithin.Seconds())), "--remove-orphans"}
+	args := []string{"compose", "up", "--detach", "--wait", "--wait-timeout", fmt.Sprint(int(readyTimeout.Seconds())), "--remove-orphans"}
 	if d.Build {
 		args = append(args, "--build")
 	}
-	if d.Anew {
+	if d.ForceRecreate {
 		args = append(args, "--force-recreate")
 	}
 	return d.run(ctx, append(args, services...)...)
@@ -49,51 +47,53 @@ func (d Docker) Down(ctx context.Context) error {
 	return d.run(ctx, "compose", "--profile="+profile, "down", "--remove-orphans", "--timeout", "15")
 }
 
-// run runs docker and shows Progress what it says; the error ends with its last line.
+// run runs docker and copies its output to Progress. The error ends with the last line of the output.
 func (d Docker) run(ctx context.Context, args ...string) error {
-	var said bytes.Buffer
-	cmd := d.command(ctx, args...)
-	cmd.Stdout = &said
-	if d.Progress != nil {
-		cmd.Stdout = io.MultiWriter(d.Progress, &said)
+	progress := d.Progress
+	if progress == nil {
+		progress = io.Discard
 	}
+	_, err := d.combined(ctx, progress, args...)
+	return err
+}
+
+// combined runs docker and returns what it wrote to both streams.
+func (d Docker) combined(ctx context.Context, progress io.Writer, args ...string) (string, error) {
+	var output strings.Builder
+	cmd := d.command(ctx, args...)
+	cmd.Stdout = io.MultiWriter(progress, &output)
 	cmd.Stderr = cmd.Stdout
-	return explain(cmd.Run(), args, said.String())
+	err := cmd.Run()
+	return output.String(), explain(err, args, output.String())
 }
 
 // output runs docker and returns what it wrote to its standard output.
 func (d Docker) output(ctx context.Context, args ...string) ([]byte, error) {
-	var complaint bytes.Buffer
+	var stderr strings.Builder
 	cmd := d.command(ctx, args...)
-	cmd.Stderr = &complaint
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	return out, explain(err, args, complaint.String())
-}
-
-// combined runs docker and returns all that it wrote: logs go to both streams.
-func (d Docker) combined(ctx context.Context, args ...string) (string, error) {
-	out, err := d.command(ctx, args...).CombinedOutput()
-	return string(out), explain(err, args, string(out))
+	return out, explain(err, args, stderr.String())
 }
 
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
-	cmd.Env = append(os.Environ(), variable+"="+d.Topology)
-	cmd.Env = append(append(cmd.Env, d.changed...), d.Env...)
+	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology}, d.changed, d.Env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = killed
+	cmd.WaitDelay = killDelay
 	return cmd
 }
 
-func explain(err error, args []string, said string) error {
+// explain adds the command and the last line of its output to an error.
+func explain(err error, args []string, output string) error {
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return errors.New("docker is not on the PATH: app doctor says what a workshop needs")
 	}
-	lines := strings.Split(cmp.Or(strings.TrimSpace(said), "it said nothing"), "\n")
+	lines := strings.Split(cmp.Or(strings.TrimSpace(output), "no output"), "\n")
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	return fmt.Errorf("docker %s: %s: %w", strings.Join(words[:min(2, len(words))], " "), lines[len(lines)-1], err)
 }

@@ -58,7 +58,10 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 		do   func(context.Context) error
 		args string
 	}{
-		{func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") }, "compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web"},
+		{
+			func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") },
+			"compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web",
+		},
 		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
 	} {
@@ -76,7 +79,7 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 }
 
 func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
-	calls := fakeDocker(t, "echo "+quote(forms["lines"](well("web", "redis-single"))))
+	calls := fakeDocker(t, "echo "+quote(forms["lines"](healthy("web", "redis-single"))))
 	docker := compose.Docker{Project: load(t, small(t, ""), "")}
 	c, err := docker.Container(t.Context(), "redis-single")
 	if err != nil || len(called(t, calls)) != 1 {
@@ -86,8 +89,8 @@ func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
 		"kill small-redis-single-1":                         c.Kill,
 		"pause small-redis-single-1":                        c.Pause,
 		"unpause small-redis-single-1":                      c.Unpause,
-		"network disconnect small_lab small-redis-single-1": c.Leave,
-		"network connect --ip 10.0.0.7 --alias redis-single small_lab small-redis-single-1": c.Join,
+		"network disconnect small_lab small-redis-single-1": c.Disconnect,
+		"network connect --ip 10.0.0.7 --alias redis-single small_lab small-redis-single-1": c.Connect,
 		"wait small-redis-single-1":                func(ctx context.Context) error { _, err := c.Wait(ctx); return err },
 		"exec small-redis-single-1 redis-cli ping": func(ctx context.Context) error { _, err := c.Run(ctx, "redis-cli", "ping"); return err },
 	} {
@@ -102,7 +105,7 @@ func TestAContainerIsKnownBeforeItIsBroken(t *testing.T) {
 	wantError(t, err, "db has no container")
 }
 
-// A project beside another has a name, a network and ports of its own, which Docker is told as well.
+// A second project of the same files has a name, a network and ports of its own, and Docker gets them as well.
 func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 	dir := small(t, "")
 	fakeDocker(t, `echo "$COMPOSE_PROJECT_NAME $WEB_PORT"`)
@@ -115,7 +118,7 @@ func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 	}
 	var said bytes.Buffer
 	if err := (compose.Docker{Project: p, Progress: &said}).Up(t.Context()); err != nil || said.String() != "beside 7001\n" {
-		t.Errorf("docker is told %q, %v", &said, err)
+		t.Errorf("docker got %q, %v", &said, err)
 	}
 }
 
@@ -143,7 +146,7 @@ func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 	_, err := compose.Running(t.Context(), small(t, ""))
 	wantError(t, err, "docker compose ps: no space left on device")
 	fakeDocker(t, "exit 3")
-	wantError(t, docker.Up(t.Context()), "docker compose up: it said nothing: exit status 3")
+	wantError(t, docker.Up(t.Context()), "docker compose up: no output: exit status 3")
 }
 
 func TestWithoutDockerTheDoctorIsNamed(t *testing.T) {
@@ -169,14 +172,17 @@ func TestAnAnswerThatIsNotJSONIsAnError(t *testing.T) {
 	}
 }
 
-// A docker that hangs is told first, so that it can put things in order, and then killed.
+// A docker that hangs is interrupted first, so that it can clean up, and then killed.
 func TestTheEndOfTheContextIsTheEndOfDocker(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		within time.Duration
-		told   bool
+		trap   bool // it catches the interrupt
 	}{
-		"that listens":  {`sleep 600 >/dev/null 2>&1 & trap "kill $!; echo told >>'%[1]s'; exit 130" INT; echo $$ >'%[1]s'; wait`, time.Minute, true},
+		"that ends": {
+			`sleep 600 >/dev/null 2>&1 & trap "kill $!; echo caught >>'%[1]s'; exit 130" INT; echo $$ >'%[1]s'; wait`,
+			time.Minute, true,
+		},
 		"that does not": {`trap '' INT; echo $$ >'%[1]s'; exec sleep 600`, time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,8 +202,8 @@ func TestTheEndOfTheContextIsTheEndOfDocker(t *testing.T) {
 			}
 			text, _ := os.ReadFile(file)
 			lines := strings.Fields(string(text))
-			if told := slices.Contains(lines, "told"); told != c.told {
-				t.Errorf("it was told: %v", told)
+			if caught := slices.Contains(lines, "caught"); caught != c.trap {
+				t.Errorf("it caught the interrupt: %v", caught)
 			}
 			var pid int
 			fmt.Sscan(lines[0], &pid)

@@ -49,7 +49,8 @@ services:
     image: grafana/k6:1.8.1
     profiles: [load]
 `,
-		"deploy/redis-topologies/single.yaml":  "services: {redis-single: {image: redis:7.0.15, networks: {lab: {ipv4_address: 10.0.0.7}}}}\nnetworks: {lab: {}}\n",
+		"deploy/redis-topologies/single.yaml": "services: {redis-single: {image: redis:7.0.15, networks: {lab: {ipv4_address: 10.0.0.7}}}}\n" +
+			"networks: {lab: {}}\n",
 		"deploy/redis-topologies/cluster.yaml": "services: {cluster-1: {image: redis:7.0.15}, cluster-2: {image: redis:7.0.15}}\n",
 	} {
 		file := filepath.Join(dir, name)
@@ -63,7 +64,7 @@ services:
 	return dir
 }
 
-// load reads the files in dir, which are well.
+// load reads the files in dir, which have no errors.
 func load(t *testing.T, dir, topology string) *compose.Project {
 	t.Helper()
 	p, err := compose.Load(t.Context(), dir, topology)

@@ -1,8 +1,7 @@
-// Package compose runs the lab in containers: it reads docker-compose.yml and asks `docker compose`
-// to bring it up, take it down and break it.
+// Package compose runs the lab in containers: it reads docker-compose.yml and calls `docker compose`
+// to start it, stop it and make it fail.
 //
-// What is NOT guaranteed: that what runs is what the files say. Somebody may have changed them, or
-// the containers, since.
+// What is NOT guaranteed: that the running containers are as the files say. Both may have been changed since.
 package compose
 
 import (
@@ -21,33 +20,33 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// Names in the files that the program must know.
+// Names in the files that the program depends on.
 const (
 	file     = "docker-compose.yml"
-	profile  = "load" // the load tool, which is no part of the running lab
+	profile  = "load" // of the load tool, which does not belong to the running lab
 	variable = "REDIS_TOPOLOGY"
-	proof    = "redis-ready" // the service whose health is the topology's
-	network  = "lab"         // that all of it is on
+	ready    = "redis-ready" // the service that is healthy when the topology is complete
+	network  = "lab"         // the network of all services
 )
 
-// Project is the compose files as they are read for one topology.
+// Project is the content of the compose files for one topology.
 type Project struct {
 	Topology string
-	Files    *types.Project // everything, the profile "load" included
+	Files    *types.Project // all services, with those of the profile "load"
 
 	dir      string
-	settings map[string]string // lines of .env
-	changed  []string          // of them: NAME=value
+	settings map[string]string // the lines of .env
+	changed  []string          // NAME=value, instead of lines of .env
 }
 
-// Port is one that is published on this machine.
+// Port is a port that a service publishes on this machine.
 type Port struct {
 	Service string
 	Host    string // address on this machine
 	Number  int
 }
 
-// Topologies are those that dir has files for, in the order of the workshop.
+// Topologies returns the topologies that have a file in dir, in the order of the workshop.
 func Topologies(dir string) ([]string, error) {
 	var found []string
 	for _, name := range []string{"single", "master-slave", "sentinel", "cluster"} {
@@ -61,8 +60,9 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// Load reads the files in dir, with .env and the shell's variables, and without Docker. An empty
-// topology is the one that these variables name. changed settings, each NAME=value, go before both.
+// Load reads the files in dir, with .env and the variables of the environment. It does not need Docker. Without a topology ("") it
+// takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, and the
+// environment over .env.
 func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
@@ -73,7 +73,8 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 		chosen = append(chosen, variable+"="+topology)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
+		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv,
+		cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
@@ -92,14 +93,14 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 	return &Project{Topology: topology, Files: files, dir: dir, settings: settings, changed: changed}, nil
 }
 
-// Ports are those that are published on this machine, by number.
+// Ports returns the ports that are published on this machine, sorted by number.
 func (p *Project) Ports() []Port {
 	var all []Port
 	for name, service := range p.Files.Services {
 		for _, port := range service.Ports {
 			number, err := strconv.Atoi(port.Published)
 			if err != nil {
-				continue // a range or none: any free port
+				continue // a range, or none: Docker chooses
 			}
 			all = append(all, Port{Service: name, Host: port.HostIP, Number: number})
 		}
@@ -108,7 +109,7 @@ func (p *Project) Ports() []Port {
 	return all
 }
 
-// Published is where a service's first port is published, as host:port; "" when none is.
+// Published returns the address on this machine (host:port) of a service's first published port; "" when it has none.
 func (p *Project) Published(service string) string {
 	for _, port := range p.Ports() {
 		if port.Service == service {
@@ -118,16 +119,16 @@ func (p *Project) Published(service string) string {
 	return ""
 }
 
-// FromHost is the rule of an address map for a client on this machine: the containers' addresses among themselves are
-// reached at the ports that are published on it. It is empty when the files have no network with a subnet.
-func (p *Project) FromHost() string {
+// HostAddrMap is the rule of an address map for a client on this machine: it reaches the addresses of the containers at their published
+// ports. It is empty when the files have no network with a subnet.
+func (p *Project) HostAddrMap() string {
 	if config := p.Files.Networks[network].Ipam.Config; len(config) > 0 {
 		return config[0].Subnet + "=127.0.0.1"
 	}
 	return ""
 }
 
-// Images are those that the services run, each once.
+// Images returns the images of all services, each once.
 func (p *Project) Images() []string {
 	var all []string
 	for _, service := range p.Files.Services {
@@ -137,7 +138,7 @@ func (p *Project) Images() []string {
 	return slices.Compact(all)
 }
 
-// Starts reports whether `up` needs the image: a profile's services are started on their own.
+// Starts reports whether [Docker.Up] needs the image: it does not start the services of a profile.
 func (p *Project) Starts(image string) bool {
 	for _, service := range p.Files.Services {
 		if service.Image == image && len(service.Profiles) == 0 {
@@ -147,12 +148,12 @@ func (p *Project) Starts(image string) bool {
 	return false
 }
 
-// Variable is the setting's value, from the shell or .env.
+// Variable returns the value of a setting, from the environment or .env.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 
-// PortVariable names the setting that decides a port: the one that is its number, or else the prefix
-// of a group of ports to which it belongs; "" when none does. Only a line of .env is a setting: the
-// shell has variables of others, too.
+// PortVariable returns the name of the setting that determines a port, or "" when there is none. Its value is the port's number, or
+// the first digits of a group of ports. Only a line of .env is a setting, because the environment also has variables of other
+// programs.
 func (p *Project) PortVariable(number int) string {
 	text := strconv.Itoa(number)
 	prefix := ""

@@ -15,7 +15,7 @@ func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
 		shell               map[string]string
 		topology, port      string
 	}{
-		{name: "nobody says anything", topology: "single", port: "7002"},
+		{name: "neither is set", topology: "single", port: "7002"},
 		{name: ".env", env: "REDIS_TOPOLOGY=cluster", topology: "cluster", port: "7002"},
 		{
 			name: "the shell before .env", env: "REDIS_TOPOLOGY=single",
@@ -91,7 +91,11 @@ func TestTopologiesAreInTheOrderOfTheWorkshop(t *testing.T) {
 
 func TestPortsAreSortedByNumberAndThoseOfDockersChoiceAreLeftOut(t *testing.T) {
 	p := load(t, small(t, ""), "")
-	want := []compose.Port{{Service: "web", Host: "127.0.0.1", Number: 7002}, {Service: "db", Host: "127.0.0.1", Number: 7003}, {Service: "web", Host: "127.0.0.1", Number: 7009}}
+	want := []compose.Port{
+		{Service: "web", Host: "127.0.0.1", Number: 7002},
+		{Service: "db", Host: "127.0.0.1", Number: 7003},
+		{Service: "web", Host: "127.0.0.1", Number: 7009},
+	}
 	if got := p.Ports(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -99,7 +103,7 @@ func TestPortsAreSortedByNumberAndThoseOfDockersChoiceAreLeftOut(t *testing.T) {
 	if len(all) < 16 || !slices.IsSortedFunc(all, func(a, b compose.Port) int { return cmp.Compare(a.Number, b.Number) }) {
 		t.Errorf("%d ports: %+v", len(all), all)
 	}
-	for service, at := range map[string]string{"web": "127.0.0.1:7002", "db": "127.0.0.1:7003", "load": "", "redis-single": "", "nobody": ""} {
+	for service, at := range map[string]string{"web": "127.0.0.1:7002", "db": "127.0.0.1:7003", "load": "", "redis-single": "", "none": ""} {
 		if got := p.Published(service); got != at {
 			t.Errorf("%s is published at %q, want %q", service, got, at)
 		}
@@ -148,7 +152,7 @@ func TestImagesAreNamedOnceAndThoseOfAProfileAreNotStarted(t *testing.T) {
 	if got, want := p.Images(), []string{"grafana/k6:1.8.1", "mysql:8.4.3", "nginx:1.22.1", "redis:7.0.15"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	for image, want := range map[string]bool{"redis:7.0.15": true, "nginx:1.22.1": true, "grafana/k6:1.8.1": false, "nobody:1": false} {
+	for image, want := range map[string]bool{"redis:7.0.15": true, "nginx:1.22.1": true, "grafana/k6:1.8.1": false, "unknown:1": false} {
 		if p.Starts(image) != want {
 			t.Errorf("up starts %s: %v", image, !want)
 		}

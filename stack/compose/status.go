@@ -5,19 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
 
-// State is how one service is.
+// State is the state of one service.
 type State struct {
 	Service string
 	State   string // running, exited, … as Docker says; missing: it has no container
-	Health  string // healthy, unhealthy, starting; empty: nobody asks
-	Why     string // it is not ready: what its last health check or its log said
+	Health  string // healthy, unhealthy, starting; empty: it has no health check
+	Reason  string // why it is not ready: the output of its last health check, or of its log; empty: it is ready
 }
 
-// Ready reports whether the service does its work.
+// Ready reports whether the service runs and passes its health check, if it has one.
 func (s State) Ready() bool {
 	return s.State == "running" && (s.Health == "healthy" || s.Health == "")
 }
@@ -29,8 +30,8 @@ type container struct {
 	Labels                       string
 }
 
-// Status says of every service of the project how it is, those that are not ready first. Containers
-// of another topology are no part of it.
+// Status returns the state of every service of the project, those that are not ready first. It does not contain services of another
+// topology.
 func (d Docker) Status(ctx context.Context) ([]State, error) {
 	containers, err := d.containers(ctx)
 	if err != nil {
@@ -41,25 +42,23 @@ func (d Docker) Status(ctx context.Context) ([]State, error) {
 		if len(service.Profiles) > 0 {
 			continue
 		}
-		state := State{Service: name, State: "missing", Why: "it has no container"}
+		state := State{Service: name, State: "missing", Reason: "it has no container"}
 		if c, found := containers[name]; found {
 			state = State{Service: name, State: c.State, Health: c.Health}
 			if !state.Ready() {
-				state.Why = d.why(ctx, c)
+				state.Reason = d.reason(ctx, c)
 			}
 		}
 		all = append(all, state)
 	}
+	rank := map[bool]int{false: 0, true: 1}
 	slices.SortFunc(all, func(a, b State) int {
-		if a.Ready() != b.Ready() {
-			return map[bool]int{false: -1, true: 1}[a.Ready()]
-		}
-		return strings.Compare(a.Service, b.Service)
+		return cmp.Or(rank[a.Ready()]-rank[b.Ready()], strings.Compare(a.Service, b.Service))
 	})
 	return all, nil
 }
 
-// Diagnosis has a line for each service that is not ready: which, how it is, and why.
+// Diagnosis returns a line for each service that is not ready: its name, its state, and the reason.
 func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 	states, err := d.Status(ctx)
 	var lines []string
@@ -67,25 +66,25 @@ func (d Docker) Diagnosis(ctx context.Context) ([]string, error) {
 		if s.Ready() {
 			continue
 		}
-		how := s.State
+		state := s.State
 		if s.State == "running" {
-			how = s.Health
+			state = s.Health
 		}
-		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, how, s.Why))
+		lines = append(lines, fmt.Sprintf("%s is %s: %s", s.Service, state, s.Reason))
 	}
 	return lines, err
 }
 
-// Dead reports whether a Redis server of the project has stopped, or came back without a topology being
-// whole again: it comes back empty, as a stranger to the others. Then everything must begin anew.
-func (d Docker) Dead(ctx context.Context) (bool, error) {
+// RedisDied reports whether a Redis server of the project has stopped, or was started again and the topology is not complete.
+// The server starts empty, and the other servers do not know it. Then every container must be made again.
+func (d Docker) RedisDied(ctx context.Context) (bool, error) {
 	containers, err := d.containers(ctx)
 	for name, c := range containers {
 		service, known := d.Files.Services[name]
 		if !known || service.Image != d.Variable("REDIS_IMAGE") {
 			continue
 		}
-		if c.State == "exited" || c.State == "dead" || name == proof && c.Health == "unhealthy" {
+		if c.State == "exited" || c.State == "dead" || name == ready && c.Health == "unhealthy" {
 			return true, err
 		}
 	}
@@ -110,8 +109,8 @@ func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	return byService, nil
 }
 
-// why asks Docker what it knows about a container that is not ready.
-func (d Docker) why(ctx context.Context, c container) string {
+// reason asks Docker why a container is not ready.
+func (d Docker) reason(ctx context.Context, c container) string {
 	switch c.State {
 	case "running":
 		return cmp.Or(d.lastCheck(ctx, c.Name), "its first health check is still to come")
@@ -127,7 +126,7 @@ func (d Docker) why(ctx context.Context, c container) string {
 	return fmt.Sprintf("it ended with status %d. %s", c.ExitCode, d.lastLine(ctx, c.Name))
 }
 
-// lastCheck is what the latest health check printed.
+// lastCheck is the output of the latest health check.
 func (d Docker) lastCheck(ctx context.Context, name string) string {
 	out, err := d.output(ctx, "inspect", "--format", "{{json .State.Health.Log}}", name)
 	var log []struct{ Output string }
@@ -138,15 +137,15 @@ func (d Docker) lastCheck(ctx context.Context, name string) string {
 }
 
 func (d Docker) lastLine(ctx context.Context, name string) string {
-	out, err := d.combined(ctx, "logs", "--tail", "1", name)
+	out, err := d.combined(ctx, io.Discard, "logs", "--tail", "1", name) // logs has both streams
 	if out = strings.TrimSpace(out); err != nil || out == "" {
 		return "It logged nothing."
 	}
 	return "Its last line: " + out
 }
 
-// Running is the topology whose services have containers, or "" when none has. Of several it is the
-// one that knows most of them.
+// Running returns the topology whose services have containers, or "" when none has. Of several it is the
+// one with the most services that have containers.
 func Running(ctx context.Context, dir string) (string, error) {
 	topologies, err := Topologies(dir)
 	if err != nil {

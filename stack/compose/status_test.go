@@ -34,8 +34,8 @@ var forms = map[string]func([]container) string{
 	},
 }
 
-// well are the containers of services, as they should be.
-func well(services ...string) []container {
+// healthy are the containers of services without a problem.
+func healthy(services ...string) []container {
 	all := []container{}
 	for _, name := range services {
 		all = append(all, container{Name: "small-" + name + "-1", Service: name, State: "running", Health: "healthy"})
@@ -74,7 +74,7 @@ func TestTheTopologyThatRunsIsFound(t *testing.T) {
 		{[]string{"redis-1", "sentinel-1"}, "sentinel"}, // all else is gone
 		{append([]string{"redis-single"}, cluster...), "cluster"},
 		{append([]string{"redis-1", "redis-2", "redis-3", "redis-4"}, cluster...), "cluster"}, // which another left
-		{[]string{"stranger"}, ""},
+		{[]string{"unknown"}, ""},
 	} {
 		wantRunning(t, "lines", c.services, c.want)
 	}
@@ -83,7 +83,7 @@ func TestTheTopologyThatRunsIsFound(t *testing.T) {
 // wantRunning compares the topology that is found when these services have containers.
 func wantRunning(t *testing.T, form string, services []string, want string) {
 	t.Helper()
-	calls := fakeDocker(t, "echo "+quote(forms[form](well(services...))))
+	calls := fakeDocker(t, "echo "+quote(forms[form](healthy(services...))))
 	got, err := compose.Running(t.Context(), lab)
 	if err != nil || got != want {
 		t.Errorf("of %v, as %s: %q, %v; want %q", services, form, got, err, want)
@@ -95,31 +95,43 @@ func wantRunning(t *testing.T, form string, services []string, want string) {
 	}
 }
 
-// ills are what a container can be, what docker answers then (a case of a shell), and what is made of it.
-var ills = []struct {
+// containerStates are the states of a container, what docker answers then (a case of a shell script), and the reason that Status gives.
+var containerStates = []struct {
 	name, state, health string
 	exit                int
-	answer, why         string
+	answer, reason      string
 }{
 	{"healthy", "running", "healthy", 0, "", ""},
-	{"running, and nobody asks", "running", "", 0, "", ""},
-	{"unhealthy", "running", "unhealthy", 0, `"inspect "*) printf '[{"Output":"old"},{"Output":"curl: (22)\\n  502  Bad Gateway\\n"}]'`, "curl: (22) 502 Bad Gateway"},
-	{"starting, checked before", "running", "starting", 0, `"inspect --format {{json .State.Health.Log}} small-web-1") echo '[{"Output":"refused"}]'`, "refused"},
+	{"running, without a health check", "running", "", 0, "", ""},
+	{
+		"unhealthy", "running", "unhealthy", 0,
+		`"inspect "*) printf '[{"Output":"old"},{"Output":"curl: (22)\\n  502  Bad Gateway\\n"}]'`, "curl: (22) 502 Bad Gateway",
+	},
+	{
+		"starting, checked before", "running", "starting", 0,
+		`"inspect --format {{json .State.Health.Log}} small-web-1") echo '[{"Output":"refused"}]'`, "refused",
+	},
 	{"starting", "running", "starting", 0, `"inspect "*) echo null`, "its first health check is still to come"},
 	{"gone meanwhile", "running", "starting", 0, `"inspect "*) echo 'No such object' >&2; exit 1`, "its first health check is still to come"},
 	{"stopped", "exited", "", 0, "", "it was stopped"},
 	{"paused", "paused", "healthy", 0, "", "docker compose unpause web lets it go on"},
-	{"ended, with a log", "exited", "", 1, `"logs --tail 1 small-web-1") echo 'app: refused' >&2`, "it ended with status 1. Its last line: app: refused"},
+	{
+		"ended, with a log", "exited", "", 1,
+		`"logs --tail 1 small-web-1") echo 'app: refused' >&2`, "it ended with status 1. Its last line: app: refused",
+	},
 	{"killed, without a log", "exited", "", 137, `"logs "*) echo`, "it ended with status 137. It logged nothing."},
-	{"ended, and its log cannot be read", "exited", "", 2, `"logs "*) echo 'unsupported driver'; exit 1`, "it ended with status 2. It logged nothing."},
+	{
+		"ended, and its log cannot be read", "exited", "", 2,
+		`"logs "*) echo 'unsupported driver'; exit 1`, "it ended with status 2. It logged nothing.",
+	},
 	{"created", "created", "", 0, "", "it waits for another service"},
 }
 
 func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
-	for _, c := range ills {
+	for _, c := range containerStates {
 		t.Run(c.name, func(t *testing.T) {
 			p := load(t, small(t, ""), "")
-			ps := forms["lines"](append(well("db", "redis-single"), container{"small-web-1", "web", c.state, c.health, c.exit}))
+			ps := forms["lines"](append(healthy("db", "redis-single"), container{"small-web-1", "web", c.state, c.health, c.exit}))
 			if c.answer == "" {
 				c.answer = "'') "
 			}
@@ -129,19 +141,19 @@ func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
 				t.Fatal(all, err)
 			}
 			got := all[slices.IndexFunc(all, func(s compose.State) bool { return s.Service == "web" })]
-			if want := (compose.State{Service: "web", State: c.state, Health: c.health, Why: c.why}); got != want {
+			if want := (compose.State{Service: "web", State: c.state, Health: c.health, Reason: c.reason}); got != want {
 				t.Errorf("%+v\nwant %+v", got, want)
 			}
-			if got.Ready() != (c.why == "") {
+			if got.Ready() != (c.reason == "") {
 				t.Errorf("%+v is ready: %v", got, got.Ready())
 			}
 		})
 	}
 }
 
-func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
+func TestWhatIsNotReadyComesFirstAndOtherServicesAreLeftOut(t *testing.T) {
 	p := load(t, small(t, ""), "cluster")
-	containers := append(well("web", "cluster-1", "redis-single", "load"), container{Name: "small-db-1", Service: "db", State: "exited"})
+	containers := append(healthy("web", "cluster-1", "redis-single", "load"), container{Name: "small-db-1", Service: "db", State: "exited"})
 	for form, text := range forms {
 		t.Run(form, func(t *testing.T) {
 			fakeDocker(t, "echo "+quote(text(containers)))
@@ -150,8 +162,8 @@ func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []compose.State{
-				{Service: "cluster-2", State: "missing", Why: "it has no container"},
-				{Service: "db", State: "exited", Why: "it was stopped"},
+				{Service: "cluster-2", State: "missing", Reason: "it has no container"},
+				{Service: "db", State: "exited", Reason: "it was stopped"},
 				{Service: "cluster-1", State: "running", Health: "healthy"},
 				{Service: "web", State: "running", Health: "healthy"},
 			}
@@ -162,14 +174,16 @@ func TestWhatIsNotReadyComesFirstAndStrangersAreLeftOut(t *testing.T) {
 	}
 }
 
-// What docker compose run left, or runs, is no service, although it has a service's name.
+// A container of docker compose run is no service, although it has a service's name.
 func TestOneOffContainersDoNotCount(t *testing.T) {
 	withoutShell(t)
-	ps := well("redis-single")
-	oneOff, _ := json.Marshal(map[string]string{"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small"})
+	ps := healthy("redis-single")
+	oneOff, _ := json.Marshal(map[string]string{
+		"Service": "redis-single", "State": "exited", "Labels": "com.docker.compose.oneoff=True,com.docker.compose.project=small",
+	})
 	fakeDocker(t, "echo "+quote(forms["lines"](ps)+string(oneOff)))
 	docker := compose.Docker{Project: load(t, lab, "single")}
-	if dead, err := docker.Dead(t.Context()); dead || err != nil {
+	if dead, err := docker.RedisDied(t.Context()); dead || err != nil {
 		t.Errorf("a one-off container ended, and Redis is dead: %v, %v", dead, err)
 	}
 }
@@ -180,16 +194,16 @@ func TestADeadRedisServerIsNoticed(t *testing.T) {
 		container
 		want bool
 	}{
-		"a node":           {container{Service: "cluster-2", State: "exited", ExitCode: 137}, true},
-		"what is no Redis": {container{Service: "nginx", State: "exited"}, false},
-		"of another":       {container{Service: "redis-1", State: "exited"}, false},
-		"a paused node":    {container{Service: "cluster-2", State: "paused"}, false},
-		"an ill node":      {container{Service: "cluster-2", State: "running", Health: "unhealthy"}, false},
-		"no topology":      {container{Service: "redis-ready", State: "running", Health: "unhealthy"}, true},
+		"a node":                     {container{Service: "cluster-2", State: "exited", ExitCode: 137}, true},
+		"another server":             {container{Service: "nginx", State: "exited"}, false},
+		"a node of another topology": {container{Service: "redis-1", State: "exited"}, false},
+		"a paused node":              {container{Service: "cluster-2", State: "paused"}, false},
+		"an unhealthy node":          {container{Service: "cluster-2", State: "running", Health: "unhealthy"}, false},
+		"no topology":                {container{Service: "redis-ready", State: "running", Health: "unhealthy"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fakeDocker(t, "echo "+quote(forms["lines"](append(well("cluster-1"), c.container))))
-			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.Dead(t.Context())
+			fakeDocker(t, "echo "+quote(forms["lines"](append(healthy("cluster-1"), c.container))))
+			dead, err := compose.Docker{Project: load(t, lab, "cluster")}.RedisDied(t.Context())
 			if dead != c.want || err != nil {
 				t.Errorf("dead is %v, %v", dead, err)
 			}

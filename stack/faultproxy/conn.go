@@ -13,7 +13,7 @@ const (
 	writeTimeout = 10 * time.Second
 
 	// queueLength is how many chunks wait to be delivered before their sender is blocked. miniredis sends with a mutex locked, so
-	// it must be more than a client's requests in one delay.
+	// it must be more than what one client causes during a delay.
 	queueLength = 1024
 )
 
@@ -118,8 +118,8 @@ func (f *flow) enqueue(c Chunk) bool {
 	}
 }
 
-// deliver writes what was received, and then passes the sender's end on. A receiver that is gone is closed here, too: its
-// requests are still delivered in the other direction.
+// deliver writes what was received, and then closes the receiver, as the sender has closed. After a failed write it closes the
+// receiver as well, and what that has sent is still delivered in the other direction.
 func (f *flow) deliver() {
 	for a := range f.queue {
 		f.sleepUntil(a.due)

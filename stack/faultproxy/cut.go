@@ -1,6 +1,6 @@
 package faultproxy
 
-// Cut closes every connection, and new ones immediately, until Mend: both sides are told. DialContext returns an error.
+// Cut closes every connection, and new ones immediately, until Mend: both sides see the end. DialContext returns an error.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -15,7 +15,7 @@ func (p *Proxy) Reset() {
 	p.closeConnections()
 }
 
-// closeConnections needs mu.
+// closeConnections closes every connection. The caller holds mu.
 func (p *Proxy) closeConnections() {
 	for c := range p.conns {
 		c.close()

@@ -2,8 +2,8 @@ package faultproxy
 
 import "time"
 
-// Delay makes each chunk later by what delay returns. It is called when a chunk has arrived, by several goroutines. Chunks of one direction of a
-// connection do not overtake each other. nil ends the delay; Mend does not.
+// Delay makes each chunk arrive later, by the duration that delay returns. Several goroutines call it, each when it has received a
+// chunk. Chunks of one direction of a connection do not overtake each other. nil ends the delay; Mend does not.
 func (p *Proxy) Delay(delay func(Chunk) time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

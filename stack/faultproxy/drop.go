@@ -14,7 +14,7 @@ type Dropped struct {
 	Connections int // that led nowhere
 }
 
-// Drop loses the data of every connection in a direction, as a network partition does, until Mend: no side is told, and
+// Drop loses the data of every connection in a direction, as a network partition does, until Mend: no side is notified, and
 // connections stay open. A new connection leads nowhere, also when only one direction is dropped: it cannot begin without an
 // answer. When Drop returns, nothing more arrives.
 func (p *Proxy) Drop(d Direction) { p.DropMatching(d, nil) }
@@ -34,10 +34,8 @@ func (p *Proxy) Dropped() Dropped {
 	return p.dropped
 }
 
-// dropsConnection reports whether a new connection leads nowhere, and counts it.
+// dropsConnection reports whether a new connection leads nowhere, and counts it. The caller holds mu.
 func (p *Proxy) dropsConnection() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	drops := slices.ContainsFunc(p.drops, func(d drop) bool { return d.direction != 0 && d.match == nil })
 	if drops {
 		p.dropped.Connections++

@@ -431,13 +431,15 @@ func TestCloseEndsEveryFault(t *testing.T) {
 	}
 }
 
-func TestOverTCP(t *testing.T) {
+// overTCP starts a server and a proxy that listen on TCP.
+func overTCP(t *testing.T) (p *faultproxy.Proxy, s *server, addr string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	s := new(server)
+	t.Cleanup(func() { listener.Close() })
+	s = new(server)
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -447,12 +449,16 @@ func TestOverTCP(t *testing.T) {
 			go s.serve(conn)
 		}
 	}()
-	p := faultproxy.New(faultproxy.TCP(listener.Addr().String()))
-	defer p.Close()
-	addr, err := p.Listen()
-	if err != nil {
+	p = faultproxy.New(faultproxy.TCP(listener.Addr().String()))
+	t.Cleanup(p.Close)
+	if addr, err = p.Listen(); err != nil {
 		t.Fatal(err)
 	}
+	return p, s, addr
+}
+
+func TestFaultsOverTCP(t *testing.T) {
+	p, s, addr := overTCP(t)
 	conn := dial(t, addr)
 	send(t, conn, "a")
 	if got, _, err := receive(conn); got != "re:a" {
@@ -475,10 +481,22 @@ func TestOverTCP(t *testing.T) {
 	}
 	p.Mend()
 	conn = dial(t, addr)
-	p.Hang()
 	send(t, conn, "d")
+	if got, _, err := receive(conn); got != "re:d" {
+		t.Fatalf("after the cut: received %q, %v", got, err)
+	}
+}
+
+func TestCloseOverTCPDuringFaults(t *testing.T) {
+	p, _, addr := overTCP(t)
+	conn := dial(t, addr)
+	p.Hang()
+	send(t, conn, "a")
 	p.Drop(faultproxy.ToClient)
 	p.Close()
+	if _, _, err := receive(conn); err == nil {
+		t.Error("a closed proxy passes data on")
+	}
 	if _, err := net.Dial("tcp", addr); err == nil {
 		t.Error("a closed proxy listens")
 	}

@@ -6,9 +6,9 @@ type loss struct {
 	then  func(Chunk)
 }
 
-// LoseReply loses the next chunk to a client that match accepts, and closes its connection: the server has executed the request,
-// and the client cannot know it. nil matches every chunk. then, unless it is nil, is called with the lost chunk before the
-// connection is closed, and may make another fault. Mend withdraws it.
+// LoseReply loses the next chunk to a client that match accepts, and closes its connection. The server has executed the request, and
+// the client cannot know it. A match of nil accepts every chunk. LoseReply calls then, unless it is nil, with the lost chunk before
+// it closes the connection; then may make another fault. Mend cancels a loss that has not happened yet.
 func (p *Proxy) LoseReply(match func(Chunk) bool, then func(Chunk)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,9 +4,9 @@
 // A proxy works over any dialer and any listener, TCP or [net.Pipe]. It waits on channels and timers only, so it can be used inside
 // a [testing/synctest] bubble. There DialContext takes the place of a listener.
 //
-// What is NOT guaranteed: that a chunk is one message, because it is what one Read returned; that a server that has ended refuses
-// connections, because the proxy accepts them first and closes them then; half-closed connections, because the end of one
-// direction closes the other.
+// What is NOT guaranteed: a chunk is what one Read returned, so it may be less or more than a message. When the server refuses
+// connections, the proxy accepts them and then closes them. There are no half-closed connections: the end of one direction closes
+// the other.
 package faultproxy
 
 import (
@@ -39,13 +39,13 @@ type Proxy struct {
 	// Label returns the new label of a connection after a request on it. Faults use it to choose connections. A connection begins
 	// with the label "". nil: no connection has another one.
 	Label func(label string, request []byte) string
-	// SleepUntil sleeps instead of a timer of Go, which may be a millisecond late. A connection that is closed does not end it.
+	// SleepUntil replaces a timer of Go, which may be a millisecond late. The end of a connection does not interrupt it.
 	SleepUntil func(time.Time)
 
 	dialServer func(context.Context) (net.Conn, error)
 	running    sync.WaitGroup
 	closing    context.Context // ends with Close
-	close      context.CancelFunc
+	cancel     context.CancelFunc
 
 	mu        sync.Mutex
 	listeners []net.Listener
@@ -61,7 +61,7 @@ type Proxy struct {
 // New makes a proxy without faults. dialServer opens a connection to the server.
 func New(dialServer func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{dialServer: dialServer, conns: make(map[*conn]struct{})}
-	p.closing, p.close = context.WithCancel(context.Background())
+	p.closing, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
@@ -109,24 +109,27 @@ func (p *Proxy) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 	return outer, nil
 }
 
-// connect joins a client's connection with one to the server. It closes the client's in failure.
+// connect joins a client's connection with one to the server. After an error the client's connection is closed.
 func (p *Proxy) connect(ctx context.Context, client net.Conn) error {
+	p.mu.Lock()
 	if p.dropsConnection() {
+		defer p.mu.Unlock()
 		return p.add(&conn{proxy: p, client: client, dropped: true})
 	}
+	p.mu.Unlock()
 	server, err := p.dialServer(ctx)
 	if err != nil {
 		_ = client.Close()
 		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.add(&conn{proxy: p, client: client, server: server})
 }
 
-// add runs a connection, unless the proxy is cut or closed.
+// add runs a connection, unless the proxy is cut or closed. The caller holds mu.
 func (p *Proxy) add(c *conn) error {
 	c.closed, c.cancel = context.WithCancel(context.Background())
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.cut || p.closing.Err() != nil {
 		c.close()
 		return errors.New("the proxy is cut")
@@ -155,7 +158,7 @@ func (p *Proxy) Mend() {
 // Close closes the listeners and every connection. It returns when no goroutine of the proxy is left. It may be called again.
 func (p *Proxy) Close() {
 	p.mu.Lock()
-	p.close()
+	p.cancel()
 	for _, l := range p.listeners {
 		_ = l.Close()
 	}

@@ -20,7 +20,9 @@ func cpu(pid int) time.Duration {
 }
 
 // parentDeathSignal makes the kernel kill a child whose runner was killed.
-func parentDeathSignal(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+func parentDeathSignal(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
 
 // sleepUntil waits for a timer of the kernel: Go's own timers wait in whole milliseconds when nothing else runs.
 func sleepUntil(due time.Time) {

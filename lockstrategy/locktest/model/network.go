@@ -13,14 +13,14 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// beginning is how much of a message is the same in each run of a program: the command and the name of its script,
-// which is its hash. So a seed means another run when a script has changed.
+// beginning is how much of a message is the same in each run of a program: the command and the name of its script.
+// That name is a hash of the script. So a seed means another run when a script has changed.
 const beginning = 48
 
 // network is the fault proxy between a process and the server. Each message takes its time.
 //
-// Only scripts and their replies do, and messages of subscriptions. go-redis waits for the replies to a greeting with
-// a mutex locked, and in a bubble no time passes while a goroutine waits for a mutex.
+// Greetings take no time; scripts, their replies and messages of subscriptions do. go-redis waits for the reply to a greeting with
+// a mutex locked. In a bubble no time passes while a goroutine waits for a mutex.
 type network struct {
 	*faultproxy.Proxy
 	seed string
@@ -28,7 +28,7 @@ type network struct {
 	mu       sync.Mutex
 	cutUntil time.Time
 	slow     time.Duration // how much later the replies to scripts arrive,
-	late     time.Duration // or the scripts themselves, although their sender gives up and closes,
+	late     time.Duration // or the scripts themselves, although their sender closes before,
 	until    time.Time     // until this time
 	calm     bool          // nothing takes time
 }
@@ -42,7 +42,7 @@ func newNetwork(server func() (net.Conn, error), seed uint64, process int) *netw
 		return server()
 	})
 	n.Label = workLabel
-	n.Proxy.Delay(n.delay)
+	n.Delay(n.delay)
 	return n
 }
 
@@ -85,8 +85,8 @@ func (n *network) delay(c faultproxy.Chunk) time.Duration {
 	return d
 }
 
-// random follows from what is sent, when, and by which process: not from the connection, which the scheduler chooses, nor from
-// what follows a message's beginning, such as the random names of processes.
+// random follows from what is sent, when, and by which process. It does not follow from the connection, which the scheduler chooses.
+// It does not follow from what comes after a message's beginning, such as the random names of processes.
 func (n *network) random(now time.Time, c faultproxy.Chunk) time.Duration {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprint(hash, n.seed, c.Direction == faultproxy.ToServer, now.UnixNano(), len(c.Data), " ")

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package stack
+
+import "syscall"
+
+func parentDeathSignal() *syscall.SysProcAttr { return nil }

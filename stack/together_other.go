@@ -1,7 +1,0 @@
-//go:build !linux
-
-package stack
-
-import "syscall"
-
-func together() *syscall.SysProcAttr { return nil }
