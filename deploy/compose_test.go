@@ -15,11 +15,11 @@ import (
 	"locklab/stack/compose"
 )
 
-// everyCombination loads the files for each topology, as .env has them and no variable of the shell.
-func everyCombination(t *testing.T, test func(t *testing.T, p *compose.Project)) {
+// everyTopology loads the files for each topology, with the variables of .env and none of the shell.
+func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	t.Helper()
 	for _, name := range settings(t) {
-		t.Setenv(name[0], "") // so that it is as before in the end
+		t.Setenv(name[0], "") // restores the variable after the test
 		os.Unsetenv(name[0])
 	}
 	topologies, err := compose.Topologies("..")
@@ -54,7 +54,7 @@ func settings(t *testing.T) [][2]string {
 }
 
 func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		seen := map[int]string{}
 		for _, port := range p.Ports() {
 			if port.Host != "127.0.0.1" {
@@ -71,7 +71,7 @@ func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 		for name, service := range p.Files.Services {
 			for _, port := range service.Ports {
 				if isRedis(service) && port.Published != fmt.Sprint(port.Target) {
-					t.Errorf("%s is %d inside and %s outside: what it announces is not where a client on the host finds it", name, port.Target, port.Published)
+					t.Errorf("%s is %d inside and %s outside: a client on the host does not find what it announces", name, port.Target, port.Published)
 				}
 			}
 		}
@@ -80,20 +80,20 @@ func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 
 func isRedis(s types.ServiceConfig) bool { return strings.HasPrefix(s.Image, "redis:") }
 
-// A service that nobody asks for its health must be a one-shot that somebody waits for, or
-// `up --wait` fails when it ends well; or it is no part of what `up` starts.
+// `up --wait` fails when a service without a health check ends, also when it succeeds. So every service that `up` starts has a health
+// check, or runs once and another service waits for its success.
 func TestEveryServiceIsWaitedFor(t *testing.T) {
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
-		adopted := map[string]bool{}
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		awaited := map[string]bool{}
 		for name, service := range p.Files.Services {
 			for on, dependency := range service.DependsOn {
 				other := p.Files.Services[on]
-				adopted[on] = adopted[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
+				awaited[on] = awaited[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
 				if len(other.Profiles) > 0 {
 					t.Errorf("%s depends on %s, which a profile leaves out", name, on)
 				}
 				if len(service.Profiles) > 0 {
-					t.Errorf("%s depends on %s: to run it would bring that up as the shell's variables say, perhaps over another topology", name, on)
+					t.Errorf("%s depends on %s: running it would also start that, as the shell's variables say, perhaps with another topology", name, on)
 				}
 				if !isRedis(service) && dependency.Condition != types.ServiceConditionHealthy {
 					t.Errorf("%s does not wait until %s is healthy", name, on)
@@ -101,8 +101,8 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			}
 		}
 		for name, service := range p.Files.Services {
-			if len(service.Profiles) == 0 && !asked(service.HealthCheck) && !adopted[name] {
-				t.Errorf("%s has no health check, and nobody adopts it", name)
+			if len(service.Profiles) == 0 && !checked(service.HealthCheck) && !awaited[name] {
+				t.Errorf("%s has no health check, and no service waits for it", name)
 			}
 		}
 		for _, app := range []string{"app-1", "app-2"} {
@@ -115,11 +115,11 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 	})
 }
 
-func asked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable && len(h.Test) > 1 }
+func checked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable && len(h.Test) > 1 }
 
 func TestImagesHaveExactTags(t *testing.T) {
 	exact := regexp.MustCompile(`^[a-z0-9/]+:\d+\.\d+\.\d+[\w.-]*$`)
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for _, image := range p.Images() {
 			if image != p.Variable("APP_IMAGE") && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
 				t.Errorf("%s is no official image with an exact tag", image)
@@ -128,10 +128,9 @@ func TestImagesHaveExactTags(t *testing.T) {
 	})
 }
 
-// A volume would outlive `down`; a file that a server rewrites through a bind mount breaks on
-// rename (docker-library-redis #287).
-func TestNothingIsKeptAndNothingOfOursIsWritten(t *testing.T) {
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
+// A volume would outlive `down`. A server that rewrites a file of a bind mount fails at the rename (docker-library-redis #287).
+func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		if len(p.Files.Volumes) > 0 {
 			t.Errorf("there are named volumes: %v", p.Files.VolumeNames())
 		}
@@ -145,7 +144,8 @@ func TestNothingIsKeptAndNothingOfOursIsWritten(t *testing.T) {
 				}
 			}
 			for image, path := range map[string]string{"redis:": "/data", "mysql:": "/var/lib/mysql"} {
-				if strings.HasPrefix(service.Image, image) && !slices.ContainsFunc(service.Tmpfs, func(mount string) bool { return strings.HasPrefix(mount+":", path+":") }) {
+				mounted := func(mount string) bool { return strings.HasPrefix(mount+":", path+":") }
+				if strings.HasPrefix(service.Image, image) && !slices.ContainsFunc(service.Tmpfs, mounted) {
 					t.Errorf("%s has no tmpfs on %s: its image makes a volume there", name, path)
 				}
 			}
@@ -154,7 +154,7 @@ func TestNothingIsKeptAndNothingOfOursIsWritten(t *testing.T) {
 }
 
 func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for name, service := range p.Files.Services {
 			if service.ContainerName != "" || service.Privileged || service.NetworkMode == "host" {
 				t.Errorf("%s has a fixed name, privileges or the host's network", name)
@@ -162,7 +162,7 @@ func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 			if service.MemLimit == 0 {
 				t.Errorf("%s has no memory limit", name)
 			}
-			if name != "mysql" && // which begins as root, and gives it up itself
+			if name != "mysql" && // it starts as root, and drops the privileges itself
 				(!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
 				t.Errorf("%s may write its root file system, or has capabilities", name)
 			}
@@ -173,9 +173,9 @@ func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 	})
 }
 
-// A name is forgotten when its container stops, and with it a failover: nodes have addresses.
+// A container that stops loses its name, which breaks a failover. So nodes have fixed addresses.
 func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
-	everyCombination(t, func(t *testing.T, p *compose.Project) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		pool := p.Files.Networks["lab"].Ipam.Config[0]
 		subnet, dynamic := netip.MustParsePrefix(pool.Subnet), netip.MustParsePrefix(pool.IPRange)
 		at := map[string]string{} // address:port → service
@@ -189,7 +189,7 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 			}
 			ip := netip.MustParseAddr(address)
 			if !subnet.Contains(ip) || dynamic.Contains(ip) {
-				t.Errorf("%s has %s, which may be another's", name, ip)
+				t.Errorf("%s has %s, which another container may get", name, ip)
 			}
 			for _, port := range service.Ports {
 				addr := fmt.Sprintf("%s:%d", ip, port.Target)
@@ -205,13 +205,13 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 		}
 		for _, addr := range strings.Split(*app["LAB_REDIS"]+","+*app["LAB_REDLOCK"], ",") {
 			if at[addr] == "" {
-				t.Errorf("the instances are told of %s, where nobody is", addr)
+				t.Errorf("the instances are told of %s, which no service has", addr)
 			}
 		}
 	})
 }
 
-// Every variable of the files has its line in .env: without one, Compose puts nothing in its place.
+// Every variable of the files has a line in .env: Compose replaces an unknown variable by nothing.
 func TestVariablesAreSet(t *testing.T) {
 	known := map[string]bool{"REDIS_TOPOLOGY": true}
 	for _, s := range settings(t) {
@@ -240,6 +240,6 @@ func TestAnUnknownTopologyIsNamed(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := compose.Load(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "checkout") {
-		t.Errorf("the error outside of a checkout is %v", err)
+		t.Errorf("the error outside a checkout is %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A room that .dockerignore does not let through is missing only when the image is built, minutes later.
-func TestImageIsBuiltFromEveryRoomOfTheProgram(t *testing.T) {
+// Without this test, a package that .dockerignore excludes is noticed only when the image is built, minutes later.
+func TestImageIsBuiltFromEveryPackageOfTheProgram(t *testing.T) {
 	text, err := os.ReadFile("../.dockerignore")
 	if err != nil {
 		t.Fatal(err)
@@ -22,13 +22,13 @@ func TestImageIsBuiltFromEveryRoomOfTheProgram(t *testing.T) {
 	}
 	lines := strings.Split(string(text), "\n")
 	for name := range strings.Lines(string(packages)) {
-		room, ours := strings.CutPrefix(strings.TrimSpace(name), "locklab/")
+		dir, ours := strings.CutPrefix(strings.TrimSpace(name), "locklab/")
 		if !ours {
 			continue
 		}
-		room, _, _ = strings.Cut(room, "/")
-		if !slices.Contains(lines, "!"+room) {
-			t.Errorf("the program needs %s, and .dockerignore keeps it from the image: add !%s", strings.TrimSpace(name), room)
+		dir, _, _ = strings.Cut(dir, "/")
+		if !slices.Contains(lines, "!"+dir) {
+			t.Errorf("the program needs %s, and .dockerignore excludes it: add !%s", strings.TrimSpace(name), dir)
 		}
 	}
 }

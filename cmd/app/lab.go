@@ -5,7 +5,7 @@ type labCommand struct {
 	List       labListCommand       `cmd:"" help:"Say which experiments there are, what each needs, and how long it takes."`
 	Show       labShowCommand       `cmd:"" help:"Say what an experiment claims, what the articles say of it, and how it is run."`
 	Run        labRunCommand        `cmd:"" help:"Run experiments, judge and save what was seen."`
-	Check      labCheckCommand      `cmd:"" help:"Judge again: a saved run, or what a load tool left: JMeter's .jtl, CSV or XML, or k6's summary."`
+	Check      labCheckCommand      `cmd:"" help:"Judge again: a saved run, or what a load tool wrote: JMeter's CSV (.jtl), or k6's summary."`
 	Matrix     labMatrixCommand     `cmd:"" help:"Show which lock held and which broke, anomaly by anomaly, as the saved runs have it."`
 	Pages      labPagesCommand      `cmd:"" help:"Write docs/experiments and docs/errata.md from the code and the saved runs."`
 	Explore    labExploreCommand    `cmd:"" help:"Try every order of the steps of an experiment's locks, and show the shortest that breaks."`

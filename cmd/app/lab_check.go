@@ -18,7 +18,7 @@ import (
 
 // labCheckCommand holds the settings of lab check.
 type labCheckCommand struct {
-	Files []string `arg:"" name:"path" help:"A saved run: its folder, store/ID for the newest, store for all. Or what a load tool wrote: jmeter -n -f -t PLAN -l FILE, k6 run -e SUMMARY=FILE or k6 run --summary-export=FILE."`
+	Files []string `arg:"" name:"path" help:"A saved run: its folder, store/ID for the newest, store for all. Or what a load tool wrote: jmeter -n -f -t PLAN -l FILE, or k6 run -e SUMMARY=FILE."`
 	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 
@@ -134,8 +134,8 @@ func (r *checkResult) sumUp() {
 
 // judge compares the record with what is claimed of its version.
 func (f *checkedFile) judge(r loadtool.Record) {
-	f.Tool, f.Kind, f.Version, f.Users, f.PerInstance = r.Tool, r.Kind(), r.Version(), r.Users(), r.PerInstance()
-	f.NotAnswered = len(r.Failed())
+	f.Tool, f.Kind, f.Version, f.Users, f.PerInstance = r.Tool, r.Kind, r.Version, r.Users, r.PerInstance
+	f.NotAnswered = len(r.Failed)
 	if r.Order != nil {
 		f.Order = &checkedOrder{r.Order.Order, r.Order.Winners()}
 	} else {
@@ -146,9 +146,9 @@ func (f *checkedFile) judge(r loadtool.Record) {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 		f.Time = &checkedTimes{ms(r.Time.P50), ms(r.Time.P99), ms(r.Time.Max)}
 	}
-	claim, ok := versions.Find(r.Version())
+	claim, ok := versions.Find(r.Version)
 	if !ok {
-		f.Why = fmt.Sprintf("nothing is claimed of version %.20q; the lab has v0 to v4", r.Version())
+		f.Why = fmt.Sprintf("nothing is claimed of version %.20q; the lab has v0 to v4", r.Version)
 		return
 	}
 	o := r.Outcome()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/loadtool"
 	"locklab/experiments/topologies"
 	"locklab/stack/compose"
 )
@@ -94,7 +93,7 @@ func (c *labTopologiesCommand) preflight(ctx context.Context, std streams) error
 // choose finds the tools by their names.
 func (c *labTopologiesCommand) choose(cfg *topologies.Config) error {
 	known := []string{"ours", "k6", "jmeter"}
-	tools := []loadtool.Tool{loadtool.Ours(), loadtool.K6(c.Dir), loadtool.JMeter(c.Dir)}
+	tools := []topologies.Tool{topologies.Ours(), topologies.K6(c.Dir), topologies.JMeter(c.Dir)}
 	for _, name := range c.Tools {
 		i := slices.Index(known, name)
 		if i < 0 {

@@ -129,7 +129,7 @@ var whole = []string{"docker", "compose", "images", "ports", "subnet"}
 
 // hindrances finds with the doctor's checks what would make Docker fail with a worse sentence. needs says of which images.
 func hindrances(ctx context.Context, dir string, project *compose.Project, needs func(image string) bool, checks ...string) []string {
-	lab := doctor.Lab{Dir: dir, Built: built()}
+	lab := doctor.Lab{Dir: dir}
 	addTo(&lab, project)
 	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !needs(i.Name) })
 	chosen := slices.DeleteFunc(doctor.Checks(lab), func(check doctor.Check) bool { return !slices.Contains(checks, check.Name) })

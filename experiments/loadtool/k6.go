@@ -7,64 +7,41 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"locklab/experiments/burst"
 )
 
-const k6 = "k6"
+// summary has the numbers of each metric by their names.
+type summary map[string]struct{ Values map[string]float64 }
 
-// summary holds the numbers of each metric by their names.
-type summary map[string]map[string]float64
+// Names of tagged metrics, as the thresholds of our scripts write them.
+var (
+	runTags     = regexp.MustCompile(`^lab_run\{kind:(pview|order),version:([^}]+)\}$`)
+	writtenTags = regexp.MustCompile(`^lab_written\{instance:([^,]+),value:(\d+)\}$`)
+	grabbedTags = regexp.MustCompile(`^lab_grabbed\{instance:([^,]+),won:(true|false)\}$`)
+)
 
-// parseK6 reads the data of handleSummary, and what --summary-export writes.
+// parseK6 reads what our scripts write to SUMMARY: the data of handleSummary.
 func parseK6(text []byte) (Record, error) {
 	var file struct {
-		Metrics map[string]json.RawMessage
-		Results json.RawMessage        // what the newer form has instead
+		Metrics summary
 		Setup   struct{ Order uint64 } `json:"setup_data"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	switch err := decoder.Decode(&file); {
 	case err != nil && (errors.Is(err, io.ErrUnexpectedEOF) || bytes.Contains(text, []byte(`"lab_`))):
-		return Record{}, damaged(k6, "%w", err)
-	case err == nil && file.Metrics == nil && file.Results != nil:
-		return Record{}, errors.New("this is k6's new machine-readable summary, which is not read here; run k6 without --new-machine-readable-summary")
+		return Record{}, damaged("%w", err)
 	case err != nil || file.Metrics == nil:
-		return Record{}, errForeign
+		return Record{}, errForeign // k6's --out json, and its machine-readable summary, too
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Record{}, damaged(k6, "something follows its end")
+		return Record{}, damaged("something follows its end")
 	}
-	s := summary{}
-	for name, raw := range file.Metrics {
-		if strings.HasPrefix(name, "lab_") {
-			s[name] = numbers(raw)
-		}
-	}
-	return s.record(file.Setup.Order)
-}
-
-// numbers are a metric's values, which handleSummary has one level deeper than --summary-export.
-func numbers(raw json.RawMessage) map[string]float64 {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	if inner, ok := fields["values"]; ok {
-		return numbers(inner)
-	}
-	values := map[string]float64{}
-	for name, field := range fields {
-		var n *float64
-		if json.Unmarshal(field, &n) == nil && n != nil {
-			values[name] = *n
-		}
-	}
-	return values
+	return file.Metrics.record(file.Setup.Order)
 }
 
 func (s summary) record(order uint64) (Record, error) {
@@ -72,124 +49,133 @@ func (s summary) record(order uint64) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	users, err := s.whole("lab_users", "value")
+	users, err := s.required("lab_users")
 	if err != nil {
 		return Record{}, err
 	}
 	if users < 1 || users > maxUsers {
-		return Record{}, damaged(k6, "lab_users is %d, and must be from 1 to %d", users, maxUsers)
+		return Record{}, damaged("lab_users is %d, and must be from 1 to %d", users, maxUsers)
 	}
-	r := Record{Tool: k6}
-	if r.Time, err = s.times(); err != nil {
-		return Record{}, err
+	times := Times{s.milliseconds("med"), s.milliseconds("p(99)"), s.milliseconds("max")}
+	if min(times.P50, times.P99, times.Max) < 0 || times.Max > maxTime {
+		return Record{}, damaged("lab_time is %v", s["lab_time"].Values)
 	}
-	switch kind {
-	case Pageview:
-		r.Pageview = &burst.Views{Version: version, Users: users}
-		err = s.pageview(r.Pageview)
-	case Order:
-		r.Order = &burst.Grabs{Version: version, Drivers: users, Order: order}
-		err = s.order(r.Order)
-	default:
-		err = damaged(k6, "lab_run has the kind %.40q, and must have pview or order", kind)
+	if kind == Order {
+		b := &burst.Grabs{Version: version, Drivers: users, Order: order}
+		err := s.order(b)
+		return OfOrder("k6", b, times), err
 	}
-	return r, err
+	b := &burst.Views{Version: version, Users: users}
+	err = s.pageview(b)
+	return OfPageview("k6", b, times), err
 }
 
 // ran finds in the tags of lab_run what was run. A threshold alone makes a metric with the value 0.
 func (s summary) ran() (kind Kind, version string, err error) {
-	for name, values := range s {
-		metric, tags := parseName(name)
-		if metric != "lab_run" || len(tags) != 2 || tags["kind"] == "" || tags["version"] == "" || values["value"] != 1 {
+	for name, metric := range s {
+		tags := runTags.FindStringSubmatch(name)
+		if tags == nil || metric.Values["value"] != 1 {
 			continue
 		}
 		if kind != "" {
-			return "", "", damaged(k6, "lab_run names two runs")
+			return "", "", damaged("lab_run names two runs")
 		}
-		kind, version = Kind(tags["kind"]), tags["version"]
+		kind, version = Kind(tags[1]), tags[2]
 	}
-	if kind == "" {
-		return "", "", errors.New("this is a summary of k6, but not of our scripts, or their setup failed: lab_run does not say what ran; run a script of loadtest/k6")
+	run, ours := s["lab_run"]
+	switch {
+	case ours && run.Values == nil:
+		return "", "", errors.New("this is k6's --summary-export, which is not read here; run k6 with -e SUMMARY=FILE")
+	case kind == "":
+		return "", "", errors.New("this summary of k6 is not of our scripts, or their setup failed: lab_run does not say what ran; " +
+			"run a script of loadtest/k6")
 	}
 	return kind, version, nil
 }
 
 // pageview reads which values were written.
 func (s summary) pageview(b *burst.Views) error {
-	final, err := s.whole("lab_final", "value")
+	final, err := s.required("lab_final")
 	if err != nil {
 		return fmt.Errorf("the counter was not read at the end: %w", err)
 	}
 	b.Final = int64(final)
-	parts, n, err := s.tally("lab_written", "value")
-	if err != nil {
-		return err
+	const unknown = "a view wrote a value that is larger than the number of users, or at an instance that INSTANCES does not name"
+	parts, failed, err := s.answers("lab_written", writtenTags, b.Users, unknown)
+	b.Failed = failed
+	for _, p := range parts {
+		value, _ := strconv.ParseInt(p.tag, 10, 64)
+		b.Writes = append(b.Writes, slices.Repeat([]burst.Write{{Instance: p.instance, Value: value}}, p.count)...)
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(parts), byTags) {
-		value, err := strconv.ParseInt(p.other, 10, 64)
-		if err != nil {
-			return damaged(k6, "lab_written has the value %.40q", p.other)
-		}
-		b.Writes = append(b.Writes, slices.Repeat([]burst.Write{{Instance: p.instance, Value: value}}, parts[p])...)
+	if final == 0 && len(b.Writes) > 0 && s.count("lab_read") == 0 {
+		return fmt.Errorf("the counter was not read at the end, after %d confirmed views (k6 shows 0 then); run it again", len(b.Writes))
 	}
-	if final == 0 && n > 0 && s["lab_read"]["count"] == 0 {
-		return fmt.Errorf("the counter was not read at the end, after %d confirmed views (k6 shows 0 then); run it again", n)
-	}
-	b.Failed, err = s.failed(b.Users, len(b.Writes), n, fmt.Sprintf("a view wrote a value outside of 1 to %d, or at an instance that INSTANCES does not name", b.Users))
 	return err
 }
 
-// order reads what drivers were told. Who they are k6 does not say.
+// order reads what drivers were told. k6 does not say which driver was told what.
 func (s summary) order(b *burst.Grabs) error {
-	winners, err := s.whole("lab_winners", "value")
+	winners, err := s.required("lab_winners")
 	if err != nil {
 		return fmt.Errorf("the order was not read at the end: %w", err)
 	}
 	if winners < 0 || winners > maxUsers {
-		return damaged(k6, "lab_winners is %d", winners)
+		return damaged("lab_winners is %d", winners)
 	}
 	b.Recorded = make([]uint64, winners)
-	parts, n, err := s.tally("lab_grabbed", "won")
-	if err != nil {
-		return err
+	const unknown = "a driver was answered by an instance that INSTANCES does not name"
+	parts, failed, err := s.answers("lab_grabbed", grabbedTags, b.Drivers, unknown)
+	b.Failed = failed
+	for _, p := range parts {
+		grab := burst.Grab{Instance: p.instance, Won: p.tag == "true"}
+		b.Answers = append(b.Answers, slices.Repeat([]burst.Grab{grab}, p.count)...)
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(parts), byTags) {
-		if p.other != "true" && p.other != "false" {
-			return damaged(k6, "lab_grabbed has won:%.40q", p.other)
-		}
-		grab := burst.Grab{Instance: p.instance, Won: p.other == "true"}
-		b.Answers = append(b.Answers, slices.Repeat([]burst.Grab{grab}, parts[p])...)
-	}
-	b.Failed, err = s.failed(b.Drivers, len(b.Answers), n, "a driver was answered by an instance that INSTANCES does not name")
 	return err
 }
 
-// failed has an entry for each of the users that is not known; answered were counted in all.
-func (s summary) failed(users, known, answered int, unknown string) ([]string, error) {
-	refused := 0
-	if _, ok := s["lab_failed"]; ok {
-		var err error
-		if refused, err = s.whole("lab_failed", "count"); err != nil {
-			return nil, err
-		}
-	}
-	silent := users - answered - refused
-	if refused < 0 || silent < 0 || known > answered {
-		return nil, damaged(k6, "it counts %d answers, %d of them known, and %d failures of %d users", answered, known, refused, users)
-	}
-	all := repeat("k6 got no usable answer; its own output says what it got", refused)
-	all = append(all, repeat("a user has no answer: k6 was stopped, or a user did not begin", silent)...)
-	return append(all, repeat(unknown, answered-known)...), nil
+// part is how many answers have an instance and another tag.
+type part struct {
+	instance, tag string
+	count         int
 }
 
-// times are in milliseconds. What a changed summaryTrendStats leaves out is not known.
-func (s summary) times() (t Times, _ error) {
-	for name, to := range map[string]*time.Duration{"min": &t.Min, "med": &t.P50, "p(99)": &t.P99, "max": &t.Max} {
-		ms := s["lab_time"][name]
-		if ms < 0 || ms > float64(maxTime.Milliseconds()) {
-			return t, damaged(k6, "lab_time has %s %v", name, ms)
+// answers returns the parts of a counter, and an entry for each user that is in none of them.
+func (s summary) answers(metric string, tags *regexp.Regexp, users int, unknown string) (parts []part, failed []string, _ error) {
+	answered, refused, known := s.count(metric), s.count("lab_failed"), 0
+	silent := users - answered - refused
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		tag := tags.FindStringSubmatch(name)
+		if tag == nil {
+			continue
 		}
-		*to = time.Duration(ms * float64(time.Millisecond))
+		n := s.count(name)
+		if n < 0 || n > answered {
+			return nil, nil, damaged("%s is %d of %d", name, n, answered)
+		}
+		parts, known = append(parts, part{tag[1], tag[2], n}), known+n
 	}
-	return t, nil
+	if refused < 0 || silent < 0 || known > answered {
+		return nil, nil, damaged("it counts %d answers, %d of them known, and %d failures of %d users", answered, known, refused, users)
+	}
+	return parts, slices.Concat(
+		repeat("k6 got no usable answer; its own output says what it got", refused),
+		repeat("a user has no answer: k6 was stopped, or a user did not begin", silent),
+		repeat(unknown, answered-known)), nil
+}
+
+// count is 0 for a counter to which nothing was added: k6 leaves it out.
+func (s summary) count(metric string) int { return int(s[metric].Values["count"]) }
+
+// required is a value that every whole run has.
+func (s summary) required(metric string) (int, error) {
+	n, ok := s[metric].Values["value"]
+	if !ok {
+		return 0, fmt.Errorf("the summary of k6 has no %s: the run was stopped, or its setup or teardown failed; run it again", metric)
+	}
+	return int(n), nil
+}
+
+// milliseconds is not known, and 0, when a changed summaryTrendStats leaves it out.
+func (s summary) milliseconds(stat string) time.Duration {
+	return time.Duration(s["lab_time"].Values[stat] * float64(time.Millisecond))
 }

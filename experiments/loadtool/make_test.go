@@ -3,17 +3,16 @@ package loadtool
 import (
 	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"strings"
 )
 
-// made is a run that the tests write down as each tool would.
+// made is a run that the tests write as each tool would.
 type made struct {
 	kind    Kind
 	version string
 	users   int
-	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!" is a user without a usable answer, "~" one who was refused as a stale holder
+	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!": no usable answer; "~": refused as a stale holder
 	final   int    // of the counter, or the number of winners
 }
 
@@ -36,7 +35,8 @@ func (m made) rows() [][]string {
 		case w == "~":
 			rows = append(rows, []string{view, "409", `{"error":"stale holder","stale":true,"instance":"b"}`, ms})
 		case m.kind == Order:
-			rows = append(rows, []string{view, status, fmt.Sprintf(`{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`, w[:1], m.version, i+1, status == "200"), ms})
+			const grab = `{"instance":%q,"version":%q,"order":5,"driver":%d,"won":%v,"winner":1}`
+			rows = append(rows, []string{view, status, fmt.Sprintf(grab, w[:1], m.version, i+1, status == "200"), ms})
 		default:
 			rows = append(rows, []string{view, "200", fmt.Sprintf(`{"instance":%q,"version":%q,"value":%s}`, w[:1], m.version, w[1:]), ms})
 		}
@@ -52,18 +52,6 @@ func (m made) csv() string {
 		_ = w.Write([]string{fmt.Sprint(i), r[3], r[0], r[1], r[2], "users 1-1", fmt.Sprint(min(m.users, m.users+1-i)), "12"})
 	}
 	w.Flush()
-	return b.String()
-}
-
-func (m made) xml() string {
-	var b strings.Builder
-	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testResults version=\"1.2\">\n")
-	for i, r := range m.rows() {
-		var message strings.Builder
-		_ = xml.EscapeText(&message, []byte(r[2]))
-		fmt.Fprintf(&b, "<httpSample t=%q lb=%q rc=%q rm=\"%s\" ng=\"%d\">\n<httpSample t=\"1\" lb=\"view\" rc=\"200\"/></httpSample>\n", r[3], r[0], r[1], message.String(), min(m.users, m.users+1-i))
-	}
-	b.WriteString("</testResults>")
 	return b.String()
 }
 
@@ -109,7 +97,7 @@ func (m made) summary(change func(map[string]map[string]float64)) string {
 	return text(map[string]any{"metrics": metrics, "setup_data": map[string]any{"order": 5, "start": 17.5}})
 }
 
-// export is what --summary-export writes.
+// export is what --summary-export writes, which is not read.
 func (m made) export() string {
 	metrics := map[string]any{}
 	for name, values := range m.metrics() {
@@ -130,7 +118,7 @@ func text(v any) string {
 	return string(b)
 }
 
-// forms are the run in every format.
+// forms are the run in both formats.
 func (m made) forms() map[string]string {
-	return map[string]string{"csv": m.csv(), "xml": m.xml(), "k6": m.summary(nil), "k6 export": m.export()}
+	return map[string]string{"csv": m.csv(), "k6": m.summary(nil)}
 }

@@ -131,13 +131,13 @@ func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	claim, _ := versions.Find("v3")
 	for stumbles, want := range map[int]experiments.Verdict{0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive} {
 		asked := 0
-		tool := loadtool.Tool{Name: "it", Fire: func(context.Context, loadtool.Shot) (loadtool.Record, error) {
+		tool := Tool{Name: "it", Fire: func(context.Context, Shot) (loadtool.Record, error) {
 			if asked++; asked <= stumbles {
 				return loadtool.Record{}, errors.New("it stumbled")
 			}
 			return whole, nil
 		}}
-		cell, err := fire(t.Context(), tool, loadtool.Shot{}, claim)
+		cell, err := fire(t.Context(), tool, Shot{}, claim)
 		if err != nil || cell.Verdict != want || cell.Attempts != min(stumbles+1, attempts) {
 			t.Errorf("%d stumbles: %+v, %v", stumbles, cell, err)
 		}

@@ -27,7 +27,7 @@ type Config struct {
 	Versions   []string
 	Users      int // page views at once
 	Drivers    int // who want one order at once
-	Tools      []loadtool.Tool
+	Tools      []Tool
 	Tell       func(string, ...any) // progress
 }
 
@@ -59,7 +59,7 @@ type Topology struct {
 	build string // what the instances say they were built from
 }
 
-// Verdict is refuted when the topology was not ready in time, or did not recover; else the worst of its
+// Verdict is unexpected when the topology was not ready in time, or did not recover; else the worst of its
 // cells.
 func (t Topology) Verdict() experiments.Verdict {
 	all := []experiments.Verdict{t.Outage.Verdict()}
@@ -85,7 +85,7 @@ type Row struct {
 type Cell struct {
 	Record   loadtool.Record
 	Verdict  experiments.Verdict
-	Why      string // it is not supported
+	Why      string // it is not as expected
 	Attempts int    // the last of which is this
 }
 
@@ -197,7 +197,7 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 
 func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
-	shot := loadtool.Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
+	shot := Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
 		shot.Users = cfg.Drivers
 	}
@@ -213,7 +213,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Ve
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool loadtool.Tool, shot loadtool.Shot, claim versions.Version) (Cell, error) {
+func fire(ctx context.Context, tool Tool, shot Shot, claim versions.Version) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)

@@ -2,35 +2,41 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/shirou/gopsutil/v4/process"
 )
 
-// command runs a program and returns what it printed. An error wraps exec.ErrNotFound when there is
-// no such program, errNoAnswer when it took too long, and else says what the program said.
+// command runs a program and returns what it printed. The error is a sentence for people. It wraps exec.ErrNotFound when there is no such
+// program, and errNoAnswer when the program took too long.
 type command func(ctx context.Context, name string, args ...string) (printed, error)
 
 type printed struct{ out, err string }
 
-var errNoAnswer = errors.New("no answer")
+const commandTimeout = 10 * time.Second
+
+var errNoAnswer = fmt.Errorf("no answer in %s", commandTimeout)
+
+type notFound string // is the program's name
+
+func (n notFound) Error() string { return string(n) + " is not on the PATH" }
+func (notFound) Unwrap() error   { return exec.ErrNotFound }
 
 // execute is the command of a real machine.
 func execute(ctx context.Context, name string, args ...string) (printed, error) {
-	return executeWithin(ctx, commandWithin, name, args...)
-}
-
-func executeWithin(ctx context.Context, within time.Duration, name string, args ...string) (printed, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &complaints
-	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
-	together(cmd)
+	cmd.Cancel = func() error { return killWithChildren(cmd.Process.Pid) }
+	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open
 	err := cmd.Run()
 	got := printed{strings.TrimSpace(out.String()), strings.TrimSpace(complaints.String())}
 	switch {
@@ -39,29 +45,21 @@ func executeWithin(ctx context.Context, within time.Duration, name string, args 
 	case errors.Is(err, exec.ErrNotFound):
 		return got, notFound(name)
 	case ctx.Err() != nil:
-		return got, fmt.Errorf("%w: %s", errNoAnswer, noAnswer(name, within))
-	case got.err != "":
-		return got, fmt.Errorf("%s: %w", lastLine(got.err), err)
+		return got, fmt.Errorf("%s: %w", name, errNoAnswer)
 	}
-	return got, fmt.Errorf("%s: %w", name, err)
+	return got, errors.New(cmp.Or(lastLine(got.err), name+": "+err.Error()))
 }
 
-func notFound(name string) error {
-	return fmt.Errorf("%s is not on the PATH: %w", name, exec.ErrNotFound)
-}
-
-// said is an error's sentence without how Go wraps it.
-func said(err error) string {
-	text := strings.TrimPrefix(err.Error(), errNoAnswer.Error()+": ")
-	text = strings.TrimSuffix(text, ": "+exec.ErrNotFound.Error())
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		text = strings.TrimSuffix(text, ": "+exit.Error())
+// killWithChildren also kills the plugins that docker has started; they would outlive it.
+func killWithChildren(pid int) error {
+	parent := process.Process{Pid: int32(pid)}
+	_ = parent.Suspend() // it must not start another one meanwhile
+	children, _ := parent.Children()
+	for _, child := range children {
+		_ = child.Kill()
 	}
-	return text
+	return parent.Kill()
 }
 
-// lastLine is the one with the error; warnings stand before it.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
-}
+// lastLine is the error message of a program that prints warnings before it.
+func lastLine(text string) string { return strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:]) }

@@ -6,123 +6,163 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"net/http"
 	"os/exec"
 	"regexp"
-	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// seeDocker is what to do where docker is at fault, of which its own line tells.
-const seeDocker = "see the line docker"
+const (
+	seeDocker       = "see the line docker"
+	howToGetDocker  = "install Docker: https://docs.docker.com/get-started/get-docker/"
+	howToGetCompose = "install Docker's plugin Compose 2.24 or newer: https://docs.docker.com/compose/install/"
+	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or " + howToGetImages
+	howToGetImages  = "run deploy/offline/build, or deploy/offline/usb load FILE"
+	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose build"
+	dockerHub       = "https://registry-1.docker.io/v2/" // all images of the lab come from there
+)
 
-const howToGetDocker = "install Docker: https://docs.docker.com/get-started/get-docker/"
-
-// docker checks the client, the engine, and that the two speak to each other.
-func (m machine) docker(ctx context.Context) []Result {
-	got, err := m.run(ctx, "docker", "version", "--format", "{{json .}}")
-	if err != nil {
-		return problem(said(err), afterFailure(got, err))
+// info is what `docker info` prints. The client prints its part also when the engine does not answer.
+type info struct {
+	ServerVersion, OSType string
+	ServerErrors          []string
+	MemTotal              uint64
+	ClientInfo            struct {
+		Version string
+		Plugins []struct{ Name, Version string }
 	}
-	var is struct {
-		Client struct{ Version string }
-		Server struct{ Version, Os string }
-	}
-	if json.Unmarshal([]byte(got.out), &is) != nil || is.Server.Version == "" {
-		return problem("docker names no engine: "+cmp.Or(lastLine(got.err), lastLine(got.out)), "is it Docker? Podman and others are not supported; "+howToGetDocker)
-	}
-	found := fmt.Sprintf("engine %s, client %s", is.Server.Version, is.Client.Version)
-	if is.Server.Os == "windows" {
-		return problem(found+"; it runs Windows containers", "switch Docker Desktop to Linux containers, in its menu")
-	}
-	newEnough, known := atLeast(is.Server.Version, 20, 10)
-	if known && !newEnough {
-		return problem(found+"; the engine must be 20.10 or newer", "update Docker")
-	}
-	if !known {
-		found += " (no version of a release: taken as new enough)"
-	}
-	return ok(found)
 }
 
-var (
-	tooNew = regexp.MustCompile(`client version \S+ is too new\. Maximum supported API version is ([\d.]+)`)
-	tooOld = regexp.MustCompile(`client version \S+ is too old\. Minimum supported API version is ([\d.]+)`)
-)
+func (m machine) info(ctx context.Context) (info, error) {
+	var is info
+	got, err := m.run(ctx, "docker", "info", "--format", "{{json .}}")
+	_ = json.Unmarshal([]byte(got.out), &is)
+	if err == nil && is.ServerVersion == "" {
+		const none = "docker names no engine; Podman and others are not supported"
+		err = errors.New(cmp.Or(lastLine(got.err), strings.Join(is.ServerErrors, "; "), none))
+	}
+	return is, err
+}
 
-// afterFailure says what helps when `docker version` failed.
-func afterFailure(got printed, err error) string {
-	text := got.err
+// plugin returns the version of a plugin of the client.
+func (i info) plugin(name string) (version string, found bool) {
+	for _, plugin := range i.ClientInfo.Plugins {
+		if plugin.Name == name {
+			return plugin.Version, true
+		}
+	}
+	return "", false
+}
+
+// docker checks the client, the engine, and that they understand each other.
+func (m machine) docker(ctx context.Context) []Result {
+	is, err := m.info(ctx)
+	if err != nil {
+		return problem(err.Error(), afterFailure(err))
+	}
+	found := fmt.Sprintf("engine %s, client %s", is.ServerVersion, cmp.Or(is.ClientInfo.Version, "unknown"))
+	if is.OSType == "windows" {
+		return problem(found+"; it runs Windows containers", "switch Docker Desktop to Linux containers, in its menu")
+	}
+	return newEnough(found, is.ServerVersion, 20, 10, "update Docker")
+}
+
+var otherVersion = regexp.MustCompile(`client version \S+ is too \w+\. \w+ supported API version is ([\d.]+)`)
+
+// afterFailure says what to do when the engine did not answer.
+func afterFailure(err error) string {
+	version := otherVersion.FindStringSubmatch(err.Error())
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return howToGetDocker
 	case errors.Is(err, errNoAnswer):
 		return "restart Docker; DOCKER_HOST and `docker context ls` say which engine is asked"
-	case tooNew.MatchString(text):
-		return setVariable("DOCKER_API_VERSION", tooNew.FindStringSubmatch(text)[1]) + " (in each terminal), or update the engine"
-	case tooOld.MatchString(text) && os.Getenv("DOCKER_API_VERSION") != "":
-		return "take the variable DOCKER_API_VERSION away: it is " + os.Getenv("DOCKER_API_VERSION")
-	case tooOld.MatchString(text):
-		return "update the docker client: the engine is newer"
-	case strings.Contains(text, "permission denied"):
+	case version != nil:
+		return "update Docker; or in each terminal: export DOCKER_API_VERSION=" + version[1]
+	case strings.Contains(err.Error(), "permission denied"):
 		return "sudo usermod -aG docker $USER, then log out and in again"
 	}
 	return "start Docker Desktop, or: sudo systemctl start docker"
 }
 
-// setVariable is how a shell of this system sets one.
-func setVariable(name, value string) string {
-	if runtime.GOOS == "windows" {
-		return fmt.Sprintf("$env:%s='%s' in PowerShell", name, value)
-	}
-	return fmt.Sprintf("export %s=%s", name, value)
-}
-
-const howToGetCompose = "install Docker's plugin Compose 2.24 or newer: https://docs.docker.com/compose/install/"
-
-// compose checks the plugin, not the program docker-compose of old, which is of no use here.
+// compose checks Docker's plugin. The old program docker-compose cannot read our files.
 func (m machine) compose(ctx context.Context) []Result {
-	got, err := m.run(ctx, "docker", "compose", "version", "--short")
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return problem("no docker, no compose", howToGetDocker)
-	case errors.Is(err, errNoAnswer):
-		return problem("not known: "+said(err), seeDocker)
-	case err != nil:
+	is, err := m.info(ctx)
+	switch version, found := is.plugin("compose"); {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, errNoAnswer):
+		return problem("not known: "+err.Error(), afterFailure(err))
+	case !found:
 		return problem("docker has no plugin compose", howToGetCompose)
+	default:
+		return newEnough(strings.TrimPrefix(version, "v"), version, 2, 24, howToGetCompose)
 	}
-	newEnough, known := atLeast(got.out, 2, 24)
-	switch {
-	case !known:
-		return ok(fmt.Sprintf("%q: built by somebody, its version is not known; taken as new enough (2.24)", got.out))
-	case !newEnough:
-		return problem(got.out+"; it must be 2.24 or newer", howToGetCompose)
-	}
-	return ok(strings.TrimPrefix(got.out, "v"))
 }
 
-// buildx checks the plugin that builds images, where one must be built.
-func (m machine) buildx(ctx context.Context) []Result {
-	var build []string
-	missing, err := m.missing(ctx)
-	for _, image := range missing {
-		if image.Built {
-			build = append(build, image.Name)
+var versionNumber = regexp.MustCompile(`(\d+)\.(\d+)(?:\.\d+)?`)
+
+// newEnough compares the version in text with the oldest one that works. A build without a version number passes.
+func newEnough(found, text string, major, minor int, howToGet string) []Result {
+	version := versionNumber.FindStringSubmatch(text)
+	if version == nil {
+		return ok(fmt.Sprintf("%s; the version %q is not known, and taken as new enough (%d.%d)", found, text, major, minor))
+	}
+	x, _ := strconv.Atoi(version[1])
+	y, _ := strconv.Atoi(version[2])
+	if x < major || x == major && y < minor {
+		return problem(fmt.Sprintf("%s; it must be %d.%d or newer", found, major, minor), howToGet)
+	}
+	return ok(found)
+}
+
+// images checks that all images are here, can be built, or have a registry that answers. The engine has a proxy of its own, so a registry
+// that answers this program may still not answer the engine. Whether a build can download its Go modules is not checked.
+func (m machine) images(ctx context.Context) []Result {
+	got, err := m.run(ctx, "docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
+	if err != nil {
+		return problem("not known: "+err.Error(), seeDocker)
+	}
+	is, _ := m.info(ctx)
+	_, buildx := is.plugin("buildx")
+	here := strings.Fields(got.out)
+	var missing []string
+	for _, image := range m.lab.Images {
+		switch {
+		case slices.Contains(here, image.Name):
+		case image.Built && !buildx:
+			return problem("no docker buildx, which builds "+image.Name, howToGetBuildx)
+		case image.Built && slices.Contains(here, image.From):
+		default:
+			missing = append(missing, image.Name)
 		}
 	}
-	if err == nil && len(build) == 0 {
-		return ok("not needed: no image must be built")
+	if len(missing) == 0 {
+		return ok(fmt.Sprintf("all %d are here, or can be built", len(m.lab.Images)))
 	}
-	if errors.Is(err, errNoAnswer) {
-		return problem("not known: "+said(err), seeDocker)
+	found := fmt.Sprintf("%d of %d are missing (%s)", len(missing), len(m.lab.Images), strings.Join(missing, ", "))
+	if err := reach(ctx, m.registry); err != nil {
+		return problem(fmt.Sprintf("%s, and their registry cannot be reached: %s", found, err), howToGetImages)
 	}
-	got, failed := m.run(ctx, "docker", "buildx", "version")
-	if failed == nil {
-		return ok(cmp.Or(version(got.out), got.out))
-	}
+	return ok(found + "; their registry answers. " + howToPull)
+}
+
+// reach returns an error when there is no registry at url. A registry that wants to know the user (401) is there.
+func reach(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return problem("no docker buildx, and docker does not say which images must be built", seeDocker)
+		return err
 	}
-	return problem("no docker buildx, which builds "+strings.Join(build, ", "),
-		"install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or deploy/offline/build, or deploy/offline/usb load FILE")
+	answer, err := (&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusUnauthorized {
+		return errors.New(answer.Status)
+	}
+	return nil
 }

@@ -1,62 +1,109 @@
 package doctor
 
-import "testing"
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// infoOf is what `docker info` prints of an engine that answers.
+func infoOf(engine, system, plugins string) map[string]printed {
+	const format = `{"ServerVersion":%q,"OSType":%q,"ClientInfo":{"Version":"28.2.2","Plugins":[%s]}}`
+	return map[string]printed{"docker info": {out: fmt.Sprintf(format, engine, system, plugins)}}
+}
 
 func TestComposeMustBeNewEnough(t *testing.T) {
-	for text, ok := range map[string]bool{"2.24.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.23.3": false, "1.29.2": false} {
-		m := answering(Lab{}, map[string]printed{"docker compose": {out: text}})
-		want(t, m.compose(t.Context()), ok)
+	for version, ok := range map[string]bool{
+		"2.24.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.23.3": false, "1.29.2": false,
+	} {
+		plugins := fmt.Sprintf(`{"Name":"buildx","Version":"0.1"},{"Name":"compose","Version":%q}`, version)
+		want(t, answering(Lab{}, infoOf("28.2.2", "linux", plugins)).compose(t.Context()), ok)
 	}
-	m := answering(Lab{}, map[string]printed{"docker compose": {out: "dev"}})
+	m := answering(Lab{}, infoOf("28.2.2", "linux", `{"Name":"compose","Version":"dev"}`))
 	want(t, m.compose(t.Context()), true, `"dev"`, "not known")
 }
 
-func TestDockerIsSaidToBeMissing(t *testing.T) {
+func TestMissingProgramsAreNamed(t *testing.T) {
 	m := answering(Lab{}, nil)
-	want(t, m.docker(t.Context()), false, "docker is not on the PATH →", "install Docker")
+	want(t, m.docker(t.Context()), false, "docker is not on the PATH", "install Docker")
 	want(t, m.compose(t.Context()), false, "install Docker")
+	want(t, answering(Lab{}, infoOf("28.2.2", "linux", "")).compose(t.Context()), false, "no plugin compose", "docs.docker.com/compose")
+}
+
+// The client names its plugins also when the engine does not answer.
+func TestComposeIsCheckedWithoutAnEngine(t *testing.T) {
+	m := answering(Lab{}, infoOf("", "", `{"Name":"compose","Version":"2.39.1"}`))
+	want(t, m.compose(t.Context()), true, "2.39.1")
 }
 
 func TestTheEngineMustBeNewEnoughAndRunLinux(t *testing.T) {
-	for text, ok := range map[string]bool{
-		`{"Client":{"Version":"28.2.2"},"Server":{"Version":"20.10.24+dfsg1","Os":"linux"}}`: true,
-		`{"Client":{"Version":"28.2.2"},"Server":{"Version":"29.0.0","Os":"linux"}}`:         true,
-		`{"Client":{"Version":"19.3.1"},"Server":{"Version":"19.03.1","Os":"linux"}}`:        false,
-		`{"Client":{"Version":"28.2.2"},"Server":{"Version":"28.2.2","Os":"windows"}}`:       false,
-		`{"Client":{"Version":"28.2.2"},"Server":null}`:                                      false,
-
-		`podman says something else`: false,
+	for _, c := range []struct {
+		engine, system string
+		ok             bool
+	}{
+		{"20.10.24+dfsg1", "linux", true}, {"29.0.0", "linux", true}, {"19.03.1", "linux", false}, {"28.2.2", "windows", false}, {"", "", false},
 	} {
-		m := answering(Lab{}, map[string]printed{"docker version": {out: text}})
-		want(t, m.docker(t.Context()), ok)
+		want(t, answering(Lab{}, infoOf(c.engine, c.system, "")).docker(t.Context()), c.ok)
+	}
+	podman := answering(Lab{}, map[string]printed{"docker info": {out: "podman says something else"}})
+	want(t, podman.docker(t.Context()), false, "Podman")
+}
+
+func TestAdviceDependsOnTheErrorOfDocker(t *testing.T) {
+	for text, advice := range map[string]string{
+		"Error: client version 1.50 is too new. Maximum supported API version is 1.41":                         "DOCKER_API_VERSION=1.41",
+		"Error: client version 1.41 is too old. Minimum supported API version is 1.44, so upgrade":             "DOCKER_API_VERSION=1.44",
+		"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock": "usermod",
+		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?":    "start Docker",
+		"error during connect: open //./pipe/docker_engine: The system cannot find the file specified.":        "start Docker",
+		"Warning: something else\nCannot connect to the Docker daemon at unix:///var/run/docker.sock.":         "start Docker",
+	} {
+		// An engine that does not answer is an exit status in some versions of docker, and only a message in others.
+		want(t, answering(Lab{}, map[string]printed{"docker info": {err: text}}).docker(t.Context()), false, lastLine(text), advice)
+		said := map[string]printed{"docker info": {out: fmt.Sprintf(`{"ServerErrors":[%q]}`, text)}}
+		want(t, answering(Lab{}, said).docker(t.Context()), false, lastLine(text), advice)
 	}
 }
 
-func TestWhatHelpsDependsOnWhatDockerSays(t *testing.T) {
-	t.Setenv("DOCKER_API_VERSION", "")
-	for text, help := range map[string]string{
-		"Error response from daemon: client version 1.50 is too new. Maximum supported API version is 1.41":                         "1.41",
-		"Error response from daemon: client version 1.41 is too old. Minimum supported API version is 1.44, please upgrade":         "update the docker client",
-		"permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock":                      "usermod",
-		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?":                         "start",
-		"error during connect: open //./pipe/docker_engine: The system cannot find the file specified.":                             "start",
-		"Warning: something else\nCannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running": "start",
+// registry answers with the status.
+func registry(t *testing.T, status int) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	t.Cleanup(server.Close)
+	return server.URL + "/v2/"
+}
+
+func TestMissingImagesNeedARegistry(t *testing.T) {
+	lab := Lab{Images: []Image{{Name: "redis:7"}, {Name: "mysql:8"}}}
+	for _, c := range []struct {
+		here, registry string
+		ok             bool
+		words          string
+	}{
+		{"redis:7\nmysql:8", "", true, "all 2 are here, or can be built"},
+		{"mysql:8", registry(t, http.StatusOK), true, "1 of 2 are missing (redis:7); their registry answers"},
+		{"mysql:8", registry(t, http.StatusUnauthorized), true, "pull"},             // it asks for the user
+		{"mysql:8", registry(t, http.StatusForbidden), false, "403"},                // a portal of a hotel, or a proxy
+		{"mysql:7", "http://127.0.0.1:1/", false, "deploy/offline/usb load FILE"},   // nothing listens there
+		{"", "http://127.0.0.1:1/", false, "2 of 2 are missing (redis:7, mysql:8)"}, // a fresh engine
 	} {
-		m := answering(Lab{}, map[string]printed{"docker version": {err: text}})
-		want(t, m.docker(t.Context()), false, help)
+		m := answering(lab, map[string]printed{"docker image ls": {out: c.here}})
+		m.registry = c.registry
+		want(t, m.images(t.Context()), c.ok, c.words)
 	}
-	t.Setenv("DOCKER_API_VERSION", "1.41")
-	m := answering(Lab{}, map[string]printed{"docker version": {err: "client version 1.41 is too old. Minimum supported API version is 1.44"}})
-	want(t, m.docker(t.Context()), false, "take the variable DOCKER_API_VERSION away")
+	m := answering(lab, map[string]printed{"docker image ls": {err: "Cannot connect to the Docker daemon"}})
+	want(t, m.images(t.Context()), false, "not known", "see the line docker")
 }
 
 func TestBuildxIsNeededToBuildOnly(t *testing.T) {
-	lab := Lab{Images: []Image{{Name: "locklab:dev", Built: true}, {Name: "redis:7"}}}
-	gone := printed{err: "Error response from daemon: No such image: it"}
-	built := answering(lab, map[string]printed{"docker image inspect --format {{.Id}} locklab": {out: "sha256:1"}, "docker image inspect --format {{.Id}} redis": gone})
-	want(t, built.buildx(t.Context()), true, "not needed")
-	missing := answering(lab, map[string]printed{"docker image": gone, "docker buildx": {err: "docker: 'buildx' is not a docker command."}})
-	want(t, missing.buildx(t.Context()), false, "locklab:dev", "deploy/offline/build")
-	there := answering(lab, map[string]printed{"docker image": gone, "docker buildx": {out: "github.com/docker/buildx v0.31.1"}})
-	want(t, there.buildx(t.Context()), true, "0.31.1")
+	lab := Lab{Images: []Image{{Name: "locklab:dev", Built: true, From: "golang:1"}}}
+	images := func(here, plugins string) []Result {
+		answers := infoOf("28.2.2", "linux", plugins)
+		answers["docker image ls"] = printed{out: here}
+		return answering(lab, answers).images(t.Context())
+	}
+	want(t, images("locklab:dev", ""), true, "all 1 are here")
+	want(t, images("golang:1", `{"Name":"buildx","Version":"v0.31.1"}`), true, "can be built")
+	want(t, images("golang:1", ""), false, "locklab:dev", "docs.docker.com/build/install-buildx", "deploy/offline/build")
 }

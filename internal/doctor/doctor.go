@@ -1,103 +1,137 @@
-// Package doctor looks at a machine before a class in which everybody types `docker compose up` and
-// fires 666 requests, and says what would go wrong and what to do about it.
+// Package doctor checks before a workshop whether this machine can run the lab, and says for each problem what to do.
 //
-// What is NOT guaranteed: that the lab runs where everything is ok. The doctor changes nothing and
-// starts nothing, so it cannot know whether a container would run. It sees one moment: a port may be
-// taken, a disk filled or an image removed a second later. It sees it from where it runs: in WSL it
-// sees no ports of Windows, and without root not whose process holds a port of another user.
+// What is NOT guaranteed: that the lab runs where the doctor finds no problem. It changes and starts no container, so it cannot know
+// whether one would run. It reports one moment: a port may be taken a second later. In WSL it sees no ports of Windows.
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 )
 
-// Lab is what the doctor knows of the lab, as plain data.
+// Lab is what the doctor must know of the lab.
 type Lab struct {
-	Dir     string    // where docker-compose.yml is
-	Err     error     // why the files there cannot be read; then there is nothing in the fields below but Built
-	Project string    // name of the Compose project
-	Ports   []Port    // published on this machine, of every topology
-	Images  []Image   // of every service
-	Network string    // Docker's name of the lab's network
-	Subnet  string    // its addresses, such as 10.66.6.0/24
-	Built   time.Time // of the program: no clock is right that is before
+	Dir     string  // where docker-compose.yml is
+	Err     error   // why the files there cannot be read; then only Dir is set, too
+	Project string  // name of the Compose project
+	Ports   []Port  // published on this machine, in every topology
+	Images  []Image // of every service
+	Network string  // Docker's name of the lab's network
+	Subnet  string  // its addresses, such as 10.66.6.0/24
 }
 
-// Port is one that a service publishes on this machine.
+// Port is published by a service on this machine's loopback address.
 type Port struct {
 	Service  string
-	Host     string // address on this machine
 	Number   int
-	Variable string // in .env, that moves the port; "": none
+	Variable string // in .env, changes the number; "": there is none
 }
 
-// Image is what a service runs.
+// Image is run by one or more services.
 type Image struct {
 	Name  string
 	Built bool   // from this checkout; not pulled
 	From  string // image that it is built with; "": not known
 }
 
-// Check looks at one thing. Its name is what --skip takes.
+// Check examines one thing. --skip takes its name.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) []Result
 }
 
-// Result is what a check found: one line.
+// Result is one line of what a check found.
 type Result struct {
-	Name  string // of the line, "": the check's
-	OK    bool
-	Found string
-	Do    string // what helps, unless OK
+	Check string `json:"check"`
+	Name  string `json:"name"` // of the line: the check's, or "port 8000"
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`
+	Do    string `json:"do,omitempty"` // what solves the problem
 }
 
 func ok(found string) []Result          { return []Result{{OK: true, Found: found}} }
 func problem(found, do string) []Result { return []Result{{Found: found, Do: do}} }
 
-// machine is what the checks look at.
+// machine is what the checks examine.
 type machine struct {
-	lab Lab
-	run command
+	lab      Lab
+	run      command
+	registry string
 }
 
-// Checks are all there are, in the order in which they are printed. What a check needs from files
-// that cannot be read is left out: the line "files" says it once.
+// Checks returns all checks in the order in which they are printed. When lab.Err is set, those that need the files are left out; the
+// check "files" says so.
 func Checks(lab Lab) []Check {
-	m := machine{lab, execute}
-	all := []struct {
-		Check
-		needsFiles bool
-	}{
-		{Check{"docker", m.docker}, false},
-		{Check{"compose", m.compose}, false},
-		{Check{"files", m.files}, false},
-		{Check{"buildx", m.buildx}, true},
-		{Check{"images", m.images}, true},
-		{Check{"ports", m.ports}, true},
-		{Check{"subnet", m.subnet}, true},
-		{Check{"memory", m.memory}, false},
-		{Check{"disk", m.disk}, false},
-		{Check{"clock", m.clock}, false},
-		{Check{"limits", m.limits}, false},
-		{Check{"k6", m.k6}, false},
-		{Check{"jmeter", m.jmeter}, false},
+	m := machine{lab, execute, dockerHub}
+	checks := []Check{{"docker", m.docker}, {"compose", m.compose}, {"files", m.files}}
+	if lab.Err == nil {
+		checks = append(checks, Check{"images", m.images}, Check{"ports", m.ports}, Check{"subnet", m.subnet})
 	}
-	var checks []Check
-	for _, c := range all {
-		if lab.Err == nil || !c.needsFiles {
-			checks = append(checks, c.Check)
-		}
-	}
-	return checks
+	return append(checks, Check{"memory", m.memory}, Check{"limits", m.limits}, Check{"k6", m.k6}, Check{"jmeter", m.jmeter})
 }
 
-// Names are those of all checks.
+// Names returns the names of all checks.
 func Names() []string {
 	var names []string
 	for _, c := range Checks(Lab{}) {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// Run runs all checks concurrently, for at most about 20 seconds, and returns their results in the order of the checks.
+func Run(ctx context.Context, checks []Check) []Result {
+	results := make([][]Result, len(checks))
+	var all sync.WaitGroup
+	for i, check := range checks {
+		all.Go(func() {
+			results[i] = check.Run(ctx)
+			for j := range results[i] {
+				r := &results[i][j]
+				r.Check, r.Name = check.Name, cmp.Or(r.Name, check.Name)
+			}
+		})
+	}
+	all.Wait()
+	return slices.Concat(results...)
+}
+
+// Problems counts the results that are not ok.
+func Problems(results []Result) int {
+	n := 0
+	for _, r := range results {
+		if !r.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// Text formats the results for people.
+func Text(results []Result) string {
+	width := 0
+	for _, r := range results {
+		width = max(width, len(r.Name))
+	}
+	var text strings.Builder
+	for _, r := range results {
+		if r.OK {
+			fmt.Fprintf(&text, "ok       %-*s  %s\n", width, r.Name, r.Found)
+		} else {
+			fmt.Fprintf(&text, "problem  %-*s  %s\n         → %s\n", width, r.Name, r.Found, r.Do)
+		}
+	}
+	switch n := Problems(results); n {
+	case 0:
+		text.WriteString("\nAll is ok.\n")
+	case 1:
+		text.WriteString("\n1 problem.\n")
+	default:
+		fmt.Fprintf(&text, "\n%d problems.\n", n)
+	}
+	return text.String()
 }

@@ -1,16 +1,13 @@
 package doctor
 
 import (
-	"archive/zip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMemoryIsTheEnginesWhereItHasLess(t *testing.T) {
-	const gib = oneGiB
 	for _, c := range []struct {
 		engine, total, available uint64
 		ok                       bool
@@ -25,91 +22,62 @@ func TestMemoryIsTheEnginesWhereItHasLess(t *testing.T) {
 	} {
 		want(t, judgeMemory(c.engine, c.total, c.available), c.ok, c.words)
 	}
+	m := answering(Lab{}, map[string]printed{"docker info": {out: `{"MemTotal":1}`}})
+	want(t, m.memory(t.Context()), false, "Docker has 0.0 GiB of this machine's")
 }
 
-func TestDriftIsWhatTheCallCannotExplain(t *testing.T) {
-	before := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	after := before.Add(3 * time.Second) // docker took its time
-	for engine, drift := range map[time.Duration]time.Duration{
-		0: 0, time.Second: 0, 3 * time.Second: 0, -2 * time.Second: -2 * time.Second, 10 * time.Second: 7 * time.Second,
-	} {
-		if got := driftOf(before.Add(engine), before, after); got != drift {
-			t.Errorf("%s after the question: %s, want %s", engine, got, drift)
-		}
-	}
+// withNetworks prints networks as docker does, one a line.
+func withNetworks(lines ...string) map[string]printed {
+	return map[string]printed{"docker network ls": {out: "1\n2"}, "docker network inspect": {out: strings.Join(lines, "\n")}}
 }
 
-func TestTheClockIsComparedWithTheBuildAndTheEngine(t *testing.T) {
-	engineAt := func(d time.Duration) map[string]printed {
-		return map[string]printed{"docker info": {out: time.Now().Add(d).UTC().Format(time.RFC3339Nano)}}
-	}
-	want(t, answering(Lab{}, engineAt(0)).clock(t.Context()), true, "the same")
-	want(t, answering(Lab{}, engineAt(-time.Minute)).clock(t.Context()), false, "behind", "restart Docker Desktop")
-	want(t, answering(Lab{}, engineAt(time.Hour)).clock(t.Context()), false, "ahead")
-	want(t, answering(Lab{}, nil).clock(t.Context()), true, "could not be asked")
-	want(t, answering(Lab{Built: time.Now().Add(time.Hour)}, nil).clock(t.Context()), false, "set the clock")
+func TestASubnetOfAnotherNetworkIsAProblem(t *testing.T) {
+	lab := Lab{Network: "locklab_lab", Subnet: "198.51.100.0/24"} // for examples (RFC 5737): no real network has it
+	m := answering(lab, withNetworks("", "198.51.96.0/20 Docker's network shop_default"))
+	want(t, m.subnet(t.Context()), false, "shop_default (198.51.96.0/20)", "set LAB_NET=")
+	m = answering(lab, withNetworks("198.51.100.0/24 Docker's network locklab_lab"))
+	want(t, m.subnet(t.Context()), true, "this lab's")
+	m = answering(lab, withNetworks("172.17.0.0/16 Docker's network bridge"))
+	want(t, m.subnet(t.Context()), true, "free")
+	m = answering(lab, nil)
+	want(t, m.subnet(t.Context()), true, "free", "could not be asked")
+	m.lab.Subnet = ".0/24"
+	want(t, m.subnet(t.Context()), false, "LAB_NET")
 }
 
-func TestDiskIsFoundWithoutDocker(t *testing.T) {
-	got := answering(Lab{Dir: t.TempDir()}, nil).disk(t.Context())
-	if len(got) != 1 || !strings.Contains(got[0].Found, "free in") {
-		t.Fatalf("%+v", got)
-	}
+func TestASubnetOfAnInterfaceIsAProblem(t *testing.T) {
+	lab := Lab{Network: "locklab_lab", Subnet: "127.0.0.0/24"} // every machine has that one
+	m := answering(lab, withNetworks("172.17.0.0/16 Docker's network bridge"))
+	want(t, m.subnet(t.Context()), false, "the interface lo", "127.0.0.0/8")
+	want(t, answering(lab, nil).subnet(t.Context()), false, "the interface lo", "it may be this lab", "set LAB_NET=")
+	// The interface is the bridge of the lab's own network.
+	want(t, answering(lab, withNetworks("127.0.0.0/24 Docker's network locklab_lab")).subnet(t.Context()), true, "this lab's")
 }
 
 func TestK6MustBeNewEnough(t *testing.T) {
 	for text, ok := range map[string]bool{"k6 v1.8.1 (go1.26.8, linux/amd64)": true, "k6 v2.0.0": true, "k6 v0.57.0 (go1.24)": false} {
 		want(t, answering(Lab{}, map[string]printed{"k6 version": {out: text}}).k6(t.Context()), ok)
 	}
-	want(t, answering(Lab{}, nil).k6(t.Context()), false, "no k6", "--skip k6")
+	want(t, answering(Lab{}, nil).k6(t.Context()), false, "k6 is not on the PATH", "--skip k6")
 }
 
-// unpackJMeter makes a directory bin with an archive of that version.
-func unpackJMeter(t *testing.T, bin, version string) {
-	t.Helper()
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+func TestJMeterIsStartedByTheLauncherAndMustBeNewEnough(t *testing.T) {
+	dir := t.TempDir()
+	launcher := filepath.Join(dir, "loadtest", "jmeter", "jmeter")
+	const banner = " / ___ \\|  __/ ___\n/_/   \\_\\_| /_/   \\_\\____|_| |_|_____|  %s\n\nCopyright (c) 1999-2024"
+	answers := map[string]printed{
+		launcher + " --version": {out: strings.Replace(banner, "%s", "5.6.3", 1)},
+		"jmeter --version":      {out: strings.Replace(banner, "%s", "5.5", 1)},
+	}
+	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), false, "5.5; it must be 5.6 or newer", "--skip jmeter")
+	if err := os.MkdirAll(filepath.Dir(launcher), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Create(filepath.Join(bin, "ApacheJMeter.jar"))
-	if err != nil {
+	if err := os.WriteFile(launcher, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	archive := zip.NewWriter(file)
-	manifest, err := archive.Create("META-INF/MANIFEST.MF")
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest.Write([]byte("Manifest-Version: 1.0\r\nImplementation-Version: " + version + "\r\n"))
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestJMeterIsFoundInItsPlacesAndMustBeNewEnough(t *testing.T) {
-	dir, home := t.TempDir(), t.TempDir()
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("JAVA_HOME", "")
-	t.Setenv("JMETER_HOME", "")
-	m := answering(Lab{Dir: dir}, map[string]printed{"java": {out: `openjdk version "17.0.15" 2025-04-15`}})
-	want(t, m.jmeter(t.Context()), false, "none", "--skip jmeter")
-	unpackJMeter(t, filepath.Join(home, "bin"), "5.5")
-	t.Setenv("JMETER_HOME", home)
-	want(t, m.jmeter(t.Context()), false, "5.5 in", "5.6 or newer")
-	unpackJMeter(t, filepath.Join(dir, "loadtest", "jmeter", "target", "some-uuid", "jmeter", "bin"), "5.6.3")
-	want(t, m.jmeter(t.Context()), true, "5.6.3 in loadtest", "Java 17")
-}
-
-func TestJavaMustBeNewEnough(t *testing.T) {
-	t.Setenv("JAVA_HOME", "")
-	for text, words := range map[string]string{
-		`openjdk version "17.0.15" 2025-04-15`: "ok Java 17", `openjdk version "25" 2025-09-16`: "ok Java 25",
-		`java version "1.8.0_392"`: "ok 17 is recommended", `openjdk version "11.0.2"`: "ok 17 is recommended",
-		`java version "1.7.0_80"`: "no 8 or newer", `The operation couldn’t be completed.`: "no says no version",
-	} {
-		state, found, _ := strings.Cut(words, " ")
-		m := answering(Lab{}, map[string]printed{"java": {out: text}})
-		want(t, m.java(t.Context(), "5.6.3"), state == "ok", found)
-	}
-	want(t, answering(Lab{}, nil).java(t.Context(), "5.6.3"), false, "install Java 17")
+	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), true, "5.6.3")
+	answers[launcher] = printed{err: "There is no JMeter: run mvn"}
+	delete(answers, launcher+" --version")
+	want(t, answering(Lab{Dir: dir}, answers).jmeter(t.Context()), false, "There is no JMeter", "install Java 17", "--skip jmeter")
 }

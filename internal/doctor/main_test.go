@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"context"
-	"os/exec"
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,21 +11,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// answering is a machine on which each command, named by its first words, prints the given text; others
-// are not there.
+// answering is a machine on which each command, named by its first words, prints the given text. Other commands are not installed.
 func answering(lab Lab, answers map[string]printed) machine {
-	return machine{lab, func(_ context.Context, name string, args ...string) (printed, error) {
+	run := func(_ context.Context, name string, args ...string) (printed, error) {
 		line := strings.Join(append([]string{name}, args...), " ")
 		for words, answer := range answers {
-			if strings.HasPrefix(line, words) {
-				if answer.err != "" {
-					return answer, &exec.ExitError{}
-				}
-				return answer, nil
+			if !strings.HasPrefix(line, words) {
+				continue
 			}
+			if answer.err != "" {
+				return answer, errors.New(lastLine(answer.err))
+			}
+			return answer, nil
 		}
 		return printed{}, notFound(name)
-	}}
+	}
+	return machine{lab: lab, run: run}
 }
 
 // want compares one line with what it must say.

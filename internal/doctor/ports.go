@@ -1,120 +1,97 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
-	"runtime"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
+
+	netstat "github.com/shirou/gopsutil/v4/net"
+	"github.com/shirou/gopsutil/v4/process"
 )
 
-// ports checks that each can be taken, or is by this lab. One line tells of all that are well.
+// ports checks that each port is free or used by this lab. All that are well are one line; a problem has a line of its own.
 func (m machine) ports(ctx context.Context) []Result {
-	taken := takenOf(ctx, m.lab.Ports)
-	if len(taken) == 0 {
-		return ok(fmt.Sprintf("all %d are free", len(m.lab.Ports)))
-	}
-	ours, docker := 0, 0
 	var problems []Result
-	holders := m.holders(ctx)
+	free, ours := 0, 0
+	containers, err := m.containers(ctx)
+	connections, _ := netstat.ConnectionsWithContext(ctx, "tcp")
 	for _, port := range m.lab.Ports {
-		err := taken[port]
+		user := containers[port.Number]
 		switch {
-		case err == nil:
-		case holders.isLab(port.Number):
+		case !taken(port.Number):
+			free++
+		case user == thisLab:
 			ours++
-		case holders.isDocker(port.Number):
-			docker++
 		default:
-			problems = append(problems, portProblem(port, err, holders.of(port.Number)))
+			r := Result{Name: "port " + strconv.Itoa(port.Number), Do: "stop it"}
+			r.Found = fmt.Sprintf("%s: taken by %s", port.Service, cmp.Or(user, processOn(ctx, port.Number, connections)))
+			if err != nil {
+				r.Do = seeDocker + ", for it may be a container; if it is not, stop it"
+			}
+			if port.Variable != "" {
+				r.Do += fmt.Sprintf(", or set %s in .env", port.Variable)
+			}
+			problems = append(problems, r)
 		}
 	}
-	if docker > 0 {
-		problems = append(problem(fmt.Sprintf("%d are held by containers, and docker does not say whose", docker), seeDocker), problems...)
-	}
-	return append(m.portsAreWell(ours, len(taken)), problems...)
-}
-
-func (m machine) portsAreWell(ours, taken int) []Result {
-	free := len(m.lab.Ports) - taken
 	switch {
-	case ours == 0 && free == 0:
-		return nil
-	case ours == 0:
-		return ok(fmt.Sprintf("%d of %d are free", free, len(m.lab.Ports)))
+	case ours > 0:
+		return append(ok(fmt.Sprintf("%d used by this lab, which is up; %d free", ours, free)), problems...)
+	case free > 0:
+		return append(ok(fmt.Sprintf("%d of %d are free", free, len(m.lab.Ports))), problems...)
 	}
-	return ok(fmt.Sprintf("%d held by this lab, which is up; %d free", ours, free))
+	return problems
 }
 
-func portProblem(port Port, err error, holder string) Result {
-	r := Result{Name: "port " + strconv.Itoa(port.Number), Do: "stop it"}
-	r.Found = fmt.Sprintf("%s: taken by %s", port.Service, holder)
-	if errors.Is(err, os.ErrPermission) {
-		r.Found = fmt.Sprintf("%s: reserved by Windows", port.Service)
-		r.Do = "netsh interface ipv4 show excludedportrange tcp shows what is"
-	}
-	if port.Variable != "" {
-		r.Do += fmt.Sprintf(", or set %s in .env", port.Variable)
-	}
-	return r
-}
-
-// takenOf says why which ports cannot be taken. It looks twice: another doctor may have one for a moment.
-func takenOf(ctx context.Context, ports []Port) map[Port]error {
-	var again []Port
-	for _, port := range ports {
-		if take(ctx, port) != nil {
-			again = append(again, port)
-		}
-	}
-	taken := map[Port]error{}
-	if len(again) == 0 {
-		return taken
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(100 * time.Millisecond):
-	}
-	for _, port := range again {
-		if err := take(ctx, port); err != nil {
-			taken[port] = err
-		}
-	}
-	return taken
-}
-
-// take takes the port for a moment. macOS and Windows allow that although another program listens
-// on all addresses: so it also calls.
-func take(ctx context.Context, port Port) error {
-	host := port.Host
-	if host == "" {
-		host = "0.0.0.0"
-	}
-	address := net.JoinHostPort(host, strconv.Itoa(port.Number))
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+// taken reports whether a program answers on the port. Windows also reserves ports on which none answers; those are not seen.
+func taken(port int) bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
 	if err == nil {
-		listener.Close()
-		return answers(ctx, port)
+		conn.Close()
 	}
-	if errors.Is(err, os.ErrPermission) && runtime.GOOS != "windows" {
-		return answers(ctx, port) // a port for root, as the engine is
-	}
-	return err
+	return err == nil
 }
 
-// answers returns an error when somebody takes a call on the port.
-func answers(ctx context.Context, port Port) error {
-	dialer := net.Dialer{Timeout: time.Second}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Number)))
-	if err != nil {
-		return nil
+const thisLab = "this lab"
+
+// published finds 8000 in 127.0.0.1:8000->80/tcp, and 6401 and 6404 in 127.0.0.1:6401-6404->6401-6404/tcp.
+var published = regexp.MustCompile(`:(\d+)(?:-(\d+))?->`)
+
+// containers maps each published port to its container, or to thisLab.
+func (m machine) containers(ctx context.Context) (map[int]string, error) {
+	got, err := m.run(ctx, "docker", "ps", "--format", `{{.Label "com.docker.compose.project"}}|{{.Names}}|{{.Ports}}`)
+	all := map[int]string{}
+	for line := range strings.Lines(got.out) {
+		project, rest, _ := strings.Cut(line, "|")
+		name, ports, _ := strings.Cut(rest, "|")
+		user := "the container " + name
+		if project == m.lab.Project {
+			user = thisLab
+		}
+		for _, port := range published.FindAllStringSubmatch(ports, -1) {
+			first, _ := strconv.Atoi(port[1])
+			last, _ := strconv.Atoi(cmp.Or(port[2], port[1]))
+			for number := first; number <= last; number++ {
+				all[number] = user
+			}
+		}
 	}
-	defer conn.Close()
-	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
-		return nil // it met itself
+	return all, err
+}
+
+// processOn names the process that listens on a port.
+func processOn(ctx context.Context, port int, connections []netstat.ConnectionStat) string {
+	for _, c := range connections {
+		if c.Status == "LISTEN" && int(c.Laddr.Port) == port && c.Pid != 0 {
+			p := process.Process{Pid: c.Pid}
+			name, _ := p.NameWithContext(ctx)
+			return fmt.Sprintf("%s (pid %d)", name, c.Pid)
+		}
 	}
-	return errors.New("somebody answers")
+	return "a process of another user"
 }

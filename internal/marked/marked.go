@@ -1,5 +1,5 @@
-// Package marked replaces what a command has written into a page, between two markers: no number stands there that a
-// command did not print.
+// Package marked replaces the text between two markers of a page with what a command printed. So every number there was printed by a
+// command.
 package marked
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Update puts block between the markers of a page. The first marker is a whole line that says who writes there; the
-// name in it, with a slash, is the second.
+// Update puts block between the markers of a page. The first marker is a whole line: the name, and which command writes there. The second
+// is the name with a slash.
 func Update(page, name, block string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -25,10 +25,10 @@ func Update(page, name, block string) error {
 func replace(text, name, block string) (string, error) {
 	begin, end := "<!-- "+name+": ", "<!-- /"+name+" -->\n"
 	before, rest, found := strings.Cut(text, begin)
-	says, rest, whole := strings.Cut(rest, "\n")
+	comment, rest, whole := strings.Cut(rest, "\n")
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !whole || !closed {
-		return "", fmt.Errorf("it lacks the markers %q and %q", begin+"… -->", strings.TrimSpace(end))
+		return "", fmt.Errorf("the markers %q and %q are missing", begin+"… -->", strings.TrimSpace(end))
 	}
-	return before + begin + says + "\n" + block + end + after, nil
+	return before + begin + comment + "\n" + block + end + after, nil
 }

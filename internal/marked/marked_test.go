@@ -8,11 +8,14 @@ import (
 
 func TestUpdate(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"replaced", "a\n<!-- x: says who -->\nold\nold\n<!-- /x -->\nb\n", "a\n<!-- x: says who -->\nnew\n<!-- /x -->\nb\n"},
-		{"another's markers stay", "<!-- y: -->\n<!-- /y -->\n<!-- x: -->\n<!-- /x -->\n", "<!-- y: -->\n<!-- /y -->\n<!-- x: -->\nnew\n<!-- /x -->\n"},
+		{"replaced", "a\n<!-- x: by a command -->\nold\nold\n<!-- /x -->\nb\n", "a\n<!-- x: by a command -->\nnew\n<!-- /x -->\nb\n"},
+		{
+			"other markers stay", "<!-- y: -->\n<!-- /y -->\n<!-- x: -->\n<!-- /x -->\n",
+			"<!-- y: -->\n<!-- /y -->\n<!-- x: -->\nnew\n<!-- /x -->\n",
+		},
 		{"no markers", "a\n", ""},
-		{"not closed", "<!-- x: says who -->\nold\n", ""},
-		{"closed before it begins", "<!-- /x -->\n<!-- x: says who -->\n", ""},
+		{"not closed", "<!-- x: by a command -->\nold\n", ""},
+		{"closed before it begins", "<!-- /x -->\n<!-- x: by a command -->\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "page.md")
@@ -34,6 +37,6 @@ func TestUpdate(t *testing.T) {
 		})
 	}
 	if Update(filepath.Join(t.TempDir(), "none.md"), "x", "") == nil {
-		t.Error("a page that is not there was updated")
+		t.Error("a missing page was updated")
 	}
 }

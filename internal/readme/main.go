@@ -1,5 +1,4 @@
-// Command readme runs the demo and writes what it printed into README.md, between two markers: no
-// number stands there that a command did not print.
+// Command readme runs the demo and writes its output into README.md, between two markers.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package testenv finds real servers for tests. A test that needs one which is not on this machine
-// is skipped; where LAB_REQUIRE=all (in CI) it fails. `go run ./internal/testenv/missing` says what
-// was missing and how to get it.
+// Package testenv finds real servers for tests. A test is skipped when a server that it needs is not on this machine; with LAB_REQUIRE=all
+// (in CI) it fails. `go run ./internal/testenv/missing` prints what was missing and how to get it.
 package testenv
 
 import (
@@ -18,7 +17,7 @@ import (
 	"locklab/stack"
 )
 
-// Need is a program that some tests want.
+// Need is a program that some tests need.
 type Need struct {
 	Name     string
 	Programs []string // one of them is enough
@@ -27,16 +26,18 @@ type Need struct {
 	For      string
 }
 
+var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
+
 // The needs of this repository's tests.
 var (
 	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
 	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
-	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a look for processes that are left"}
+	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped"}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
-	Chromium    = Need{"chromium", []string{"chromium", "chromium-browser", "google-chrome"}, "chromium", "--cask chromium", "the report in a browser"}
+	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
@@ -60,10 +61,10 @@ func (n Need) How() string {
 	return fmt.Sprintf("%s is missing (for %s): Debian apt-get install %s, macOS brew install %s", n.Name, n.For, n.Debian, n.Homebrew)
 }
 
-// RequireAll reports whether a missing need is a failure.
+// RequireAll reports whether a missing program is a failure.
 func RequireAll() bool { return os.Getenv("LAB_REQUIRE") == "all" }
 
-// Needs skips the test unless n is met, or fails it where everything is required.
+// Needs skips the test unless n is met. With LAB_REQUIRE=all it fails the test instead.
 func Needs(t testing.TB, n Need) {
 	t.Helper()
 	switch {
@@ -75,20 +76,20 @@ func Needs(t testing.TB, n Need) {
 	}
 }
 
-// Main is the body of a TestMain: the work of a supervisor first, then the tests, then a look for goroutines
-// that are left.
+// Main is the body of a TestMain. A process that is a supervisor does its work; any other runs the tests and checks that no goroutine is
+// left.
 func Main(m *testing.M) {
 	stack.Reexec()
-	// The race detector lets every process that ends sleep for a second; tests start hundreds.
+	// With the race detector every process sleeps for a second when it ends; tests start hundreds.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
-	redis.SetLogger(silent{}) // what go-redis says of servers that a test has killed
+	redis.SetLogger(silent{}) // go-redis logs errors of servers that a test has killed
 	goleak.VerifyTestMain(m)
 }
 
-// silent is go-redis's log where nobody reads it.
+// silent is a log that drops everything.
 type silent struct{}
 
-// Printf says nothing.
+// Printf prints nothing.
 func (silent) Printf(context.Context, string, ...any) {}
 
 // Stack returns a stack that ends with the test.
@@ -107,7 +108,7 @@ func Stack(t testing.TB) *stack.Stack {
 	return s
 }
 
-// Context ends some time before the test's deadline, so that what hangs is reported by name.
+// Context ends before the deadline of the test binary, so that a test that hangs is reported by name.
 func Context(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -133,8 +134,7 @@ func Redis(t testing.TB, real bool) *stack.Node {
 	return node
 }
 
-// Eventually asks until ok reports true: for effects that other processes have, of which no event
-// tells.
+// Eventually calls ok until it returns true, for at most a minute. It is for effects in other processes that send no event.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -144,13 +144,13 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("it did not happen within a minute: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		case <-again.C:
 		}
 	}
 }
 
-// Pause stops a server from running; the test fails where it does not stop.
+// Pause stops a server from running until Resume; an error fails the test.
 func Pause(t testing.TB, server interface{ Pause() error }) {
 	t.Helper()
 	if err := server.Pause(); err != nil {

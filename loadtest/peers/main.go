@@ -5,27 +5,29 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
-	"locklab/loadtest/peers/worker"
+	"locklab/loadtest/peers/runner"
+	"locklab/stack"
 )
 
-type workerCommand struct{}
-
-// Run obeys the runner.
-func (workerCommand) Run() error { return worker.Serve(os.Stdin, os.Stdout) }
-
 func main() {
+	stack.Reexec()
 	var cli struct {
-		Run    runCommand    `cmd:"" help:"Measure; without flags the short form of the page."`
-		Page   pageCommand   `cmd:"" help:"Make the page docs/benchmark.md of saved runs."`
-		Worker workerCommand `cmd:"" hidden:""`
+		Run  runCommand  `cmd:"" help:"Measure (default: the short form of the page)."`
+		Page pageCommand `cmd:"" help:"Make the page docs/benchmark.md of saved runs."`
+	}
+	var workloads []string
+	for _, w := range runner.Short() {
+		workloads = append(workloads, w.Name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	k := kong.Parse(&cli, kong.Name("peers"), kong.Vars{"workloads": workloads()}, kong.Description("Our lock beside other libraries, on real servers."))
+	k := kong.Parse(&cli, kong.Name("peers"), kong.Vars{"workloads": strings.Join(workloads, ", ")},
+		kong.Description("Measure our lock beside other libraries, on real servers."))
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.FatalIfErrorf(k.Run())
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"locklab/loadtest/peers/page"
@@ -19,8 +17,8 @@ import (
 )
 
 type pageCommand struct {
-	Runs string `arg:"" help:"The file that run --out wrote."`
-	Out  string `help:"Where to write the page; otherwise to standard output."`
+	Runs string `arg:"" help:"File that run --out wrote."`
+	Out  string `help:"File for the page (default: standard output)."`
 }
 
 // Run makes the page of saved runs.
@@ -34,24 +32,23 @@ func (c pageCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := page.Write(&text, saved); err != nil {
-		return err
+	out := os.Stdout
+	if c.Out != "" {
+		if out, err = os.Create(c.Out); err != nil {
+			return err
+		}
+		defer out.Close()
 	}
-	if c.Out == "" {
-		_, err = os.Stdout.Write(text.Bytes())
-		return err
-	}
-	return os.WriteFile(c.Out, text.Bytes(), 0o644)
+	return page.Write(out, saved)
 }
 
 type runCommand struct {
-	Only     []string `help:"Locks, such as ours,local,limit; they are measured under every workload that is left."`
-	Workload []string `help:"Workloads: ${workloads}."`
-	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows."`
-	Long     bool     `help:"All rows, longer runs."`
-	Out      string   `help:"File for the runs, one JSON line each."`
-	Jar      string   `default:"java/target/peers-1.jar" help:"The Java worker."`
+	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
+	Workload []string `help:"Workloads: ${workloads} (default: all)."`
+	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows (default: ${default})."`
+	Long     bool     `help:"Measure all rows, with longer runs."`
+	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
+	Jar      string   `default:"java/target/peers-1.jar" help:"The Java worker (default: ${default})."`
 }
 
 // Run measures, and prints the tables.
@@ -67,7 +64,7 @@ func (c runCommand) Run(ctx context.Context) error {
 	if len(plan) == 0 {
 		return fmt.Errorf("no workload %v", c.Workload)
 	}
-	out, err := c.open()
+	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
 	if err != nil {
 		return err
 	}
@@ -75,86 +72,39 @@ func (c runCommand) Run(ctx context.Context) error {
 	began := time.Now()
 	saved, err := c.measure(ctx, plan, form, out)
 	fmt.Fprintf(os.Stderr, "\r%d runs in %s%20s\n", len(saved.Runs), time.Since(began).Round(time.Second), "")
-	return errors.Join(err, page.Tables(os.Stdout, saved)) // what was measured is shown, even when it was cut off
+	return errors.Join(err, page.Tables(os.Stdout, saved)) // also after an interruption
 }
 
-func (c runCommand) open() (io.WriteCloser, error) {
-	if c.Out == "" {
-		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	}
-	return os.Create(c.Out)
-}
-
-// measure does every row once, then every row again, each time in another order.
+// measure runs all rows of the plan in every repetition, each time in another order.
 func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved record.Saved, err error) {
-	var locks []string
-	delayed := false
-	for _, w := range plan {
-		locks = append(locks, w.Locks...)
-		delayed = delayed || w.Delayed
-	}
-	bench, err := runner.Open(ctx, locks, delayed, c.Jar)
+	bench, err := runner.Open(ctx, plan, c.Jar)
 	if err != nil {
 		return saved, err
 	}
-	defer func() {
-		if closed := bench.Close(); err == nil {
-			err = closed
-		}
-	}()
-	saved.Header = runner.Describe(ctx, bench, form, c.Reps)
+	defer func() { err = errors.Join(err, bench.Close()) }()
+	saved.Header = bench.Describe(form, c.Reps)
 	lines := json.NewEncoder(out)
 	if err := lines.Encode(saved.Header); err != nil {
 		return saved, err
 	}
-	return saved, c.repeat(ctx, bench, plan, form != "short", func(r record.Run) error {
-		saved.Runs = append(saved.Runs, r)
-		return lines.Encode(r)
-	})
-}
-
-// repeat runs all rows of the plan in every repetition and hands each run to keep.
-func (c runCommand) repeat(ctx context.Context, bench *runner.Bench, plan []runner.Workload, every bool, keep func(record.Run) error) error {
 	for rep := range c.Reps {
 		for _, w := range plan {
 			times := max(1, w.Times)
 			for again := range times {
-				rows := w.Round(rep, again, every)
+				rows := w.Round(rep, again, form != "short")
 				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-				if err := c.round(ctx, bench, w, rows, rep*times+again, keep); err != nil {
-					return err
+				runs, err := bench.Run(ctx, w, rows, rep*times+again, func(row string) {
+					fmt.Fprintf(os.Stderr, "\r%d/%d %-15s %-20s", rep+1, c.Reps, w.Name, row)
+				})
+				saved.Runs = append(saved.Runs, runs...)
+				for _, r := range runs {
+					err = errors.Join(err, lines.Encode(r))
+				}
+				if err != nil {
+					return saved, err
 				}
 			}
 		}
 	}
-	return nil
-}
-
-// round runs the rows once, one after the other; over HTTP they are one run.
-func (c runCommand) round(ctx context.Context, bench *runner.Bench, w runner.Workload, rows []string, rep int, keep func(record.Run) error) error {
-	rows = slices.DeleteFunc(rows, func(lock string) bool { return bench.Missing[lock] != "" })
-	turns := slices.Collect(slices.Chunk(rows, 1))
-	if w.Kind == runner.HTTP && len(rows) > 0 {
-		turns = [][]string{slices.Sorted(slices.Values(rows))}
-	}
-	for _, turn := range turns {
-		fmt.Fprintf(os.Stderr, "\r%d/%d %-12s %-20s", rep/max(1, w.Times)+1, c.Reps, w.Name, strings.Join(turn, " "))
-		runs, err := bench.Run(ctx, w, turn, rep)
-		for _, r := range runs {
-			err = errors.Join(err, keep(r))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// workloads are the names that --workload takes.
-func workloads() string {
-	var names []string
-	for _, w := range runner.Short() {
-		names = append(names, w.Name)
-	}
-	return strings.Join(names, ", ")
+	return saved, nil
 }

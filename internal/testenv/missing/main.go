@@ -1,5 +1,5 @@
-// Command missing says which real servers the tests did without, and how to get them. With
-// LAB_REQUIRE=all something that is missing is a failure.
+// Command missing prints which real servers the tests did not use because they are missing, and how to get them. With LAB_REQUIRE=all a
+// missing server is a failure.
 package main
 
 import (

@@ -1,71 +1,155 @@
-// Package page makes tables and docs/benchmark.md of saved runs, and of nothing else.
 package page
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"locklab/loadtest/peers/record"
 	"locklab/loadtest/peers/stats"
+	"locklab/versions"
 )
 
-// Tables prints every workload for a developer's quick look.
-func Tables(out io.Writer, saved record.Saved) error {
-	seen := map[string]bool{}
-	for _, r := range saved.Runs {
-		if seen[r.Workload] {
+// section is the table of one workload.
+type section struct {
+	workload string
+	row      string // what its rows are; "": locks
+	columns  []column
+}
+
+// column of a table.
+type column struct {
+	name string
+	cell func(all rows, row record.Key) string
+}
+
+var (
+	total    = column{"ms min / **med** / max", spread(func(r record.Run) float64 { return r.Seconds * 1e3 })}
+	perSec   = column{"per second min / **med** / max", spread(rate)}
+	latency  = column{"µs, min / **med** / max of the runs' medians", spread(waitP50)}
+	waits    = column{"wait ms p50 / p99 / max", waitsOf}
+	fairness = []column{{"Jain, waiters", median(jain)}, {"Jain, processes", median(jainProcesses)}, {"shares, least even run", sharesOf}}
+	cost     = []column{
+		{"commands", median(commands)}, {"reads", median(reads)}, {"µs CPU servers", median(serverCPU)}, {"µs CPU clients", median(clientCPU)},
+	}
+
+	burst      = slices.Concat([]column{total, against("× local", "local", seconds), against("× limit", "limit", seconds), waits}, cost)
+	throughput = []column{perSec, against("of limit", "limit", rate), against("of local", "local", rate)}
+	sustained  = slices.Concat(throughput, fairness, []column{waits}, cost)
+)
+
+// sections of the page, in their order.
+var sections = []section{
+	{workload: "uncontended", columns: slices.Concat([]column{latency, against("× PING", "ping", waitP50), perSec}, cost)},
+	{workload: "burst", columns: burst},
+	{workload: "sustained", columns: sustained},
+	{workload: "turns", columns: slices.Concat([]column{perSec}, fairness)},
+	{workload: "burst-4000", columns: burst},
+	{workload: "keys-10", columns: sustained},
+	{workload: "processes-8", columns: sustained},
+	{workload: "32x4", columns: sustained},
+	{workload: "8x1", columns: sustained},
+	{workload: "32x1", columns: sustained},
+	{workload: "hand-over", columns: slices.Concat([]column{latency, against("× rueidislock", "rueidislock", waitP50)}, cost)},
+	{workload: "nodes-hang", columns: []column{
+		perSec, against("of redlock", "redlock", rate), against("of redsync5", "redsync5", rate), fairness[0], waits,
+	}},
+	{workload: "beside-redisson", columns: []column{perSec, {"Redisson's share of turns", median(redissonsTurns)}, fairness[2], waits}},
+	{workload: "rtt", columns: burst},
+	{workload: "http", row: "version", columns: []column{
+		{"lock", lockOf}, total, against("× v1", "v1", seconds), against("× v2", "v2", seconds),
+	}},
+	{workload: "memory", columns: []column{{"bytes per waiter", median(perWaiter)}, total, cost[0]}},
+}
+
+// table has the rows that were measured.
+func (s section) table(all rows) string {
+	var b, notes strings.Builder
+	names, rule := []string{cmp.Or(s.row, "lock")}, []string{"---"}
+	for _, c := range s.columns {
+		names, rule = append(names, c.name), append(rule, "---:")
+	}
+	line(&b, append(names, "failed", "lost", "runs"))
+	line(&b, append(rule, "---:", "---:", "---:"))
+	for _, lock := range order {
+		row := record.Key{Workload: s.workload, Lock: lock}
+		runs := all[row]
+		if len(runs) == 0 {
 			continue
 		}
-		seen[r.Workload] = true
-		fmt.Fprintf(out, "\n%s\n", r.Workload)
-		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "lock\tms min\tmed\tmax\tper s\twait p50 µs\tp99\tmax\tJain\tcommands\treads\tµs CPU srv\tcli\tB/waiter\tfailed\tlost\t")
-		for _, lock := range locksOf(saved.Runs, r.Workload) {
-			row(table, lock, saved.Runs, r.Workload)
+		cells := []string{lock}
+		for _, c := range s.columns {
+			cells = append(cells, c.cell(all, row))
 		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func locksOf(runs []record.Run, workload string) []string {
-	var locks []string
-	seen := map[string]bool{}
-	for _, r := range runs {
-		if r.Workload == workload && !seen[r.Lock] {
-			seen[r.Lock] = true
-			locks = append(locks, r.Lock)
+		failed, lost := all.failures(row)
+		line(&b, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(runs))))
+		if bad := slices.DeleteFunc(slices.Clone(runs), clean); len(bad) > 0 {
+			message := strings.Join(strings.Fields(bad[len(bad)-1].Error), " ")
+			fmt.Fprintf(&notes, "\n- **%s failed in %d of %d runs**: %s\n", lock, len(bad), len(runs), message)
 		}
 	}
-	return locks
+	return b.String() + notes.String()
 }
 
-func row(out io.Writer, lock string, runs []record.Run, workload string) {
-	var mine []record.Run
-	failed, lost, said := 0, 0, ""
-	for _, r := range runs {
-		if r.Workload == workload && r.Lock == lock {
-			mine = append(mine, r)
-			failed, lost = failed+r.Failed, lost+r.Lost
-			if r.Error != "" {
-				said = r.Error
-			}
+func line(b *strings.Builder, cells []string) {
+	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+func spread(of figure) func(rows, record.Key) string {
+	return func(all rows, row record.Key) string {
+		s := stats.SpreadOf(figures(all[row], of))
+		return fmt.Sprintf("%s / **%s** / %s", number(s.Min), number(s.Med), number(s.Max))
+	}
+}
+
+func median(of figure) func(rows, record.Key) string {
+	return func(all rows, row record.Key) string { return number(stats.Quantile(figures(all[row], of), 0.5)) }
+}
+
+// against is the ratio to another row, where both have clean runs in the same repetition.
+func against(name, other string, of figure) column {
+	return column{name, func(all rows, row record.Key) string {
+		if r, ok := all.ratio(row.Workload, row.Lock, other, of); ok {
+			return number(r)
+		}
+		return "–"
+	}}
+}
+
+func waitsOf(all rows, row record.Key) string {
+	var cells []string
+	for _, of := range []figure{waitP50, waitP99, waitMax} {
+		cells = append(cells, number(stats.Quantile(figures(all[row], of), 0.5)/1e3))
+	}
+	return strings.Join(cells, " / ")
+}
+
+// sharesOf is the least and the largest share of a process, in the run in which they differ most.
+func sharesOf(all rows, row record.Key) string {
+	least := stats.Spread{}
+	for _, r := range all[row] {
+		if s := stats.SpreadOf(r.Shares); s.Max-s.Min >= least.Max-least.Min {
+			least = s
 		}
 	}
-	med := func(of func(record.Run) float64) float64 { return spread(mine, of).Med }
-	ms := spread(mine, func(r record.Run) float64 { return r.Seconds * 1e3 })
-	fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%d\t%d\t %s\n", lock, ms.Min, ms.Med, ms.Max,
-		med(func(r record.Run) float64 { return r.Rate }),
-		med(func(r record.Run) float64 { return r.WaitP50 }), med(func(r record.Run) float64 { return r.WaitP99 }), med(func(r record.Run) float64 { return r.WaitMax }),
-		med(func(r record.Run) float64 { return r.Jain }), med(func(r record.Run) float64 { return r.Commands }), med(func(r record.Run) float64 { return r.Reads }),
-		med(func(r record.Run) float64 { return r.ServerCPU }), med(func(r record.Run) float64 { return r.ClientCPU }), med(func(r record.Run) float64 { return r.PerWaiter }),
-		failed, lost, strings.Join(strings.Fields(said), " "))
+	return fmt.Sprintf("%.1f to %.1f %%", least.Min*100, least.Max*100)
 }
 
-func spread(runs []record.Run, of func(record.Run) float64) stats.Spread {
-	return stats.SpreadOf(figures(runs, of))
+// lockOf is the lock of a version of the app.
+func lockOf(_ rows, row record.Key) string {
+	v, _ := versions.Find(row.Lock)
+	return v.Title
+}
+
+// number has three significant digits.
+func number(x float64) string {
+	switch {
+	case x >= 100:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case x >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
 }

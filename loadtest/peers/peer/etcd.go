@@ -9,19 +9,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// peerEtcd is etcd's concurrency.Mutex. A session that asks twice is granted twice, so each waiter needs one of
-// its own; they are made before the clock starts.
-type peerEtcd struct {
-	client   *etcd.Client
-	sessions chan *concurrency.Session
-}
-
-func openEtcd(ctx context.Context, addr string, waiters int) (Lock, error) {
+// openEtcd opens etcd's concurrency.Mutex. A session that asks twice is granted twice, so each waiter needs a session of its own. They are
+// made before the clock starts.
+func openEtcd(ctx context.Context, addr string, waiters int) (Lock, func() error, error) {
 	client, err := etcd.New(etcd.Config{Endpoints: []string{addr}, DialTimeout: 5 * time.Second})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e := peerEtcd{client, make(chan *concurrency.Session, waiters)}
+	sessions := make(chan *concurrency.Session, waiters)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(64)
 	for range waiters {
@@ -32,41 +27,40 @@ func openEtcd(ctx context.Context, addr string, waiters int) (Lock, error) {
 			}
 			session, err := concurrency.NewSession(client, concurrency.WithLease(lease.ID))
 			if err == nil {
-				e.sessions <- session
+				sessions <- session
 			}
 			return err
 		})
 	}
-	return e, group.Wait()
-}
-
-func (e peerEtcd) Lock(ctx context.Context, key string) (func() error, error) {
-	session := <-e.sessions
-	mutex := concurrency.NewMutex(session, key)
-	if err := mutex.Lock(ctx); err != nil {
-		e.sessions <- session
-		return nil, err
+	lock := func(ctx context.Context, key string) (func() error, error) {
+		session := <-sessions
+		mutex := concurrency.NewMutex(session, key)
+		if err := mutex.Lock(ctx); err != nil {
+			sessions <- session
+			return nil, err
+		}
+		return func() error {
+			defer func() { sessions <- session }()
+			return mutex.Unlock(ctx)
+		}, nil
 	}
-	return func() error {
-		defer func() { e.sessions <- session }()
-		return mutex.Unlock(ctx)
-	}, nil
+	return lock, func() error { return closeEtcd(client, sessions) }, group.Wait()
 }
 
-// Close gives the sessions back, so that the next run does not pay for their expiry.
-func (e peerEtcd) Close() error {
+// closeEtcd revokes the sessions, so that the next run does not pay for their expiry.
+func closeEtcd(client *etcd.Client, sessions chan *concurrency.Session) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(64)
-	for range len(e.sessions) {
-		session := <-e.sessions
+	for range len(sessions) {
+		session := <-sessions
 		group.Go(func() error {
 			session.Orphan()
-			_, err := e.client.Revoke(ctx, session.Lease())
+			_, err := client.Revoke(ctx, session.Lease())
 			return err
 		})
 	}
 	_ = group.Wait()
-	return e.client.Close()
+	return client.Close()
 }

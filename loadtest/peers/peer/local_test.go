@@ -3,15 +3,16 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 )
 
-// First come, first served; who gives up is passed over.
+// The first caller is served first; a caller whose context ends is passed over.
 func TestLocalIsFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLocal()
-		unlock, err := l.Lock(t.Context(), "key")
+		lock := local()
+		unlock, err := lock(t.Context(), "key")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,17 +24,17 @@ func TestLocalIsFIFO(t *testing.T) {
 				ctx = impatient
 			}
 			go func() {
-				unlock, err := l.Lock(ctx, "key")
+				unlock, err := lock(ctx, "key")
 				if i == 2 {
 					if !errors.Is(err, context.Canceled) {
-						t.Errorf("who gave up got %v", err)
+						t.Errorf("the caller whose context ended got %v", err)
 					}
 					return
 				}
 				served = append(served, i)
 				_ = unlock()
 			}()
-			synctest.Wait() // it stands in the queue
+			synctest.Wait() // it is in the queue
 		}
 		leave()
 		synctest.Wait()
@@ -42,7 +43,7 @@ func TestLocalIsFIFO(t *testing.T) {
 		}
 		_ = unlock()
 		synctest.Wait()
-		if want := []int{0, 1, 3, 4}; len(served) != 4 || served[0] != want[0] || served[1] != want[1] || served[2] != want[2] || served[3] != want[3] {
+		if want := []int{0, 1, 3, 4}; !slices.Equal(served, want) {
 			t.Errorf("served %v, want %v", served, want)
 		}
 	})

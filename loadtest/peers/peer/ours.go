@@ -2,37 +2,40 @@ package peer
 
 import (
 	"context"
+	"errors"
 
 	"locklab/lockstrategy"
 )
 
-// ours is lockstrategy with its defaults, as v3 (one Redis) and v4 (five nodes) use it.
-type ours struct {
-	strategy lockstrategy.Strategy
-	close    func() error
-}
-
-func openOurs(s Servers) (Lock, error) {
-	return opened(lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: s.Redis}))
-}
-
-func openRedLock(s Servers) (Lock, error) {
-	return opened(lockstrategy.Open(lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: s.Nodes}))
-}
-
-func opened(o *lockstrategy.Opened, err error) (Lock, error) {
+// openStrategy opens a lock of the lab with its defaults.
+func openStrategy(name string, s Servers) (Lock, func() error, error) {
+	o, err := lockstrategy.Open(name, lockstrategy.Backends{Redis: s.Redis, Nodes: s.Nodes})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ours{o.Strategy, o.Close}, nil
+	return strategy(o), o.Close, nil
 }
 
-func (o ours) Lock(ctx context.Context, key string) (func() error, error) {
-	lease, err := o.strategy.Acquire(ctx, key)
+// openBare opens the Redis lock without the cohort.
+func openBare(s Servers) (Lock, func() error, error) {
+	r, err := lockstrategy.NewRedis(s.Redis, lockstrategy.RedisConfig{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func() error { return lease.Release(ctx) }, nil
+	// The assertion goes when Redis is a Strategy without a decorator; until then the row fails with this sentence.
+	alone, ok := any(r).(lockstrategy.Strategy)
+	if !ok {
+		return nil, nil, errors.Join(errors.New("lockstrategy.Redis is no Strategy without the cohort"), r.Close())
+	}
+	return strategy(alone), r.Close, nil
 }
 
-func (o ours) Close() error { return o.close() }
+func strategy(s lockstrategy.Strategy) Lock {
+	return func(ctx context.Context, key string) (func() error, error) {
+		lease, err := s.Acquire(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return lease.Release(ctx) }, nil
+	}
+}

@@ -1,58 +1,90 @@
-// Package peer has one file for each lock that is measured, all behind one small interface.
+// Package peer has one file for each lock that is measured, all behind one function type.
 package peer
 
 import (
 	"context"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy"
 )
 
-// Lock is a way to lock.
-type Lock interface {
-	// Lock blocks until the caller holds key or ctx ends. The returned function gives the lock back.
-	Lock(ctx context.Context, key string) (unlock func() error, err error)
-	// Close ends what the lock holds open, but not the clients it was given.
-	Close() error
-}
+// Lock blocks until the caller holds key or ctx ends. The caller must then call unlock, which releases the lock.
+type Lock func(ctx context.Context, key string) (unlock func() error, err error)
 
-// Servers is what locks are built on. Every lock on go-redis gets the same clients, with the app's
-// own settings: 64 connections, no command sent again, contexts obeyed.
+// Servers is what locks are built on. Every lock on go-redis gets the same clients, with the app's own settings: 64 connections, no
+// command sent again, contexts obeyed.
 type Servers struct {
 	Redis *redis.Client
-	Addr  string // Redis's, for a lock that has a client of its own
 	Nodes []redis.UniversalClient
 	Etcd  string
 }
 
-// Open opens the lock called name for a process with so many waiters.
-func Open(ctx context.Context, name string, s Servers, waiters int) (Lock, error) {
+const (
+	pause    = 10 * time.Millisecond // between two tries of a lock that polls often
+	lifetime = 60 * time.Second      // of a lock that is not renewed; no run lasts as long
+)
+
+// Open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
+// but not the clients of s.
+func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
+	closer = func() error { return nil }
 	switch name {
 	case "ours":
-		return openOurs(s)
+		return openStrategy(lockstrategy.NameRedis, s)
+	case "bare":
+		return openBare(s)
 	case "redlock":
-		return openRedLock(s)
+		return openStrategy(lockstrategy.NameRedLock, s)
+	case "script3":
+		lock = script3(s.Redis)
 	case "limit", "local":
-		return newLocal(), nil
+		lock = local()
 	case "ping":
-		return ping{s.Redis}, nil
+		lock = ping(s.Redis)
 	case "naive":
-		return naive{s.Redis}, nil
+		lock = naive(s.Redis)
 	case "redsync":
-		return newRedsync([]redis.UniversalClient{s.Redis}, 0), nil
+		lock = openRedsync(0, s.Redis)
 	case "redsync-10ms":
-		return newRedsync([]redis.UniversalClient{s.Redis}, pause), nil
+		lock = openRedsync(pause, s.Redis)
 	case "redsync5":
-		return newRedsync(s.Nodes, 0), nil
-	case "redislock", "redislock-100ms":
-		return newRedislock(s.Redis, strings.HasSuffix(name, "-100ms")), nil
+		lock = openRedsync(0, s.Nodes...)
+	case "redislock":
+		lock = openRedislock(s.Redis, pause)
+	case "redislock-100ms":
+		lock = openRedislock(s.Redis, 10*pause)
 	case "rueidislock":
-		return openRueidislock(s.Addr, 1)
+		return openRueidislock(s.Redis.Options().Addr, 1)
 	case "rueidislock-3keys":
-		return openRueidislock(s.Addr, 2)
+		return openRueidislock(s.Redis.Options().Addr, 2)
 	case "etcd":
 		return openEtcd(ctx, s.Etcd, waiters)
+	default:
+		err = fmt.Errorf("no lock %q", name)
 	}
-	return nil, fmt.Errorf("no lock %q", name)
+	return lock, closer, err
+}
+
+// ping is no lock but a measure: one round trip.
+func ping(client *redis.Client) Lock {
+	return func(ctx context.Context, _ string) (func() error, error) {
+		return func() error { return nil }, client.Ping(ctx).Err()
+	}
+}
+
+// poll calls try every 10 ms until it reports true or ctx ends.
+func poll(ctx context.Context, try func() (bool, error)) error {
+	for {
+		if done, err := try(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }

@@ -8,26 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// peerRedislock polls with LinearBackoff: 10 ms, or the 100 ms of its README. It does not renew.
-type peerRedislock struct {
-	client *redislock.Client
-	delay  time.Duration
-}
-
-func newRedislock(client *redis.Client, slow bool) Lock {
-	delay := pause
-	if slow {
-		delay *= 10
+// openRedislock opens a lock that polls with LinearBackoff: every 10 ms, or every 100 ms as in its README. It does not renew.
+func openRedislock(client *redis.Client, delay time.Duration) Lock {
+	locker := redislock.New(client)
+	return func(ctx context.Context, key string) (func() error, error) {
+		lock, err := locker.Obtain(ctx, key, lifetime, &redislock.Options{RetryStrategy: redislock.LinearBackoff(delay)})
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return lock.Release(ctx) }, nil
 	}
-	return peerRedislock{redislock.New(client), delay}
 }
-
-func (r peerRedislock) Lock(ctx context.Context, key string) (func() error, error) {
-	lock, err := r.client.Obtain(ctx, key, lifetime, &redislock.Options{RetryStrategy: redislock.LinearBackoff(r.delay)})
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return lock.Release(ctx) }, nil
-}
-
-func (peerRedislock) Close() error { return nil }

@@ -7,27 +7,19 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// peerRueidislock is woken by the server's invalidations of its client-side cache. Everything is its default but the
-// majority: its two of three keys lie on the same server, where they add cost and no safety, so 1.
-type peerRueidislock struct{ rueidislock.Locker }
-
-func openRueidislock(addr string, majority int32) (Lock, error) {
-	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
+// openRueidislock opens a lock that is notified by the server's invalidations of its client-side cache. All settings but the majority are
+// its defaults. Two of three keys on the same server would add cost and no safety, so the majority is 1.
+func openRueidislock(addr string, majority int32) (Lock, func() error, error) {
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}},
 		KeyMajority:  majority,
 	})
-	return peerRueidislock{l}, err
-}
-
-func (r peerRueidislock) Lock(ctx context.Context, key string) (func() error, error) {
-	_, release, err := r.WithContext(ctx, key)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func() error { release(); return nil }, nil
-}
-
-func (r peerRueidislock) Close() error {
-	r.Locker.Close()
-	return nil
+	lock := func(ctx context.Context, key string) (func() error, error) {
+		_, release, err := locker.WithContext(ctx, key)
+		return func() error { release(); return nil }, err
+	}
+	return lock, func() error { locker.Close(); return nil }, nil
 }

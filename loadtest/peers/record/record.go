@@ -1,4 +1,4 @@
-// Package record is what a benchmark leaves behind: a file with a line about the machine, then one line for each run.
+// Package record is the file that a benchmark writes: a line about the machine, then one line for each run.
 package record
 
 import (
@@ -38,7 +38,12 @@ type Run struct {
 	Error     string  `json:"error,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	Rate      float64 `json:"rate"` // sections, or pairs of lock and unlock, per second
-	Jain      float64 `json:"jain"`
+	Jain      float64 `json:"jain"` // over the waiters of all processes
+
+	JainProcesses float64   `json:"jain_processes"`
+	Shares        []float64 `json:"shares"` // of the sections, of each process
+	Turns         int       `json:"turns"`  // messages that a lock was released; none for a hand-off inside a process
+
 	WaitP50   float64 `json:"wait_p50_us"`
 	WaitP99   float64 `json:"wait_p99_us"`
 	WaitMax   float64 `json:"wait_max_us"`
@@ -52,10 +57,10 @@ type Run struct {
 // Key names a row.
 type Key struct{ Workload, Lock string }
 
-// Key of the row to which r belongs.
+// Key returns the row to which r belongs.
 func (r Run) Key() Key { return Key{r.Workload, r.Lock} }
 
-// MayLose reports whether lost updates are what r is there to show: a version of the app without a lock between processes.
+// MayLose reports whether r is there to show lost updates: a version of the app without a lock between processes.
 func (r Run) MayLose() bool {
 	v, _ := versions.Find(r.Lock)
 	return r.Workload == "http" && v.Loses
@@ -67,7 +72,7 @@ type Saved struct {
 	Runs   []Run
 }
 
-// Read a file that [Writer] wrote. One that was cut off is read up to there.
+// Read reads a file. If it was cut off, the runs before that are returned.
 func Read(in io.Reader) (Saved, error) {
 	var s Saved
 	lines := json.NewDecoder(bufio.NewReader(in))

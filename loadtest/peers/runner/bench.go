@@ -7,36 +7,51 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"locklab/loadtest/peers/record"
+	"locklab/stack"
 )
 
-// nodes is how many independent servers a majority is sought among; the first is also the single one.
+// nodes is how many independent servers RedLock uses; the first is also the single one.
 const nodes = 5
 
 // Bench has the servers and does runs on them.
 type Bench struct {
 	RoundTrip, Emulated float64           // µs, p50 of a PING
-	Missing             map[string]string // lock: why it cannot run here
+	Missing             map[string]string // lock: how to install what it needs
 
-	dir   string
-	redis []*server
-	etcd  *server
+	stack *stack.Stack
+	redis []server
+	etcd  *stack.Worker // nil: it is not needed, or missing
 	delay *delayProxy
-	jvms  []*child
+	jvms  map[int]*child
 	jar   string
 	app   string // the lab's own program; empty: it is not needed
+
+	etcdAddr string
 }
 
-// Open starts the servers that locks need.
-func Open(ctx context.Context, locks []string, delayed bool, jar string) (*Bench, error) {
-	dir, err := os.MkdirTemp("", "locklab-peers-")
+// Open starts the servers that the plan needs.
+func Open(ctx context.Context, plan []Workload, jar string) (*Bench, error) {
+	s, err := stack.New()
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{dir: dir, jar: jar, Missing: missing(locks, jar)}
+	b := &Bench{stack: s, jar: jar, Missing: map[string]string{}, jvms: map[int]*child{}}
+	var locks []string
+	delayed := false
+	for _, w := range plan {
+		locks = append(append(locks, w.Locks...), w.Beside)
+		delayed = delayed || w.Delayed
+	}
+	b.findMissing(locks)
 	if err := b.start(ctx, locks, delayed); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -45,22 +60,18 @@ func Open(ctx context.Context, locks []string, delayed bool, jar string) (*Bench
 
 func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 	count := 1
-	if slices.Contains(locks, "redlock") || slices.Contains(locks, "redsync5") {
+	if slices.ContainsFunc(locks, onNodes) {
 		count = nodes
 	}
 	for range count {
-		s, err := startRedis(ctx, b.dir)
-		if err != nil {
-			return fmt.Errorf("redis-server: %w (apt-get install redis-server)", err)
+		if err := b.startRedis(ctx); err != nil {
+			return fmt.Errorf("%w (apt-get install redis-server)", err)
 		}
-		b.redis = append(b.redis, s)
 	}
 	if slices.Contains(locks, "etcd") && b.Missing["etcd"] == "" {
-		s, err := startEtcd(ctx, b.dir)
-		if err != nil {
+		if err := b.startEtcd(ctx); err != nil {
 			return err
 		}
-		b.etcd = s
 	}
 	if slices.ContainsFunc(locks, isVersion) {
 		if err := b.build(ctx); err != nil {
@@ -68,57 +79,55 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 		}
 	}
 	var err error
-	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].addr); err != nil || !delayed {
+	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].Addr); err != nil || !delayed {
 		return err
 	}
-	b.delay, b.Emulated, err = openDelay(ctx, b.redis[0].addr)
+	b.delay, b.Emulated, err = openDelay(ctx, b.redis[0].Addr)
 	return err
 }
 
-// missing says which locks cannot run on this machine, and what would help.
-func missing(locks []string, jar string) map[string]string {
-	m := map[string]string{}
+// findMissing finds the locks that cannot run on this machine, and what helps.
+func (b *Bench) findMissing(locks []string) {
 	for _, lock := range locks {
 		switch {
 		case lock == "etcd":
 			if _, err := exec.LookPath("etcd"); err != nil {
-				m[lock] = "apt-get install etcd-server"
+				b.Missing[lock] = "apt-get install etcd-server"
 			}
-		case strings.HasPrefix(lock, "redisson"):
+		case onJava(lock):
 			if _, err := exec.LookPath("java"); err != nil {
-				m[lock] = "apt-get install openjdk-17-jre-headless"
-			} else if _, err := os.Stat(jar); err != nil {
-				m[lock] = "mvn -q -f loadtest/peers/java/pom.xml package"
+				b.Missing[lock] = "apt-get install openjdk-17-jre-headless"
+			} else if _, err := os.Stat(b.jar); err != nil {
+				b.Missing[lock] = "mvn -q -f loadtest/peers/java/pom.xml package"
 			}
 		}
 	}
-	return m
 }
 
 // Close stops everything that was started.
 func (b *Bench) Close() error {
-	for _, c := range b.jvms {
-		c.stop()
-	}
+	b.stopJava()
 	if b.delay != nil {
 		b.delay.Close()
 	}
-	if b.etcd != nil {
-		b.etcd.stop()
-	}
 	for _, s := range b.redis {
-		s.stop()
+		_ = s.info.Close()
 	}
-	return os.RemoveAll(b.dir)
+	return b.stack.Close()
 }
 
-// Run measures rows that go together: one lock, or all versions over HTTP. A run that was interrupted is not returned.
-func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int) ([]record.Run, error) {
-	if w.Kind == HTTP {
-		return b.runHTTP(ctx, w, rows, rep)
+// Run measures rows one after the other, without those for which something is missing on this machine. Over HTTP all versions are one run.
+// A run that was interrupted is not returned.
+func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, progress func(row string)) (runs []record.Run, _ error) {
+	if w.Kind == HTTP && len(rows) > 0 {
+		progress("")
+		return b.runHTTP(ctx, w, slices.Sorted(slices.Values(rows)), rep)
 	}
-	var runs []record.Run
 	for _, lock := range rows {
+		if b.Missing[lock] != "" || b.Missing[w.Beside] != "" {
+			continue
+		}
+		progress(lock)
 		r, err := b.run(ctx, w, lock, rep)
 		if err != nil {
 			return runs, err
@@ -128,7 +137,7 @@ func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int) ([]
 	return runs, nil
 }
 
-// run does one run. What goes wrong with a lock is part of the record; an error is the bench's own.
+// run does one run. An error of the lock is part of the record; the error returned is the bench's own.
 func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (record.Run, error) {
 	r := record.Run{Workload: w.Name, Lock: lock, Rep: rep, Waiters: w.Waiters}
 	for _, s := range b.redis {
@@ -144,3 +153,55 @@ func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (reco
 	}
 	return r, ctx.Err()
 }
+
+// libraries that the page names with their versions.
+var libraries = map[string]string{
+	"github.com/redis/go-redis/v9":     "go-redis",
+	"github.com/go-redsync/redsync/v4": "redsync",
+	"github.com/bsm/redislock":         "redislock",
+	"github.com/redis/rueidis":         "rueidis",
+	"go.etcd.io/etcd/client/v3":        "etcd client",
+}
+
+// Describe says where and with what b measures.
+func (b *Bench) Describe(form string, reps int) record.Header {
+	versions := map[string]string{"Go": runtime.Version(), "Redis": strings.TrimPrefix(stack.Engine(true), "redis-server ")}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if name := libraries[m.Path]; name != "" {
+				versions[name] = m.Version
+			}
+		}
+	}
+	if b.etcd != nil {
+		versions["etcd"] = match(`etcd Version: (.+)`, output("etcd", "--version"))
+	}
+	if len(b.Missing) == 0 {
+		versions["Java"] = match(`(.+)`, output("java", "-version"))
+	}
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	model := match(`model name\s*: (.+)`, string(cpuinfo))
+	return record.Header{
+		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Form: form, Reps: reps,
+		Machine:  fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
+		Versions: versions, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")),
+		Missing: b.Missing, RoundTrip: b.RoundTrip, Emulated: b.Emulated,
+	}
+}
+
+func output(name string, args ...string) string {
+	out, _ := exec.Command(name, args...).CombinedOutput()
+	return string(out)
+}
+
+// match is the first group of pattern in text; "" when it does not match.
+func match(pattern, text string) string {
+	if found := regexp.MustCompile(pattern).FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// path is a file in the directory that Close removes.
+func (b *Bench) path(name string) string { return filepath.Join(b.stack.Dir(), name) }

@@ -1,56 +1,89 @@
 package runner
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"sync"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"locklab/loadtest/peers/wire"
+	"locklab/loadtest/peers/worker"
+	"locklab/stack"
 )
 
-// child is a worker process.
+// child is a worker process, and the lines to and from it.
 type child struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
+	*stack.Worker
 	orders  *json.Encoder
 	answers chan wire.Answer // closed when the process has ended
-	said    tail
 }
 
-// startGo starts this program again, as a worker.
-func startGo() (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// argvVariable tells a process of this binary which command it becomes.
+const argvVariable = "PEERS_ARGV"
+
+// The roles of processes: a worker, or another program.
+var (
+	workerRole = stack.Role("peers-worker", func(in io.Reader, out io.Writer) int { return status(worker.Serve(in, out)) })
+	execRole   = stack.Role("peers-exec", func(io.Reader, io.Writer) int {
+		argv := strings.Split(os.Getenv(argvVariable), "\n")
+		return status(syscall.Exec(argv[0], argv, os.Environ()))
+	})
+)
+
+func status(err error) int {
+	if err == nil {
+		return 0
 	}
-	return startChild(self, "worker")
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
-func startChild(name string, args ...string) (*child, error) {
-	c := &child{cmd: exec.Command(name, args...), answers: make(chan wire.Answer, 1)}
-	c.cmd.Stderr = &c.said
-	parentDeathSignal(c.cmd)
-	in, err := c.cmd.StdinPipe()
+// exec starts a program that ends when the runner does.
+func (b *Bench) exec(name, program string, args ...string) (*stack.Worker, error) {
+	path, err := exec.LookPath(program)
+	if err == nil {
+		err = os.Setenv(argvVariable, strings.Join(append([]string{path}, args...), "\n"))
+	}
 	if err != nil {
 		return nil, err
 	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	return b.stack.Worker(execRole, name)
+}
+
+func onJava(lock string) bool { return strings.HasPrefix(lock, "redisson") }
+
+// startChild starts worker number i for a lock. JVMs stay for the following runs: a cold one would measure its compiler.
+func (b *Bench) startChild(i int, lock string) (*child, error) {
+	name := fmt.Sprintf("worker-%d", i)
+	if !onJava(lock) {
+		w, err := b.stack.Worker(workerRole, name)
+		if err != nil {
+			return nil, err
+		}
+		return newChild(w), nil
 	}
-	c.in, c.orders = in, json.NewEncoder(in)
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
+	if b.jvms[i] == nil {
+		classes := b.jar + ":" + filepath.Join(filepath.Dir(b.jar), "lib", "*")
+		w, err := b.exec("java-"+name, "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "locklab.Worker")
+		if err != nil {
+			return nil, err
+		}
+		b.jvms[i] = newChild(w)
 	}
+	return b.jvms[i], nil
+}
+
+func newChild(w *stack.Worker) *child {
+	c := &child{w, json.NewEncoder(w.In), make(chan wire.Answer, 1)}
 	go func() {
 		defer close(c.answers)
-		for lines := json.NewDecoder(out); ; {
+		for lines := json.NewDecoder(w.Out); ; {
 			var a wire.Answer
 			if lines.Decode(&a) != nil {
 				return
@@ -58,7 +91,15 @@ func startChild(name string, args ...string) (*child, error) {
 			c.answers <- a
 		}
 	}()
-	return c, nil
+	return c
+}
+
+// stopJava ends the JVMs; the next run starts new ones.
+func (b *Bench) stopJava() {
+	for _, c := range b.jvms {
+		c.stop()
+	}
+	clear(b.jvms)
 }
 
 func (c *child) tell(order wire.Order) error { return c.orders.Encode(order) }
@@ -68,7 +109,7 @@ func (c *child) answer(limit time.Duration) (wire.Answer, error) {
 	select {
 	case a, ok := <-c.answers:
 		if !ok {
-			return a, fmt.Errorf("the worker has ended: %s", c.said.String())
+			return a, fmt.Errorf("worker %s has ended", c)
 		}
 		if a.Error != "" {
 			return a, errors.New(a.Error)
@@ -86,32 +127,13 @@ func (c *child) ask(order wire.Order, limit time.Duration) (wire.Answer, error) 
 	return c.answer(limit)
 }
 
-// stop closes the worker's input, and kills what does not end then.
+// stop closes the worker's input, and kills a worker that does not end then.
 func (c *child) stop() {
-	_ = c.in.Close()
-	kill := time.AfterFunc(8*time.Second, func() { _ = c.cmd.Process.Kill() })
+	_ = c.In.Close()
+	kill := time.AfterFunc(8*time.Second, c.Kill)
 	defer kill.Stop()
-	for range c.answers { // its end; a late answer is of no use
+	for range c.answers { // until its end; a late answer is of no use
 	}
-	_ = c.cmd.Wait()
-}
-
-// tail keeps the last of what a worker says on its standard error.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-500):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.text))
+	<-c.Done()
+	_ = c.Out.Close()
 }

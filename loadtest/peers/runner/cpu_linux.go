@@ -2,8 +2,6 @@ package runner
 
 import (
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,11 +15,6 @@ func cpu(pid int) time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
-}
-
-// parentDeathSignal makes the kernel kill a child whose runner was killed.
-func parentDeathSignal(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
 // sleepUntil waits for a timer of the kernel: Go's own timers wait in whole milliseconds when nothing else runs.

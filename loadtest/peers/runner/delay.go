@@ -19,8 +19,8 @@ type delayProxy struct {
 	addr string
 }
 
-// openDelay starts a proxy to target and sets its delay so that a PING takes about the emulated round trip.
-// It returns what a PING really takes, in µs.
+// openDelay starts a proxy to target and sets its delay so that a PING takes about the emulated round trip. It returns what a PING really
+// takes, in µs.
 func openDelay(ctx context.Context, target string) (*delayProxy, float64, error) {
 	p := &delayProxy{Proxy: faultproxy.New(faultproxy.TCP(target))}
 	p.SleepUntil = sleepUntil

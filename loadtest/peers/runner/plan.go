@@ -18,79 +18,121 @@ type Workload struct {
 	Keys      int           // 0: one
 	Lasts     time.Duration // sustained, uncontended; of a hand-over: at most
 	Count     int           // hand-overs; of the demo: rounds
-	Limit     time.Duration // who waits longer has failed
+	Limit     time.Duration // a waiter that waits longer has failed
 	Delayed   bool          // through the emulated round trip
+	Beside    string        // the lock of the last process, when it has another one; "": all have the row's
 	Times     int           // runs of a fast row in one repetition; 0: one
 	Locks     []string
+	More      []string // rows of the long form, in addition
 }
+
+// hanging ends the name of a lock that runs while two of its five nodes are stopped.
+const hanging = "-hang"
 
 // Locks in the order of the page.
 var (
-	bounds = []string{"limit", "local"}
-	own    = []string{"ours"}
-	peers  = []string{"rueidislock", "redsync", "redislock", "redisson", "redisson-fair", "etcd"}
-	five   = []string{"redlock", "redsync5"}
-	others = []string{"redsync-10ms", "redislock-100ms", "rueidislock-3keys"} // other configurations, for the long form
+	bounds  = []string{"limit", "local"}
+	own     = []string{"ours"}
+	redlock = []string{"redlock"}
+	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
+	parts   = []string{"bare", "script3"} // our lock without the cohort, and a prototype
+	others  = []string{                   // other configurations
+		"naive", "redisson-fair", "redsync5", "redsync-10ms", "redislock-100ms", "rueidislock-3keys",
+	}
 )
 
-func list(parts ...[]string) []string { return slices.Concat(parts...) }
+// sustained is a load in which each waiter locks again and again.
+func sustained(name string, processes, waiters int, locks ...[]string) Workload {
+	w := Workload{Name: name, Kind: wire.Sustained, Processes: processes, Waiters: waiters, Lasts: 800 * time.Millisecond}
+	w.Locks, w.More = slices.Concat(locks...), slices.Concat(parts, quick, redlock, others)
+	return w
+}
+
+// burst is a load in which all waiters of two processes lock at the same moment, once.
+func burst(name string, waiters, times int, locks ...[]string) Workload {
+	w := Workload{Name: name, Kind: wire.Burst, Processes: 2, Waiters: waiters, Times: times}
+	w.Locks, w.More = slices.Concat(locks...), slices.Concat(parts, quick, redlock, others)
+	return w
+}
 
 // Short is what make bench runs. It leaves out rows that are slow and teach nothing there.
 func Short() []Workload {
-	const limit = 6 * time.Second
-	quick := []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
-	return []Workload{
-		{Name: "uncontended", Times: 3, Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond, Limit: limit, Locks: list([]string{"ping"}, own, quick, []string{"redlock"})},
-		{Name: "burst", Times: 3, Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Locks: list(bounds, own, peers, five)},
-		{Name: "sustained", Kind: wire.Sustained, Processes: 2, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, quick, []string{"redlock"})},
-		{Name: "burst-4000", Times: 2, Kind: wire.Burst, Processes: 2, Waiters: 4000, Limit: limit, Locks: list(bounds, own)},
-		{Name: "keys-10", Kind: wire.Sustained, Processes: 2, Waiters: 64, Keys: 10, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own, []string{"rueidislock"})},
-		{Name: "processes-8", Kind: wire.Sustained, Processes: 8, Waiters: 64, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(bounds, own)},
-		{Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond, Limit: limit, Locks: list(own, quick, []string{"redlock"})},
-		{Name: "rtt", Kind: wire.Burst, Processes: 2, Waiters: 666, Limit: limit, Delayed: true, Locks: list(bounds, own)},
-		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Limit: limit, Locks: versions.Names()},
-		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Limit: limit, Locks: list([]string{"local"}, own)},
+	plan := slices.Concat([]Workload{
+		{
+			Name: "uncontended", Times: 3, Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond,
+			Locks: slices.Concat([]string{"ping"}, own, parts, quick, redlock), More: others,
+		},
+		burst("burst", 666, 3, bounds, own, quick, []string{"redisson-fair", "redsync5"}, redlock),
+		burst("burst-4000", 4000, 2, bounds, own),
+		sustained("sustained", 2, 64, bounds, own, quick, redlock),
+		sustained("processes-8", 8, 64, bounds, own),
+		sustained("32x4", 32, 128, bounds, own),
+		sustained("8x1", 8, 8, bounds, own),
+		sustained("32x1", 32, 32, bounds, own),
+		{
+			Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
+			Locks: slices.Concat(own, []string{"bare"}, quick, redlock), More: slices.Concat([]string{"script3"}, others),
+		},
+		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Names()},
+		{
+			Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000,
+			Locks: []string{"local", "ours"}, More: []string{"rueidislock", "redsync"},
+		},
+	}, special())
+	for i := range plan {
+		plan[i].Limit = 6 * time.Second
 	}
+	return plan
 }
 
-// Round lists the rows of run number again (from 0) of repetition rep: fast rows, whose runs are short enough for
-// one wrong turn of the scheduler to show, are measured Times times.
-func (w Workload) Round(rep, again int, every bool) []string {
-	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-		return w.slow(lock) && (again > 0 || rep%2 == 1 && !every)
-	})
-}
-
-// slow reports whether a lock is so slow under w that the short form measures it in every second repetition only.
-func (w Workload) slow(lock string) bool {
-	return w.Name != "uncontended" && slices.Contains([]string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "naive", "etcd"}, lock)
+// special are loads that differ from the others in one point.
+func special() []Workload {
+	turns := sustained("turns", 2, 64, own)
+	turns.Times, turns.More = 4, nil
+	keys := sustained("keys-10", 2, 64, bounds, own, []string{"rueidislock"})
+	keys.Keys = 10
+	hang := sustained("nodes-hang", 2, 64, redlock, []string{"redlock" + hanging})
+	hang.Lasts, hang.More = 2*time.Second, []string{"redsync5", "redsync5" + hanging}
+	beside := sustained("beside-redisson", 2, 64, own)
+	beside.Beside, beside.More = "redisson", []string{"bare"}
+	delayed := burst("rtt", 666, 1, bounds, own)
+	delayed.Delayed, delayed.More = true, []string{"rueidislock", "redsync", "redisson"}
+	return []Workload{turns, keys, hang, beside, delayed}
 }
 
 // Long adds rows and time.
 func Long() []Workload {
 	plan := Short()
-	all := list([]string{"ping"}, bounds, own, []string{"naive"}, peers, five, others)
 	for i := range plan {
 		w := &plan[i]
 		w.Limit, w.Count, w.Lasts = 60*time.Second, 5*w.Count, 5*w.Lasts
-		switch w.Name {
-		case "uncontended", "hand-over":
-			w.Locks = all
-		case "rtt":
-			w.Locks = list(bounds, own, []string{"rueidislock", "redsync", "redisson"})
-		case "http": // all versions are in it
-		case "memory":
-			w.Locks = []string{"local", "ours", "rueidislock", "redsync"}
-		default:
-			w.Locks = all
-		}
-		w.Locks = slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool { return !w.fits(lock) })
+		w.Locks = w.all()
 	}
 	return plan
 }
 
-// Only keeps the workloads and the locks that are named; an empty list keeps all. A lock that is named is
-// added to every workload it was not planned for.
+// all returns the rows of the long form.
+func (w Workload) all() []string {
+	locks := slices.Clone(w.Locks)
+	for _, lock := range w.More {
+		if !slices.Contains(locks, lock) {
+			locks = append(locks, lock)
+		}
+	}
+	return locks
+}
+
+// Round lists the rows of run number again (from 0) of repetition rep. Fast rows are measured Times times, because their runs are so short
+// that one late wake-up by the scheduler shows. every says that slow rows are in every repetition.
+func (w Workload) Round(rep, again int, every bool) []string {
+	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "naive", "etcd"}
+	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
+		return w.Name != "uncontended" && slices.Contains(slow, lock) && (again > 0 || rep%2 == 1 && !every)
+	})
+}
+
+// Only keeps the workloads and the locks that are named; an empty list keeps all. A lock that is named is also added to the workloads that
+// have it in the long form only.
 func Only(plan []Workload, workloads, locks []string) []Workload {
 	var kept []Workload
 	for _, w := range plan {
@@ -98,49 +140,41 @@ func Only(plan []Workload, workloads, locks []string) []Workload {
 			continue
 		}
 		if len(locks) > 0 {
-			w.Locks = slices.DeleteFunc(slices.Clone(locks), func(lock string) bool { return !w.fits(lock) })
+			w.Locks = slices.DeleteFunc(w.all(), func(lock string) bool { return !slices.Contains(locks, lock) })
 		}
 		kept = append(kept, w)
 	}
 	return kept
 }
 
-// fits reports whether a lock means anything under w.
-func (w Workload) fits(lock string) bool {
-	if w.Kind == HTTP || isVersion(lock) {
-		return w.Kind == HTTP && isVersion(lock)
-	}
-	switch lock {
-	case "ping":
-		return w.Kind == wire.Uncontended
-	case "limit":
-		return w.Kind == wire.Burst || w.Kind == wire.Sustained
-	case "local":
-		return w.Kind != wire.HandOver && w.Kind != wire.Uncontended
-	}
-	return w.Kind != wire.Memory || !strings.HasPrefix(lock, "redisson")
+// onNodes reports whether a lock is kept on five nodes.
+func onNodes(lock string) bool {
+	return slices.Contains([]string{"redlock", "redsync5"}, strings.TrimSuffix(lock, hanging))
 }
 
-// split says how many processes run lock under w, and what each does.
-func (w Workload) split(lock string) []wire.Load {
+// split says what each process does for a row, and with which lock.
+func (w Workload) split(lock string) (loads []wire.Load, locks []string) {
 	keys := max(1, w.Keys)
 	processes, waiters, each := w.Processes, w.Waiters, 1
 	switch lock {
-	case "limit": // for each key one goroutine, which does everybody's sections
+	case "limit": // for each key one goroutine, which does the sections of all waiters
 		processes, waiters, each = 1, keys, w.Waiters/keys
 	case "local":
 		processes = 1
 	}
-	loads := make([]wire.Load, processes)
-	for i := range loads {
+	for i := range processes {
 		share := waiters / processes
 		if i < waiters%processes {
 			share++
 		}
-		loads[i] = wire.Load{
+		loads = append(loads, wire.Load{
 			Kind: w.Kind, Waiters: share, Each: each, Keys: keys,
 			Millis: int(w.Lasts.Milliseconds()), Limit: int(w.Limit.Milliseconds()),
-		}
+		})
+		locks = append(locks, strings.TrimSuffix(lock, hanging))
 	}
-	return loads
+	if w.Beside != "" {
+		locks[processes-1] = w.Beside
+	}
+	return loads, locks
 }

@@ -8,10 +8,11 @@ import (
 func TestSplit(t *testing.T) {
 	for _, w := range slices.Concat(Short(), Long()) {
 		for _, lock := range w.Locks {
-			if !w.fits(lock) {
-				t.Errorf("%s is planned under %s, where it means nothing", lock, w.Name)
+			sections := 0
+			processes, locks := w.split(lock)
+			if len(locks) != len(processes) {
+				t.Errorf("%s, %s: %d processes with %d locks", w.Name, lock, len(processes), len(locks))
 			}
-			sections, processes := 0, w.split(lock)
 			for _, load := range processes {
 				sections += load.Waiters * load.Each
 			}
@@ -25,10 +26,25 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// The last process has the other lock; a lock that runs while nodes hang is the same as without.
+func TestSplitNamesTheLocks(t *testing.T) {
+	_, locks := Workload{Name: "beside-redisson", Processes: 2, Waiters: 64, Beside: "redisson"}.split("ours")
+	if !slices.Equal(locks, []string{"ours", "redisson"}) {
+		t.Errorf("beside Redisson: %v", locks)
+	}
+	_, locks = Workload{Name: "nodes-hang", Processes: 2, Waiters: 64}.split("redlock" + hanging)
+	if !slices.Equal(locks, []string{"redlock", "redlock"}) {
+		t.Errorf("with nodes that hang: %v", locks)
+	}
+}
+
 func TestOnly(t *testing.T) {
 	plan := Only(Short(), []string{"burst", "hand-over"}, []string{"limit", "ours"})
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"limit", "ours"}) || !slices.Equal(plan[1].Locks, []string{"ours"}) {
 		t.Errorf("got %+v", plan)
+	}
+	if plan := Only(Short(), []string{"burst"}, []string{"naive"}); !slices.Equal(plan[0].Locks, []string{"naive"}) {
+		t.Errorf("a lock of the long form: %+v", plan)
 	}
 	plan = Only(Short(), []string{"burst", "http"}, []string{"v3", "ours"})
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"ours"}) || !slices.Equal(plan[1].Locks, []string{"v3"}) {

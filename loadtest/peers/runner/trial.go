@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	prepares = 40 * time.Second       // a JVM's first one includes its warm-up
+	prepares = 40 * time.Second       // a JVM's first preparation includes its warm-up
 	lead     = 100 * time.Millisecond // from the last preparation to the common start
 	slack    = 10 * time.Second       // for an answer after the limit
+	waiting  = 2 * time.Millisecond   // from an order to take until the worker certainly waits: the hand-over begins then
 )
 
 // trial is one run under way.
@@ -27,40 +28,57 @@ type trial struct {
 	lock     string
 	record   *record.Run
 	children []*child
+	holder   *child // of a hand-over
 	before   usage
 	clients  time.Duration
 }
 
 func (t *trial) run(ctx context.Context) error {
-	if err := t.prepare(); err != nil {
+	err := t.prepare()
+	if err != nil {
 		return err
 	}
-	var err error
 	if t.before, err = t.bench.usage(ctx); err != nil {
 		return err
 	}
 	t.clients = t.clientCPU()
+	if err := t.measure(); err != nil {
+		return err
+	}
+	return t.count(ctx)
+}
+
+// measure does the load. Two of five nodes are stopped meanwhile when the row says so.
+func (t *trial) measure() error {
+	if strings.HasSuffix(t.lock, hanging) {
+		for _, s := range t.bench.redis[nodes-2:] {
+			if err := s.Pause(); err != nil {
+				return err
+			}
+			defer s.Resume()
+		}
+	}
 	switch t.workload.Kind {
 	case wire.HandOver:
-		err = t.handOver(ctx)
+		return t.handOver()
 	case wire.Memory:
-		err = t.weigh(ctx)
-	default:
-		err = t.together(ctx)
+		return t.memory()
 	}
-	return err
+	return t.together(wire.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()})
 }
 
 // prepare starts the workers and waits until all are ready.
 func (t *trial) prepare() error {
-	loads := t.workload.split(t.lock)
+	loads, locks := t.workload.split(t.lock)
 	t.record.Processes = len(loads)
-	if err := t.hire(len(loads)); err != nil {
-		return err
-	}
-	for i, load := range loads {
-		task := t.bench.task(t.workload, t.lock, load)
-		if err := t.children[i].tell(wire.Order{Do: "prepare", Task: &task}); err != nil {
+	for i, lock := range locks {
+		c, err := t.bench.startChild(i, lock)
+		if err != nil {
+			return err
+		}
+		t.children = append(t.children, c)
+		task := t.bench.task(t.workload, lock, loads[i])
+		if err := c.tell(wire.Order{Do: "prepare", Task: &task}); err != nil {
 			return err
 		}
 	}
@@ -68,33 +86,33 @@ func (t *trial) prepare() error {
 	return err
 }
 
-// hire gets n workers: new ones, or the JVMs, which are warm.
-func (t *trial) hire(n int) error {
-	if strings.HasPrefix(t.lock, "redisson") {
-		err := t.bench.startJava(n)
-		t.children = t.bench.jvms[:min(n, len(t.bench.jvms))]
-		return err
+// task is what a worker opens, and where.
+func (b *Bench) task(w Workload, lock string, load wire.Load) wire.Task {
+	t := wire.Task{Lock: lock, Redis: b.redis[0].Addr, Etcd: b.etcdAddr, Load: load}
+	if w.Delayed {
+		t.Redis = b.delay.addr
 	}
-	for range n {
-		c, err := startGo()
-		if err != nil {
-			return err
+	if onNodes(lock) {
+		for _, s := range b.redis {
+			t.Nodes = append(t.Nodes, s.Addr)
 		}
-		t.children = append(t.children, c)
 	}
-	return nil
+	return t
 }
 
-// end lets the workers go. A JVM stays, unless something went wrong in it.
+// end stops the workers. A JVM stays, unless something failed in it.
 func (t *trial) end() {
-	if strings.HasPrefix(t.lock, "redisson") {
-		if t.record.Error != "" {
-			t.bench.stopJava()
-		}
-		return
+	if t.holder != nil {
+		_, _ = t.holder.ask(wire.Order{Do: "give"}, t.workload.Limit)
 	}
-	for _, c := range t.children {
-		c.stop()
+	_, locks := t.workload.split(t.lock)
+	for i, c := range t.children {
+		if !onJava(locks[i]) {
+			c.stop()
+		}
+	}
+	if t.record.Error != "" && (onJava(t.lock) || onJava(t.workload.Beside)) {
+		t.bench.stopJava()
 	}
 }
 
@@ -109,39 +127,34 @@ func (t *trial) answers(limit time.Duration) ([]wire.Answer, error) {
 	return all, errors.Join(errs...)
 }
 
-func (t *trial) all(order wire.Order) error {
+// all gives every worker the same order, and waits for the answers.
+func (t *trial) all(order wire.Order) ([]wire.Answer, error) {
 	for _, c := range t.children {
 		if err := c.tell(order); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return t.answers(t.workload.Limit + slack)
 }
 
-// together is a load that starts everywhere at the same moment.
-func (t *trial) together(ctx context.Context) error {
-	if err := t.all(wire.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()}); err != nil {
-		return err
-	}
-	answers, err := t.answers(t.workload.Limit + slack)
+// together makes the record of a load that all workers do simultaneously.
+func (t *trial) together(order wire.Order) error {
+	answers, err := t.all(order)
 	if err != nil {
 		return err
 	}
-	return t.sum(ctx, answers)
-}
-
-// sum makes the record from what the workers saw and what the servers counted.
-func (t *trial) sum(ctx context.Context, answers []wire.Answer) error {
 	r := t.record
-	var perWaiter, waits []int
-	var inTime int
+	var perWaiter, perProcess, waits []int
+	inTime := 0
 	began, ended := int64(math.MaxInt64), int64(0)
 	for _, a := range answers {
+		sum := 0
 		for i, n := range a.Result.InTime {
-			inTime += n
+			sum += n
 			r.Done += a.Result.Done[i]
 		}
-		perWaiter = append(perWaiter, a.Result.InTime...)
+		inTime += sum
+		perWaiter, perProcess = append(perWaiter, a.Result.InTime...), append(perProcess, sum)
 		waits = append(waits, a.Result.Waits...)
 		r.Failed += a.Result.Failed
 		if a.Result.Error != "" {
@@ -152,27 +165,87 @@ func (t *trial) sum(ctx context.Context, answers []wire.Answer) error {
 	r.Seconds = float64(ended-began) / 1e6
 	if t.workload.Kind == wire.Sustained || t.workload.Kind == wire.Uncontended {
 		r.Seconds = t.workload.Lasts.Seconds()
-		r.Rate, r.Jain = float64(inTime)/r.Seconds, stats.Jain(perWaiter)
+		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, stats.Jain(perWaiter), stats.Jain(perProcess)
+		for _, n := range perProcess {
+			r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
+		}
 	} else {
 		r.Want, r.Rate = t.workload.Waiters, float64(r.Done)/r.Seconds
 	}
-	r.WaitP50, r.WaitP99, r.WaitMax = float64(stats.Quantile(waits, 0.5)), float64(stats.Quantile(waits, 0.99)), float64(stats.Quantile(waits, 1))
-	return t.count(ctx, r.Done, t.workload.Kind != wire.Uncontended)
+	r.WaitP50, r.WaitP99, r.WaitMax = quantiles(waits)
+	return nil
 }
 
-// count reads the servers' counters and, where there were sections, the value that must have come of it.
-func (t *trial) count(ctx context.Context, done int, sections bool) error {
+func quantiles[T int | float64](all []T) (p50, p99, most float64) {
+	return float64(stats.Quantile(all, 0.5)), float64(stats.Quantile(all, 0.99)), float64(stats.Quantile(all, 1))
+}
+
+// handOver lets two workers take turns: one holds the lock, the other waits, the first releases it. A measurement lasts from the beginning
+// of the release in one process to the grant in the other.
+func (t *trial) handOver() error {
+	limit := t.workload.Limit
+	a, b := t.children[0], t.children[1]
+	if _, err := a.ask(wire.Order{Do: "take"}, limit); err != nil {
+		return err
+	}
+	var took []float64
+	began := time.Now()
+	for len(took) < t.workload.Count && time.Since(began) < t.workload.Lasts {
+		if err := b.tell(wire.Order{Do: "take"}); err != nil {
+			return err
+		}
+		time.Sleep(waiting)
+		released, err := a.ask(wire.Order{Do: "give"}, limit)
+		if err != nil {
+			return err
+		}
+		granted, err := b.answer(limit)
+		if err != nil {
+			return err
+		}
+		took = append(took, float64(granted.At-released.At)/1e3)
+		a, b = b, a
+	}
+	t.holder = a
+	t.record.Done, t.record.Seconds = len(took), time.Since(began).Seconds()
+	t.record.WaitP50, t.record.WaitP99, t.record.WaitMax = quantiles(took)
+	return nil
+}
+
+// memory has one worker hold the lock while the waiters of all workers wait. Then they are served.
+func (t *trial) memory() error {
+	holder := t.children[0]
+	if _, err := holder.ask(wire.Order{Do: "take"}, t.workload.Limit); err != nil {
+		return err
+	}
+	measured, err := t.all(wire.Order{Do: "go", At: time.Now().UnixMicro()})
+	if err != nil {
+		return err
+	}
+	for _, a := range measured {
+		t.record.PerWaiter += float64(a.Bytes-a.Before) / float64(t.workload.Waiters)
+	}
+	if _, err := holder.ask(wire.Order{Do: "give"}, t.workload.Limit); err != nil {
+		return err
+	}
+	return t.together(wire.Order{Do: "collect"})
+}
+
+// count reads the servers' counters and, where there were sections, the value that they must have written.
+func (t *trial) count(ctx context.Context) error {
+	r := t.record
 	clients := t.clientCPU() - t.clients
 	after, err := t.bench.usage(ctx)
 	if err != nil {
 		return err
 	}
-	n := float64(max(1, done))
-	t.record.Commands = float64(after.commands-t.before.commands) / n
-	t.record.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.redis))) / n // less the runner's own
-	t.record.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
-	t.record.ClientCPU = float64(clients.Microseconds()) / n
-	if !sections {
+	n := float64(max(1, r.Done))
+	r.Commands = float64(after.commands-t.before.commands) / n
+	r.Turns = int(after.published - t.before.published)
+	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.redis))) / n // without the runner's own
+	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
+	r.ClientCPU = float64(clients.Microseconds()) / n
+	if t.workload.Kind == wire.Uncontended || t.workload.Kind == wire.HandOver {
 		return nil
 	}
 	value := 0
@@ -183,14 +256,14 @@ func (t *trial) count(ctx context.Context, done int, sections bool) error {
 		}
 		value += v
 	}
-	t.record.Lost = max(0, done-value)
+	r.Lost = max(0, r.Done-value)
 	return nil
 }
 
 func (t *trial) clientCPU() time.Duration {
 	var sum time.Duration
 	for _, c := range t.children {
-		sum += cpu(c.cmd.Process.Pid)
+		sum += cpu(c.PID())
 	}
 	return sum
 }

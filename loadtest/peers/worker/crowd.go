@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,28 +11,26 @@ import (
 	"locklab/loadtest/peers/wire"
 )
 
-// maxWaits is how many waiting times of one waiter are kept.
-const maxWaits = 20_000
+const (
+	maxWaits = 20_000          // waiting times of one waiter that are kept
+	grace    = 2 * time.Second // from the limit until a lock must have noticed that its context has ended
+)
 
-// grace is how long after the limit a lock may take to notice that its context has ended.
-const grace = 2 * time.Second
-
-// crowd is the waiters of one worker. They exist, and stand at the gate, before the clock starts.
+// crowd is the waiters of one worker. They exist before the clock starts, but for the memory load.
 type crowd struct {
 	load    wire.Load
 	lock    peer.Lock
 	section *redis.Client
 	waiters []*waiter
-	ready   sync.WaitGroup
-	gate    chan struct{}
+	started chan struct{} // closed when the clock starts
 	ended   chan *waiter
 	began   time.Time
-	until   time.Time // of a load that lasts
+	until   time.Time // end of a load that lasts
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
-// waiter is one goroutine. Its counters are read while it may still run; the rest only when it has ended.
+// waiter is one goroutine. Its counters are read while it may still run, the rest only after its end.
 type waiter struct {
 	done, inTime atomic.Int64
 	last         time.Time
@@ -42,11 +39,11 @@ type waiter struct {
 }
 
 func newCrowd(load wire.Load, lock peer.Lock, section *redis.Client) *crowd {
-	c := &crowd{load: load, lock: lock, section: section, gate: make(chan struct{}), ended: make(chan *waiter, load.Waiters)}
+	c := &crowd{load: load, lock: lock, section: section, started: make(chan struct{}), ended: make(chan *waiter, load.Waiters)}
 	for range load.Waiters {
 		c.waiters = append(c.waiters, &waiter{})
 	}
-	if load.Kind != wire.Memory { // there, the goroutines are part of what is weighed
+	if load.Kind != wire.Memory { // there, the goroutines are measured, too
 		c.spawn()
 	}
 	return c
@@ -54,38 +51,8 @@ func newCrowd(load wire.Load, lock peer.Lock, section *redis.Client) *crowd {
 
 func (c *crowd) spawn() {
 	for i, w := range c.waiters {
-		c.ready.Add(1)
-		if c.load.Kind == wire.Memory {
-			go c.weighed(w)
-			continue
-		}
-		go func() {
-			c.ready.Done()
-			<-c.gate
-			w.err = c.work(w, i%max(1, c.load.Keys))
-			w.last = time.Now()
-			c.ended <- w
-		}()
+		go c.run(w, i%max(1, c.load.Keys))
 	}
-	c.ready.Wait()
-}
-
-// weighed is one section of a waiter whose memory is measured: what is on its stack while it waits is the
-// lock's, but for this frame.
-func (c *crowd) weighed(w *waiter) {
-	c.ready.Done()
-	<-c.gate
-	asked := time.Now()
-	unlock, err := c.lock.Lock(c.ctx, wire.Key(0))
-	c.served(w, asked, unlock, err)
-}
-
-func (c *crowd) served(w *waiter, asked time.Time, unlock func() error, err error) {
-	if err == nil {
-		err = c.inside(w, 0, asked, unlock)
-	}
-	w.err, w.last = err, time.Now()
-	c.ended <- w
 }
 
 func (c *crowd) start() {
@@ -95,91 +62,65 @@ func (c *crowd) start() {
 	c.began = time.Now()
 	c.until = c.began.Add(time.Duration(c.load.Millis) * time.Millisecond)
 	c.ctx, c.cancel = context.WithTimeout(context.Background(), time.Duration(c.load.Limit)*time.Millisecond)
-	close(c.gate)
+	close(c.started)
 }
 
-func (c *crowd) work(w *waiter, key int) error {
-	switch c.load.Kind {
-	case wire.Uncontended:
-		for time.Now().Before(c.until) {
-			if err := c.once(w, key); err != nil {
-				return err
-			}
-		}
-	case wire.Sustained:
-		for time.Now().Before(c.until) {
-			if err := c.locked(w, key); err != nil {
-				return err
-			}
-		}
+// run is a waiter. It does little itself, so that a waiter's stack is the lock's where the memory is measured.
+func (c *crowd) run(w *waiter, key int) {
+	<-c.started
+	for more := true; more; {
+		asked := time.Now()
+		unlock, err := c.lock(c.ctx, wire.Key(key))
+		more = c.granted(w, key, asked, unlock, err)
+	}
+	c.ended <- w
+}
+
+// granted does the section and unlocks. It reports whether the waiter locks again.
+func (c *crowd) granted(w *waiter, key int, asked time.Time, unlock func() error, err error) bool {
+	at := time.Now()
+	switch {
+	case err != nil:
+	case c.load.Kind == wire.Uncontended:
+		err = unlock()
+		at = time.Now()
+		w.count(err, true)
 	default:
-		for range c.load.Each {
-			if err := c.locked(w, key); err != nil {
-				return err
-			}
+		err = increment(c.ctx, c.section, wire.Value(key))
+		w.count(err, time.Now().Before(c.until))
+		if unlocked := unlock(); err == nil {
+			err = unlocked
 		}
 	}
-	return nil
+	w.last, w.err = time.Now(), err
+	if err == nil && len(w.waits) < maxWaits {
+		w.waits = append(w.waits, int(at.Sub(asked).Microseconds()))
+	}
+	if c.load.Kind == wire.Burst || c.load.Kind == wire.Memory {
+		return err == nil && int(w.done.Load()) < c.load.Each
+	}
+	return err == nil && w.last.Before(c.until)
 }
 
-// once locks and unlocks, with nothing between.
-func (c *crowd) once(w *waiter, key int) error {
-	asked := time.Now()
-	unlock, err := c.lock.Lock(c.ctx, wire.Key(key))
-	if err != nil {
-		return err
-	}
-	if err := unlock(); err != nil {
-		return err
-	}
-	w.waited(asked)
-	w.done.Add(1)
-	w.inTime.Add(1)
-	return nil
-}
-
-// locked does one section under the lock.
-func (c *crowd) locked(w *waiter, key int) error {
-	asked := time.Now()
-	unlock, err := c.lock.Lock(c.ctx, wire.Key(key))
-	if err != nil {
-		return err
-	}
-	return c.inside(w, key, asked, unlock)
-}
-
-// inside does one section and unlocks.
-func (c *crowd) inside(w *waiter, key int, asked time.Time, unlock func() error) error {
-	w.waited(asked)
-	err := increment(c.ctx, c.section, wire.Value(key))
+// count counts a section that did not fail.
+func (w *waiter) count(err error, inTime bool) {
 	if err == nil {
 		w.done.Add(1)
-		if time.Now().Before(c.until) {
-			w.inTime.Add(1)
-		}
 	}
-	if freed := unlock(); err == nil {
-		err = freed
-	}
-	return err
-}
-
-func (w *waiter) waited(asked time.Time) {
-	if len(w.waits) < maxWaits {
-		w.waits = append(w.waits, int(time.Since(asked).Microseconds()))
+	if err == nil && inTime {
+		w.inTime.Add(1)
 	}
 }
 
-// collect waits for everybody until the limit and a little longer; who is then not back has failed.
+// collect waits for all waiters until the limit and a little longer; a waiter that has not ended then has failed.
 func (c *crowd) collect() *wire.Result {
 	defer c.cancel()
 	result := &wire.Result{}
 	timeout := time.After(time.Until(c.began) + time.Duration(c.load.Limit)*time.Millisecond + grace)
-	last, back := c.began, 0
-	for open := true; open && back < len(c.waiters); {
+	last := c.began
+	for ended := 0; ended < len(c.waiters); ended++ {
 		select {
 		case w := <-c.ended:
-			back++
 			result.Waits = append(result.Waits, w.waits...)
 			if w.last.After(last) {
 				last = w.last
@@ -189,10 +130,9 @@ func (c *crowd) collect() *wire.Result {
 				result.Error = w.err.Error()
 			}
 		case <-timeout:
-			open = false
-			result.Failed += len(c.waiters) - back
+			result.Failed += len(c.waiters) - ended
 			result.Error = "still waiting after the limit, although the context has ended"
-			last = time.Now()
+			last, ended = time.Now(), len(c.waiters)
 		}
 	}
 	for _, w := range c.waiters {

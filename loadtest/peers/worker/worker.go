@@ -1,5 +1,5 @@
-// Package worker is one process of the load: it holds one lock of one kind and as many waiters as it is told. What it is told
-// and what it answers is in package wire.
+// Package worker is one process of the load: it holds one lock of one kind, and as many waiters as it is told. Package wire describes its
+// orders and answers.
 package worker
 
 import (
@@ -8,20 +8,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"locklab/loadtest/peers/peer"
 	"locklab/loadtest/peers/wire"
 )
 
-// settle is how long the waiters of the memory load are given to wait before they are weighed.
-const settle = 1500 * time.Millisecond
+const (
+	settling    = 1500 * time.Millisecond // what the waiters of the memory load get before they are measured
+	warmWaiters = 32                      // goroutines
+	warmCycles  = 3                       // of each, on a key of its own
+)
 
-// Serve obeys the orders on in until it ends. For one task, or several in a row.
+// Serve executes the orders of in until it ends: one task, or several one after the other.
 func Serve(in io.Reader, out io.Writer) error {
 	w := &worker{}
 	defer w.end()
@@ -33,7 +38,7 @@ func Serve(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		answer, err := w.obey(order)
+		answer, err := w.execute(order)
 		if err != nil {
 			answer.Error = err.Error()
 		}
@@ -47,58 +52,66 @@ func Serve(in io.Reader, out io.Writer) error {
 type worker struct {
 	load    wire.Load
 	lock    peer.Lock
+	closer  func() error
 	clients []*redis.Client
 	crowd   *crowd
 	ctx     context.Context
 	cancel  context.CancelFunc
-	unlock  func() error // hand-over and memory: what give gives back
+	unlock  func() error // of a hand-over, and of the memory load
 }
 
-func (w *worker) obey(order wire.Order) (wire.Answer, error) {
+func (w *worker) execute(order wire.Order) (answer wire.Answer, err error) {
 	switch order.Do {
 	case "prepare":
 		w.end()
-		return wire.Answer{}, w.prepare(order.Task)
+		err = w.prepare(order.Task)
 	case "take":
-		return w.take()
+		w.unlock, err = w.lock(w.ctx, wire.Key(0))
+		answer.At = time.Now().UnixNano()
 	case "give":
-		at := time.Now()
-		return wire.Answer{At: at.UnixNano()}, w.unlock()
+		answer.At = time.Now().UnixNano()
+		err = w.unlock()
 	case "go":
 		time.Sleep(time.Until(time.UnixMicro(order.At)))
 		if w.load.Kind == wire.Memory {
-			return w.weigh(), nil
+			answer.Before = inUse()
+			w.crowd.start()
+			time.Sleep(settling)
+			answer.Bytes = inUse()
+			break
 		}
 		w.crowd.start()
-		return wire.Answer{Result: w.crowd.collect()}, nil
+		answer.Result = w.crowd.collect()
 	case "collect":
-		return wire.Answer{Result: w.crowd.collect()}, nil
+		answer.Result = w.crowd.collect()
+	default:
+		err = fmt.Errorf("unknown order %q", order.Do)
 	}
-	return wire.Answer{}, fmt.Errorf("unknown order %q", order.Do)
+	return answer, err
 }
 
-// prepare opens the lock, warms it up, and has the waiters ready.
+// prepare opens the lock, warms it up, and makes the waiters.
 func (w *worker) prepare(task *wire.Task) error {
 	w.load = task.Load
 	limit := time.Duration(task.Load.Limit) * time.Millisecond
 	w.ctx, w.cancel = context.WithTimeout(context.Background(), 2*limit+10*time.Second)
 	section := w.client(task.Redis)
-	servers := peer.Servers{Redis: section, Addr: task.Redis, Etcd: task.Etcd}
+	servers := peer.Servers{Redis: section, Etcd: task.Etcd}
 	for _, node := range task.Nodes {
 		servers.Nodes = append(servers.Nodes, w.client(node))
 	}
 	var err error
-	if w.lock, err = peer.Open(w.ctx, task.Lock, servers, max(task.Load.Waiters, warmWaiters)); err != nil {
+	if w.lock, w.closer, err = peer.Open(w.ctx, task.Lock, servers, max(task.Load.Waiters, warmWaiters)); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
-	if err := warm(w.ctx, w.lock, section, w.clients); err != nil {
+	if err := w.warm(section); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	w.crowd = newCrowd(w.load, w.lock, section)
 	return nil
 }
 
-// client has the app's own settings; see topology.
+// client has the app's own settings; see package topology.
 func (w *worker) client(addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, PoolSize: 64,
@@ -108,24 +121,53 @@ func (w *worker) client(addr string) *redis.Client {
 	return c
 }
 
-// take locks the first key and says when it was granted.
-func (w *worker) take() (wire.Answer, error) {
-	var err error
-	if w.unlock, err = w.lock.Lock(w.ctx, wire.Key(0)); err != nil {
-		return wire.Answer{}, err
+// warm does what a program that has run for some time has done: connections are open, and scripts are loaded. Then two goroutines contend,
+// so that a lock that listens for its release has done so once.
+func (w *worker) warm(section *redis.Client) error {
+	group, ctx := errgroup.WithContext(w.ctx)
+	for i := range warmWaiters {
+		group.Go(func() error {
+			for _, c := range w.clients {
+				if err := c.Ping(ctx).Err(); err != nil {
+					return err
+				}
+			}
+			return w.cycles(ctx, section, fmt.Sprintf("peers:warm:%d:%d", os.Getpid(), i))
+		})
 	}
-	return wire.Answer{At: time.Now().UnixNano()}, nil
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	group, ctx = errgroup.WithContext(w.ctx)
+	for range 2 {
+		group.Go(func() error { return w.cycles(ctx, section, fmt.Sprintf("peers:warm:%d", os.Getpid())) })
+	}
+	return group.Wait()
 }
 
-// weigh starts the waiters and compares what is in use with what was before.
-func (w *worker) weigh() wire.Answer {
-	before := inUse()
-	w.crowd.start()
-	time.Sleep(settle)
-	return wire.Answer{Before: before, Bytes: inUse()}
+func (w *worker) cycles(ctx context.Context, section *redis.Client, key string) error {
+	for range warmCycles {
+		unlock, err := w.lock(ctx, key)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(increment(ctx, section, key+":value"), unlock()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// inUse is the memory of heap and stacks that something refers to.
+// increment is the section: a read, and a write of what was read plus one. Two simultaneous ones lose one update.
+func increment(ctx context.Context, section *redis.Client, key string) error {
+	n, err := section.Get(ctx, key).Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	return section.Set(ctx, key, n+1, 0).Err()
+}
+
+// inUse is the memory of heap and stacks that is referenced, in bytes.
 func inUse() int64 {
 	var m runtime.MemStats
 	debug.FreeOSMemory()
@@ -137,8 +179,8 @@ func (w *worker) end() {
 	if w.cancel != nil {
 		w.cancel()
 	}
-	if w.lock != nil {
-		_ = w.lock.Close()
+	if w.closer != nil {
+		_ = w.closer()
 	}
 	for _, c := range w.clients {
 		_ = c.Close()

@@ -12,7 +12,7 @@ import java.util.function.IntFunction;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** The waiters of one worker, a thread each. They exist, and stand at the gate, before the clock starts. */
+/** The waiters of one worker, a thread each. They exist before the clock starts. */
 final class Crowd {
   private static final long GRACE_MILLIS = 2000;
   private static final int MAX_WAITS = 20_000;
@@ -23,7 +23,7 @@ final class Crowd {
   private final long limit;
   private final RedissonClient client;
   private final IntFunction<RLock> locks;
-  private final CountDownLatch gate = new CountDownLatch(1);
+  private final CountDownLatch started = new CountDownLatch(1);
   private final LinkedBlockingQueue<Waiter> ended = new LinkedBlockingQueue<>();
   private final List<Waiter> waiters = new ArrayList<>();
   private volatile long began; // nanoTime
@@ -51,7 +51,7 @@ final class Crowd {
   void start() {
     beganAt = Worker.micros();
     began = System.nanoTime();
-    gate.countDown();
+    started.countDown();
   }
 
   private boolean inTime() {
@@ -62,7 +62,7 @@ final class Crowd {
     return limit - (System.nanoTime() - began) / 1_000_000;
   }
 
-  /** Waits for everybody until the limit and a little longer; who is then not back has failed. */
+  /** Waits for all waiters until the limit and a little longer; a waiter that has not ended then has failed. */
   ObjectNode collect() throws InterruptedException {
     ObjectNode result = Worker.JSON.createObjectNode();
     ArrayNode waits = result.putArray("waits");
@@ -112,7 +112,7 @@ final class Crowd {
     public void run() {
       ready.countDown();
       try {
-        gate.await();
+        started.await();
         switch (load) {
           case "uncontended" -> { while (inTime()) { once(); } }
           case "sustained" -> { while (inTime()) { locked(); } }
@@ -138,7 +138,7 @@ final class Crowd {
     private void locked() throws InterruptedException {
       long asked = System.nanoTime();
       RLock lock = locks.apply(key);
-      // -1: with the watchdog, as lock() has it; the waiting has an end.
+      // -1: with the watchdog, as lock() has it, but the time to wait is limited.
       if (!lock.tryLock(Math.max(0, left()), -1, TimeUnit.MILLISECONDS)) {
         throw new IllegalStateException("tryLock was false after " + (System.nanoTime() - asked) / 1_000_000 + " ms");
       }

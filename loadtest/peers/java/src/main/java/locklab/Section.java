@@ -2,7 +2,7 @@ package locklab;
 
 import org.redisson.api.RedissonClient;
 
-/** The section: a read, and a write of what was read plus one. Two at once lose one. */
+/** The section: a read, and a write of what was read plus one. Two simultaneous ones lose one update. */
 final class Section {
   private Section() {}
 

@@ -6,7 +6,7 @@ import java.util.function.Function;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 
-/** Does before the clock starts what a program that runs for long has done. */
+/** Does what a program that has run for some time has done, before the clock starts. */
 final class Warm {
   private static final int THREADS = 32;
   private static final int CYCLES = 3;
@@ -19,7 +19,7 @@ final class Warm {
     this.lock = lock;
   }
 
-  /** Contends for so many milliseconds, then each thread has a few cycles alone and two contend. */
+  /** Contends for that many milliseconds; then each thread has a few cycles alone, and two threads contend. */
   void run(long contended) throws InterruptedException {
     String key = "peers:warm:" + ProcessHandle.current().pid();
     long until = System.nanoTime() + contended * 1_000_000;

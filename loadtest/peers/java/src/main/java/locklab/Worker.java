@@ -15,7 +15,7 @@ import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
-/** Redisson as a worker: what it is told and what it answers is in wire/wire.go. */
+/** Redisson as a worker; wire/wire.go describes the orders and the answers. */
 public final class Worker {
   static final ObjectMapper JSON = new ObjectMapper().configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, false);
 
@@ -27,23 +27,23 @@ public final class Worker {
 
   public static void main(String[] args) throws Exception {
     PrintStream answers = System.out;
-    System.setOut(System.err); // nobody else may write there
+    System.setOut(System.err); // only answers go to standard output
     Worker worker = new Worker();
     BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
     for (String line = orders.readLine(); line != null; line = orders.readLine()) {
       ObjectNode answer = JSON.createObjectNode();
       try {
-        worker.obey(JSON.readTree(line), answer);
+        worker.execute(JSON.readTree(line), answer);
       } catch (Exception e) {
         answer.put("error", e.toString());
       }
       answers.println(JSON.writeValueAsString(answer));
       answers.flush();
     }
-    System.exit(0); // waiters that were never woken may still be there
+    System.exit(0); // waiters that were not notified may still wait
   }
 
-  private void obey(JsonNode order, ObjectNode answer) throws Exception {
+  private void execute(JsonNode order, ObjectNode answer) throws Exception {
     switch (order.get("do").asText()) {
       case "prepare" -> prepare(order.get("task"));
       case "go" -> {
@@ -76,7 +76,7 @@ public final class Worker {
     config.useSingleServer().setAddress("redis://" + task.get("redis").asText());
     client = Redisson.create(config);
     kind = task.get("lock").asText();
-    // A cold JVM measures its compiler: once for each kind of lock it gets five seconds of contention, then as every worker a little.
+    // A cold JVM would measure its compiler: it contends for five seconds once for each kind of lock, then like every worker.
     new Warm(client, this::lockOf).run(warm.add(kind) ? 5000 : 0);
     crowd = new Crowd(task.get("load"), client, this::lock);
   }
