@@ -20,11 +20,8 @@ var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 }
 
-// Missing returns an error that names each program that e needs and this machine does not have, with the command that
-// installs it.
-func (e Experiment) Missing() error { return Missing([]Experiment{e}) }
-
-// Missing is the same for several: each program that is missing, and the experiments that need it.
+// Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
+// command that installs it.
 func Missing(all []Experiment) (err error) {
 	var needs []Need
 	by := make(map[Need][]string)

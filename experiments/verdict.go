@@ -32,17 +32,6 @@ func (e Expect) String() string {
 // MarshalText names it in JSON.
 func (e Expect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
-func (e *Expect) UnmarshalText(text []byte) error {
-	for _, known := range []Expect{Never, Sometimes} {
-		if known.String() == string(text) {
-			*e = known
-			return nil
-		}
-	}
-	return fmt.Errorf("experiments: %.20q is no expectation", text)
-}
-
 // Outcome is what a run showed, before it is judged.
 type Outcome struct {
 	Trials     int   // that ran to their end

@@ -15,63 +15,60 @@ const balancer = "balancer"
 // ToldNothing is noted of a driver whose answer does not say which driver has the order.
 const ToldNothing = "was told nothing"
 
-// viewEvents are page views as a history: a request when it is sent, and its write when that is confirmed. The owners are
-// the requests.
-func viewEvents(answers []answer) []history.Event {
-	return inTime(answers, func(i int, a answer) (timeline string, result history.Event) {
-		result = history.Event{Key: CounterKey, Owner: fmt.Sprintf("request %d", i+1)}
-		var view struct {
-			Write
-			Fence uint64
-		}
-		if instance, stale := a.stale(); stale {
-			result.Kind = history.Stale
-			return instance, result
-		}
-		if err := a.into(&view, http.StatusOK); err != nil {
-			result.Kind, result.Text = a.failure(), err.Error()
-			return balancer, result
-		}
-		result.Kind, result.Value, result.Token = history.Write, view.Value, view.Fence
-		return view.Instance, result
-	})
+// record adds an answer to b, and returns it as an event: a write when the view is confirmed. The owners are the requests.
+func (b *Views) record(i int, a answer) history.Event {
+	e := history.Event{Timeline: balancer, Key: CounterKey, Owner: fmt.Sprintf("request %d", i+1)}
+	var view struct {
+		Write
+		Fence uint64
+	}
+	if instance, stale := a.stale(); stale {
+		b.Stale = append(b.Stale, instance)
+		e.Timeline, e.Kind = instance, history.Stale
+	} else if err := a.into(&view, http.StatusOK); err != nil {
+		b.Failed = append(b.Failed, err.Error())
+		e.Kind, e.Text = a.failure(), err.Error()
+	} else {
+		b.Writes = append(b.Writes, view.Write)
+		e.Timeline, e.Kind, e.Value, e.Token = view.Instance, history.Write, view.Value, view.Fence
+	}
+	return e
 }
 
-// grabEvents are the grabs of an order as a history: what each driver requested, and was told. What the data say is not
-// part of it.
-func grabEvents(answers []answer, order uint64) []history.Event {
-	return inTime(answers, func(i int, a answer) (timeline string, result history.Event) {
-		timeline = driver(uint64(i + 1))
-		result = history.Event{Kind: history.Note, Key: orderKey(order), Owner: timeline}
-		var grab struct {
-			Grab
-			Fence uint64
-		}
-		instance, stale := a.stale()
-		err := a.into(&grab, http.StatusOK, http.StatusConflict)
-		result.Token = grab.Fence
-		switch {
-		case stale:
-			result.Kind, result.Text = history.Stale, "by "+instance
-		case err != nil:
-			result.Kind, result.Text = a.failure(), err.Error()
-		case grab.Won:
-			result.Text = fmt.Sprintf("%s: you have it", grab.Instance)
-		case grab.Winner != 0:
-			result.Text = fmt.Sprintf("%s: %s has it", grab.Instance, driver(grab.Winner))
-		default:
-			result.Text = ToldNothing
-		}
-		return timeline, result
-	})
+// record adds an answer to b, and returns what the driver was told as an event. What the data say is not part of it.
+func (b *Grabs) record(i int, a answer) history.Event {
+	name := driver(uint64(i + 1))
+	e := history.Event{Timeline: name, Kind: history.Note, Key: orderKey(b.Order), Owner: name}
+	var grab struct {
+		Grab
+		Fence uint64
+	}
+	if instance, stale := a.stale(); stale {
+		b.Stale = append(b.Stale, instance)
+		e.Kind, e.Text = history.Stale, "by "+instance
+		return e
+	}
+	if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
+		b.Failed = append(b.Failed, err.Error())
+		e.Kind, e.Text = a.failure(), err.Error()
+		return e
+	}
+	b.Answers = append(b.Answers, grab.Grab)
+	e.Token, e.Text = grab.Fence, ToldNothing
+	if grab.Won {
+		e.Text = grab.Instance + ": you have it"
+	} else if grab.Winner != 0 {
+		e.Text = fmt.Sprintf("%s: %s has it", grab.Instance, driver(grab.Winner))
+	}
+	return e
 }
 
-// inTime makes two events of each answer, the request and its result, and sorts all of them by time.
-func inTime(answers []answer, of func(i int, a answer) (timeline string, result history.Event)) (all []history.Event) {
+// eventsOf makes two events of each answer, the request and its result, and sorts all of them by time.
+func eventsOf(answers []answer, record func(i int, a answer) history.Event) (all []history.Event) {
 	for i, a := range answers {
-		timeline, result := of(i, a)
-		result.Timeline, result.At = timeline, a.Got
-		request := history.Event{Kind: history.Request, Timeline: timeline, Key: result.Key, Owner: result.Owner, At: a.Sent}
+		result := record(i, a)
+		result.At = a.Got
+		request := history.Event{Kind: history.Request, Timeline: result.Timeline, Key: result.Key, Owner: result.Owner, At: a.Sent}
 		all = append(all, request, result)
 	}
 	slices.SortStableFunc(all, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })

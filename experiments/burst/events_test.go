@@ -19,13 +19,13 @@ func lines(events []history.Event) string {
 }
 
 func TestViewsAreAHistory(t *testing.T) {
-	got := viewEvents([]answer{
+	got := eventsOf([]answer{
 		{Status: 200, Body: []byte(`{"instance":"a","value":7,"fence":42}`), Sent: 1, Got: 9},
 		{Status: 409, Body: []byte(`{"error":"stale","stale":true,"instance":"b"}`), Sent: 2, Got: 6},
 		{Status: 503, Body: []byte("busy"), Sent: 3, Got: 7},
 		{Err: errors.New("reset by peer"), Sent: 4, Got: 8},
 		{Status: 200, Body: []byte(`{"instance":"b","value":1}`), Sent: 5, Got: 5},
-	})
+	}, new(Views).record)
 	want := `1ns a: request (request 1)
 2ns b: request (request 2)
 3ns balancer: request (request 3)
@@ -48,13 +48,13 @@ func TestViewsAreAHistory(t *testing.T) {
 }
 
 func TestGrabsAreAHistory(t *testing.T) {
-	got := grabEvents([]answer{
+	got := eventsOf([]answer{
 		{Status: 200, Body: []byte(`{"instance":"a","won":true,"driver":1,"winner":1}`), Sent: 1, Got: 5},
 		{Status: 409, Body: []byte(`{"instance":"b","won":false,"driver":2,"winner":1}`), Sent: 1, Got: 6},
 		{Status: 409, Body: []byte(`{"error":"stale","stale":true,"instance":"b"}`), Sent: 1, Got: 7},
 		{Status: 200, Body: []byte(`null`), Sent: 1, Got: 8},
 		{Status: 503, Body: []byte("busy"), Sent: 1, Got: 9},
-	}, 3)
+	}, (&Grabs{Order: 3}).record)
 	got = append(got, winner{Driver: 1, Instance: "a", Fence: 4}.event(3))
 	want := `5ns driver 1: a: you have it (driver 1)
 6ns driver 2: b: driver 1 has it (driver 2)

@@ -44,41 +44,26 @@ type winner struct {
 // RunGrabs makes an order behind target, lets each of drivers grab it at version, and reads which drivers have won. An
 // error means that there is no record.
 func RunGrabs(ctx context.Context, target Target, version string, drivers int, send Send) (Grabs, error) {
-	record := Grabs{Version: version, Drivers: drivers}
+	b := Grabs{Version: version, Drivers: drivers}
 	var made struct{ ID uint64 }
 	if err := target.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
-		return record, err
+		return b, err
 	}
-	record.Order = made.ID
+	b.Order = made.ID
 	answers, began, err := send(ctx, target.URL, target.requests(drivers, func(i int) string {
 		return fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1)
 	}))
 	if err != nil {
-		return record, err
+		return b, err
 	}
-	record.Took, record.Began, record.Events = took(answers), began, grabEvents(answers, made.ID)
-	record.sort(answers)
+	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
 	var now struct{ Winners []winner }
 	err = target.read(ctx, fmt.Sprintf("/orders/%d", made.ID), &now)
 	for _, w := range now.Winners {
-		record.Recorded = append(record.Recorded, w.Driver)
-		record.Wins = append(record.Wins, w.event(made.ID))
+		b.Recorded = append(b.Recorded, w.Driver)
+		b.Wins = append(b.Wins, w.event(made.ID))
 	}
-	return record, err
-}
-
-// sort puts each answer where it belongs.
-func (b *Grabs) sort(answers []answer) {
-	for _, a := range answers {
-		var grab Grab
-		if instance, stale := a.stale(); stale {
-			b.Stale = append(b.Stale, instance)
-		} else if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
-			b.Failed = append(b.Failed, err.Error())
-		} else {
-			b.Answers = append(b.Answers, grab)
-		}
-	}
+	return b, err
 }
 
 // Winners is how many drivers have won, as the data say.

@@ -82,10 +82,10 @@ func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-ch
 func (o *Outage) add(answers []answer) {
 	o.Took += took(answers)
 	o.Users += len(answers)
-	for _, a := range answers {
+	for i, a := range answers {
 		o.Statuses[a.Status]++
+		o.record(i, a)
 	}
-	o.sort(answers)
 }
 
 // watch measures when the counter can be read and when a view is confirmed. The view counts.

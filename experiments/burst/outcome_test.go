@@ -107,12 +107,12 @@ func TestAnswersAreToldApart(t *testing.T) {
 		{Err: errors.New("reset by peer")},
 	}
 	var grabs Grabs
-	grabs.sort(answers)
+	eventsOf(answers, grabs.record)
 	if len(grabs.Answers) != 2 || !grabs.Answers[0].Won || grabs.Answers[1].Winner != 1 || !slices.Equal(grabs.Stale, []string{"b"}) || len(grabs.Failed) != 4 {
 		t.Errorf("grabs are %+v", grabs)
 	}
 	var views Views
-	views.sort(answers) // a conflict that is none of a stale holder is no usable answer to a view
+	eventsOf(answers, views.record) // a conflict that is none of a stale holder is no usable answer to a view
 	if !slices.Equal(views.Writes, []Write{{"a", 7}}) || !slices.Equal(views.Stale, []string{"b"}) || len(views.Failed) != 5 {
 		t.Errorf("views are %+v", views)
 	}

@@ -38,38 +38,23 @@ const CounterKey = "pview"
 // RunViews resets the counter behind target, sends one view for each of users to version, and reads the counter. An error
 // means that there is no record.
 func RunViews(ctx context.Context, target Target, version string, users int, send Send) (Views, error) {
-	record := Views{Version: version, Users: users}
+	b := Views{Version: version, Users: users}
 	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
-		return record, err
+		return b, err
 	}
 	answers, began, err := send(ctx, target.URL, target.views(version, users))
 	if err != nil {
-		return record, err
+		return b, err
 	}
-	record.Took, record.Began, record.Events = took(answers), began, viewEvents(answers)
-	record.sort(answers)
+	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
 	var counter struct{ Value int64 }
 	err = target.read(ctx, "/pview", &counter)
-	record.Final = counter.Value
-	return record, err
+	b.Final = counter.Value
+	return b, err
 }
 
 func (t Target) views(version string, users int) []*http.Request {
 	return t.requests(users, func(int) string { return "/" + version + "/pview" })
-}
-
-// sort puts each answer where it belongs.
-func (b *Views) sort(answers []answer) {
-	for _, a := range answers {
-		var write Write
-		if instance, stale := a.stale(); stale {
-			b.Stale = append(b.Stale, instance)
-		} else if err := a.into(&write, http.StatusOK); err != nil {
-			b.Failed = append(b.Failed, err.Error())
-		} else {
-			b.Writes = append(b.Writes, write)
-		}
-	}
 }
 
 // Lost is how many confirmed views the counter does not show.

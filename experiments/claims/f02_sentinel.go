@@ -21,17 +21,16 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		With Sentinel, a master that fails before it has replicated the lock loses it; twice in a row there are three holders.`,
 	Says: `
-		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in
-		the same way, a third one does.`,
+		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the same way, a
+		third one does.`,
 	Drawing: kit.FailoverDrawing,
 	How: `
-		Every node announces the address of a fault proxy. The proxy drops the replication before the lock is taken. The
-		master is killed, and Sentinel (which misses a master after a second and a half) promotes a replica. B takes the lock
-		there. The same is done once more when the others follow the new master, and C takes the lock on the third. Then they
-		write, each under a lease that is good as far as it can know. A and B know their dead masters only, so that they learn
-		of the new one late. A client that reconnects immediately asks the new master for its lock, and stops. In containers
-		there is no proxy: the replicas are taken off their network until the master is dead, and Sentinel misses a master
-		after two seconds.`,
+		Every node announces the address of a fault proxy. The proxy drops the replication before the lock is taken. The master is killed, and
+		Sentinel (which misses a master after a second and a half) promotes a replica. B takes the lock there. The same is done once more when
+		the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can
+		know. A and B know their dead masters only, so that they learn of the new one late. A client that reconnects immediately asks the new
+		master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until the master is dead, and
+		Sentinel misses a master after two seconds.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,

@@ -22,15 +22,14 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.`,
 	Says: `
-		A lock needs consistency, and a cluster of Redis prefers availability: it elects a replica that may not have the last
-		writes.`,
+		A lock needs consistency, and a cluster of Redis prefers availability: it elects a replica that may not have the last writes.`,
 	Drawing: kit.FailoverDrawing,
 	How: `
-		Every node announces the address of a fault proxy, over which its replica follows it; the cluster's gossip goes past
-		it. The proxy of the master that owns the lock's slot drops the replication. A takes the lock, the master is killed,
-		and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it
-		learns of the new one late. A client that reconnects immediately asks the new master for its lock, and stops. In
-		containers there is no proxy: the replicas are taken off their network until the master is dead.`,
+		Every node announces the address of a fault proxy, over which its replica follows it; the cluster's gossip goes past it. The proxy of
+		the master that owns the lock's slot drops the replication. A takes the lock, the master is killed, and the others let the replica take
+		its slots. B asks the cluster anew. A knows the dead master only, so that it learns of the new one late. A client that reconnects
+		immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until
+		the master is dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
 	Docker:   true,

@@ -22,19 +22,18 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.`,
 	Says: `
-		The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas
-		have confirmed its write, and a master can refuse writes when too few replicas follow it.`,
+		The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas have confirmed
+		its write, and a master can refuse writes when too few replicas follow it.`,
 	Drawing: `
 A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
 replica 2  ─ ╳ does not have it ── promoted
 B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	How: `
-		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is
-		killed and a replica promoted: the most complete one. In the window that remains, the replica that confirmed the lock
-		dies with the master, and one without the lock is promoted. With min-replicas-to-write the master takes writes as long
-		as it heard from a replica within min-replicas-max-lag. After that it refuses the lock; a lock that is taken before is
-		lost all the same.`,
+		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed and a
+		replica promoted: the most complete one. In the window that remains, the replica that confirmed the lock dies with the master, and one
+		without the lock is promoted. With min-replicas-to-write the master takes writes as long as it heard from a replica within
+		min-replicas-max-lag. After that it refuses the lock; a lock that is taken before is lost all the same.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   22 * time.Second,

@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 	Claim:   "RedLock works with two of five nodes down, and refuses with three down.",
 	Says:    "A majority of the nodes is enough: N/2+1 of N. With fewer there is no lock, and the client is told so.",
 	How: `
-		A is connected to five nodes. Some of them, chosen at random, are killed; A requests the lock. When three were down
-		one is started again, and A requests it once more.`,
+		A is connected to five nodes. Some of them, chosen at random, are killed; A requests the lock. When three were down one is started
+		again, and A requests it once more.`,
 	Takes: 4 * time.Second,
 	Check: kit.Available(5),
 	Variants: []experiments.Variant{

@@ -18,17 +18,16 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A node that restarts empty lets a second majority form; one that restarts later than the longest lease does not.`,
 	Says: `
-		RedLock counts votes, and a node that has forgotten its vote gives it again. Its author's remedy is to leave a crashed
-		node down until every lease has ended.`,
+		RedLock counts votes, and a node that has forgotten its vote gives it again. Its author's remedy is to leave a crashed node down until
+		every lease has ended.`,
 	Drawing: `
 A        ├─ 1 2 3 of 5 ─ read 0 ──────────────────────── write 1
 node 3   ───────────────── ✗ restarts, empty               ↑ one update is lost
 B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
-		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same
-		address, and B asks all five. In the control it stays down until A's lease has ended, which A learns because no
-		majority renews it. A single Redis has the same weakness. There A's proxy ends with the server's first life, because a
-		holder that reconnects immediately asks for its lock, and stops.`,
+		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks all
+		five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has the same
+		weakness. There A's proxy ends with the server's first life, because a holder that reconnects immediately asks for its lock, and stops.`,
 	Anomaly: "restart with data loss",
 	Takes:   7 * time.Second,
 	Check:   history.Counter,

@@ -17,8 +17,7 @@ var _ = register(experiments.Experiment{
 	ID:      "F08-redlock-same-node-twice",
 	Article: "A2",
 	Claim: `
-		A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is
-		one.`,
+		A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is one.`,
 	Says: "RedLock over three locks, which should be on three nodes: one may fail.",
 	Erratum: `
 		A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.`,
@@ -28,10 +27,9 @@ A       node 1 node 2 node 2     ├─ read 0 ───────────
 node 2                ✗ restarts, empty                            ↑ one update is lost
 B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
 	How: `
-		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (Ours,
-		redsync's, is not re-entrant, and would count it once.) The same node is lost, or restarts empty, once in three names
-		for three nodes and once in A2's list. Lost: A requests the lock once. Empty: A holds the lock on all names, and B
-		requests it.`,
+		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (Ours, redsync's, is not
+		re-entrant, and would count it once.) The same node is lost, or restarts empty, once in three names for three nodes and once in A2's
+		list. Lost: A requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
 	Takes: 4 * time.Second,
 	Check: kit.Any(kit.Available(3), history.Counter),
 	Variants: []experiments.Variant{

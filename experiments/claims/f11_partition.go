@@ -24,18 +24,17 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.`,
 	Says: `
-		A holder that dies, or cannot be reached, blocks the others until its lease ends and no longer. The articles do not
-		say what a living holder does meanwhile that cannot renew.`,
+		A holder that dies, or cannot be reached, blocks the others until its lease ends and no longer. The articles do not say what a living
+		holder does meanwhile that cannot renew.`,
 	Drawing: `
 A       ├─ lock ─ read 0 ──────────┤ its context ends: it must not write
 proxy                 ✗ drops        ┆ the server frees the key
 B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 	How: `
-		A reaches the server over a fault proxy, B directly. The proxy drops data while A holds the lock: in both directions,
-		or only the replies. In the second case a renewal still arrives: the key's life gets longer once more. From then on B
-		waits. The moment at which A's context ends is compared with the moment at which B is granted the lock. The end of A's
-		reliance on its lease is compared with the time for which the server keeps the key. When B is done A writes, if its
-		context has not ended; in other variants it does not look.`,
+		A reaches the server over a fault proxy, B directly. The proxy drops data while A holds the lock: in both directions, or only the
+		replies. In the second case a renewal still arrives: the key's life gets longer once more. From then on B waits. The moment at which A's
+		context ends is compared with the moment at which B is granted the lock. The end of A's reliance on its lease is compared with the time
+		for which the server keeps the key. When B is done A writes, if its context has not ended; in other variants it does not look.`,
 	Docker: true,
 	Alone:  true,
 	Takes:  10 * time.Second,

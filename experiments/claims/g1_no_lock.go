@@ -20,8 +20,8 @@ var _ = register(experiments.Experiment{
 driver 1 at instance-1   read: open   …thinks…   write: mine   "you have it"
 driver 2 at instance-2     read: open   …thinks…   write: mine   "you have it"`,
 	How: `
-		20 drivers, ten for each instance, request one order simultaneously. Between reading and writing an instance thinks
-		for 100 ms. In the control the drivers request it one after the other.`,
+		20 drivers, ten for each instance, request one order simultaneously. Between reading and writing an instance thinks for 100 ms. In the
+		control the drivers request it one after the other.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
 	Check:   grantedTwice,

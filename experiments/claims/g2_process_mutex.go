@@ -17,8 +17,7 @@ driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have
 driver 2 at instance-2     [ read: open   …thinks…   write: mine ]   "you have it"
 driver 3 at instance-1   waits                                   [ read: taken ]`,
 	How: `
-		20 drivers request one order simultaneously, at one instance and at two. Between reading and writing an instance
-		thinks for 100 ms.`,
+		20 drivers request one order simultaneously, at one instance and at two. Between reading and writing an instance thinks for 100 ms.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   3 * time.Second,
 	Check:   kit.TwoWinners,

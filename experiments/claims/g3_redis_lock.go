@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have it"
 driver 2 at instance-2   waits                                   [ read: taken ]   "driver 1 has it"`,
 	How: `
-		20 drivers, ten for each of two instances, request one order simultaneously, with the Redis lock. The variant with the
-		mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,
+		20 drivers, ten for each of two instances, request one order simultaneously, with the Redis lock. The variant with the mutex proves that
+		two drivers would win. The control grants by a conditional UPDATE.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
 	Check:   kit.TwoWinners,

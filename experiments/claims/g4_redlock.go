@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 driver 1 at instance-1   [ 3 of 5 nodes: read: open   …thinks…   write: mine ]   "you have it"
 driver 2 at instance-2   waits                                                 [ 3 of 5: read: taken ]`,
 	How: `
-		20 drivers, ten for each of two instances, request one order simultaneously, with RedLock over five independent nodes.
-		The variant with the mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,
+		20 drivers, ten for each of two instances, request one order simultaneously, with RedLock over five independent nodes. The variant with
+		the mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   5 * time.Second,
 	Check:   kit.TwoWinners,

@@ -23,18 +23,17 @@ var _ = register(experiments.Experiment{
 	ID:      "G5-losers-are-told",
 	Article: "A2",
 	Claim: `
-		Every driver who does not get the order is told so, and which driver has it; with A2's listing no driver is told
-		anything.`,
+		Every driver who does not get the order is told so, and which driver has it; with A2's listing no driver is told anything.`,
 	Says: "A driver who does not get the lock returns immediately: the method that grabs the order returns null.",
 	Erratum: `
-		A2's form without waiting immediately returns null to every loser. It returns null to the winner, too: only a log says
-		which driver has the order.`,
+		A2's form without waiting immediately returns null to every loser. It returns null to the winner, too: only a log says which driver has
+		the order.`,
 	Drawing: `
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,
 	How: `
-		20 drivers request one order simultaneously: at each version of the app, one order after the other, and at a small
-		server that does what A2's listing does.`,
+		20 drivers request one order simultaneously: at each version of the app, one order after the other, and at a small server that does what
+		A2's listing does.`,
 	Takes: 4 * time.Second,
 	Check: toldNothing,
 	Variants: []experiments.Variant{

@@ -16,9 +16,8 @@ var _ = register(experiments.Experiment{
 driver 1 at instance-1   UPDATE … WHERE status = 'open' → 1 row    "you have it"
 driver 2 at instance-2   UPDATE … WHERE status = 'open' → 0 rows   "driver 1 has it"`,
 	How: `
-		20 drivers, ten for each of two instances, request one order simultaneously. One variant reads, thinks and writes
-		without a lock, another uses one conditional UPDATE. The control reads, thinks and writes for one driver after the
-		other.`,
+		20 drivers, ten for each of two instances, request one order simultaneously. One variant reads, thinks and writes without a lock,
+		another uses one conditional UPDATE. The control reads, thinks and writes for one driver after the other.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
 	Check:   kit.TwoWinners,

@@ -15,14 +15,14 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A holder that dies without an expiry on its lock locks the key for ever; with an expiry, until its lease ends.`,
 	Says: `
-		The first lock of each article is SETNX and DEL. A process that is restarted, or a machine that fails, in the middle
-		of the work never sends the DEL. The remedy is an expiry.`,
+		The first lock of each article is SETNX and DEL. A process that is restarted, or a machine that fails, in the middle of the work never
+		sends the DEL. The remedy is an expiry.`,
 	Drawing: `
 A  SETNX → 1  †
 B                    (a lease later)  SETNX → 0   and so for every client, for ever`,
 	How: `
-		A takes the lock and dies before it has read. Time passes until every expiry is over. B tries. At the end the lock is
-		examined: it exists, has no expiry, and no living client holds it.`,
+		A takes the lock and dies before it has read. Time passes until every expiry is over. B tries. At the end the lock is examined: it
+		exists, has no expiry, and no living client holds it.`,
 	Anomaly:       "orphaned lock",
 	Takes:         time.Second,
 	Interleavings: kit.Orphans(naive.Compare, steps.V3, naive.SETNX),

@@ -15,8 +15,8 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A crash between SETNX and EXPIRE locks the key for ever. One command, or one script, leaves no moment for that crash.`,
 	Says: `
-		The second lock of the articles sets the expiry by a second command. That is L01 in a smaller window. A0 and A2 say
-		so, and go on to SET with NX and an expiry, or to a script.`,
+		The second lock of the articles sets the expiry by a second command. That is L01 in a smaller window. A0 and A2 say so, and go on to SET
+		with NX and an expiry, or to a script.`,
 	Drawing: `
 A  SETNX → 1   †  (EXPIRE never comes)
 B                    (a lease later)  SETNX → 0   and so for every client, for ever`,

@@ -17,15 +17,14 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		Work longer than the lease puts two holders into the section; renewal at a third of the lease prevents it.`,
 	Says: `
-		Comparing values at the release does not help a holder whose lease has ended: another client is in the section
-		already. Extending the lease while the work goes on does.`,
+		Comparing values at the release does not help a holder whose lease has ended: another client is in the section already. Extending the
+		lease while the work goes on does.`,
 	Drawing: `
 A  ├─ lease ──┤            (works on, without looking)          write 1
 B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is lost`,
 	How: `
-		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has
-		held the lock; then it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to
-		look at.`,
+		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has held the lock; then
+		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at.`,
 	Anomaly: "lease expired during work",
 	Takes:   4 * time.Second,
 	Check:   history.Counter,

@@ -20,16 +20,16 @@ var _ = register(experiments.Experiment{
 	Article: "A0, A1, A2",
 	Claim:   "Renewal ends with its holder's death, and after its bound when one is set.",
 	Says: `
-		The watchdog lives in the holder's process: a holder that dies blocks the others until its lease ends and no longer.
-		A0 extends a lease a bounded number of times.`,
+		The watchdog lives in the holder's process: a holder that dies blocks the others until its lease ends and no longer. A0 extends a lease
+		a bounded number of times.`,
 	Drawing: `
 A      ├─ lock ─ renews ─ renews ─ ✗ killed
 Redis  ═══════════════════════════════════┤ one lease later
 B      waits                              ├─ lock ─ read ─ write`,
 	How: `
-		A is a process of its own, and B waits for the lock. Alive, A works for three leases, and B stays out. When A is
-		killed, the server must report less and less time to live, and then B gets the lock. With a bound of one lease A works
-		on without looking until B has held the lock.`,
+		A is a process of its own, and B waits for the lock. Alive, A works for three leases, and B stays out. When A is killed, the server must
+		report less and less time to live, and then B gets the lock. With a bound of one lease A works on without looking until B has held the
+		lock.`,
 	Anomaly: "orphaned lock",
 	Takes:   12 * time.Second,
 	Check:   kit.Any(history.Counter, kit.Noted(renewedAfterDeath)),

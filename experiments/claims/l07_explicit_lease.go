@@ -17,16 +17,16 @@ var _ = register(experiments.Experiment{
 	Says: `
 		The lock is taken for three seconds, and beside that the watchdog extends it as long as the holder lives.`,
 	Erratum: `
-		A3 takes the lock with lock(2, 3, SECOND), which Redisson does not have. A lease that is named there, as in lock(3,
-		SECONDS), starts no watchdog, which the same article describes as always on.`,
+		A3 takes the lock with lock(2, 3, SECOND), which Redisson does not have. A lease that is named there, as in lock(3, SECONDS), starts no
+		watchdog, which the same article describes as always on.`,
 	Drawing: `
 A  ├─ explicit lease ─┤            (still at work)        write 1
 B  waits              ├─ read 0, write 1 ─┤                ↑ B's update is lost
 A  ├─ no lease named: renewed, renewed, renewed ── write 1 ─┤
 B  waits                                                    ├─ read 1, write 2 ─┤`,
 	How: `
-		A takes the lock, reads, and works for two leases, or until B has been in the section; then it writes. B waits for the
-		lock from the beginning. The variants differ in one argument of A's: the lease.`,
+		A takes the lock, reads, and works for two leases, or until B has been in the section; then it writes. B waits for the lock from the
+		beginning. The variants differ in one argument of A's: the lease.`,
 	Takes: 5 * time.Second,
 	Check: func(trial []history.Event) []history.Violation { return kit.WithOwners(trial, history.Counter(trial)) },
 	Variants: []experiments.Variant{

@@ -19,20 +19,20 @@ var _ = register(experiments.Experiment{
 	ID:      "L08-reentrant",
 	Article: "A0, A1, A3",
 	Claim: `
-		The owner enters again, is counted, and has left only at zero. Other clients stay out until then, and a release by a
-		non-owner is refused.`,
+		The owner enters again, is counted, and has left only at zero. Other clients stay out until then, and a release by a non-owner is
+		refused.`,
 	Says: `
-		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still
-		in, and nil to a client that does not hold the lock. A0 lists re-entrance among the requirements of a lock.`,
+		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil to a
+		client that does not hold the lock. A0 lists re-entrance among the requirements of a lock.`,
 	Erratum: `
 		A3 explains re-entrance by "A holds it, its time is over, A can take it again": that is expiry. Here no time is over.`,
 	Drawing: `
 A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
 B                                            refused                        enter   read 1  write 2`,
 	How: `
-		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B
-		got in, both write the same value. In another variant three processes do so simultaneously, twenty times each. (A
-		process here is a client with a cohort of its own, which makes it one to Redis. All of them run in the lab's process.)`,
+		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write
+		the same value. In another variant three processes do so simultaneously, twenty times each. (A process here is a client with a cohort of
+		its own, which makes it one to Redis. All of them run in the lab's process.)`,
 	Takes: 2 * time.Second,
 	Check: reentered,
 	Interleavings: []experiments.Interleavings{

@@ -20,11 +20,11 @@ var _ = register(experiments.Experiment{
 	ID:      "L09-waiting",
 	Article: "A1, A3",
 	Claim: `
-		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping, as long as the
-		client that unlocks sends it.`,
+		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping, as long as the client that
+		unlocks sends it.`,
 	Says: `
-		There are three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third
-		is to subscribe to the message of the release.`,
+		There are three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
+		the message of the release.`,
 	Erratum: `
 		A3 describes waiting as a loop that keeps trying; Redisson, which it describes, waits for a message (A1).`,
 	Drawing: `
@@ -33,11 +33,10 @@ spin      ? ? ? ? ? ? ? ? ? ? ? ? ? │?!
 sleep     ?       ?       ?       ? │       ?!
 message   ?  subscribed             │ notified ?!`,
 	How: `
-		Two processes, that is clients with a cohort of their own, pass one lock to each other. One works for five to six
-		pauses of the client that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests
-		(INFO commandstats). The wait is the median time from the release to the next grant. In the second variant the lock is
-		deleted without a message, as A2's listing does: then the client waits for the lease. Only ways of one trial are
-		compared.`,
+		Two processes, that is clients with a cohort of their own, pass one lock to each other. One works for five to six pauses of the client
+		that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests (INFO commandstats). The wait is the median
+		time from the release to the next grant. In the second variant the lock is deleted without a message, as A2's listing does: then the
+		client waits for the lease. Only ways of one trial are compared.`,
 	Needs: []experiments.Need{experiments.RedisServer},
 	Alone: true,
 	Takes: 8 * time.Second,

@@ -14,14 +14,14 @@ var _ = register(experiments.Experiment{
 	ID:      "L10-set-without-nx",
 	Article: "A0, A3",
 	Claim: `
-		A script that takes or extends a lock by SET without NX excludes no client and takes the lock from its holder. An
-		acquire whose reply is ignored does not exclude either.`,
+		A script that takes or extends a lock by SET without NX excludes no client and takes the lock from its holder. An acquire whose reply is
+		ignored does not exclude either.`,
 	Says: `
-		A0 gives one script to lock (SET, and if that succeeded EXPIRE) and one to extend, which begins the same way. SET
-		always succeeds. A3's acquire returns true whatever its lock did.`,
+		A0 gives one script to lock (SET, and if that succeeded EXPIRE) and one to extend, which begins the same way. SET always succeeds. A3's
+		acquire returns true whatever its lock did.`,
 	Erratum: `
-		A0's lock script has no NX: it always succeeds. A0's extend script begins with SET too: a late extension overwrites
-		the next holder's lock. A3's acquire returns true whatever happened.`,
+		A0's lock script has no NX: it always succeeds. A0's extend script begins with SET too: a late extension overwrites the next holder's
+		lock. A3's acquire returns true whatever happened.`,
 	Drawing: `
 A  SET, EXPIRE → 1   read 0                      write 1
 B                             SET, EXPIRE → 1    read 0   write 1
@@ -30,8 +30,8 @@ A  SET NX → OK  read 0 …                SET (extend) → 1   write 1   compa
 B               lease over  SET NX → OK    (A's value is in its lock)                   read 1   write 2
 C                                                                     SET NX → OK       read 1   write 2`,
 	How: `
-		A holds the lock and has read; B requests it. For the extension A's lease ends, B takes the lock, and A extends,
-		writes and releases. With a comparison A changes nothing of B's, and C is refused.`,
+		A holds the lock and has read; B requests it. For the extension A's lease ends, B takes the lock, and A extends, writes and releases.
+		With a comparison A changes nothing of B's, and C is refused.`,
 	Takes: 2 * time.Second,
 	Check: history.Counter,
 	Interleavings: []experiments.Interleavings{

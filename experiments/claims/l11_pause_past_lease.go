@@ -17,17 +17,16 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A holder that is paused past its lease writes after its successor; a checked fencing token stops that write.`,
 	Says: `
-		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops: then
-		nothing renews either, and the holder does not know it.`,
+		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops: then nothing renews
+		either, and the holder does not know it.`,
 	Drawing: `
 A     ├─ lock, token 1 ─ read 0 ─ looks: good ─ ✗ paused ─────────────── resumed ─ write 1
 Redis                              lease over ┆                                       ↑ late
 B                                              ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
 	How: `
-		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock,
-		and writes. A receives the command to write while it is stopped. It writes when SIGCONT lets it run, without another
-		look: every holder has a moment between its last look and its write. Then it learns that its lease ended. RedLock
-		issues no fencing token, so there is nothing to check.`,
+		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, and writes. A
+		receives the command to write while it is stopped. It writes when SIGCONT lets it run, without another look: every holder has a moment
+		between its last look and its write. Then it learns that its lease ended. RedLock issues no fencing token, so there is nothing to check.`,
 	Anomaly: "pause",
 	Takes:   11 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),

@@ -22,20 +22,18 @@ var _ = register(experiments.Experiment{
 	ID:      "L12-unanswered-acquire",
 	Article: "A0, A1, A2, A3",
 	Claim: `
-		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock
-		of another holder.`,
+		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock of another holder.`,
 	Says: `
-		The articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for
-		a client that does not believe that it holds it, and never releases it.`,
+		The articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a client that
+		does not believe that it holds it, and never releases it.`,
 	Drawing: `
 A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
 B                                                  SET NX PX → refused, and no client holds the lock
 A                                                  compensates: compare, DEL → 1
 B                                                                            SET NX PX → OK`,
 	How: `
-		The reply has arrived and is dropped with its connection; at that moment the server is asked whether the lock exists.
-		Then B tries: once, or with v3 for a third of the lease. Where the compensation is a DEL, B's reply is lost while A
-		works.`,
+		The reply has arrived and is dropped with its connection; at that moment the server is asked whether the lock exists. Then B tries:
+		once, or with v3 for a third of the lease. Where the compensation is a DEL, B's reply is lost while A works.`,
 	Anomaly: "acquire with lost reply",
 	Takes:   3 * time.Second,
 	Check:   leftBehind,

@@ -18,15 +18,15 @@ var _ = register(experiments.Experiment{
 	Article: "A0, A1, A2, A3, A4",
 	Claim:   "Under an evicting memory policy the lock's key disappears while a client holds the lock.",
 	Says: `
-		The articles keep locks beside data and say nothing of the server's memory. A Redis that is configured as a cache
-		evicts keys when it is full. A lock is a key, and with a policy for keys that expire, locks are evicted first.`,
+		The articles keep locks beside data and say nothing of the server's memory. A Redis that is configured as a cache evicts keys when it is
+		full. A lock is a key, and with a policy for keys that expire, locks are evicted first.`,
 	Drawing: `
 A      ├─ lock ─ read 0 ───────────────────────────── write 1
 Redis  ─────────────── ✗ full: the lock is evicted       ↑ one update is lost
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
-		A takes the lock. The server is given 2 MB more than it uses. Data without an expiry is written until the lock is
-		gone, or the server takes no more. B requests the lock.`,
+		A takes the lock. The server is given 2 MB more than it uses. Data without an expiry is written until the lock is gone, or the server
+		takes no more. B requests the lock.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   4 * time.Second,

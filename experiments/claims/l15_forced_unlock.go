@@ -14,16 +14,15 @@ var _ = register(experiments.Experiment{
 	Article: "A1",
 	Claim:   "The holder notices a forced unlock: its context ends.",
 	Says: `
-		RLock can be unlocked by force. The article does not say what happens to the holder: Redisson's holder learns nothing,
-		and works on.`,
+		RLock can be unlocked by force. The article does not say what happens to the holder: Redisson's holder learns nothing, and works on.`,
 	Drawing: `
 A       ├─ lock ─ read 0 ───────── ✗ its context ends: it does not write
 admin                 └─ frees it
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
-		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock
-		by force, and B takes it. A waits until its context ends, for half of the time to its renewal at most, and does not
-		write. In other variants it does not look and writes all the same: then only a check of the fencing token helps.`,
+		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force, and B
+		takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. In other variants it does not
+		look and writes all the same: then only a check of the fencing token helps.`,
 	Takes: 3 * time.Second,
 	Check: kit.Any(history.Counter, kit.Noted(notNotified)),
 	Variants: []experiments.Variant{

@@ -19,19 +19,17 @@ var _ = register(experiments.Experiment{
 	ID:      "L16-cluster-slots",
 	Article: "A3, A4",
 	Claim: `
-		A lock whose scripts touch several keys needs a hash tag on a cluster; without it the server refuses them with
-		CROSSSLOT.`,
+		A lock whose scripts touch several keys needs a hash tag on a cluster; without it the server refuses them with CROSSSLOT.`,
 	Says: `
-		A3 and A4 run their lock on a cluster of three masters and three replicas, with one key and a channel. A lock with a
-		fencing token has more keys, and a cluster runs a script only if all of them are in one slot.`,
+		A3 and A4 run their lock on a cluster of three masters and three replicas, with one key and a channel. A lock with a fencing token has
+		more keys, and a cluster runs a script only if all of them are in one slot.`,
 	Drawing: `
 lock:order:7                                      slot a ─┐
 locklab_fence:lock:order:7    (no tag)            slot b ─┴─ EVAL over both → CROSSSLOT
 locklab_fence:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over both → granted`,
 	How: `
-		A client takes and releases locks whose names are on each of the three masters. v3 tags the keys that belong to a
-		lock. The other variant runs the same script with the same names without braces. The cluster says in which slots they
-		are.`,
+		A client takes and releases locks whose names are on each of the three masters. v3 tags the keys that belong to a lock. The other
+		variant runs the same script with the same names without braces. The cluster says in which slots they are.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Takes:  7 * time.Second,
 	Trials: 1, // a cluster takes its time to form, and nothing here is random

@@ -14,21 +14,19 @@ var _ = register(experiments.Experiment{
 	ID:      "P2-process-mutex",
 	Article: "A4",
 	Claim: `
-		A mutex in the process protects one instance and not two. Beside another instance, one instance even writes its own
-		values twice.`,
+		A mutex in the process protects one instance and not two. Beside another instance, one instance even writes its own values twice.`,
 	Says: `
-		With synchronized, 666 requests on two instances leave the counter at 391. No value repeats inside one instance, and
-		both instances write the same values.`,
+		With synchronized, 666 requests on two instances leave the counter at 391. No value repeats inside one instance, and both instances
+		write the same values.`,
 	Erratum: `
-		A4 says that no value repeats inside one process. Beside another process some do: the other process sets the counter
-		back, and the same values are written again.`,
+		A4 says that no value repeats inside one process. Beside another process some do: the other process sets the counter back, and the same
+		values are written again.`,
 	Drawing: `
 instance-1          [ GET → 0  SET 1 ] [ GET → 1  SET 2 ]            [ GET → 1  SET 2 ]   2 again
 instance-2   [ GET → 0                                      SET 1 ]`,
 	How: `
-		666 simultaneous requests go to one instance and to two. The last variant forces the worst interleaving: two clients
-		have a mutex each, as two processes do. One reads and is slow while the other counts twice. The values of each client
-		are checked by themselves.`,
+		666 simultaneous requests go to one instance and to two. The last variant forces the worst interleaving: two clients have a mutex each,
+		as two processes do. One reads and is slow while the other counts twice. The values of each client are checked by themselves.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   3 * time.Second,
 	Check:   kit.LostViews,

@@ -13,14 +13,14 @@ var _ = register(experiments.Experiment{
 	Article: "A4",
 	Claim:   "The Redis lock loses no update, over each topology, as long as no server fails.",
 	Says: `
-		With the Redis lock, 666 simultaneous requests on two instances end at 666: on a single Redis, master and replicas,
-		Sentinel and Cluster.`,
+		With the Redis lock, 666 simultaneous requests on two instances end at 666: on a single Redis, master and replicas, Sentinel and
+		Cluster.`,
 	Drawing: `
 instance-1   [ lock  GET → 0  SET 1  unlock ]
 instance-2                          waits   [ lock  GET → 1  SET 2  unlock ]`,
 	How: `
-		666 simultaneous requests go to two instances in equal parts, with the Redis lock over each topology. The variant
-		without a lock proves that the load would lose updates. The control counts with INCR.`,
+		666 simultaneous requests go to two instances in equal parts, with the Redis lock over each topology. The variant without a lock proves
+		that the load would lose updates. The control counts with INCR.`,
 	Anomaly: kit.LostUpdate,
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   10 * time.Second,

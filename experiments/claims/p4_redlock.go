@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 instance-1   [ lock on 3 of 5 nodes  GET → 0  SET 1  unlock on all ]
 instance-2                                    waits                [ lock … GET → 1  SET 2 … ]`,
 	How: `
-		666 simultaneous requests go to two instances in equal parts, with RedLock over five independent nodes. The variant
-		without a lock proves that the load would lose updates. The control counts with INCR.`,
+		666 simultaneous requests go to two instances in equal parts, with RedLock over five independent nodes. The variant without a lock
+		proves that the load would lose updates. The control counts with INCR.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   5 * time.Second,
 	Check:   kit.LostViews,

@@ -24,8 +24,6 @@ type Bounds struct {
 
 // Found is what Explore found.
 type Found struct {
-	Lock           string
-	Bounds         Bounds
 	Interleavings  *big.Int // all of them
 	Violating      *big.Int // that end in a violation
 	States         int      // different ones that they go through
@@ -56,7 +54,7 @@ func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violations ...
 	if err != nil {
 		return Found{}, err
 	}
-	f = Found{Lock: lock.Name, Bounds: bounds, Interleavings: top.all, Violating: top.violating, States: len(x.seen)}
+	f = Found{Interleavings: top.all, Violating: top.violating, States: len(x.seen)}
 	if f.Violating.Sign() > 0 {
 		f.Violation = top.violation
 		for n := top; n.next != nil; n = n.next {
@@ -165,7 +163,7 @@ func (p position) moves() (all []Move) {
 			}
 		}
 	}
-	if len(all) > 0 && p.bounds.Expiry > 0 && len(p.redis.expiry) > 0 {
+	if len(all) > 0 && p.bounds.Expiry > 0 && p.redis.expires() {
 		all = append(all, Move{})
 	}
 	return all

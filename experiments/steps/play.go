@@ -3,7 +3,6 @@ package steps
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -110,19 +109,16 @@ type Stored struct{ Key, Value, Expires string }
 // Keys are what the server stores.
 func (p *Play) Keys() (all []Stored) {
 	redis := p.now().redis
-	add := func(key, value string) {
-		expires := "never"
-		if left := redis.expiry[key]; left > 0 {
-			expires = "in " + left.String()
+	for _, key := range sortedKeys(redis) {
+		c, expires := redis[key], "never"
+		if c.expires > 0 {
+			expires = "in " + c.expires.String()
 		}
-		all = append(all, Stored{key, value, expires})
-	}
-	for _, key := range sortedKeys(redis.strings) {
-		add(key, redis.strings[key])
-	}
-	for _, key := range sortedKeys(redis.hashes) {
-		for _, field := range sortedKeys(redis.hashes[key]) {
-			add(key, fmt.Sprintf("%s: %s", field, redis.hashes[key][field]))
+		if c.hash == nil {
+			all = append(all, Stored{key, c.text, expires})
+		}
+		for _, field := range sortedKeys(c.hash) {
+			all = append(all, Stored{key, field + ": " + c.hash[field], expires})
 		}
 	}
 	return all

@@ -30,9 +30,9 @@ func (p position) has(v Violation) bool {
 	case LostUpdate:
 		return p.lost()
 	case OrphanedLock:
-		return p.over() && p.redis.locked() && p.redis.expiry[naive.Key] == 0
+		return p.over() && p.redis.lock() != "" && p.redis[naive.Key].expires == 0
 	case LeftUntilExpiry:
-		return p.over() && p.redis.locked() && p.redis.expiry[naive.Key] > 0
+		return p.over() && p.redis[naive.Key].expires > 0
 	}
 	return false
 }
@@ -70,5 +70,5 @@ func (p position) lost() bool {
 			n++
 		}
 	}
-	return n > 0 && p.redis.strings[Counter] != fmt.Sprint(n)
+	return n > 0 && p.redis[Counter].text != fmt.Sprint(n)
 }
