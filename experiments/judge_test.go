@@ -39,7 +39,9 @@ func (c judged) build() (Experiment, Record) {
 	}
 	r := Record{Format: Format, Experiment: e.ID, Interrupted: c.interrupted}
 	add := func(variant string, kind history.Kind, text, proof string) {
-		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Variant: variant, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof})
+		e := history.Event{Variant: variant, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof}
+		e.Seq = len(r.Events) + 1
+		r.Events = append(r.Events, e)
 	}
 	trial := TrialRecord{Number: 1}
 	if c.control == "failed" {
@@ -109,7 +111,8 @@ func (c judged) want() Verdict {
 		return Inconclusive
 	case c.expect == Never && seen:
 		return Unexpected // however the run ended
-	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
+	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed",
+		c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
 		return Inconclusive
 	case c.missing == "events" && !c.violation && c.fault == "": // nothing at all was recorded
 		return Inconclusive
@@ -176,11 +179,13 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 func TestZeroJudgements(t *testing.T) {
 	e := Experiment{ID: "X", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
-		"the zero judgement":            {},
-		"the zero experiment":           Experiment{}.Judge(Record{}),
-		"the zero record":               e.Judge(Record{}),
-		"a record without trials":       e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
-		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
+		"the zero judgement":      {},
+		"the zero experiment":     Experiment{}.Judge(Record{}),
+		"the zero record":         e.Judge(Record{}),
+		"a record without trials": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
+		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{
+			{Name: "control", Trials: []TrialRecord{{Number: 1}}},
+		}}),
 	} {
 		if j.Verdict != Inconclusive {
 			t.Errorf("%s: %s", name, j.Verdict)
@@ -205,7 +210,9 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 		at := time.Duration(i+1) * time.Millisecond
 		for _, kind := range []history.Kind{history.Read, history.Write} {
 			r.Count++
-			r.Events = append(r.Events, history.Event{Seq: r.Count, Variant: "subject", Trial: 1, At: at, Timeline: "A", Owner: "A", Kind: kind, Key: "n", Value: value})
+			e := history.Event{Seq: r.Count, Variant: "subject", Trial: 1, At: at, Timeline: "A", Owner: "A"}
+			e.Kind, e.Key, e.Value = kind, "n", value
+			r.Events = append(r.Events, e)
 			at += time.Microsecond
 		}
 	}

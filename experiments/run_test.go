@@ -26,7 +26,8 @@ func TestRunRecords(t *testing.T) {
 	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
 	}
-	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" || r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
+	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" ||
+		r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
 		t.Errorf("%q, %+v", told, r)
 	}
 	e.Trials = 2
@@ -161,7 +162,9 @@ func TestMissing(t *testing.T) {
 		t.Error(err)
 	}
 	err := Missing([]Experiment{{ID: "A", Needs: []Need{RedisServer}}, {ID: "B", Needs: []Need{RedisServer, "another"}}})
-	for _, says := range []string{"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it"} {
+	for _, says := range []string{
+		"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it",
+	} {
 		if err == nil || strings.Count(err.Error(), says) != 1 {
 			t.Errorf("%v does not say once %q", err, says)
 		}

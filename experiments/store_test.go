@@ -12,7 +12,10 @@ import (
 )
 
 // known is the only experiment that these tests know.
-var known = Experiment{ID: "X01-test", Claim: "a claim", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject", Expect: Sometimes}}}
+var known = Experiment{
+	ID: "X01-test", Claim: "a claim", Check: findViolated,
+	Variants: []Variant{{Name: "control"}, {Name: "subject", Expect: Sometimes}},
+}
 
 func find(id string) (Experiment, error) {
 	if id == known.ID {

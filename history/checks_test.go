@@ -55,7 +55,10 @@ func TestOverlaps(t *testing.T) {
 		{"after a death", "A grant lock\nA die\nB grant lock", ""},
 		{"after a loss", "A grant lock\nA lose lock\nB grant lock", ""},
 		{"before its loss is known", "A grant lock\nB grant lock\nA lose lock", "A and B both held lock [1 2 3]"},
-		{"three", "A grant lock\nB grant lock\nC grant lock", "A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]"},
+		{
+			"three", "A grant lock\nB grant lock\nC grant lock",
+			"A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]",
+		},
 	})
 }
 
@@ -80,7 +83,10 @@ func TestLate(t *testing.T) {
 		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
 		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
 		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
-		{"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2", "A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]"},
+		{
+			"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2",
+			"A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]",
+		},
 		{"elsewhere", "A grant lock\nB grant lock\nB write n 1\nA write m 1", ""},
 		{"without a lock", "A write n 1\nB grant lock\nB write n 2\nA write n 3", ""},
 	})

@@ -33,7 +33,10 @@ func event(t *testing.T, line string, at time.Duration, before int) Event {
 	said, text, _ := strings.Cut(line, ": ")
 	words := strings.Fields(said)
 	name, process, _ := strings.Cut(words[0], "@")
-	e := Event{Seq: before + 1, Variant: "variant", Trial: 1, At: at, Process: process, Timeline: name, Owner: name, Kind: Kind(words[1]), Text: text}
+	e := Event{
+		Seq: before + 1, Variant: "variant", Trial: 1, At: at, Process: process,
+		Timeline: name, Owner: name, Kind: Kind(words[1]), Text: text,
+	}
 	if name, attempt, two := strings.Cut(name, "/"); two {
 		e.Timeline, e.Owner = name, name+attempt
 	}

@@ -114,7 +114,8 @@ func (c *canvas) addFaults(events []history.Event) {
 			continue
 		}
 		from, to := c.at(e.Seq), c.Width
-		if healed := slices.IndexFunc(events[i:], func(h history.Event) bool { return h.Kind == history.Heal && h.Timeline == e.Timeline }); healed >= 0 {
+		heals := func(h history.Event) bool { return h.Kind == history.Heal && h.Timeline == e.Timeline }
+		if healed := slices.IndexFunc(events[i:], heals); healed >= 0 {
 			to = c.at(events[i+healed].Seq)
 		}
 		text := short("✗ "+e.Timeline+": "+e.Text, 60)

@@ -62,7 +62,9 @@ func TestFaults(t *testing.T) {
 
 // No label covers another in its row.
 func TestLabelsHaveRoom(t *testing.T) {
-	columns, width := layout(told("A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b"))
+	columns, width := layout(told(
+		"A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b",
+	))
 	ends := make(map[place]int)
 	for _, c := range columns {
 		at, half := place{c.Timeline, c.row}, wide(c.label)/2

@@ -111,9 +111,11 @@ func TestLab(t *testing.T) {
 // The words say what was seen, and nothing more.
 func TestVerdictWords(t *testing.T) {
 	for want, a := range map[string]experiments.VariantJudgement{
-		"no violation in 3 trials":                                       {Verdict: experiments.AsExpected, Trials: 3},
-		"no violation in 1 trial":                                        {Verdict: experiments.AsExpected, Trials: 1},
-		"violation in 3 of 3 trials, as expected":                        {Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3},
+		"no violation in 3 trials": {Verdict: experiments.AsExpected, Trials: 3},
+		"no violation in 1 trial":  {Verdict: experiments.AsExpected, Trials: 1},
+		"violation in 3 of 3 trials, as expected": {
+			Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3,
+		},
 		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
 		"inconclusive": {Trials: 3},
 	} {
@@ -207,7 +209,8 @@ func TestHundredsOfTimelines(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	var events []history.Event
 	for i, way := range []string{"spin", "sleep", "subscribe"} {
-		events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: int64(900 / (i + 1)), Text: "commands per acquisition"})
+		value := int64(900 / (i + 1))
+		events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: value, Text: "commands per acquisition"})
 		for n := range 5 {
 			owner := fmt.Sprint(way, n)
 			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {

@@ -2,6 +2,7 @@ package burst
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,8 @@ import (
 func lines(events []history.Event) string {
 	var b strings.Builder
 	for _, e := range events {
-		b.WriteString(strings.Join(strings.Fields(strings.Join([]string{e.At.String(), e.Timeline + ":", e.Summary(), "(" + e.Owner + ")"}, " ")), " ") + "\n")
+		words := strings.Fields(fmt.Sprintf("%s %s: %s (%s)", e.At, e.Timeline, e.Summary(), e.Owner))
+		b.WriteString(strings.Join(words, " ") + "\n")
 	}
 	return b.String()
 }

@@ -73,7 +73,10 @@ func TestNotBelow(t *testing.T) {
 		{"as many", numbered(number("message", 9), number("sleep", 9)), true},
 		{"more", numbered(number("message", 10), number("sleep", 9)), true},
 		{"one is missing", numbered(number("message", 10)), false},
-		{"another unit", numbered(number("message", 10), history.Event{Timeline: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}), false},
+		{
+			"another unit", numbered(number("message", 10), history.Event{Timeline: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}),
+			false,
+		},
 	} {
 		if found := notBelow(c.events, requestsUnit, "sleep"); len(found) > 0 != c.found {
 			t.Errorf("%s: found %+v", c.name, found)
@@ -82,7 +85,8 @@ func TestNotBelow(t *testing.T) {
 }
 
 func TestCallsOf(t *testing.T) {
-	const info = "# Commandstats\r\ncmdstat_set:calls=12,usec=3,usec_per_call=0.25\r\ncmdstat_setnx:calls=5,usec=3\r\ncmdstat_eval:calls=7,usec=1\r\ncmdstat_script|load:calls=2,usec=1\r\n"
+	const info = "# Commandstats\r\ncmdstat_set:calls=12,usec=3,usec_per_call=0.25\r\ncmdstat_setnx:calls=5,usec=3\r\n" +
+		"cmdstat_eval:calls=7,usec=1\r\ncmdstat_script|load:calls=2,usec=1\r\n"
 	if n := callsOf(info, []string{"set", "eval", "get"}); n != 19 {
 		t.Errorf("%d calls, want 19", n)
 	}

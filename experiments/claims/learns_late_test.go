@@ -39,7 +39,10 @@ func TestLearnsLate(t *testing.T) {
 			}
 		})
 	}
-	found := learnsLate([]history.Event{{Seq: 1, Timeline: "B", Kind: history.Grant}, {Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose}})
+	found := learnsLate([]history.Event{
+		{Seq: 1, Timeline: "B", Kind: history.Grant},
+		{Seq: 2, At: time.Second, Timeline: "A", Kind: history.Lose},
+	})
 	if len(found) > 0 {
 		t.Error("without our own timer nothing is known of the machine")
 	}

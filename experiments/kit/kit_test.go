@@ -41,7 +41,10 @@ func TestLostViews(t *testing.T) {
 		shown  int // events of the first finding
 	}{
 		{"every view is there", numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 2), final(2)), "", 0},
-		{"a value twice", numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 1), final(1)), "both wrote 1", 4},
+		{
+			"a value twice", numbered(requested("a", "1"), requested("b", "2"), wrote("a", "1", 1), wrote("b", "2", 1), final(1)),
+			"both wrote 1", 4,
+		},
 		{"one counts twice", numbered(requested("a", "1"), wrote("a", "1", 1), final(2)), "some count twice", 1},
 		{"one without an answer may have counted", numbered(requested("a", "1"), wrote("a", "1", 1), failed, final(2)), "", 0},
 		{"a refused one that counts is lost by another", numbered(wrote("a", "1", 1), wrote("b", "2", 3), final(1)), "1 are lost", 3},

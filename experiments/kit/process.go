@@ -28,7 +28,9 @@ type HolderProcess struct {
 
 // InProcess is a run in which A holds the lock in a process of its own, and continues with scenario. checks: the resource checks
 // fencing tokens. bound is the longest time for which A renews its lease; 0: as long as it lives.
-func InProcess(strategy string, checks bool, bound time.Duration, scenario func(ctx context.Context, x *HolderProcess)) experiments.Scenario {
+func InProcess(
+	strategy string, checks bool, bound time.Duration, scenario func(ctx context.Context, x *HolderProcess),
+) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		x := &HolderProcess{Trial: t, Key: LockKey, Resource: NewResource(t, checks)}
 		switch strategy {

@@ -154,7 +154,8 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 		b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, violation: c.violation}
 		b.try(nil)
 		_ = memory.Close()
-		t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves", c.lock.Name, c.bounds, c.violation, b.all, b.violating, b.shortest)
+		t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves",
+			c.lock.Name, c.bounds, c.violation, b.all, b.violating, b.shortest)
 		if f.Interleavings.Int64() != int64(b.all) || f.Violating.Int64() != int64(b.violating) || len(f.Counterexample) != b.shortest {
 			t.Errorf("%s with %+v: Explore says: %s", c.lock.Name, c.bounds, f)
 		}

@@ -26,8 +26,8 @@ type Outage struct {
 	Replaced bool   // somebody is there to take the master's place
 }
 
-// Verdict is inconclusive when no request failed, which proves no death, and unexpected when a topology that replaces its master did not answer again in time. What was
-// lost meanwhile is no violation: no topology promises to keep it.
+// Verdict is inconclusive when no request failed, which proves no death. It is unexpected when a topology that replaces its
+// master did not answer again in time. What was lost meanwhile is no violation: no topology promises to keep it.
 func (o Outage) Verdict() experiments.Verdict {
 	switch {
 	case len(o.Failed) == 0:

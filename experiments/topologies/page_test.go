@@ -17,7 +17,9 @@ func views(version string, final ...int64) Row {
 	claim, _ := versions.Find(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
-		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
+		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{
+			{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4},
+		}}
 		record := loadtool.Record{Pageview: views, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
 		verdict := experiments.Judge(burst.Expect(claim), record.Outcome())
 		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
@@ -47,7 +49,7 @@ func TestToolsAgree(t *testing.T) {
 func TestOutageIsJudged(t *testing.T) {
 	felt := burst.Views{Failed: []string{"503"}}
 	back := burst.Outage{Views: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
-	gone := burst.Outage{Views: felt}
+	gone, readable := burst.Outage{Views: felt}, burst.Outage{Views: felt, ReadAfter: 1}
 	for _, c := range []struct {
 		name string
 		o    Outage
@@ -55,7 +57,7 @@ func TestOutageIsJudged(t *testing.T) {
 	}{
 		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.AsExpected},
 		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
-		{"readable, and no view is confirmed", Outage{Outage: burst.Outage{Views: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"readable, and no view is confirmed", Outage{Outage: readable, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
 		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.AsExpected},
 		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
 	} {
@@ -129,7 +131,9 @@ func TestPage(t *testing.T) {
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	whole := views("v3", 4).Cells[0].Record
 	claim, _ := versions.Find("v3")
-	for stumbles, want := range map[int]experiments.Verdict{0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive} {
+	for stumbles, want := range map[int]experiments.Verdict{
+		0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive,
+	} {
 		asked := 0
 		tool := Tool{Name: "it", Fire: func(context.Context, Shot) (loadtool.Record, error) {
 			if asked++; asked <= stumbles {
