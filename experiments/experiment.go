@@ -30,8 +30,8 @@ type Experiment struct {
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each variant; 0: 3
 
-	// Interleavings are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
-	// interleavings of their steps.
+	// Interleavings are locks made of steps, and what is expected of all interleavings of these. app lab step and app lab
+	// explore use them.
 	Interleavings []Interleavings
 
 	Variants []Variant // the control first: without it nothing is shown

@@ -83,7 +83,7 @@ func (e Experiment) void(r Record, j Judgement) string {
 	case j.Verdict == Unexpected: // the violation was seen, however the run ended
 		return ""
 	case r.Left != "":
-		return "it was interrupted, and not everything was undone: " + r.Left
+		return "it was interrupted, and not everything was removed: " + r.Left
 	case r.Interrupted:
 		return "it was interrupted"
 	case j.Variants[0].Verdict != AsExpected:
@@ -156,8 +156,8 @@ func sound(variant Variant, t TrialRecord, events []history.Event) error {
 	return nil
 }
 
-// JudgeAny is Judge of a record from any source: a check that panics, because it was not written for such a history, makes
-// the judgement inconclusive.
+// JudgeAny is Judge of a record from any source. A check may panic because it was not written for such a history: then the
+// judgement is inconclusive.
 func (e Experiment) JudgeAny(r Record) (j Judgement) {
 	defer func() {
 		if p := recover(); p != nil {

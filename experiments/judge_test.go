@@ -202,8 +202,8 @@ func TestTrialListedTwice(t *testing.T) {
 	}
 }
 
-// Where the checkers disagree one of them is wrong, and nothing is shown: here porcupine sees that a counter went back, and
-// our own check does not, for no value is there twice and the end is high enough.
+// Where the checkers disagree one of them is wrong, and nothing is shown. Here porcupine sees that a counter went back. Our
+// own check does not, because no value was written twice and the end is high enough.
 func TestDisagreementIsInconclusive(t *testing.T) {
 	e, r := judged{}.build()
 	for i, value := range []int64{3, 2, 4} {

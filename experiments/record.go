@@ -24,7 +24,7 @@ type Record struct {
 	Clocks      []Clock         `json:"clocks"`
 	Variants    []VariantRecord `json:"variants"`
 	Interrupted bool            `json:"interrupted,omitempty"`
-	Left        string          `json:"left,omitempty"` // what an interrupted run could not undo
+	Left        string          `json:"left,omitempty"` // what an interrupted run could not remove
 	Count       int             `json:"events"`         // how many the history has
 
 	Events []history.Event `json:"-"`

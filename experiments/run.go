@@ -26,7 +26,7 @@ type Options struct {
 }
 
 // Run runs every variant of e, and records. It returns a record in every case: it contains what went wrong. When ctx ends,
-// the run ends, and everything is undone.
+// the run ends, and everything that it started is removed.
 func Run(ctx context.Context, e Experiment, o Options) Record {
 	began := time.Now()
 	r := Record{

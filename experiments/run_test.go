@@ -54,8 +54,8 @@ func TestRunIsRepeatedByItsSeed(t *testing.T) {
 	}
 }
 
-// Whatever a variant does, everything is undone, the last first, and the record says what happened.
-func TestRunUndoes(t *testing.T) {
+// Whatever a variant does, everything is cleaned up, the last first, and the record says what happened.
+func TestRunCleansUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func() error
 		says string
@@ -65,18 +65,18 @@ func TestRunUndoes(t *testing.T) {
 		"it panics":       {func() error { panic("a mistake") }, "it panicked: a mistake"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var undone, dir string
+			var cleaned, dir string
 			e := withVariant(func(ctx context.Context, t *Trial) {
 				dir = t.Stack.Dir()
 				t.Note("A", violated)
-				t.Cleanup(func() error { undone += "first"; return nil })
-				t.Cleanup(func() error { undone += "last "; return nil })
+				t.Cleanup(func() error { cleaned += "first"; return nil })
+				t.Cleanup(func() error { cleaned += "last "; return nil })
 				t.Go(func() { <-ctx.Done() })
 				t.Must(c.end())
 			})
 			r := Run(t.Context(), e, Options{Trials: 1})
-			if undone != "last first" {
-				t.Errorf("undone: %q", undone)
+			if cleaned != "last first" {
+				t.Errorf("cleaned: %q", cleaned)
 			}
 			if _, err := os.Stat(dir); !os.IsNotExist(err) {
 				t.Errorf("%s is still there: %v", dir, err)
@@ -91,7 +91,7 @@ func TestRunUndoes(t *testing.T) {
 	}
 }
 
-// What runs beside a variant, and what undoes it, may panic: the trial immediately has the error, and the run its record.
+// Functions beside a variant, and its cleanup, may panic: the trial immediately has the error, and the run its record.
 func TestPanicsAreOfTheTrial(t *testing.T) {
 	for name, run := range map[string]Scenario{
 		"beside it": func(ctx context.Context, t *Trial) {
@@ -105,7 +105,7 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 		"at its end": func(ctx context.Context, t *Trial) {
 			t.Go(func() { <-ctx.Done(); panic("a mistake") })
 		},
-		"as it is undone": func(_ context.Context, t *Trial) { t.Cleanup(func() error { panic("a mistake") }) },
+		"in its cleanup": func(_ context.Context, t *Trial) { t.Cleanup(func() error { panic("a mistake") }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := withVariant(func(ctx context.Context, t *Trial) { t.Note("A", violated); run(ctx, t) })
@@ -123,26 +123,26 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 // A run that is interrupted keeps what was recorded; the trial that was cut short is none.
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	undone := false
+	cleaned := false
 	e := withVariant(func(ctx context.Context, t *Trial) {
 		t.Note("A", violated)
 		if t.Number == 2 {
-			t.Cleanup(func() error { undone = true; return nil })
+			t.Cleanup(func() error { cleaned = true; return nil })
 			cancel()
 			<-ctx.Done()
 			t.Must(ctx.Err())
 		}
 	})
 	r := Run(ctx, e, Options{})
-	if !r.Interrupted || !undone || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
-		t.Errorf("undone %v, %+v", undone, r)
+	if !r.Interrupted || !cleaned || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
+		t.Errorf("cleaned %v, %+v", cleaned, r)
 	}
 	if j := e.Judge(r); j.Verdict != Inconclusive || !j.Void || j.Why != "it was interrupted" {
 		t.Errorf("%+v", j)
 	}
 }
 
-// What could not be undone then is said: somebody must do it by hand.
+// The record says what could not be cleaned up: a person must do it.
 func TestWhatAnInterruptionLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := withVariant(func(ctx context.Context, t *Trial) {

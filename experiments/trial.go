@@ -39,7 +39,7 @@ type Trial struct {
 
 	mu      sync.Mutex
 	cleanup []func() error
-	left    error // what could not be undone
+	left    error // what could not be cleaned up
 	clocks  []Clock
 	failed  error // of the functions that run beside it
 }
@@ -152,7 +152,7 @@ func caught(f func()) (err error) {
 // trialTimeout bounds a trial, so that an event that never comes does not block the run.
 const trialTimeout = 3 * time.Minute
 
-// run runs the variant once, and undoes everything.
+// run runs the variant once, and cleans up.
 func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	t.stop = cancel
 	defer func() {
 		cancel()
-		t.left = t.undo() // it waits for the functions that run beside the trial
+		t.left = t.cleanUp() // it waits for the functions that run beside the trial
 		t.left = errors.Join(t.left, t.Stack.Close())
 		err = errors.Join(t.failed, err, t.left)
 	}()
@@ -175,7 +175,7 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	return err
 }
 
-func (t *Trial) undo() (err error) {
+func (t *Trial) cleanUp() (err error) {
 	for {
 		t.mu.Lock()
 		all := t.cleanup

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// model makes histories of clients who lock, read a counter, write it back plus one and unlock, in a random order. Its
-// lock may let in whom it should not, its clients may die, learn of a loss, or go unheard.
+// model makes histories of clients that lock, read a counter, write it back plus one and unlock, in a random order. Its lock
+// may let in a second client. Its clients may die, learn of a loss, or write without a confirmation.
 type model struct {
 	rand    *rand.Rand
 	leaky   bool // the lock lets in a second holder now and then
-	silent  bool // now and then a write is done that nobody confirms
+	silent  bool // now and then a write is not confirmed
 	clients []*modelClient
 	holder  map[string]string // by lock key: the owner
 	counter map[string]int64
@@ -90,7 +90,7 @@ func (m *model) move(c *modelClient) {
 	c.step++
 }
 
-// end gives the lock back, dies, or learns that it has lost it: then others may have it.
+// end releases the lock, dies, or learns that it has lost it: then others may be granted it.
 func (m *model) end(c *modelClient) {
 	kind := []Kind{Release, Release, Release, Lose, Die}[m.rand.IntN(5)]
 	m.add(c, kind, c.lock, 0)
@@ -105,7 +105,7 @@ func (m *model) end(c *modelClient) {
 // How many histories there are.
 const modelled = 5000
 
-// Our checks and porcupine are written apart; over many histories they say the same.
+// Our checks and porcupine are written independently; over many histories they say the same.
 func TestChecksAgreeWithPorcupine(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(modelled) {
@@ -115,7 +115,7 @@ func TestChecksAgreeWithPorcupine(t *testing.T) {
 		}
 		seen[fmt.Sprintf("overlap %v, lost %v", len(Exclusion(events)) > 0, len(Counter(events)) > 0)]++
 	}
-	// Histories that all hold, or all break, would agree with anything.
+	// Histories that are all correct, or all violations, would agree with anything.
 	for _, kind := range []string{"overlap false, lost false", "overlap true, lost false", "overlap true, lost true"} {
 		if seen[kind] < modelled/50 {
 			t.Errorf("only %d of %d histories have: %s", seen[kind], modelled, kind)
@@ -123,7 +123,7 @@ func TestChecksAgreeWithPorcupine(t *testing.T) {
 	}
 }
 
-// A check that is made wrong is found out.
+// A wrong check is found.
 func TestWrongCheckIsFoundOut(t *testing.T) {
 	blind := func([]Event) []Violation { return nil }
 	without := func(kind Kind, check func([]Event) []Violation) func([]Event) []Violation {
@@ -159,7 +159,7 @@ func TestWrongCheckIsFoundOut(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nobody noticed")
+			t.Error("porcupine did not notice")
 		})
 	}
 }

@@ -15,10 +15,10 @@ func TestHolders(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"refused", "A request lock\nA refuse lock", nil},
-		{"asked, held, given back", "A request lock\nA grant lock\nA release lock\nA released lock", []Holder{
+		{"requested, held, released", "A request lock\nA grant lock\nA release lock\nA released lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
 		}},
-		{"nobody recorded that it asked", "A grant lock\nA release lock", []Holder{
+		{"the request is not recorded", "A grant lock\nA release lock", []Holder{
 			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
 		}},
 		{"dead", "A grant lock\nA die", []Holder{
@@ -45,12 +45,12 @@ func TestHolders(t *testing.T) {
 
 func TestOverlaps(t *testing.T) {
 	testCheck(t, Exclusion, []checkCase{
-		{"nobody", "", ""},
+		{"nothing", "", ""},
 		{"one after the other", "A grant lock\nA release lock\nB grant lock\nB release lock", ""},
 		{"at the very moment", "A grant lock\nA release lock\n= B grant lock", ""},
 		{"granted while the release is on its way", "A grant lock\nA release lock\nB grant lock\nA released lock", ""},
 		{"two keys", "A grant one\nB grant two", ""},
-		{"together", "A grant lock\nB grant lock\nA release lock", "A and B both held lock [1 2 3]"},
+		{"simultaneously", "A grant lock\nB grant lock\nA release lock", "A and B both held lock [1 2 3]"},
 		{"for ever", "A grant lock\nB grant lock", "A and B both held lock [1 2]"},
 		{"after a death", "A grant lock\nA die\nB grant lock", ""},
 		{"after a loss", "A grant lock\nA lose lock\nB grant lock", ""},
@@ -67,11 +67,11 @@ func TestCounter(t *testing.T) {
 		{"nothing", "", ""},
 		{"all are there", "A read n 0\nA write n 1\nB read n 1\nB write n 2\nredis final n 2", ""},
 		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
-		{"a write that nobody confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
+		{"a write that was not confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
 		{"twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2 3 4]"},
 		{"two counters", "A write n 1\nB write m 1\nredis final n 1\nredis final m 1", ""},
 		{"less than was confirmed", "A write n 1\nB write n 2\nredis final n 1", "2 updates were confirmed, and n is 1: 1 are lost [1 2 3]"},
-		{"set back by a write that nobody confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},
+		{"set back by a write that was not confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},
 		{"a refused write is none", "A write n 1\nB stale n 1\nredis final n 1", ""},
 		{"gone", "A write n 1\nredis final n 0", "1 updates were confirmed, and n is 0: 1 are lost [1 2]"},
 	})
@@ -94,7 +94,7 @@ func TestLate(t *testing.T) {
 
 func TestWinnersAndNoted(t *testing.T) {
 	testCheck(t, Winners, []checkCase{
-		{"nobody", "A request lock", ""},
+		{"no winner", "A request lock", ""},
 		{"one each", "A win one\nB win two", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})

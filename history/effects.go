@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Counter finds the lost updates of counters that clients read and write back plus one: values that were written
-// twice, and a final value below the number of confirmed writes, or below one of them. Each key is a counter.
+// Counter finds the lost updates of counters that clients read and write back plus one. Each key is a counter. An update is
+// lost when a value is written twice. So it is when the final value is below the number of confirmed writes, or below one.
 func Counter(events []Event) (found []Violation) {
 	for _, key := range counters(events) {
 		found = append(found, counter(key, events)...)
@@ -104,8 +104,8 @@ func Winners(events []Event) (found []Violation) {
 	return found
 }
 
-// Noted finds the notes and leftover locks with a text: for a violation that is neither an effect nor an overlap, such as
-// a key that stays locked for ever, or an error that must be reported.
+// Noted finds the notes and leftover locks with a text. It is for a violation that is neither an effect nor an overlap, such
+// as a key that stays locked for ever.
 func Noted(events []Event, text string) (found []Violation) {
 	for _, e := range events {
 		if (e.Kind == Note || e.Kind == Left) && e.Text == text {
@@ -123,7 +123,7 @@ func agree(events []Event, exclusion, counter func([]Event) []Violation) error {
 	if _, err := twice(events, exclusion(events)); err != nil {
 		return err
 	}
-	result := porcupine.CheckOperationsTimeout(counterModel, updates(events), patience)
+	result := porcupine.CheckOperationsTimeout(counterModel, updates(events), searchTimeout)
 	switch lost := len(counter(events)); {
 	case result == porcupine.Unknown:
 		return errors.New("porcupine found no answer about the counters in time")
@@ -133,7 +133,7 @@ func agree(events []Event, exclusion, counter func([]Event) []Violation) error {
 	return nil
 }
 
-// update is a read and a write of a counter as one operation, from the read (or the request) to the reply; or the
+// update is a read and a write of a counter as one operation, from the read (or the request) to the reply. Or it is the
 // final reading.
 type update struct {
 	key   string
@@ -166,8 +166,8 @@ var counterModel = porcupine.Model{
 	},
 }
 
-// updates are those of counters that begin at zero. Of a counter on which a value was written twice they are those up
-// to the smallest such value: enough to show it, and with hundreds of them porcupine would need too long.
+// updates are those of counters that begin at zero. Of a counter on which a value was written twice they end with the
+// smallest such value. They are enough to show it, and with hundreds of them porcupine would need too long.
 func updates(events []Event) (all []porcupine.Operation) {
 	began := make(map[string]time.Duration) // by owner
 	twice, before := make(map[string]int64), make(map[keyValue]int64)
@@ -203,8 +203,8 @@ type keyValue struct {
 	value int64
 }
 
-// ordered maps each value that was written to key to the next smaller one, so that porcupine has one order to try and
-// not all orders of hundreds of simultaneous requests. It returns the smallest value that was written twice; 0: none.
+// ordered maps each value that was written to key to the next smaller one. So porcupine has one order to try, and not all
+// orders of hundreds of simultaneous requests. It returns the smallest value that was written twice; 0: none.
 func ordered(key string, events []Event, before map[keyValue]int64) (twice int64) {
 	var values []int64
 	for _, e := range events {

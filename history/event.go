@@ -1,7 +1,7 @@
 // Package history records what happened to locks, and checks it.
 //
-// A history is a list of events: which client requested a key, held it and released it, what the resource behind the
-// lock saw, and which faults there were. Beliefs (a client holds the lock) stand beside effects (what the resource
+// A history is a list of events. They say which client requested a key, held it and released it. They say what the resource
+// behind the lock saw, and which faults there were. Beliefs (a client holds the lock) stand beside effects (what the resource
 // stores). The experiments judge by effects where there are some; the model check of the Redis lock judges by the
 // promises in [Check]. Every check is a pure function of the events.
 //
@@ -84,7 +84,7 @@ const (
 const (
 	Unbounded   = "without a bound" // the request waits as long as it takes
 	Explicit    = "lease of "       // the beginning: the lease is not renewed
-	LateRequest = "late request"    // the beginning: a request arrives although its sender has given up
+	LateRequest = "late request"    // the beginning: a request arrives after its sender timed out
 )
 
 // Summary is the event in a few words, for a timeline.

@@ -9,11 +9,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// patience is how long porcupine may search for an order of the operations.
-const patience = 20 * time.Second
+// searchTimeout is how long porcupine may search for an order of the operations.
+const searchTimeout = 20 * time.Second
 
-// Exclusion compares each two holders of a key: the later one must be granted after the earlier one has ended, and with
-// a larger fencing token. A fault of the server excuses a session that it may have ended. That two clients believe
+// Exclusion compares each two holders of a key. The later one must be granted after the earlier one has ended, and with a
+// larger fencing token. A fault of the server excuses a session that it may have ended. That two clients believe
 // that they hold a lock is not yet damage: see [Counter], [Late] and [Winners] for what the resource saw.
 func Exclusion(events []Event) (found []Violation) {
 	for _, s := range stories(events) {
@@ -130,11 +130,11 @@ func (s *story) linear() (broken Promise, err error) {
 		tokens bool
 		broken Promise
 	}{{true, ""}, {false, GrowingTokens}} {
-		switch porcupine.CheckOperationsTimeout(lockModel(m.tokens), operations, patience) {
+		switch porcupine.CheckOperationsTimeout(lockModel(m.tokens), operations, searchTimeout) {
 		case porcupine.Ok:
 			return m.broken, nil
 		case porcupine.Unknown:
-			return "", fmt.Errorf("%s: porcupine found no answer within %s", s.key, patience)
+			return "", fmt.Errorf("%s: porcupine found no answer within %s", s.key, searchTimeout)
 		}
 	}
 	return MutualExclusion, nil
@@ -165,8 +165,8 @@ func (s *story) operations() (all []porcupine.Operation) {
 	return all
 }
 
-// lockState is the session and the holder of a key. A revoked session is one whose key the server took away: until its
-// process notices, it hands the lock on as before, and excludes only its own holders.
+// lockState is the session and the holder of a key. A revoked session is one whose key the server took away. Until its
+// process notices, it hands the lock off as before, and excludes only its own holders.
 type lockState struct {
 	grant
 	token   uint64

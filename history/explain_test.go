@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 			[]int{3, 4, 5, 6, 7, 8},
 		},
 		{
-			"and who let them in",
+			"and the release before",
 			"A grant lock\nB grant lock\nB read n 0\nA release lock\nA released lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1",
 			[]int{3, 7, 8, 9}, []int{2, 3, 4, 6, 7, 8, 9},
 		},

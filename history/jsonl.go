@@ -23,7 +23,7 @@ func Encode(w io.Writer, events ...Event) error {
 	return nil
 }
 
-// Decode reads what [Encode] wrote. With an error it returns the events before the damage: a line that is no event,
+// Decode reads what [Encode] wrote. With an error it returns the events before the damage. Damage is a line that is no event,
 // that does not continue the numbers, or that ends in the middle.
 func Decode(r io.Reader) (events []Event, err error) {
 	lines := bufio.NewScanner(r)

@@ -30,9 +30,8 @@ var ErrNothingGranted = errors.New("nothing was granted")
 // An error says that the events show nothing, whatever was found: they are incomplete, porcupine and our own checks
 // disagree, or it is [ErrNothingGranted].
 //
-// Events must have the clock of a testing/synctest bubble, where no time passes while a goroutine runs. That makes two
-// things exact: a loss is recorded at the instant at which the lease's context ended, and of two requests at different
-// instants the first has arrived before the second.
+// Events must have the clock of a testing/synctest bubble, where no time passes while a goroutine runs. So a loss is recorded
+// at the instant at which the lease's context ended. And of two requests at different instants the first has arrived first.
 func Check(events []Event, lease time.Duration) ([]Violation, error) {
 	if err := complete(events); err != nil {
 		return nil, fmt.Errorf("the history is incomplete: %w", err)
@@ -94,7 +93,7 @@ func (s *story) order() (found []Violation) {
 	return found
 }
 
-// notice checks that no holder relies on a lock for longer than a lease after a fault took it away: no renewal may be
+// notice checks that no holder relies on a lock for longer than a lease after a fault took it away. No renewal may be
 // confirmed after the fault. A holder to which the lock was handed off in the meantime has the same bound.
 func (s *story) notice(lease time.Duration) (found []Violation) {
 	for _, f := range s.faults {

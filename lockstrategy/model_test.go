@@ -44,7 +44,7 @@ func openRedis(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 	return lockstrategy.Open(lockstrategy.NameRedis, b)
 }
 
-// The mutex in the process has only the gate's promises to keep.
+// The mutex in the process has only the cohort's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
 	for seed := range uint64(200) {
 		p := model.NewProgram(seed, false)

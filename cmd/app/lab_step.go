@@ -140,7 +140,7 @@ func (g *game) line(ctx context.Context, line string) {
 	case "":
 		return
 	case "u":
-		if !g.Undo() {
+		if !g.TakeBack() {
 			fmt.Fprintln(g.out, "There is no move to take back.")
 			return
 		}

@@ -27,20 +27,20 @@ func TestPageviewOutcome(t *testing.T) {
 		name                 string
 		record               Views
 		lost, inside, across int
-		breaches             int
+		violations           int
 		why                  string // "": the record proves something
 	}{
 		{name: "every view is there", record: Views{Users: 4, Writes: writes("a1 b2 a3 b4"), Final: 4}},
 		{
 			name: "one instance wrote a value twice", record: Views{Users: 4, Writes: writes("a1 a1 b2 b3"), Final: 3}, lost: 1, inside: 1,
-			breaches: 1,
+			violations: 1,
 		},
-		{name: "both wrote a value", record: Views{Users: 4, Writes: writes("a1 b1 a2 b3"), Final: 3}, lost: 1, across: 1, breaches: 1},
+		{name: "both wrote a value", record: Views{Users: 4, Writes: writes("a1 b1 a2 b3"), Final: 3}, lost: 1, across: 1, violations: 1},
 		{
 			name: "both wrote everything, one the last twice", record: Views{Users: 6, Writes: writes("a1 b1 a2 b2 a2 b3"), Final: 2}, lost: 4,
-			inside: 1, across: 2, breaches: 1,
+			inside: 1, across: 2, violations: 1,
 		},
-		{name: "lost without a value written twice", record: Views{Users: 2, Writes: writes("a1 b2"), Final: 1}, lost: 1, breaches: 1},
+		{name: "lost without a value written twice", record: Views{Users: 2, Writes: writes("a1 b2"), Final: 1}, lost: 1, violations: 1},
 		{
 			name: "a failed request that counted", record: Views{Users: 4, Writes: writes("a1 b2 a4"), Failed: []string{"no answer"}, Final: 4},
 			why: "1 requests failed",
@@ -51,20 +51,20 @@ func TestPageviewOutcome(t *testing.T) {
 		},
 		{
 			name: "lost beside a failed request", record: Views{Users: 4, Writes: writes("a1 b2 a3"), Failed: []string{"no answer"}, Final: 2},
-			lost: 1, breaches: 1, why: "1 requests failed",
+			lost: 1, violations: 1, why: "1 requests failed",
 		},
-		{name: "more than was asked for", record: Views{Users: 4, Writes: writes("a1 b2 a3 b9"), Final: 9}, breaches: 1},
+		{name: "more than was asked for", record: Views{Users: 4, Writes: writes("a1 b2 a3 b9"), Final: 9}, violations: 1},
 		{name: "one instance got more", record: Views{Users: 4, Writes: writes("a1 a2 a3 b4"), Final: 4}, why: "half"},
 		{name: "only one instance", record: Views{Users: 2, Writes: writes("a1 a2"), Final: 2}, why: "half"},
 		{name: "three instances", record: Views{Users: 3, Writes: writes("a1 b2 c3"), Final: 3}, why: "3 instances"},
 		{name: "a stale holder was refused", record: Views{Users: 4, Writes: writes("a1 b2 a3"), Stale: []string{"b"}, Final: 3}},
 		{
 			name: "a stale holder was refused and counted", record: Views{Users: 4, Writes: writes("a1 b2 a3"), Stale: []string{"b"}, Final: 4},
-			breaches: 1,
+			violations: 1,
 		},
 		{
 			name: "a stale holder wrote first", record: Views{Users: 4, Writes: writes("a1 b1 a2"), Stale: []string{"b"}, Final: 2}, lost: 1,
-			across: 1, breaches: 1,
+			across: 1, violations: 1,
 		},
 		{
 			name: "all refusals are of one instance", record: Views{Users: 4, Writes: writes("a1 b2"), Stale: []string{"b", "b"}, Final: 2},
@@ -77,7 +77,7 @@ func TestPageviewOutcome(t *testing.T) {
 			if r.Lost() != c.lost || r.Inside() != c.inside || r.Across() != c.across {
 				t.Errorf("lost %d, inside %d, across %d; want %d, %d, %d", r.Lost(), r.Inside(), r.Across(), c.lost, c.inside, c.across)
 			}
-			wantOutcome(t, r.Outcome(), c.breaches, c.why)
+			wantOutcome(t, r.Outcome(), c.violations, c.why)
 		})
 	}
 }
@@ -86,10 +86,10 @@ func TestOrderOutcome(t *testing.T) {
 	won := func(instance string, driver uint64) Grab { return Grab{Instance: instance, Driver: driver, Won: true} }
 	lost := func(instance string) Grab { return Grab{Instance: instance} }
 	for _, c := range []struct {
-		name     string
-		record   Grabs
-		breaches int
-		why      string
+		name       string
+		record     Grabs
+		violations int
+		why        string
 	}{
 		{"one winner", Grabs{Drivers: 2, Answers: []Grab{won("a", 1), lost("b")}, Recorded: []uint64{1}}, 0, ""},
 		{"two winners", Grabs{Drivers: 2, Answers: []Grab{won("a", 1), won("b", 2)}, Recorded: []uint64{1, 2}}, 1, ""},
@@ -114,14 +114,14 @@ func TestOrderOutcome(t *testing.T) {
 		},
 		{"one instance only", Grabs{Drivers: 2, Answers: []Grab{won("a", 1), lost("a")}, Recorded: []uint64{1}}, 0, "half"},
 	} {
-		t.Run(c.name, func(t *testing.T) { wantOutcome(t, c.record.Outcome(), c.breaches, c.why) })
+		t.Run(c.name, func(t *testing.T) { wantOutcome(t, c.record.Outcome(), c.violations, c.why) })
 	}
 }
 
-func wantOutcome(t *testing.T, o experiments.Outcome, breaches int, why string) {
+func wantOutcome(t *testing.T, o experiments.Outcome, violations int, why string) {
 	t.Helper()
-	if o.Trials != 1 || o.Violations != breaches {
-		t.Errorf("%d breaches in %d trials, want %d in one", o.Violations, o.Trials, breaches)
+	if o.Trials != 1 || o.Violations != violations {
+		t.Errorf("%d violations in %d trials, want %d in one", o.Violations, o.Trials, violations)
 	}
 	switch {
 	case why == "" && o.Err != nil:

@@ -1,5 +1,5 @@
-// Package burst sends many simultaneous requests to instances of the app, records what each was answered, and says what
-// the record shows: page views that were lost (A4), and orders with two winners (A2).
+// Package burst sends many simultaneous requests to instances of the app, and records the answer to each. The record shows
+// page views that were lost (A4), and orders with two winners (A2).
 //
 // What is NOT guaranteed: a burst that lost nothing shows that nothing was lost this time, no more.
 package burst

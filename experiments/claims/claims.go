@@ -1,4 +1,4 @@
-// Package claims holds the experiments of the catalogue, one file for each. A file registers its experiment: to add one,
+// Package claims contains the experiments of the catalogue, one file for each. A file registers its experiment: to add one,
 // add its file.
 package claims
 

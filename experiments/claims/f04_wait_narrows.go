@@ -32,7 +32,7 @@ B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	How: `
 		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed and a
 		replica promoted: the most complete one. In the window that remains, the replica that confirmed the lock dies with the master, and one
-		without the lock is promoted. With min-replicas-to-write the master takes writes as long as it heard from a replica within
+		without the lock is promoted. With min-replicas-to-write the master takes writes as long as a replica has reported within
 		min-replicas-max-lag. After that it refuses the lock; a lock that is taken before is lost all the same.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
@@ -137,7 +137,7 @@ func noteGrant(x *kit.Replicated, err error, wanted func(error) bool) {
 	}
 }
 
-// requireReplica lets the master refuse writes when it has heard from no replica for longer than lag.
+// requireReplica lets the master refuse writes when no replica has reported for longer than lag.
 func requireReplica(ctx context.Context, x *kit.Replicated, lag time.Duration) {
 	x.Must(x.Master.WithClient(func(c *redis.Client) error {
 		seconds := fmt.Sprint(int(lag.Seconds()))
@@ -145,11 +145,11 @@ func requireReplica(ctx context.Context, x *kit.Replicated, lag time.Duration) {
 	}))
 	good, err := goodReplicas(ctx, x)
 	x.Must(err)
-	text := "min-replicas-to-write 1, min-replicas-max-lag %.0f: it has heard from %s replicas within that"
+	text := "min-replicas-to-write 1, min-replicas-max-lag %.0f: %s replicas have reported within that"
 	x.Note(x.Master.Name, fmt.Sprintf(text, lag.Seconds(), good))
 }
 
-// goodReplicas is how many replicas the master has heard from within the lag. It says so only while the setting is in force.
+// goodReplicas is how many replicas have reported to the master within the lag. It says so only while the setting is in force.
 func goodReplicas(ctx context.Context, x *kit.Replicated) (string, error) {
 	return x.Master.Info(ctx, "replication", "min_slaves_good_slaves")
 }

@@ -28,8 +28,8 @@ node 2                ✗ restarts, empty                            ↑ one upd
 B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
 	How: `
 		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (Ours, redsync's, is not
-		re-entrant, and would count it once.) The same node is lost, or restarts empty, once in three names for three nodes and once in A2's
-		list. Lost: A requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
+		re-entrant, and would count it once.) Node 2 is lost, or restarts empty, with three names for three nodes and with A2's list. Lost: A
+		requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
 	Takes: 4 * time.Second,
 	Check: kit.Any(kit.Available(3), history.Counter),
 	Variants: []experiments.Variant{

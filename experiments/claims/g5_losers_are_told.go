@@ -67,8 +67,8 @@ func grabsOfListing(ctx context.Context, t *experiments.Trial) {
 	}
 }
 
-// listing is a server with one order, which drivers grab as A2 prints it: SET NX with the driver as the value, without
-// waiting, and null for every driver.
+// listing is a server with one order, which drivers grab as A2 prints it. It sets the key NX to the driver's id, does not
+// wait, and returns null to every driver.
 type listing struct {
 	redis  redis.UniversalClient
 	driver atomic.Uint64 // that has the order; 0: it is open

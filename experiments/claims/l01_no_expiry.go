@@ -25,7 +25,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 		exists, has no expiry, and no living client holds it.`,
 	Anomaly:       "orphaned lock",
 	Takes:         time.Second,
-	Interleavings: kit.Orphans(naive.Compare, steps.V3, naive.SETNX),
+	Interleavings: kit.OrphanedLocks(naive.Compare, steps.V3, naive.SETNX),
 	Check:         kit.OrphanFound,
 	Variants: []experiments.Variant{
 		{Name: "with an expiry", Strategy: "SET NX PX", Run: kit.Interleaving(naive.Compare, kit.DeadHolder)},

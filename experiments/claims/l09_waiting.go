@@ -20,8 +20,8 @@ var _ = register(experiments.Experiment{
 	ID:      "L09-waiting",
 	Article: "A1, A3",
 	Claim: `
-		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping, as long as the client that
-		unlocks sends it.`,
+		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping. It depends on the client that
+		unlocks to send the message.`,
 	Says: `
 		There are three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
 		the message of the release.`,

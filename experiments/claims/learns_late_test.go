@@ -7,7 +7,7 @@ import (
 	"locklab/history"
 )
 
-// A holder that learns of its loss after the next grant is one too many, unless our own timer was late at that moment as well.
+// A holder that learns of its loss after the next grant is a violation, unless the lab's own timer was late as well.
 func TestLearnsLate(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -18,8 +18,8 @@ import (
 // taken is the line of acquire.lua that excludes other owners.
 const taken = "if redis.call('exists', KEYS[1]) == 1 then"
 
-// Each mutant takes one thing out. It must change the verdict of every experiment that stands beside it, and for the reason that stands
-// there: what nobody would miss, nothing has shown, and a server that does not start changes verdicts as well.
+// Each mutant takes one thing out. It must change the verdict of every experiment beside it, for the reason beside it. A
+// mechanism that no verdict depends on has not been shown, and a server that does not start changes verdicts, too.
 func TestMutants(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, m := range []struct {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A claim is one file: the file is named after the number of its only experiment, and no file uses anything of another one
-// but register. So a claim is added, and removed, with its file.
+// A claim is one file. The file is named after the number of its only experiment. It uses nothing of another file but
+// register. So a claim is added, and removed, with its file.
 func TestAClaimIsOneFile(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -112,7 +112,7 @@ replica  ───────────────────────�
 B                                      ├─ SET lock ─ read 0 ─ write 1   ↑ one update is lost`
 
 // FailoverVariants are a control without a kill, a kill after the lock was replicated, and a variant that violates. lease is
-// that of the holder whose server dies after the replication: B waits for its end.
+// that of the holder whose server dies after the replication. B waits for its end.
 func FailoverVariants(start StartReplicated, lease time.Duration, violates experiments.Variant) []experiments.Variant {
 	violates.Expect, violates.Strategy, violates.Fault = experiments.Sometimes, "v3", true
 	return []experiments.Variant{
@@ -159,8 +159,8 @@ func killAfterReplication(start StartReplicated, lease time.Duration) experiment
 }
 
 // BeforeReplication is a client that comes when nothing reaches the replicas any more. It knows the master only, and will not
-// learn of a new one. A client that reconnects at once asks the new master for its lock, and stops: then luck would decide
-// whether it or the next holder is first.
+// learn of a new one. A client that reconnects immediately asks the new master for its lock, and stops. Then luck would
+// decide whether it or the next holder is first.
 func (x *Replicated) BeforeReplication(name string) Arrival {
 	return func(ctx context.Context) *Client {
 		x.CutReplication(ctx, x.Replicas...)

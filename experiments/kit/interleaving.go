@@ -44,8 +44,8 @@ func expires(moves []steps.Move, client string) bool {
 	return slices.Contains(moves[begins:], steps.Move{})
 }
 
-// Orphans asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.
-func Orphans(locks ...naive.Lock) (all []experiments.Interleavings) {
+// OrphanedLocks asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.
+func OrphanedLocks(locks ...naive.Lock) (all []experiments.Interleavings) {
 	for _, lock := range locks {
 		bounds := steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}
 		all = append(all, experiments.Interleavings{Lock: lock, Bounds: bounds, Violation: steps.OrphanedLock})

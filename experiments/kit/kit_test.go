@@ -23,12 +23,12 @@ func numbered(events ...history.Event) []history.Event {
 	return events
 }
 
-func wrote(lane, owner string, value int64) history.Event {
-	return history.Event{Timeline: lane, Owner: owner, Kind: history.Write, Key: "pview", Value: value}
+func wrote(timeline, owner string, value int64) history.Event {
+	return history.Event{Timeline: timeline, Owner: owner, Kind: history.Write, Key: "pview", Value: value}
 }
 
-func requested(lane, owner string) history.Event {
-	return history.Event{Timeline: lane, Owner: owner, Kind: history.Request, Key: "pview"}
+func requested(timeline, owner string) history.Event {
+	return history.Event{Timeline: timeline, Owner: owner, Kind: history.Request, Key: "pview"}
 }
 
 func TestLostViews(t *testing.T) {

@@ -74,7 +74,7 @@ func (p polled) Release(ctx context.Context, _ bool) (time.Duration, error) {
 	return 0, err
 }
 
-// Watch notifies nobody.
+// Watch never notifies.
 func (p polled) Watch() (<-chan struct{}, func()) { return nil, func() {} }
 
 // PollingSET is the polling lock SET NX PX with the client's name as its value, released by comparison.

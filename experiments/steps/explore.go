@@ -40,9 +40,9 @@ func (f Found) String() string {
 		f.Violating, f.Interleavings, f.States, Text(f.Counterexample), f.Violation)
 }
 
-// Explore runs every interleaving in which the clients can do their steps, die, and have time pass, within bounds, and counts
-// those that end in one of the violations. Interleavings that reach the same state continue together, so that each
-// state is run once. What is counted is interleavings all the same.
+// Explore runs every interleaving within bounds: clients do their steps or die, and time passes. It counts those that end in
+// one of the violations. Interleavings that reach the same state continue together, so that each state is run once. What is
+// counted is interleavings all the same.
 func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violations ...Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {

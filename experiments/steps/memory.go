@@ -12,8 +12,7 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Memory is a Redis in this process whose time stands still unless it is told to pass, and whose keys can be put back
-// to what they were.
+// Memory is a Redis in this process. Its time stands still unless Pass is called, and its keys can be restored.
 type Memory struct {
 	Redis
 	redis *miniredis.Miniredis

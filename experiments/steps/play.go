@@ -75,8 +75,8 @@ func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err 
 	return happened, nil
 }
 
-// Undo takes the last move back, if there is one.
-func (p *Play) Undo() bool {
+// TakeBack takes the last move back, if there is one.
+func (p *Play) TakeBack() bool {
 	if len(p.past) == 1 {
 		return false
 	}

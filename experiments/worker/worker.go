@@ -1,6 +1,6 @@
-// Package worker is a client of a lock in a process of its own, so that it can be killed and paused: this very binary,
-// started by a stack, whose supervisor ends it with the lab. The lab sends it commands, and it sends reports with the time
-// of its own clock, each a line of JSON.
+// Package worker is a client of a lock in a process of its own, so that it can be killed and paused. The process is this very
+// binary, started by a stack, whose supervisor ends it with the lab. The lab sends it commands. It sends reports with the
+// time of its own clock. Each is a line of JSON.
 //
 // What it writes goes to a resource that lives in the lab: its write is a report that the lab applies when it arrives. So a
 // write that a paused worker was about to make arrives when it is resumed.

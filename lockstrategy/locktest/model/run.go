@@ -21,8 +21,8 @@ import (
 type Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
 
 const (
-	settles = 5 * time.Second  // in so long after the last caller everything that is undone has been
-	endless = 20 * time.Minute // longer than any program takes: who waits so long waits for ever
+	quiet   = 5 * time.Second  // after the last caller every compensating release is over within this time
+	endless = 20 * time.Minute // longer than any program takes: a caller that waits so long waits for ever
 )
 
 // world is where a program runs.
@@ -88,7 +88,7 @@ func (w *world) start(number int, open Open) (*process, error) {
 	return p, err
 }
 
-// play lets all callers and all faults have their time, waits until all is settled, and looks what is left.
+// play runs all callers and all faults, waits until every compensating release is over, and records the locks that are left.
 func (w *world) play() {
 	ctx, cancel := context.WithTimeout(context.Background(), endless)
 	defer cancel()
@@ -106,7 +106,7 @@ func (w *world) play() {
 	for _, p := range w.all {
 		p.network.mend(false)
 	}
-	time.Sleep(settles)
+	time.Sleep(quiet)
 	for _, p := range w.all {
 		p.network.mend(true)
 	}
