@@ -22,19 +22,22 @@ func TestExplain(t *testing.T) {
 		{"itself", "A note: 1\nA note: 2\nA note: 3", []int{2}, []int{2}},
 		{
 			"and the faults among them and before",
-			"redis fault: early\nA read n 0\nredis fault: cut\nB note: x\nredis heal: mended\nA write n 1\nredis fault: late", []int{2, 6},
+			"redis fault: early\nA read n 0\nredis fault: cut\nB note: x\nredis heal: mended\nA write n 1\nredis fault: late",
+			[]int{2, 6},
 			[]int{1, 2, 3, 5, 6},
 		},
 		{"and a death and a loss", "A read n 0\nB die\nC lose lock\nA write n 1", []int{1, 4}, []int{1, 2, 3, 4}},
 		{
 			"and how they got in, the last time",
-			"A grant lock\nA release lock\nA grant lock\nA read n 0\nB grant lock\nB read n 0\nB write n 1\nA write n 1", []int{4, 6, 7, 8},
+			"A grant lock\nA release lock\nA grant lock\nA read n 0\nB grant lock\nB read n 0\nB write n 1\nA write n 1",
+			[]int{4, 6, 7, 8},
 			[]int{3, 4, 5, 6, 7, 8},
 		},
 		{
 			"and the release before",
 			"A grant lock\nB grant lock\nB read n 0\nA release lock\nA released lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1",
-			[]int{3, 7, 8, 9}, []int{2, 3, 4, 6, 7, 8, 9},
+			[]int{3, 7, 8, 9},
+			[]int{2, 3, 4, 6, 7, 8, 9},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,7 +10,9 @@ import (
 )
 
 // reasons replaces short names of why a lock was refused, lost, or not released.
-var reasons = strings.NewReplacer(": gone", ": "+Gone, ": unreachable", ": "+Unreachable, ": unavailable", ": "+Unavailable, ": deadline", ": "+Deadline)
+var reasons = strings.NewReplacer(
+	": gone", ": "+Gone, ": unreachable", ": "+Unreachable, ": unavailable", ": "+Unavailable, ": deadline", ": "+Deadline,
+)
 
 func TestCheck(t *testing.T) {
 	const lease = 10 * time.Millisecond
@@ -95,7 +97,8 @@ func TestCheck(t *testing.T) {
 		{
 			"a loss that the holder notices after a lease",
 			append(append([]string{"A@1 request k", "A@1 grant k 10", "server fault k", "server heal k"},
-				slices.Repeat([]string{"net fault"}, 9)...), "A@1 lose k: gone", "A@1 release k", "A@1 released k: gone"), nil, ""},
+				slices.Repeat([]string{"net fault"}, 9)...), "A@1 lose k: gone", "A@1 release k", "A@1 released k: gone"), nil, "",
+		},
 		{"re-entrance with another token", []string{
 			"A@1 request k", "A@1 grant k 10", "A@1 reenter k 11", "A@1 release k", "A@1 released k",
 		}, []Promise{Reentrance}, ""},

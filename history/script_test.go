@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// script makes a history of lines such as "A request lock", "B@2 grant lock 3" (in process 2, token 3), "B write counter 3" and
-// "node fault: killed". The owner is the timeline and what stands behind it: "A/2 request lock" is A's second attempt. Each
+// script makes a history of lines: "A request lock", "B write counter 3", "node fault: killed". "B@2 grant lock 3" is in process
+// 2, with the token 3. The owner is the timeline and what stands behind it: "A/2 request lock" is A's second attempt. Each
 // event is a millisecond after the one before; with = at the same time.
 func script(t *testing.T, text string) (events []Event) {
 	t.Helper()
