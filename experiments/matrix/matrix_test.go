@@ -54,13 +54,13 @@ func TestCells(t *testing.T) {
 			var all []experiments.Experiment
 			var saved []experiments.Saved
 			for i, r := range c.runs {
-				e, s := run("X0"+string(rune('1'+i)), "orphan", "v3", r.expect, r.trials, r.breaches)
+				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.breaches)
 				if r.void {
 					s.Judgement.Void, s.Judgement.Why = true, "it was interrupted"
 				}
 				all, saved = append(all, e), append(saved, s)
 			}
-			got := Of(all, saved).Cell("v3", "orphan")
+			got := Of(all, saved).Cell("v3", "orphaned lock")
 			if got.State != c.state || got.String() != c.text {
 				t.Errorf("%d %q, want %d %q", got.State, got, c.state, c.text)
 			}
@@ -105,7 +105,7 @@ func TestNotApplicable(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	e, s := run("X01-x", "orphan", "v3", experiments.Sometimes, 3, 3)
+	e, s := run("X01-x", "orphaned lock", "v3", experiments.Sometimes, 3, 3)
 	m := Of([]experiments.Experiment{e}, []experiments.Saved{s})
 	table, details := m.Markdown("docs/"), m.Details("")
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
