@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/internal/testenv"
 	"locklab/stack/compose"
 )
@@ -25,7 +25,7 @@ func TestABurstIsHalved(t *testing.T) {
 	one, two := instances(t)
 	n := start(t, address(one), address(two))
 	for _, users := range []int{666, 2000} {
-		record, err := experiments.RunPageview(t.Context(), experiments.Target{URL: n.url}, "v0", users)
+		record, err := burst.RunViews(t.Context(), burst.Target{URL: n.url}, "v0", users, burst.Simultaneous)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,18 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
-// Experiment is one claim, and how to see whether it holds. Its arms act and record; Breach, a pure function, says
-// what the record shows; the judge compares that with what the arms expect.
+// Experiment is one claim, and how to see whether it is true. Its variants act and record. Check, a pure function, finds
+// violations in what was recorded. The judge compares them with what the variants expect.
 type Experiment struct {
 	ID      string // stable, as in the catalogue: L03-foreign-unlock
 	Article string // A0 … A4; of several: "A0, A2"
@@ -23,50 +25,51 @@ type Experiment struct {
 
 	Needs  []Need
 	Docker bool          // its Redis can be the compose file's containers, too
-	Alone  bool          // it measures, and has the machine to itself
+	Alone  bool          // it measures, so no other experiment runs at the same time
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores
-	Trials int           // of each arm; 0: 3
+	Trials int           // of each variant; 0: 3
 
-	// Orders are what app lab step and app lab explore play with: locks made of steps, and what is expected of all
-	// their orders.
-	Orders []Orders
+	// Interleavings are locks made of steps, and what is expected of all interleavings of these. app lab step and app lab
+	// explore use them.
+	Interleavings []Interleavings
 
-	Arms   []Arm // the control first: without it nothing is shown
-	Breach func(trial []history.Event) []history.Finding
+	Variants []Variant // the control first: without it nothing is shown
+	Check    func(trial []history.Event) []history.Violation
 }
 
-// Arm is one way to run an experiment.
-type Arm struct {
+// Variant is one way to run an experiment.
+type Variant struct {
 	Name     string
 	Expect   Expect
 	Strategy string // its row in the matrix; empty: it has none
 	Anomaly  string // its column there, where that is not the experiment's
 	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
-	Run      func(ctx context.Context, t *Trial) error
+	Run      Scenario
 }
 
-// Orders is a lock whose every order of steps is tried.
-type Orders struct {
-	Lock   naive.Lock
-	Bounds steps.Bounds
-	Breach steps.Breach
-	Expect Expect // Never: held in all orders
+// Scenario acts and records. What must succeed for the trial to show anything goes through [Trial.Must].
+type Scenario func(ctx context.Context, t *Trial)
+
+// Interleavings is a lock of which every interleaving of the steps is tried.
+type Interleavings struct {
+	Lock      naive.Lock
+	Bounds    steps.Bounds
+	Violation steps.Violation // that is looked for
+	Expect    Expect          // Never: in no interleaving
 }
 
-// Control is the arm that shows that a breach is not there without its cause.
-func (e Experiment) Control() Arm { return e.Arms[0] }
+// Control is the variant that shows that there is no violation without its cause.
+func (e Experiment) Control() Variant { return e.Variants[0] }
 
-// trials is how often each arm runs unless something else is asked for.
-func (e Experiment) trials() int {
-	if e.Trials > 0 {
-		return e.Trials
+// trials is how often each variant runs by default.
+func (e Experiment) trials() int { return cmp.Or(max(e.Trials, 0), 3) }
+
+// Needed names what an experiment needs beside this program.
+func (e Experiment) Needed() string {
+	names := make([]string, len(e.Needs))
+	for i, n := range e.Needs {
+		names[i] = string(n)
 	}
-	return 3
+	return cmp.Or(strings.Join(names, ", "), "nothing")
 }
-
-// Need is a program that must be on the PATH.
-type Need string
-
-// RedisServer is the real one.
-const RedisServer Need = "redis-server"

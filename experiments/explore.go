@@ -7,26 +7,26 @@ import (
 	"locklab/experiments/steps"
 )
 
-// Explored is what every order of a lock's steps shows.
+// Explored is what every interleaving of a lock's steps shows.
 type Explored struct {
-	Of      Orders
+	Of      Interleavings
 	Found   steps.Found
 	Verdict Verdict // on what is expected of them
 }
 
-// Explore tries every order of o.
-func (o Orders) Explore(ctx context.Context) (Explored, error) {
-	f, err := steps.Explore(ctx, o.Lock, o.Bounds, o.Breach)
+// Explore tries every interleaving.
+func (i Interleavings) Explore(ctx context.Context) (Explored, error) {
+	f, err := steps.Explore(ctx, i.Lock, i.Bounds, i.Violation)
 	if err != nil {
 		return Explored{}, err
 	}
-	return Explored{o, f, Judge(o.Expect, Outcome{Trials: 1, Breaches: f.Broken.Sign()})}, nil
+	return Explored{i, f, Judge(i.Expect, Outcome{Trials: 1, Violations: f.Violating.Sign()})}, nil
 }
 
-// Seen is how many orders there are and how many break.
+// Seen is how many interleavings there are and how many violate.
 func (x Explored) Seen() string {
-	if x.Found.Broken.Sign() == 0 {
-		return fmt.Sprintf("held in all %s orders", x.Found.Orders)
+	if x.Found.Violating.Sign() == 0 {
+		return fmt.Sprintf("no violation in all %s interleavings", x.Found.Interleavings)
 	}
-	return fmt.Sprintf("broken in %s of %s", x.Found.Broken, x.Found.Orders)
+	return fmt.Sprintf("violation in %s of %s interleavings", x.Found.Violating, x.Found.Interleavings)
 }

@@ -5,63 +5,65 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
-// breached is what a test's arms record when their lock breaks.
-const breached = "it broke"
+// violated is what a test's variants record when there is a violation.
+const violated = "it happened"
 
-func brokenBy(events []history.Event) []history.Finding { return history.Noted(events, breached) }
+func findViolated(events []history.Event) []history.Violation { return history.Noted(events, violated) }
 
 // judged is one combination of all that a verdict depends on.
 type judged struct {
 	expect      Expect
-	breach      bool
+	violation   bool
 	failed      bool   // its trial has an error
-	missing     string // "trials", "arm", "events" of the trial, or nothing
+	missing     string // "trials", "variant", "events" of the trial, or nothing
 	fault       string // "proved", "unproved", "one of two" proved, "absent", or none is asked for
-	control     string // "broken", "failed", "missing" (the arm is the only one), "broken on purpose", or it holds
+	control     string // "violation", "failed", "missing" (the variant is the only one), "expects a violation", or none
 	interrupted bool
 	miscounted  bool
-	other       string // "arm" or "experiment": the record is of another
+	other       string // "variant" or "experiment": the record is of another
 }
 
 // build makes the experiment, and the record of a run of it.
 func (c judged) build() (Experiment, Record) {
-	subject := Arm{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
-	control := Arm{Name: "control"}
-	if c.control == "broken on purpose" {
+	subject := Variant{Name: "subject", Expect: c.expect, Fault: c.fault != ""}
+	control := Variant{Name: "control"}
+	if c.control == "expects a violation" {
 		control.Expect = Sometimes
 	}
-	e := Experiment{ID: "X01-test", Breach: brokenBy, Arms: []Arm{control, subject}}
+	e := Experiment{ID: "X01-test", Check: findViolated, Variants: []Variant{control, subject}}
 	if c.control == "missing" {
-		e.Arms = e.Arms[1:]
+		e.Variants = e.Variants[1:]
 	}
 	r := Record{Format: Format, Experiment: e.ID, Interrupted: c.interrupted}
-	add := func(arm string, kind history.Kind, text, proof string) {
-		r.Events = append(r.Events, history.Event{Seq: len(r.Events) + 1, Arm: arm, Trial: 1, Lane: "A", Kind: kind, Text: text, Proof: proof})
+	add := func(variant string, kind history.Kind, text, proof string) {
+		e := history.Event{Variant: variant, Trial: 1, Timeline: "A", Kind: kind, Text: text, Proof: proof}
+		e.Seq = len(r.Events) + 1
+		r.Events = append(r.Events, e)
 	}
 	trial := TrialRecord{Number: 1}
 	if c.control == "failed" {
 		trial.Err = "the control failed"
 	}
 	add("control", history.Note, "it was here", "")
-	if c.control == "broken" {
-		add("control", history.Note, breached, "")
+	if c.control == "violation" {
+		add("control", history.Note, violated, "")
 	}
-	r.Arms = append(r.Arms, ArmRecord{Name: "control", Trials: []TrialRecord{trial}})
+	r.Variants = append(r.Variants, VariantRecord{Name: "control", Trials: []TrialRecord{trial}})
 	if c.control == "missing" {
-		r.Arms = nil
+		r.Variants = nil
 	}
-	if c.missing != "arm" {
-		r.Arms = append(r.Arms, c.trials(add))
+	if c.missing != "variant" {
+		r.Variants = append(r.Variants, c.trials(add))
 	}
 	r.Count = len(r.Events)
 	c.spoil(&r)
 	return e, r
 }
 
-func (c judged) trials(add func(arm string, kind history.Kind, text, proof string)) ArmRecord {
+func (c judged) trials(add func(variant string, kind history.Kind, text, proof string)) VariantRecord {
 	if c.missing != "events" {
 		add("subject", history.Note, "it was here", "")
 	}
@@ -74,18 +76,18 @@ func (c judged) trials(add func(arm string, kind history.Kind, text, proof strin
 		add("subject", history.Fault, "killed", "status 137")
 		add("subject", history.Fault, "cut", "")
 	}
-	if c.breach {
-		add("subject", history.Note, breached, "")
+	if c.violation {
+		add("subject", history.Note, violated, "")
 	}
-	arm := ArmRecord{Name: "subject"}
+	variant := VariantRecord{Name: "subject"}
 	if c.missing == "" || c.missing == "events" {
 		trial := TrialRecord{Number: 1}
 		if c.failed {
 			trial.Err = "it failed"
 		}
-		arm.Trials = append(arm.Trials, trial)
+		variant.Trials = append(variant.Trials, trial)
 	}
-	return arm
+	return variant
 }
 
 func (c judged) spoil(r *Record) {
@@ -93,8 +95,8 @@ func (c judged) spoil(r *Record) {
 		r.Count++
 	}
 	switch c.other {
-	case "arm":
-		r.Arms = append(r.Arms, ArmRecord{Name: "an arm that there was once"})
+	case "variant":
+		r.Variants = append(r.Variants, VariantRecord{Name: "a variant that was removed"})
 	case "experiment":
 		r.Experiment = "X02-other"
 	}
@@ -103,20 +105,21 @@ func (c judged) spoil(r *Record) {
 // want is what the design says, in its own order.
 func (c judged) want() Verdict {
 	ran := c.missing == "" || c.missing == "events"
-	seen := c.breach && ran
+	seen := c.violation && ran
 	switch {
-	case c.control == "missing", c.control == "broken", c.control == "broken on purpose", c.other != "":
+	case c.control == "missing", c.control == "violation", c.control == "expects a violation", c.other != "":
 		return Inconclusive
 	case c.expect == Never && seen:
-		return Refuted // however the run ended
-	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed", c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
+		return Unexpected // however the run ended
+	case c.interrupted, c.miscounted, !ran, c.failed, c.control == "failed",
+		c.fault == "unproved", c.fault == "one of two", c.fault == "absent":
 		return Inconclusive
-	case c.missing == "events" && !c.breach && c.fault == "": // nothing at all was recorded
+	case c.missing == "events" && !c.violation && c.fault == "": // nothing at all was recorded
 		return Inconclusive
 	case c.expect == Sometimes && !seen:
 		return Inconclusive
 	}
-	return Supported
+	return AsExpected
 }
 
 // combination is the nth of all there are; it reports false behind the last.
@@ -130,15 +133,15 @@ func combination(n int) (c judged, ok bool) {
 	if yes() {
 		c.expect = Sometimes
 	}
-	c.breach, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
-	c.missing = pick("", "trials", "arm", "events")
+	c.violation, c.failed, c.interrupted, c.miscounted = yes(), yes(), yes(), yes()
+	c.missing = pick("", "trials", "variant", "events")
 	c.fault = pick("", "proved", "unproved", "one of two", "absent")
-	c.control = pick("", "broken", "failed", "missing", "broken on purpose")
-	c.other = pick("", "arm", "experiment")
+	c.control = pick("", "violation", "failed", "missing", "expects a violation")
+	c.other = pick("", "variant", "experiment")
 	return c, n == 0
 }
 
-// Every combination. What is not supported says why.
+// Every combination. What is not as expected says why.
 func TestJudgeOfRecords(t *testing.T) {
 	count := map[Verdict]int{}
 	for n := 0; ; n++ {
@@ -150,7 +153,7 @@ func TestJudgeOfRecords(t *testing.T) {
 		count[wantJudged(t, c, e.Judge(r))]++
 	}
 	t.Log(count)
-	if count[Supported] == 0 || count[Refuted] == 0 || count[Inconclusive] == 0 {
+	if count[AsExpected] == 0 || count[Unexpected] == 0 || count[Inconclusive] == 0 {
 		t.Error("not every verdict is there")
 	}
 }
@@ -160,11 +163,11 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 	if j.Verdict != c.want() {
 		t.Errorf("%+v: %s (%s), want %s", c, j.Verdict, j.Why, c.want())
 	}
-	if (j.Verdict == Supported) != (j.Why == "") {
+	if (j.Verdict == AsExpected) != (j.Why == "") {
 		t.Errorf("%+v: %s because %q", c, j.Verdict, j.Why)
 	}
-	if ran := c.control == "failed" && j.Verdict != Refuted; ran && !j.Void {
-		t.Errorf("%+v: its control showed nothing, and its other arms count", c)
+	if ran := c.control == "failed" && j.Verdict != Unexpected; ran && !j.Void {
+		t.Errorf("%+v: its control showed nothing, and its other variants count", c)
 	}
 	if j.Void && j.Verdict != Inconclusive {
 		t.Errorf("%+v: void, and %s", c, j.Verdict)
@@ -174,13 +177,15 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 
 // Whatever is forgotten cannot pass.
 func TestZeroJudgements(t *testing.T) {
-	e := Experiment{ID: "X", Breach: brokenBy, Arms: []Arm{{Name: "control"}, {Name: "subject"}}}
+	e := Experiment{ID: "X", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
-		"the zero judgement":        {},
-		"the zero experiment":       Experiment{}.Judge(Record{}),
-		"the zero record":           e.Judge(Record{}),
-		"a record without trials":   e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control"}, {Name: "subject"}}}),
-		"a record of half the arms": e.Judge(Record{Experiment: "X", Arms: []ArmRecord{{Name: "control", Trials: []TrialRecord{{Number: 1}}}}}),
+		"the zero judgement":      {},
+		"the zero experiment":     Experiment{}.Judge(Record{}),
+		"the zero record":         e.Judge(Record{}),
+		"a record without trials": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
+		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{
+			{Name: "control", Trials: []TrialRecord{{Number: 1}}},
+		}}),
 	} {
 		if j.Verdict != Inconclusive {
 			t.Errorf("%s: %s", name, j.Verdict)
@@ -190,22 +195,24 @@ func TestZeroJudgements(t *testing.T) {
 
 // A trial that is listed twice is one trial.
 func TestTrialListedTwice(t *testing.T) {
-	e, r := judged{expect: Sometimes, breach: true}.build()
-	r.Arms[1].Trials = append(r.Arms[1].Trials, r.Arms[1].Trials[0])
-	if j := e.Judge(r); j.Verdict != Inconclusive || j.Arms[1].Breaches != 1 || !strings.Contains(j.Why, "twice") {
+	e, r := judged{expect: Sometimes, violation: true}.build()
+	r.Variants[1].Trials = append(r.Variants[1].Trials, r.Variants[1].Trials[0])
+	if j := e.Judge(r); j.Verdict != Inconclusive || j.Variants[1].Violations != 1 || !strings.Contains(j.Why, "twice") {
 		t.Errorf("%+v", j)
 	}
 }
 
-// Where the checkers disagree one of them is wrong, and nothing is shown: here porcupine sees that a counter went back, and
-// our own check does not, for no value is there twice and the end is high enough.
+// Where the checkers disagree one of them is wrong, and nothing is shown. Here porcupine sees that a counter went back. Our
+// own check does not, because no value was written twice and the end is high enough.
 func TestDisagreementIsInconclusive(t *testing.T) {
 	e, r := judged{}.build()
 	for i, value := range []int64{3, 2, 4} {
 		at := time.Duration(i+1) * time.Millisecond
 		for _, kind := range []history.Kind{history.Read, history.Write} {
 			r.Count++
-			r.Events = append(r.Events, history.Event{Seq: r.Count, Arm: "subject", Trial: 1, At: at, Lane: "A", Owner: "A", Kind: kind, Key: "n", Value: value})
+			e := history.Event{Seq: r.Count, Variant: "subject", Trial: 1, At: at, Timeline: "A", Owner: "A"}
+			e.Kind, e.Key, e.Value = kind, "n", value
+			r.Events = append(r.Events, e)
 			at += time.Microsecond
 		}
 	}
@@ -215,15 +222,15 @@ func TestDisagreementIsInconclusive(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	e, r := judged{expect: Sometimes, breach: true, fault: "proved"}.build()
-	a := e.Judge(r).Arms[1]
-	if a.Finding == nil || len(a.Evidence) == 0 || a.Seen() != "broken in 1 of 1" || a.Control {
+	e, r := judged{expect: Sometimes, violation: true, fault: "proved"}.build()
+	a := e.Judge(r).Variants[1]
+	if a.Violation == nil || len(a.Evidence) == 0 || a.Seen() != "violation in 1 of 1 trial" || a.Control {
 		t.Errorf("%+v", a)
 	}
-	if c := e.Judge(r).Arms[0]; c.Finding != nil || !c.Control || c.Seen() != "held in 1" {
+	if c := e.Judge(r).Variants[0]; c.Violation != nil || !c.Control || c.Seen() != "no violation in 1 trial" {
 		t.Errorf("%+v", c)
 	}
-	if got := (ArmJudgement{}).Seen(); got != "no trial" {
+	if got := (VariantJudgement{}).Seen(); got != "no trial" {
 		t.Error(got)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // largest is how many bytes a file of a saved run may have.
@@ -40,9 +39,12 @@ func Load(dir string) (r Record, err error) {
 	case err != nil || head.Format == nil || head.Experiment == "":
 		return r, fmt.Errorf("%s is not what app lab run writes", RunFile)
 	case *head.Format > Format:
-		return r, fmt.Errorf("%s has the format %d, and this program reads up to %d: judge it with the program that made it", RunFile, *head.Format, Format)
-	case *head.Format < 1:
-		return r, fmt.Errorf("%s has the format %d, which there never was", RunFile, *head.Format)
+		return r, fmt.Errorf("%s has the format %d, and this program reads %d: judge it with the program that wrote it",
+			RunFile, *head.Format, Format)
+	case *head.Format < Format:
+		r.Experiment = head.Experiment
+		return r, fmt.Errorf("%s has the old format %d, and this program reads %d: run the experiment again with app lab run %s",
+			RunFile, *head.Format, Format, Printable(head.Experiment))
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
@@ -66,8 +68,7 @@ func (r *Record) load(dir string) error {
 	return nil
 }
 
-// open opens a file of a saved run. What is no file, or leads out of the run, is not read: a store may come from
-// somebody else.
+// open opens a file of a saved run. It refuses links and special files: a store may come from somebody else.
 func open(dir, name string) (*os.File, error) {
 	info, err := os.Lstat(filepath.Join(dir, name))
 	switch {
@@ -92,13 +93,13 @@ func open(dir, name string) (*os.File, error) {
 // Saved is a saved run, judged again.
 type Saved struct {
 	Dir        string
-	Experiment Experiment // the zero one, when it is not known here
+	Experiment Experiment // the zero value when this program does not know it
 	Record     Record
 	Judgement  Judgement
 }
 
-// Rejudge judges a saved run from its files alone. find returns the experiment with an id. Whatever is wrong with the
-// files makes the judgement inconclusive, and says so in it.
+// Rejudge judges a saved run from its files alone. find returns the experiment with an id. Anything wrong with the files
+// makes the judgement inconclusive, with the reason in it.
 func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	s = Saved{Dir: dir}
 	inconclusive := func(why string) Saved {
@@ -123,19 +124,8 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	return s
 }
 
-// JudgeAny is Judge of a record that may be of any kind: a claim that is not ready for its history, and panics, makes
-// it inconclusive.
-func (e Experiment) JudgeAny(r Record) (j Judgement) {
-	defer func() {
-		if p := recover(); p != nil {
-			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
-		}
-	}()
-	return e.Judge(r)
-}
-
-// Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each
-// experiment of a store. It is empty when path is none of these. Where an experiment has no newest run, [Rejudge] says so.
+// Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each experiment of a
+// store. It is empty when path is none of these. Where an experiment has no newest run, [Rejudge] says so.
 func Runs(path string) (runs []string) {
 	if isRun(path) {
 		return []string{path}
@@ -154,14 +144,14 @@ func Runs(path string) (runs []string) {
 	return runs
 }
 
-// hasRuns reports whether dir is an experiment's: it has runs, or the link to the newest of those it had.
+// hasRuns reports whether dir is an experiment's: it has runs, or a link to its newest run.
 func hasRuns(dir string) bool {
 	return has(dir, latest) || slices.ContainsFunc(names(dir), func(name string) bool { return isRun(filepath.Join(dir, name)) })
 }
 
-// names are those of what is in dir.
+// names are those of the entries of dir.
 func names(dir string) (all []string) {
-	entries, _ := os.ReadDir(dir) // what cannot be read has no runs
+	entries, _ := os.ReadDir(dir) // a folder that cannot be read has no runs
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -170,23 +160,11 @@ func names(dir string) (all []string) {
 
 func isRun(dir string) bool { return has(dir, RunFile) || has(dir, historyFile) }
 
-// IsRun reports whether the run.json in dir is a saved run's: a load tool's summary may have that name, too, but no
-// history beside it.
+// IsRun reports whether the run.json in dir is that of a saved run. A load tool's summary may have that name, too, but then
+// there is no history beside it.
 func IsRun(dir string) bool { return has(dir, RunFile) && has(dir, historyFile) }
 
 func has(dir, name string) bool {
 	_, err := os.Lstat(filepath.Join(dir, name))
 	return err == nil
-}
-
-// TookBy is how long the trials of an arm took.
-func (r Record) TookBy(arm string) (all time.Duration) {
-	for _, a := range r.Arms {
-		if a.Name == arm {
-			for _, t := range a.Trials {
-				all += t.Took
-			}
-		}
-	}
-	return all
 }

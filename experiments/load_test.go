@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // Whatever is wrong with a saved run, it is inconclusive, and a sentence says why.
@@ -41,24 +41,31 @@ func TestDamagedRuns(t *testing.T) {
 		says   string
 	}{
 		{"run.json is empty", whole(RunFile, ""), "run.json is damaged or cut short"},
-		{"run.json is cut short", whole(RunFile, `{"format": 1, "experi`), "run.json is damaged or cut short"},
+		{"run.json is cut short", whole(RunFile, `{"format": 2, "experi`), "run.json is damaged or cut short"},
 		{"something behind it", edit(RunFile, "{", "{} {"), "run.json is damaged or cut short"},
 		{"run.json is another program's", whole(RunFile, `{"metrics": {"http_reqs": 7}}`), "is not what app lab run writes"},
 		{"run.json is a list", whole(RunFile, `[1, 2]`), "is not what app lab run writes"},
 		{"run.json is null", whole(RunFile, `null`), "is not what app lab run writes"},
 		{"no experiment", edit(RunFile, "X01-test", ""), "is not what app lab run writes"},
-		{"a newer format", edit(RunFile, `"format": 1`, `"format": 2`), "has the format 2, and this program reads up to 1"},
-		{"no format", edit(RunFile, `"format": 1`, `"format": 0`), "has the format 0"},
+		{"a newer format", edit(RunFile, `"format": 2`, `"format": 3`), "has the format 3, and this program reads 2: judge it with the program"},
+		{
+			"an older format", edit(RunFile, `"format": 2`, `"format": 1`),
+			"has the old format 1, and this program reads 2: run the experiment again with app lab run X01-test",
+		},
+		{"no format", edit(RunFile, `"format": 2`, `"format": 0`), "has the old format 0"},
 		{"text for a number", edit(RunFile, `"seed": 0`, `"seed": "x"`), "run.json is damaged"},
 		{"run.json is missing", gone(RunFile), "run.json is missing"},
 		{"history.jsonl is missing", gone(historyFile), "history.jsonl is missing"},
 		{"history.jsonl is empty", whole(historyFile, ""), "has 0 events, and should have 3"},
 		{"history.jsonl is cut short", edit(historyFile, `"}`, ""), "history.jsonl is damaged or cut short"},
-		{"history.jsonl has more", edit(historyFile, "{", `{"seq":1,"lane":"A","kind":"note"}`+"\n{"), "history.jsonl is damaged or cut short"},
+		{
+			"history.jsonl has more", edit(historyFile, "{", `{"seq":1,"timeline":"A","kind":"note"}`+"\n{"),
+			"history.jsonl is damaged or cut short",
+		},
 		{"run.json is a link", link(RunFile, "/etc/hostname"), "run.json is a link"},
 		{"history.jsonl is a link", link(historyFile, "history.jsonl"), "history.jsonl is a link"},
 		{"an unknown experiment", edit(RunFile, "X01-test", "X99-none"), `there is no experiment "X99-none"`},
-		{"an arm that there is no more", edit(RunFile, `"name": "subject"`, `"name": "object"`), `its arm "object"`},
+		{"a variant that was removed", edit(RunFile, `"name": "subject"`, `"name": "object"`), `its variant "object"`},
 		{"a trial is missing", edit(RunFile, `"number": 1`, `"number": 2`), "it recorded nothing"},
 		{"interrupted", edit(RunFile, `"events": 3`, `"events": 3, "interrupted": true`), "it was interrupted"},
 	} {
@@ -87,11 +94,11 @@ func remove(t *testing.T, dir, name string) {
 	}
 }
 
-// A breach function that no such history was made for may panic; the run is inconclusive all the same.
+// A check that was not written for such a history may panic; the run is inconclusive all the same.
 func TestHistoryThatMakesNoSense(t *testing.T) {
 	fragile := func(string) (Experiment, error) {
 		e := known
-		e.Breach = func(events []history.Event) []history.Finding { panic("no such event") }
+		e.Check = func(events []history.Event) []history.Violation { panic("no such event") }
 		return e, nil
 	}
 	s := Rejudge(save(t, t.TempDir(), ran()), fragile)
@@ -138,7 +145,7 @@ func TestNewestRunThatIsGone(t *testing.T) {
 	}
 }
 
-// Whatever stands in the files, there is a verdict, and it is supported only with a whole history.
+// Whatever stands in the files, there is a verdict, and it is as expected only with a whole history.
 func FuzzLoad(f *testing.F) {
 	dir := save(f, f.TempDir(), ran())
 	run, err := os.ReadFile(filepath.Join(dir, RunFile))
@@ -152,17 +159,17 @@ func FuzzLoad(f *testing.F) {
 	f.Add(run, events)
 	f.Add(run[:len(run)/2], events)
 	f.Add(run, events[:len(events)/2])
-	f.Add([]byte(`{"format":1,"experiment":"X01-test","arms":null}`), []byte{})
+	f.Add([]byte(`{"format":2,"experiment":"X01-test","variants":null}`), []byte{})
 	f.Fuzz(func(t *testing.T, run, events []byte) {
 		dir := t.TempDir()
 		write(t, dir, RunFile, string(run))
 		write(t, dir, historyFile, string(events))
 		s := Rejudge(dir, find)
-		if s.Judgement.Verdict != Supported && s.Judgement.Why == "" {
+		if s.Judgement.Verdict != AsExpected && s.Judgement.Why == "" {
 			t.Fatalf("%s, and nothing says why", s.Judgement.Verdict)
 		}
-		if s.Judgement.Verdict == Supported && (len(s.Record.Events) != s.Record.Count || s.Record.Interrupted) {
-			t.Fatalf("supported: %+v", s.Record)
+		if s.Judgement.Verdict == AsExpected && (len(s.Record.Events) != s.Record.Count || s.Record.Interrupted) {
+			t.Fatalf("as expected: %+v", s.Record)
 		}
 	})
 }

@@ -9,15 +9,19 @@ import (
 	"strings"
 )
 
-// installs says how to get what an experiment needs.
+// Need is a program that must be on the PATH.
+type Need string
+
+// RedisServer is the real one.
+const RedisServer Need = "redis-server"
+
+// installs says how to install what an experiment needs.
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 }
 
-// Missing returns an error that names what e needs and this machine has not got, with the command that installs it.
-func (e Experiment) Missing() error { return Missing([]Experiment{e}) }
-
-// Missing is the same for several: each program that is missing, and who needs it.
+// Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
+// command that installs it.
 func Missing(all []Experiment) (err error) {
 	var needs []Need
 	by := make(map[Need][]string)
@@ -35,7 +39,8 @@ func Missing(all []Experiment) (err error) {
 			if len(by[n]) > 1 {
 				verb = "need"
 			}
-			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, cmp.Or(installs[n], "install it")))
+			install := cmp.Or(installs[n], "install it")
+			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, install))
 		}
 	}
 	return err

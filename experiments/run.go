@@ -7,26 +7,26 @@ import (
 	"runtime"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
 // Options are how experiments are run.
 type Options struct {
-	Trials  int      // of each arm; 0: the experiment's own number
-	Seed    uint64   // of the decisions that are left to chance
+	Trials  int      // of each variant; 0: the experiment's own number
+	Seed    uint64   // of the random decisions
 	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
 	Docker  string   // the checkout whose containers serve as Redis; empty: processes
 	Image   string   // of these
 	App     []string // the command line of an app instance, without its flags
 	Build   string   // of this program
-	Command string   // that repeats the run
+	Command string   // that reproduces the run
 	Tell    func(what string)
 	Mutant  Mutant
 }
 
-// Run runs every arm of e, and records. It returns a record in every case: what went wrong stands in it. With ctx
-// the run ends, and everything is undone.
+// Run runs every variant of e, and records. It returns a record in every case: it contains what went wrong. When ctx ends,
+// the run ends, and everything that it started is removed.
 func Run(ctx context.Context, e Experiment, o Options) Record {
 	began := time.Now()
 	r := Record{
@@ -36,27 +36,8 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 		Clocks:  []Clock{{Process: "lab"}},
 	}
 	recorder := history.NewRecorder()
-	trials := o.TrialsOf(e)
-	for i, arm := range e.Arms {
-		done := ArmRecord{Name: arm.Name, Trials: []TrialRecord{}}
-		for n := 1; n <= trials && ctx.Err() == nil; n++ {
-			if o.Tell != nil {
-				o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, arm.Name, n, trials))
-			}
-			t := &Trial{
-				Number: n, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, arm: arm.Name, recorder: recorder,
-				Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
-			}
-			start := time.Now()
-			err := t.run(ctx, arm)
-			r.Clocks = append(r.Clocks, t.clocks...)
-			if ctx.Err() != nil { // a trial that was cut short is none
-				r.Left = text(t.left)
-				break
-			}
-			done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
-		}
-		r.Arms = append(r.Arms, done)
+	for i := range e.Variants {
+		r.Variants = append(r.Variants, e.runVariant(ctx, i, o, recorder, &r))
 	}
 	r.Interrupted = ctx.Err() != nil
 	r.Events, r.Took = recorder.Events(), time.Since(began)
@@ -64,7 +45,31 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	return r
 }
 
-// TrialsOf is how often each arm of e runs.
+// runVariant runs the trials of a variant, and adds to r what does not belong to one of them.
+func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *history.Recorder, r *Record) VariantRecord {
+	variant, trials := e.Variants[i], o.TrialsOf(e)
+	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}}
+	for n := 1; n <= trials && ctx.Err() == nil; n++ {
+		if o.Tell != nil {
+			o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, variant.Name, n, trials))
+		}
+		t := &Trial{
+			Number: n, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, variant: variant.Name, recorder: recorder,
+			Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
+		}
+		start := time.Now()
+		err := t.run(ctx, variant)
+		r.Clocks = append(r.Clocks, t.clocks...)
+		if ctx.Err() != nil { // a trial that was cut short does not count
+			r.Left = text(t.left)
+			break
+		}
+		done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
+	}
+	return done
+}
+
+// TrialsOf is how often each variant of e runs.
 func (o Options) TrialsOf(e Experiment) int {
 	if o.Trials > 0 {
 		return o.Trials

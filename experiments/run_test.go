@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// withArm makes an experiment of a control that notes something, and an arm.
-func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
+// withVariant makes an experiment of a control that notes something, and a variant.
+func withVariant(run Scenario) Experiment {
 	e := known
-	e.Arms = []Arm{
-		{Name: "control", Run: func(_ context.Context, t *Trial) error { t.Note("A", "it was here"); return nil }},
+	e.Variants = []Variant{
+		{Name: "control", Run: func(_ context.Context, t *Trial) { t.Note("A", "it was here") }},
 		{Name: "subject", Expect: Sometimes, Run: run},
 	}
 	return e
@@ -21,12 +21,13 @@ func withArm(run func(ctx context.Context, t *Trial) error) Experiment {
 
 func TestRunRecords(t *testing.T) {
 	var told []string
-	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", breached); return nil })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
 	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(what string) { told = append(told, what) }})
-	if j := e.Judge(r); j.Verdict != Supported || j.Arms[1].Breaches != 3 {
+	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
 	}
-	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" || r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
+	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" ||
+		r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
 		t.Errorf("%q, %+v", told, r)
 	}
 	e.Trials = 2
@@ -40,7 +41,7 @@ func TestRunRecords(t *testing.T) {
 
 // The same seed makes the same decisions; each trial has its own.
 func TestRunIsRepeatedByItsSeed(t *testing.T) {
-	e := withArm(func(_ context.Context, t *Trial) error { t.Note("A", fmt.Sprint(t.Rand.Uint64())); return nil })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", fmt.Sprint(t.Rand.Uint64())) })
 	decisions := func(seed uint64) (all []string) {
 		for _, event := range Run(t.Context(), e, Options{Seed: seed}).Events[3:] {
 			all = append(all, event.Text)
@@ -53,8 +54,8 @@ func TestRunIsRepeatedByItsSeed(t *testing.T) {
 	}
 }
 
-// Whatever an arm does, everything is undone, the last first, and the record says what happened.
-func TestRunUndoes(t *testing.T) {
+// Whatever a variant does, everything is cleaned up, the last first, and the record says what happened.
+func TestRunCleansUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func() error
 		says string
@@ -64,50 +65,52 @@ func TestRunUndoes(t *testing.T) {
 		"it panics":       {func() error { panic("a mistake") }, "it panicked: a mistake"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var undone, dir string
-			e := withArm(func(ctx context.Context, t *Trial) error {
+			var cleaned, dir string
+			e := withVariant(func(ctx context.Context, t *Trial) {
 				dir = t.Stack.Dir()
-				t.Note("A", breached)
-				t.Cleanup(func() error { undone += "first"; return nil })
-				t.Cleanup(func() error { undone += "last "; return nil })
+				t.Note("A", violated)
+				t.Cleanup(func() error { cleaned += "first"; return nil })
+				t.Cleanup(func() error { cleaned += "last "; return nil })
 				t.Go(func() { <-ctx.Done() })
-				return c.end()
+				t.Must(c.end())
 			})
 			r := Run(t.Context(), e, Options{Trials: 1})
-			if undone != "last first" {
-				t.Errorf("undone: %q", undone)
+			if cleaned != "last first" {
+				t.Errorf("cleaned: %q", cleaned)
 			}
 			if _, err := os.Stat(dir); !os.IsNotExist(err) {
 				t.Errorf("%s is still there: %v", dir, err)
 			}
-			if trial := r.Arms[1].Trials[0]; !strings.Contains(trial.Err, c.says) || (trial.Err == "") != (c.says == "") {
+			if trial := r.Variants[1].Trials[0]; !strings.Contains(trial.Err, c.says) || (trial.Err == "") != (c.says == "") {
 				t.Errorf("the record says %q, want %q", trial.Err, c.says)
 			}
-			if j := e.Judge(r); (j.Verdict == Supported) != (c.says == "") {
+			if j := e.Judge(r); (j.Verdict == AsExpected) != (c.says == "") {
 				t.Errorf("%s: %s", j.Verdict, j.Why)
 			}
 		})
 	}
 }
 
-// What runs beside an arm, and what undoes it, may panic: the trial has the error, at once, and the run its record.
+// Functions beside a variant, and its cleanup, may panic: the trial immediately has the error, and the run its record.
 func TestPanicsAreOfTheTrial(t *testing.T) {
-	for name, run := range map[string]func(ctx context.Context, t *Trial) error{
-		"beside it": func(ctx context.Context, t *Trial) error {
+	for name, run := range map[string]Scenario{
+		"beside it": func(ctx context.Context, t *Trial) {
 			t.Go(func() { panic("a mistake") })
 			<-ctx.Done()
-			return nil
 		},
-		"at its end": func(ctx context.Context, t *Trial) error {
+		"beside it, and it is waited for": func(_ context.Context, t *Trial) {
+			t.Go(func() { panic("a mistake") })()
+			t.Note("A", violated) // it is not reached
+		},
+		"at its end": func(ctx context.Context, t *Trial) {
 			t.Go(func() { <-ctx.Done(); panic("a mistake") })
-			return nil
 		},
-		"as it is undone": func(_ context.Context, t *Trial) error { t.Cleanup(func() error { panic("a mistake") }); return nil },
+		"in its cleanup": func(_ context.Context, t *Trial) { t.Cleanup(func() error { panic("a mistake") }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := withArm(func(ctx context.Context, t *Trial) error { t.Note("A", breached); return run(ctx, t) })
+			e := withVariant(func(ctx context.Context, t *Trial) { t.Note("A", violated); run(ctx, t) })
 			r := Run(t.Context(), e, Options{Trials: 1})
-			if trial := r.Arms[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
+			if trial := r.Variants[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
 				t.Errorf("the record says %q", trial.Err)
 			}
 			if j := e.Judge(r); j.Verdict != Inconclusive || r.Interrupted || r.Count != 2 {
@@ -120,33 +123,32 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 // A run that is interrupted keeps what was recorded; the trial that was cut short is none.
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	undone := false
-	e := withArm(func(ctx context.Context, t *Trial) error {
-		t.Note("A", breached)
+	cleaned := false
+	e := withVariant(func(ctx context.Context, t *Trial) {
+		t.Note("A", violated)
 		if t.Number == 2 {
-			t.Cleanup(func() error { undone = true; return nil })
+			t.Cleanup(func() error { cleaned = true; return nil })
 			cancel()
 			<-ctx.Done()
-			return ctx.Err()
+			t.Must(ctx.Err())
 		}
-		return nil
 	})
 	r := Run(ctx, e, Options{})
-	if !r.Interrupted || !undone || len(r.Arms[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
-		t.Errorf("undone %v, %+v", undone, r)
+	if !r.Interrupted || !cleaned || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
+		t.Errorf("cleaned %v, %+v", cleaned, r)
 	}
 	if j := e.Judge(r); j.Verdict != Inconclusive || !j.Void || j.Why != "it was interrupted" {
 		t.Errorf("%+v", j)
 	}
 }
 
-// What could not be undone then is said: somebody must do it by hand.
+// The record says what could not be cleaned up: a person must do it.
 func TestWhatAnInterruptionLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	e := withArm(func(ctx context.Context, t *Trial) error {
+	e := withVariant(func(ctx context.Context, t *Trial) {
 		t.Cleanup(func() error { return errors.New("a container is left") })
 		cancel()
-		return ctx.Err()
+		t.Must(ctx.Err())
 	})
 	if j := e.Judge(Run(ctx, e, Options{})); j.Verdict != Inconclusive || !strings.Contains(j.Why, "a container is left") {
 		t.Errorf("%+v", j)
@@ -156,31 +158,23 @@ func TestWhatAnInterruptionLeaves(t *testing.T) {
 // Each combination of needs is named once.
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := (Experiment{ID: "A"}).Missing(); err != nil {
+	if err := Missing([]Experiment{{ID: "A"}}); err != nil {
 		t.Error(err)
 	}
 	err := Missing([]Experiment{{ID: "A", Needs: []Need{RedisServer}}, {ID: "B", Needs: []Need{RedisServer, "another"}}})
-	for _, says := range []string{"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it"} {
+	for _, says := range []string{
+		"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it",
+	} {
 		if err == nil || strings.Count(err.Error(), says) != 1 {
 			t.Errorf("%v does not say once %q", err, says)
 		}
 	}
 }
 
-func TestExpectInJSON(t *testing.T) {
-	for _, want := range []Expect{Never, Sometimes} {
+func TestVerdictInJSON(t *testing.T) {
+	for _, want := range []Verdict{Inconclusive, AsExpected, Unexpected} {
 		text, err := want.MarshalText()
-		var got Expect
-		if err != nil || got.UnmarshalText(text) != nil || got != want {
-			t.Errorf("%v, %s, %v", got, text, err)
-		}
-	}
-	if new(Expect).UnmarshalText([]byte("often")) == nil {
-		t.Error("often is an expectation")
-	}
-	for _, want := range []Verdict{Inconclusive, Supported, Refuted} {
-		text, err := want.MarshalText()
-		got := Refuted
+		got := Unexpected
 		if err != nil || got.UnmarshalText(text) != nil || got != want {
 			t.Errorf("%v, %s, %v", got, text, err)
 		}

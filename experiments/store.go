@@ -8,23 +8,21 @@ import (
 	"os"
 	"path/filepath"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // The files of a saved run.
 const (
 	RunFile     = "run.json"
 	historyFile = "history.jsonl"
-	verdictFile = "verdict.json"
-	ReportFile  = "report.html" // written by whoever has a report
+	ReportFile  = "report.html" // written by package report
 	latest      = "latest"
 )
 
-// room is what [Probe] wants to be free: twice what the runs of a whole lab take, which is 15 MB.
-const room = 32 << 20
+// requiredSpace is what [Probe] requires to be free: twice what the runs of a whole lab take, which is 15 MB.
+const requiredSpace = 32 << 20
 
-// Probe finds out whether runs can be saved below store, before there is one: a disk that is full, a folder that
-// cannot be written.
+// Probe checks whether runs can be saved below store before there is one: a full disk or a read-only folder is an error.
 func Probe(store string) error {
 	if err := os.MkdirAll(store, 0o755); err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
@@ -33,7 +31,7 @@ func Probe(store string) error {
 	if err != nil {
 		return fmt.Errorf("runs cannot be saved in %s: %w", store, err)
 	}
-	for left, part := room, make([]byte, 1<<20); left > 0 && err == nil; left -= len(part) {
+	for left, part := requiredSpace, make([]byte, 1<<20); left > 0 && err == nil; left -= len(part) {
 		_, err = file.Write(part)
 	}
 	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
@@ -42,10 +40,10 @@ func Probe(store string) error {
 	return nil
 }
 
-// Save writes r and its judgement below store, in <id>/<time>, and lets store/<id>/latest point there, unless r was interrupted
-// and a run that was not is there already. It returns the run's directory. The history is written first: a run without it is
-// none, and a history without a run can be read.
-func Save(store string, r Record, j Judgement) (dir string, err error) {
+// Save writes r below store, in <id>/<time>, and makes store/<id>/latest point there, unless r was interrupted and latest
+// is a complete run. It returns the run's directory. The history is written first: a directory without a history is no run,
+// and a history without run.json can still be read.
+func Save(store string, r Record) (dir string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("save the run: %w", err)
@@ -61,7 +59,11 @@ func Save(store string, r Record, j Judgement) (dir string, err error) {
 	if err := errors.Join(history.Encode(file, r.Events...), file.Close()); err != nil {
 		return dir, err
 	}
-	if err := errors.Join(writeJSON(dir, RunFile, r), writeJSON(dir, verdictFile, j)); err != nil {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return dir, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, RunFile), append(text, '\n'), 0o644); err != nil {
 		return dir, err
 	}
 	parent, name := filepath.Split(dir)
@@ -71,13 +73,13 @@ func Save(store string, r Record, j Judgement) (dir string, err error) {
 	return dir, point(parent, name)
 }
 
-// complete reports whether there is a run in dir that came to its end.
+// complete reports whether dir is a run that was not interrupted.
 func complete(dir string) bool {
 	r, err := Load(dir)
 	return err == nil && !r.Interrupted
 }
 
-// newDir makes a directory that nobody has yet: two runs may begin in the same millisecond.
+// newDir makes a directory that does not exist yet: two runs may begin in the same millisecond.
 func newDir(parent, name string) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
@@ -92,8 +94,8 @@ func newDir(parent, name string) (string, error) {
 	}
 }
 
-// point makes the newest run's link lead to name, at one stroke. The link that it makes first is named after the run,
-// which nobody else has.
+// point replaces the link latest by one to name, atomically. The link that it makes first is named after the run, so that
+// two labs do not collide.
 func point(parent, name string) error {
 	next := filepath.Join(parent, latest+"."+name)
 	if err := os.Symlink(name, next); err != nil {
@@ -103,12 +105,4 @@ func point(parent, name string) error {
 		return errors.Join(err, os.Remove(next))
 	}
 	return nil
-}
-
-func writeJSON(dir, name string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }

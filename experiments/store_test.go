@@ -12,7 +12,10 @@ import (
 )
 
 // known is the only experiment that these tests know.
-var known = Experiment{ID: "X01-test", Claim: "a claim", Breach: brokenBy, Arms: []Arm{{Name: "control"}, {Name: "subject", Expect: Sometimes}}}
+var known = Experiment{
+	ID: "X01-test", Claim: "a claim", Check: findViolated,
+	Variants: []Variant{{Name: "control"}, {Name: "subject", Expect: Sometimes}},
+}
 
 func find(id string) (Experiment, error) {
 	if id == known.ID {
@@ -21,16 +24,16 @@ func find(id string) (Experiment, error) {
 	return Experiment{}, errors.New("unknown")
 }
 
-// ran is a record of a run of it that is supported.
+// ran is a record of a run of it that is as expected.
 func ran() Record {
-	_, r := judged{expect: Sometimes, breach: true}.build()
+	_, r := judged{expect: Sometimes, violation: true}.build()
 	r.Began, r.Command, r.Clocks = time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), "app lab run X01-test", []Clock{}
 	return r
 }
 
 func save(t testing.TB, store string, r Record) string {
 	t.Helper()
-	dir, err := Save(store, r, known.Judge(r))
+	dir, err := Save(store, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +56,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: %v\n%+v\n%+v", path, err, got, r)
 		}
-		if s := Rejudge(runs[0], find); s.Judgement.Verdict != Supported || s.Experiment.ID != known.ID {
+		if s := Rejudge(runs[0], find); s.Judgement.Verdict != AsExpected || s.Experiment.ID != known.ID {
 			t.Errorf("%s: %+v", path, s.Judgement)
 		}
 	}
@@ -72,7 +75,7 @@ func TestRunsOfTheSameMillisecond(t *testing.T) {
 	for range labs {
 		saving.Go(func() {
 			r := ran()
-			dir, err := Save(store, r, known.Judge(r))
+			dir, err := Save(store, r)
 			if err != nil {
 				t.Error(err)
 			}
@@ -86,7 +89,7 @@ func TestRunsOfTheSameMillisecond(t *testing.T) {
 		t.Fatalf("%d runs have %d folders", labs, len(dirs))
 	}
 	for dir := range dirs {
-		if s := Rejudge(dir, find); s.Judgement.Verdict != Supported {
+		if s := Rejudge(dir, find); s.Judgement.Verdict != AsExpected {
 			t.Errorf("%s: %s", dir, s.Judgement.Why)
 		}
 	}
@@ -128,8 +131,8 @@ func TestLatestIsComplete(t *testing.T) {
 
 // A whole lab's store had 15 MB in 2026; what passes the probe must have room for that, and for some growth.
 func TestProbeWantsRoomForAWholeLab(t *testing.T) {
-	if wholeLab := 15 << 20; room < 3*wholeLab/2 {
-		t.Errorf("%d bytes are asked for, and a whole lab takes %d", room, wholeLab)
+	if wholeLab := 15 << 20; requiredSpace < 3*wholeLab/2 {
+		t.Errorf("%d bytes are asked for, and a whole lab takes %d", requiredSpace, wholeLab)
 	}
 }
 
@@ -142,7 +145,7 @@ func TestWhereNothingCanBeSaved(t *testing.T) {
 		if err := Probe(store); err == nil || !strings.Contains(err.Error(), "runs cannot be saved in "+store) {
 			t.Errorf("%s: %v", store, err)
 		}
-		if _, err := Save(store, ran(), Judgement{}); err == nil {
+		if _, err := Save(store, ran()); err == nil {
 			t.Errorf("%s: saved", store)
 		}
 	}
@@ -156,7 +159,7 @@ func TestWhereNothingCanBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(store, "X01-test", "latest", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := Save(store, ran(), Judgement{}); err == nil || Rejudge(dir, find).Judgement.Verdict != Supported {
+	if dir, err := Save(store, ran()); err == nil || Rejudge(dir, find).Judgement.Verdict != AsExpected {
 		t.Errorf("where the link cannot be: %v, %s", err, dir)
 	}
 }

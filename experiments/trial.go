@@ -11,37 +11,37 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
-// Mutant takes something out of the lab: then some verdict must change, or it was not needed for any. For tests.
+// Mutant takes something out of the lab: then some verdict must change, or no experiment needs it. For tests.
 type Mutant struct {
-	Hook     redis.Hook           // in every client of a lock
-	Event    func(*history.Event) // before it is recorded
-	Unfenced bool                 // resources check no fence
+	Hook      redis.Hook           // in every client of a lock
+	Event     func(*history.Event) // before it is recorded
+	Unchecked bool                 // resources do not check fencing tokens
 }
 
-// Trial is one run of an arm: what it acts with, and where it records.
+// Trial is one run of a variant: what it acts with, and where it records.
 type Trial struct {
-	Number int        // of the arm, from 1
-	Rand   *rand.Rand // of the run's seed: the same decisions again with the same seed, if not the same timing
-	Real   bool       // there is a redis-server; otherwise miniredis is what runs
+	Number int        // of the variant, from 1
+	Rand   *rand.Rand // from the run's seed: the same seed makes the same decisions, if not the same timing
+	Real   bool       // use redis-server; otherwise miniredis
 	App    []string   // the command line of an app instance, without its flags
 	Stack  *stack.Stack
 
-	checkout string // whose containers serve; empty: processes
+	checkout string // whose containers serve as Redis; empty: processes
 	mutant   Mutant
-	arm      string
+	variant  string
 	recorder *history.Recorder
 	running  sync.WaitGroup
 	stop     func() // ends it early
 
 	mu      sync.Mutex
 	cleanup []func() error
-	left    error // what could not be undone
+	left    error // what could not be cleaned up
 	clocks  []Clock
-	failed  error // what ran beside it
+	failed  error // of the functions that run beside it
 }
 
 // InContainers reports whether Redis runs in containers.
@@ -49,14 +49,14 @@ func (t *Trial) InContainers() bool { return t.checkout != "" }
 
 // Record adds e to the history.
 func (t *Trial) Record(e history.Event) {
-	e.Arm, e.Trial = t.arm, t.Number
+	e.Variant, e.Trial = t.variant, t.Number
 	if t.mutant.Event != nil {
 		t.mutant.Event(&e)
 	}
 	t.recorder.Add(e)
 }
 
-// Tap passes on a client of Redis, which arms whose clients live in the lab's own process get them through: a mutant may change what is said there.
+// Tap returns client. Every client of Redis in the lab's own process goes through it, so that a mutant can change what is sent.
 func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
 	if t.mutant.Hook != nil {
 		client.AddHook(t.mutant.Hook)
@@ -64,29 +64,29 @@ func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
 	return client
 }
 
-// Unfenced reports whether resources check no fence in this run, though an arm says so.
-func (t *Trial) Unfenced() bool { return t.mutant.Unfenced }
+// Unchecked reports whether resources check no fencing token in this run, although a variant says that they do.
+func (t *Trial) Unchecked() bool { return t.mutant.Unchecked }
 
-// Note records something a reader should know, or what Breach looks for with [history.Noted].
-func (t *Trial) Note(lane, text string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Note, Text: text})
+// Note records a remark for the reader, or a text that a check finds with [history.Noted].
+func (t *Trial) Note(timeline, text string) {
+	t.Record(history.Event{Timeline: timeline, Kind: history.Note, Text: text})
 }
 
-// Fault records what was broken, and what was seen of it. A fault without proof proves nothing.
-func (t *Trial) Fault(lane, text, proof string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Fault, Text: text, Proof: proof})
+// Fault records what was broken, and the proof. A fault without proof proves nothing.
+func (t *Trial) Fault(timeline, text, proof string) {
+	t.Record(history.Event{Timeline: timeline, Kind: history.Fault, Text: text, Proof: proof})
 }
 
 // Heal records that a fault is over.
-func (t *Trial) Heal(lane, text string) {
-	t.Record(history.Event{Lane: lane, Kind: history.Heal, Text: text})
+func (t *Trial) Heal(timeline, text string) {
+	t.Record(history.Event{Timeline: timeline, Kind: history.Heal, Text: text})
 }
 
 // Now is the time on the history's clock.
 func (t *Trial) Now() time.Duration { return t.recorder.Now() }
 
 // Events returns what this trial has recorded so far.
-func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.arm, t.Number) }
+func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.variant, t.Number) }
 
 // Clock reports by how much the clock of a process differs from the lab's.
 func (t *Trial) Clock(c Clock) {
@@ -95,62 +95,87 @@ func (t *Trial) Clock(c Clock) {
 	t.clocks = append(t.clocks, c)
 }
 
-// Cleanup calls f when the trial is over, the last first, also after a panic and an interruption.
+// Cleanup calls f when the trial is over, the last first, also after a failure and an interruption.
 func (t *Trial) Cleanup(f func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cleanup = append(t.cleanup, f)
 }
 
-// Go runs f beside the trial, which does not end before it. A panic of f ends the trial.
-func (t *Trial) Go(f func()) {
+// failure is the panic of Must. A nil error was recorded before.
+type failure struct{ err error }
+
+// Must ends the trial with err, unless that is nil: then the trial proves nothing. Like testing.T.Fatal it does not return.
+// It may be called by a function of [Trial.Go], but by no other goroutine.
+func (t *Trial) Must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Go runs f beside the trial, which does not end before it. A failure of f ends the trial. The returned function waits for
+// the end of f, and does not return when f failed.
+func (t *Trial) Go(f func()) (wait func()) {
+	done, failed := make(chan struct{}), false
 	t.running.Go(func() {
-		if err := caught(func() error { f(); return nil }); err != nil {
+		defer close(done)
+		if err := caught(f); err != nil {
+			failed = true
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.failed = errors.Join(t.failed, err)
 			t.stop()
 		}
 	})
+	return func() {
+		if <-done; failed {
+			panic(failure{})
+		}
+	}
 }
 
-// caught makes an error of a panic of f: one trial is lost by it, and no run.
-func caught(f func() error) (err error) {
+// caught makes an error of a panic of f: it costs one trial and not the run.
+func caught(f func()) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.err
+		default:
 			err = fmt.Errorf("it panicked: %v", p)
 		}
 	}()
-	return f()
+	f()
+	return nil
 }
 
-// trialWithin bounds a trial, so that what never comes keeps nobody waiting.
-const trialWithin = 3 * time.Minute
+// trialTimeout bounds a trial, so that an event that never comes does not block the run.
+const trialTimeout = 3 * time.Minute
 
-// run runs the arm once, and undoes everything.
-func (t *Trial) run(ctx context.Context, arm Arm) (err error) {
+// run runs the variant once, and cleans up.
+func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err
 	}
 	if t.checkout != "" {
 		t.Stack.UseContainers(t.checkout)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trialWithin, fmt.Errorf("it was not over within %s", trialWithin))
+	ctx, cancel := context.WithTimeoutCause(ctx, trialTimeout, fmt.Errorf("it was not over within %s", trialTimeout))
 	t.stop = cancel
 	defer func() {
 		cancel()
-		t.left = t.undo() // it waits for what may have failed
+		t.left = t.cleanUp() // it waits for the functions that run beside the trial
 		t.left = errors.Join(t.left, t.Stack.Close())
 		err = errors.Join(t.failed, err, t.left)
 	}()
-	err = caught(func() error { return arm.Run(ctx, t) })
+	err = caught(func() { variant.Run(ctx, t) })
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(err, context.Cause(ctx))
 	}
 	return err
 }
 
-func (t *Trial) undo() (err error) {
+func (t *Trial) cleanUp() (err error) {
 	for {
 		t.mu.Lock()
 		all := t.cleanup
@@ -161,7 +186,7 @@ func (t *Trial) undo() (err error) {
 			return err
 		}
 		for _, f := range slices.Backward(all) {
-			err = errors.Join(err, caught(f))
+			err = errors.Join(err, caught(func() { t.Must(f()) }))
 		}
 	}
 }

@@ -1,50 +1,42 @@
-// Package experiments runs the lab's claims and judges what it saw.
+// Package experiments runs the lab's claims and judges what was recorded.
 //
-// A run only acts and records. What counts as a breach is computed from the record, and the verdict
-// from the breach: both are pure functions. The zero verdict is inconclusive, so that whatever is
-// forgotten cannot pass.
+// A run only acts and records. Violations are computed from the record, and the verdict from the violations: both are pure
+// functions. The zero verdict is inconclusive, so that what is forgotten cannot pass.
 //
-// What is NOT guaranteed: "supported" means not broken in the trials that ran, and nothing more.
+// What is NOT guaranteed: "as expected" means that the trials that ran showed what was expected, and nothing more.
 package experiments
 
-import "fmt"
-
-// Expect is what an arm of an experiment says about breaches.
-type Expect int
-
-// An arm expects that there never is a breach, or that there sometimes is one.
-const (
-	Never     Expect = iota // one breach refutes the claim
-	Sometimes               // one breach is the witness that is wanted
+import (
+	"fmt"
+	"strings"
+	"unicode"
 )
 
-// String is what is expected of the lock.
+// Expect is what a variant of an experiment says about violations.
+type Expect int
+
+// A variant expects that there never is a violation, or that there sometimes is one.
+const (
+	Never     Expect = iota // one violation is unexpected
+	Sometimes               // one violation is the counterexample that is wanted
+)
+
+// String is what is expected of the trials.
 func (e Expect) String() string {
 	if e == Sometimes {
-		return "broken"
+		return "violation"
 	}
-	return "held"
+	return "no violation"
 }
 
 // MarshalText names it in JSON.
 func (e Expect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
-func (e *Expect) UnmarshalText(text []byte) error {
-	for _, known := range []Expect{Never, Sometimes} {
-		if known.String() == string(text) {
-			*e = known
-			return nil
-		}
-	}
-	return fmt.Errorf("experiments: %.20q is no expectation", text)
-}
-
 // Outcome is what a run showed, before it is judged.
 type Outcome struct {
-	Trials   int   // that ran to their end
-	Breaches int   // that the record shows
-	Err      error // why the record may be incomplete, or the run proves nothing
+	Trials     int   // that ran to their end
+	Violations int   // trials with one
+	Err        error // why the record may be incomplete, or the run proves nothing
 }
 
 // Verdict is the judgement of an outcome.
@@ -53,44 +45,43 @@ type Verdict string
 // The verdicts.
 const (
 	Inconclusive Verdict = "" // nothing was shown; the zero value
-	Supported    Verdict = "supported"
-	Refuted      Verdict = "refuted"
+	AsExpected   Verdict = "as expected"
+	Unexpected   Verdict = "unexpected"
 )
 
-// Judge compares what a run showed with what was expected of it. A breach that must never be
-// refutes, whatever else went wrong; a missing witness refutes nothing.
+// Judge compares what a run showed with what was expected of it. A violation that must never happen is unexpected, whatever
+// else went wrong. A violation that did not happen is inconclusive: it may happen the next time.
 func Judge(expect Expect, o Outcome) Verdict {
 	switch {
-	case expect == Never && o.Breaches > 0:
-		return Refuted
+	case expect == Never && o.Violations > 0:
+		return Unexpected
 	case o.Err != nil || o.Trials == 0:
 		return Inconclusive
-	case expect == Never, o.Breaches > 0:
-		return Supported
+	case expect == Never, o.Violations > 0:
+		return AsExpected
 	}
 	return Inconclusive
 }
 
-// Because says why an outcome is not supported; of a supported one it says nothing.
+// Because says why an outcome is not as expected; otherwise it is empty.
 func (v Verdict) Because(o Outcome) string {
 	switch {
-	case v == Refuted:
-		return "it must not happen and did"
+	case v == Unexpected:
+		return "a violation happened that must not happen"
 	case o.Err != nil:
 		return o.Err.Error()
 	case v == Inconclusive:
-		return "nothing was lost this time, which shows nothing: run it again"
+		return "no violation happened this time, which shows nothing: run it again"
 	}
 	return ""
 }
 
-// Worst is the verdict over several: refuted before inconclusive before supported. Over none it is
-// inconclusive.
+// Worst is the verdict over several: unexpected before inconclusive before as expected. Over none it is inconclusive.
 func Worst(verdicts ...Verdict) Verdict {
 	worst := Inconclusive
 	for i, v := range verdicts {
-		if v == Refuted {
-			return Refuted
+		if v == Unexpected {
+			return Unexpected
 		}
 		if i == 0 || v == Inconclusive {
 			worst = v
@@ -110,11 +101,29 @@ func (v Verdict) String() string {
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. Whatever else stands there concludes nothing.
+// UnmarshalText reads what MarshalText wrote. Every other text is inconclusive.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	*v = Inconclusive
-	if named := Verdict(text); named == Supported || named == Refuted {
+	if named := Verdict(text); named == AsExpected || named == Unexpected {
 		*v = named
 	}
 	return nil
+}
+
+// trialCount is so many trials in words.
+func trialCount(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
+}
+
+// Printable replaces the control characters in a text from a file: they could steer a terminal or change a page.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

@@ -7,28 +7,28 @@ import (
 )
 
 func TestJudge(t *testing.T) {
-	broken := errors.New("the run failed")
+	failed := errors.New("the run failed")
 	for _, c := range []struct {
 		expect Expect
 		o      Outcome
 		want   Verdict
 	}{
 		{Never, Outcome{}, Inconclusive},
-		{Never, Outcome{Trials: 1}, Supported},
-		{Never, Outcome{Trials: 1, Err: broken}, Inconclusive},
-		{Never, Outcome{Err: broken}, Inconclusive},
-		{Never, Outcome{Trials: 1, Breaches: 1}, Refuted},
-		{Never, Outcome{Trials: 1, Breaches: 1, Err: broken}, Refuted},
-		{Never, Outcome{Breaches: 1}, Refuted},
-		{Never, Outcome{Breaches: 1, Err: broken}, Refuted},
+		{Never, Outcome{Trials: 1}, AsExpected},
+		{Never, Outcome{Trials: 1, Err: failed}, Inconclusive},
+		{Never, Outcome{Err: failed}, Inconclusive},
+		{Never, Outcome{Trials: 1, Violations: 1}, Unexpected},
+		{Never, Outcome{Trials: 1, Violations: 1, Err: failed}, Unexpected},
+		{Never, Outcome{Violations: 1}, Unexpected},
+		{Never, Outcome{Violations: 1, Err: failed}, Unexpected},
 		{Sometimes, Outcome{}, Inconclusive},
 		{Sometimes, Outcome{Trials: 1}, Inconclusive},
-		{Sometimes, Outcome{Trials: 1, Err: broken}, Inconclusive},
-		{Sometimes, Outcome{Err: broken}, Inconclusive},
-		{Sometimes, Outcome{Trials: 1, Breaches: 1}, Supported},
-		{Sometimes, Outcome{Trials: 1, Breaches: 1, Err: broken}, Inconclusive},
-		{Sometimes, Outcome{Breaches: 1}, Inconclusive},
-		{Sometimes, Outcome{Breaches: 1, Err: broken}, Inconclusive},
+		{Sometimes, Outcome{Trials: 1, Err: failed}, Inconclusive},
+		{Sometimes, Outcome{Err: failed}, Inconclusive},
+		{Sometimes, Outcome{Trials: 1, Violations: 1}, AsExpected},
+		{Sometimes, Outcome{Trials: 1, Violations: 1, Err: failed}, Inconclusive},
+		{Sometimes, Outcome{Violations: 1}, Inconclusive},
+		{Sometimes, Outcome{Violations: 1, Err: failed}, Inconclusive},
 	} {
 		if got := Judge(c.expect, c.o); got != c.want {
 			t.Errorf("expect %d, %+v: %s, want %s", c.expect, c.o, got, c.want)
@@ -42,12 +42,12 @@ func TestWorst(t *testing.T) {
 		want     Verdict
 	}{
 		{nil, Inconclusive},
-		{[]Verdict{Supported}, Supported},
-		{[]Verdict{Supported, Supported}, Supported},
-		{[]Verdict{Inconclusive, Supported}, Inconclusive},
-		{[]Verdict{Supported, Inconclusive, Supported}, Inconclusive},
-		{[]Verdict{Inconclusive, Refuted}, Refuted},
-		{[]Verdict{Refuted, Supported, Inconclusive}, Refuted},
+		{[]Verdict{AsExpected}, AsExpected},
+		{[]Verdict{AsExpected, AsExpected}, AsExpected},
+		{[]Verdict{Inconclusive, AsExpected}, Inconclusive},
+		{[]Verdict{AsExpected, Inconclusive, AsExpected}, Inconclusive},
+		{[]Verdict{Inconclusive, Unexpected}, Unexpected},
+		{[]Verdict{Unexpected, AsExpected, Inconclusive}, Unexpected},
 	} {
 		if got := Worst(c.verdicts...); got != c.want {
 			t.Errorf("%v: %s, want %s", c.verdicts, got, c.want)

@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/history"
 	"locklab/lockstrategy/locktest/model"
 )
 
@@ -43,75 +44,84 @@ func openRedis(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 	return lockstrategy.Open(lockstrategy.NameRedis, b)
 }
 
-// The mutex in the process has only the gate's promises to keep.
+// The mutex in the process has only the cohort's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
 	for seed := range uint64(200) {
 		p := model.NewProgram(seed, false)
 		events := model.Run(t, p, func(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 			return lockstrategy.Open(lockstrategy.NameProcess, b)
 		}, false)
-		if r := history.Judge(events, history.Terms{}); r.Verdict != history.Supported {
-			t.Fatalf("seed %d\n%s", seed, explain(r, events))
+		if found, err := history.Check(events, 0); err != nil || len(found) > 0 {
+			t.Fatalf("seed %d: %v\n%s", seed, err, explain(found, events))
 		}
 	}
 }
 
-// modelled runs seed and fails unless all that happened may have happened.
+// modelled runs seed and fails unless every promise was kept.
 func modelled(t *testing.T, seed uint64, open model.Open) []history.Event {
 	t.Helper()
-	events, r := judged(t, seed, open)
-	if r.Verdict == history.Supported || r.Empty() { // there are few of those: see wantEverything
+	events, found, err := judged(t, seed, open)
+	if len(found) == 0 && (err == nil || errors.Is(err, history.ErrNothingGranted)) { // there are few of those: see wantEverything
 		return events
 	}
 	again := 0
 	for range 10 {
-		if _, other := judged(t, seed, open); other.Verdict != history.Supported {
+		if _, found, err := judged(t, seed, open); err != nil || len(found) > 0 {
 			again++
 		}
 	}
-	t.Errorf("seed %d, and in %d of 10 more runs of it. Again: make model SEED=%d RUNS=1\n%s", seed, again, seed, explain(r, events))
+	t.Errorf("seed %d, and in %d of 10 more runs of it. Reproduce: make model SEED=%d RUNS=1\n%v\n%s", seed, again, seed, err, explain(found, events))
 	return events
 }
 
-func judged(t *testing.T, seed uint64, open model.Open) ([]history.Event, history.Report) {
+func judged(t *testing.T, seed uint64, open model.Open) ([]history.Event, []history.Violation, error) {
 	t.Helper()
 	hung := time.AfterFunc(time.Minute, func() { panic("seed " + strconv.FormatUint(seed, 10) + " hangs") }) // of the real time
 	defer hung.Stop()
 	p := model.NewProgram(seed, true)
 	events := model.Run(t, p, open, true)
-	return events, history.Judge(events, history.Terms{Lease: p.Lease})
+	found, err := history.Check(events, p.Lease)
+	return events, found, err
 }
 
-func explain(r history.Report, events []history.Event) string {
-	lines := []string{strings.TrimSpace(r.Verdict.String() + " " + r.Why)}
-	for _, v := range r.Violations {
-		lines = append(lines, string(v.Check)+" of "+v.Key+": "+v.What, v.Slice(events))
+// explain shows each violation with its events; one that porcupine found alone has no events, and the whole history is shown.
+func explain(found []history.Violation, events []history.Event) string {
+	var lines []string
+	for _, v := range found {
+		lines = append(lines, fmt.Sprintf("%s of %s: %s", v.Promise, v.Key, v.What))
+		shown := history.Explain(events, v)
+		if len(v.Events) == 0 {
+			shown = events
+		}
+		for _, e := range shown {
+			lines = append(lines, e.String())
+		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // What breaks a lock is noticed, by the check that is meant for it, and soon.
 func TestModelCatchesBrokenLocks(t *testing.T) {
-	want := map[string]history.Check{
-		"release without compare":                  history.Exclusion,
-		"acquire without NX":                       history.Exclusion,
+	want := map[string]history.Promise{
+		"release without compare":                  history.MutualExclusion,
+		"acquire without NX":                       history.MutualExclusion,
 		"renewal that creates the key":             history.Notice,
-		"token that does not grow":                 history.Fence,
-		"cohort that serves the last caller first": history.Order,
+		"token that does not grow":                 history.GrowingTokens,
+		"cohort that serves the last caller first": history.ArrivalOrder,
 	}
 	for _, broken := range lockstrategy.BrokenLocks() {
 		t.Run(broken.Name, func(t *testing.T) {
 			t.Parallel()
 			const most = 200
 			for seed := uint64(1); seed <= most; seed++ {
-				_, r := judged(t, seed, broken.Open)
-				if r.Verdict == history.Inconclusive {
-					t.Fatalf("seed %d: %s", seed, r.Why)
+				_, found, err := judged(t, seed, broken.Open)
+				if err != nil && !errors.Is(err, history.ErrNothingGranted) {
+					t.Fatalf("seed %d: %v", seed, err)
 				}
-				if check := want[broken.Name]; r.Caught(check) {
+				promise := want[broken.Name]
+				if i := slices.IndexFunc(found, func(v history.Violation) bool { return v.Promise == promise }); i >= 0 {
 					modelled(t, seed, openRedis) // the same seed does not accuse the right lock
-					v := r.Violations[slices.IndexFunc(r.Violations, func(v history.Violation) bool { return v.Check == check })]
-					t.Logf("caught by %s in seed %d: %s", v.Check, seed, v.What)
+					t.Logf("caught by %q in seed %d: %s", promise, seed, found[i].What)
 					return
 				}
 			}
@@ -125,8 +135,8 @@ func TestModelRepeats(t *testing.T) {
 	const seeds = 40
 	same := 0
 	for seed := range uint64(seeds) {
-		one, _ := judged(t, seed, openRedis)
-		two, _ := judged(t, seed, openRedis)
+		one, _, _ := judged(t, seed, openRedis)
+		two, _, _ := judged(t, seed, openRedis)
 		if slices.Equal(sorted(one), sorted(two)) {
 			same++
 		}
@@ -142,7 +152,7 @@ func sorted(events []history.Event) []string {
 	var lines []string
 	for _, e := range events {
 		e.Seq = 0
-		lines = append(lines, fmt.Sprintf("%020d %s", e.At, e))
+		lines = append(lines, fmt.Sprintf("%020d %+v", e.At, e))
 	}
 	slices.Sort(lines)
 	return lines
@@ -160,21 +170,21 @@ func (c *tally) add(events []history.Event) {
 	if c.counts == nil {
 		c.counts = make(map[string]int)
 	}
-	fences := make(map[uint64]bool)
+	tokens := make(map[uint64]bool)
 	defer func() {
-		if len(fences) == 0 {
+		if len(tokens) == 0 {
 			c.counts["empty"]++
 		}
 	}()
 	for _, e := range events {
 		what := string(e.Kind)
 		switch e.Kind {
-		case history.Lost, history.Refused:
-			what += " " + e.Note
-		case history.Trouble, history.FaultFrom:
-			what, _, _ = strings.Cut(e.Note, ":")
-		case history.Granted:
-			if fences[e.Fence] = true; fences[e.Fence-1] {
+		case history.Lose, history.Refuse:
+			what += ": " + e.Text
+		case history.Fault:
+			what, _, _ = strings.Cut(e.Text, ":")
+		case history.Grant:
+			if tokens[e.Token] = true; tokens[e.Token-1] {
 				c.counts["handed off"]++
 			}
 		}
@@ -188,9 +198,10 @@ func (c *tally) wantEverything(t *testing.T, runs int) {
 		t.Errorf("in %d of %d runs nothing was granted", c.counts["empty"], runs)
 	}
 	for _, what := range []string{
-		"granted", "handed off", "entered", "refused taken", "refused deadline", "refused canceled", "refused unavailable",
-		"lost expired", "lost gone", "lost forced", "lost unreachable", "key deleted", "key forgotten with all that belongs to it",
-		"forced unlock", "the server's expiries jump ahead", "cut", "an answer lost", "slow answers", history.Late,
+		"grant", "handed off", "reenter", "refuse: " + history.Taken, "refuse: " + history.Deadline, "refuse: " + history.Canceled,
+		"refuse: " + history.Unavailable, "lose: " + history.Expired, "lose: " + history.Gone, "lose: " + history.Forced,
+		"lose: " + history.Unreachable, "key deleted", "key forgotten with all that belongs to it",
+		"forced unlock", "the server's expiries jump ahead", "cut", "an answer lost", "slow answers", history.LateRequest,
 	} {
 		if c.counts[what] == 0 {
 			t.Errorf("in no run: %s", what)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // fewest is the number of writes from which a counter is shown over time.

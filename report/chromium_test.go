@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // view is a screen to look at a page on.

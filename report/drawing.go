@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // The measures of a drawing, in pixels.
@@ -84,7 +84,7 @@ type canvas struct {
 }
 
 // draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
-func draw(events []history.Event, found *history.Finding) *drawing {
+func draw(events []history.Event, found *history.Violation) *drawing {
 	measure := func(e history.Event) bool { return e.Kind == history.Measure }
 	shown, left := thin(slices.DeleteFunc(slices.Clone(events), measure), found)
 	if len(shown) == 0 {
@@ -97,7 +97,7 @@ func draw(events []history.Event, found *history.Finding) *drawing {
 	c.columns, c.Width = layout(shown)
 	c.addFaults(events)
 	c.taken = len(c.rows)
-	holds := history.Holds(events)
+	holds := history.Holders(events)
 	overlaps := c.overlaps(holds, found)
 	c.addTimelines(shown)
 	c.addBars(holds)
@@ -114,10 +114,11 @@ func (c *canvas) addFaults(events []history.Event) {
 			continue
 		}
 		from, to := c.at(e.Seq), c.Width
-		if healed := slices.IndexFunc(events[i:], func(h history.Event) bool { return h.Kind == history.Heal && h.Lane == e.Lane }); healed >= 0 {
+		heals := func(h history.Event) bool { return h.Kind == history.Heal && h.Timeline == e.Timeline }
+		if healed := slices.IndexFunc(events[i:], heals); healed >= 0 {
 			to = c.at(events[i+healed].Seq)
 		}
-		text := short("✗ "+e.Lane+": "+e.Text, 60)
+		text := short("✗ "+e.Timeline+": "+e.Text, 60)
 		c.Faults = append(c.Faults, band{X: from, Width: max(6, to-from), LabelX: from + 6, LabelY: c.heading(from+6, text), Text: text})
 	}
 }
@@ -137,9 +138,9 @@ func (c *canvas) heading(x int, text string) (y int) {
 }
 
 // addBars draws when a client held the lock, and before that the wait for it.
-func (c *canvas) addBars(holds []history.Hold) {
+func (c *canvas) addBars(holds []history.Holder) {
 	for _, h := range holds {
-		y, known := c.heights[h.Lane]
+		y, known := c.heights[h.Timeline]
 		if !known {
 			continue
 		}
@@ -155,7 +156,7 @@ func (c *canvas) addBars(holds []history.Hold) {
 }
 
 // hold returns where a lock was requested, granted and given up.
-func (c *canvas) hold(h history.Hold) (asked, from, to int) {
+func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 	granted := slices.IndexFunc(h.Seqs, func(seq int) bool { return c.grants[seq] })
 	asked, from, to = c.at(h.Seqs[0]), c.at(h.Seqs[granted]), c.Width
 	if !h.Open {
@@ -165,10 +166,10 @@ func (c *canvas) hold(h history.Hold) (asked, from, to int) {
 }
 
 // addMarks draws the events themselves.
-func (c *canvas) addMarks(found *history.Finding) {
+func (c *canvas) addMarks(found *history.Violation) {
 	used := make(map[string]bool)
 	for _, at := range c.columns {
-		y := c.heights[at.Lane]
+		y := c.heights[at.Timeline]
 		m := mark{
 			X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Label: at.label, LabelX: at.x, Anchor: "middle",
 			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.began),

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // Position of an event's label.
@@ -58,7 +58,7 @@ func stretched(events []history.Event, stretch int) (all []column, width int) {
 			}
 		}
 		x = at.put(x, ends)
-		width = max(width, x+wide(at.label)/2+5+margin, ends[place{e.Lane, inside}]+margin)
+		width = max(width, x+wide(at.label)/2+5+margin, ends[place{e.Timeline, inside}]+margin)
 		all = append(all, at)
 	}
 	return all, width
@@ -67,7 +67,7 @@ func stretched(events []history.Event, stretch int) (all []column, width int) {
 // put places the event at x, or further right where its label has room.
 func (c *column) put(x int, ends map[place]int) int {
 	half := wide(c.label)/2 + 5
-	bar, text := place{c.Lane, inside}, place{c.Lane, c.row}
+	bar, text := place{c.Timeline, inside}, place{c.Timeline, c.row}
 	x = max(x, ends[bar]+9)
 	if c.row == above || c.row == below {
 		x = max(x, ends[text]+half)
@@ -92,7 +92,7 @@ func span(events []history.Event) time.Duration {
 
 // effectFollows reports whether the first of events is a command and the next its effect: then the effect gets the label.
 func effectFollows(events []history.Event) bool {
-	return len(events) > 1 && events[0].Kind == history.Command && events[0].Lane == events[1].Lane &&
+	return len(events) > 1 && events[0].Kind == history.Command && events[0].Timeline == events[1].Timeline &&
 		(events[1].Kind == history.Read || events[1].Kind == history.Write)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // measured holds the measurements of one unit, side by side.
@@ -39,12 +39,12 @@ func measures(r experiments.Record) (all []measured) {
 		if e.Kind != history.Measure {
 			continue
 		}
-		w := way{e.Text, e.Arm, e.Lane}
+		w := way{e.Text, e.Variant, e.Timeline}
 		if values[w] == nil {
 			ways = append(ways, w)
 		}
 		values[w] = append(values[w], e.Value)
-		variants[e.Arm], timelines[e.Lane] = true, true
+		variants[e.Variant], timelines[e.Timeline] = true, true
 	}
 	for _, w := range ways {
 		i := slices.IndexFunc(all, func(m measured) bool { return m.Unit == w.unit })

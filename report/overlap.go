@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // overlap is a time in which several clients held one key.
@@ -18,12 +18,12 @@ type overlap struct {
 	Bars      []bar // the parts of the timelines in it
 
 	key   string
-	holds []history.Hold
+	holds []history.Holder
 }
 
 // overlaps finds where two or more clients hold one key, and writes it above. It is red only where it has an effect: a holder whose
 // lease has expired may believe that it holds the lock and do no harm.
-func (c *canvas) overlaps(holds []history.Hold, found *history.Finding) (all []*overlap) {
+func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all []*overlap) {
 	owners, effect := c.involved(found)
 	harmed := false
 	for i, a := range holds {
@@ -33,7 +33,7 @@ func (c *canvas) overlaps(holds []history.Hold, found *history.Finding) (all []*
 			if from, to := max(fromA, fromB), min(toA, toB); a.Overlaps(b) && from < to {
 				harm := owners[a.Owner] && owners[b.Owner]
 				harmed = harmed || harm
-				all = add(all, &overlap{X: from, Width: to - from, Harm: harm, key: a.Key, holds: []history.Hold{a, b}})
+				all = add(all, &overlap{X: from, Width: to - from, Harm: harm, key: a.Key, holds: []history.Holder{a, b}})
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (c *canvas) addOverlaps(all []*overlap) {
 
 // involved returns the owners of the locks under which the violation happened, and whether the resource saw it: a violation of
 // another kind, such as too many requests, does not come from an overlap.
-func (c *canvas) involved(found *history.Finding) (owners map[string]bool, effect bool) {
+func (c *canvas) involved(found *history.Violation) (owners map[string]bool, effect bool) {
 	owners = make(map[string]bool)
 	for _, at := range c.columns {
 		if found != nil && slices.Contains(found.Events, at.Seq) {
@@ -93,7 +93,7 @@ func (c *canvas) locate(o *overlap) bool {
 	bottom := 0
 	owners := make(map[string]bool)
 	for _, h := range o.holds {
-		y, known := c.heights[h.Lane]
+		y, known := c.heights[h.Timeline]
 		if !known || owners[h.Owner] {
 			continue
 		}

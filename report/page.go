@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // page is what the templates show.
@@ -37,7 +37,7 @@ type run struct {
 
 // variant is one variant of an experiment on the page.
 type variant struct {
-	experiments.ArmJudgement
+	experiments.VariantJudgement
 	Verdict  verdict
 	Trials   string // how many there were
 	Trial    string // which one is drawn, and why
@@ -77,21 +77,21 @@ func newRun(entry Entry, open bool) run {
 		Entry: entry, Open: open, Verdict: verdictOf(entry.Judgement.Verdict), Drawing: strings.Trim(entry.Experiment.Drawing, "\n"),
 		Measures: measures(entry.Record), Facts: facts(entry.Record),
 	}
-	for _, j := range entry.Judgement.Arms {
+	for _, j := range entry.Judgement.Variants {
 		r.Variants = append(r.Variants, newVariant(entry.Record, j, len(r.Measures) > 0))
 	}
 	return r
 }
 
-func newVariant(r experiments.Record, j experiments.ArmJudgement, measured bool) variant {
-	v := variant{ArmJudgement: j, Verdict: variantVerdict(j), Trials: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
+func newVariant(r experiments.Record, j experiments.VariantJudgement, measured bool) variant {
+	v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Trials: number(j.Trials, "trial"), Took: seconds(r.TookBy(j.Name))}
 	trial, why := choose(r, j)
 	events := history.Of(r.Events, j.Name, trial)
 	if len(events) == 0 {
 		return v
 	}
 	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
-	v.Picture = draw(events, j.Finding)
+	v.Picture = draw(events, j.Violation)
 	v.Bursts = bursts(events)
 	if measured {
 		v.Waits = waiting(events)
@@ -99,20 +99,20 @@ func newVariant(r experiments.Record, j experiments.ArmJudgement, measured bool)
 	evidence := slices.Clone(j.Evidence)
 	for i := range evidence {
 		evidence[i].At -= events[0].At
-		v.Evidence = append(v.Evidence, row{Event: evidence[i], Time: milliseconds(evidence[i].At), Text: evidence[i].Says()})
+		v.Evidence = append(v.Evidence, row{Event: evidence[i], Time: milliseconds(evidence[i].At), Text: evidence[i].Summary()})
 	}
-	v.Text = history.Lanes(evidence)
+	v.Text = history.Timelines(evidence)
 	return v
 }
 
 // choose returns the number of the trial to draw: the first with a violation, or the first that recorded something.
-func choose(r experiments.Record, j experiments.ArmJudgement) (trial int, why string) {
+func choose(r experiments.Record, j experiments.VariantJudgement) (trial int, why string) {
 	first := -1
 	for i, e := range r.Events {
-		if j.Finding != nil && len(j.Finding.Events) > 0 && e.Seq == j.Finding.Events[0] {
+		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
 			return e.Trial, "the first with a violation"
 		}
-		if first < 0 && e.Arm == j.Name {
+		if first < 0 && e.Variant == j.Name {
 			first = i
 		}
 	}
@@ -120,7 +120,7 @@ func choose(r experiments.Record, j experiments.ArmJudgement) (trial int, why st
 		return 0, ""
 	}
 	trial, why = r.Events[first].Trial, "the first, which was cut short"
-	for _, v := range r.Arms {
+	for _, v := range r.Variants {
 		for _, t := range v.Trials {
 			switch {
 			case v.Name != j.Name || t.Number != trial:

@@ -11,7 +11,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/internal/testenv"
 )
 
@@ -80,8 +80,8 @@ func TestEveryExperiment(t *testing.T) {
 		t.Run(e.Experiment.ID, func(t *testing.T) {
 			page := render(t, e)
 			wants(t, page, "<h1>"+e.Experiment.ID+"</h1>", "app lab run "+e.Experiment.ID+" --seed 7", "<dd>7</dd>")
-			if got := strings.Count(page, `<section class="variant `); got < len(e.Experiment.Arms) {
-				t.Errorf("%d of %d variants are shown", got, len(e.Experiment.Arms))
+			if got := strings.Count(page, `<section class="variant `); got < len(e.Experiment.Variants) {
+				t.Errorf("%d of %d variants are shown", got, len(e.Experiment.Variants))
 			}
 		})
 	}
@@ -110,11 +110,13 @@ func TestLab(t *testing.T) {
 
 // The words say what was seen, and nothing more.
 func TestVerdictWords(t *testing.T) {
-	for want, a := range map[string]experiments.ArmJudgement{
-		"no violation in 3 trials":                                    {Verdict: experiments.Supported, Trials: 3},
-		"no violation in 1 trial":                                     {Verdict: experiments.Supported, Trials: 1},
-		"violation in 3 of 3 trials, as expected":                     {Verdict: experiments.Supported, Expect: experiments.Sometimes, Trials: 3, Breaches: 3},
-		experiments.Refuted.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Refuted, Trials: 3, Breaches: 1},
+	for want, a := range map[string]experiments.VariantJudgement{
+		"no violation in 3 trials": {Verdict: experiments.AsExpected, Trials: 3},
+		"no violation in 1 trial":  {Verdict: experiments.AsExpected, Trials: 1},
+		"violation in 3 of 3 trials, as expected": {
+			Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3,
+		},
+		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
 		"inconclusive": {Trials: 3},
 	} {
 		if got := variantVerdict(a).Text; got != want {
@@ -126,16 +128,16 @@ func TestVerdictWords(t *testing.T) {
 // Everything in a history is escaped.
 func TestEscaping(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'&]]>-->`
-	holds := history.Event{Lane: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
+	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
 	var events []history.Event
-	for _, kind := range []history.Kind{history.Ask, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil} {
+	for _, kind := range []history.Kind{history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil} {
 		e := holds
 		e.Kind = kind
 		events = append(events, e)
 	}
 	e := made(history.Counter, events...)
 	e.Record.Command, e.Record.Build, e.Record.Clocks[0].Process = evil, evil, evil
-	e.Record.Arms[1].Trials[0].Err = evil
+	e.Record.Variants[1].Trials[0].Err = evil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)
 	if got := strings.Count(page, "<script>"); got != 1 {
@@ -155,17 +157,17 @@ func TestSelfContained(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	e := entry(t, "L03-foreign-unlock")
 	e.Record.Interrupted = true
-	e.Record.Arms = e.Record.Arms[:1]
+	e.Record.Variants = e.Record.Variants[:1]
 	e.Judgement = e.Experiment.Judge(e.Record)
-	wants(t, render(t, e), "it was interrupted", "this arm did not run", "which was cut short", "what was recorded until then")
+	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then")
 }
 
 func TestNothingRecorded(t *testing.T) {
 	e := made(history.Counter)
-	e.Record.Arms = nil
+	e.Record.Variants = nil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)
-	wants(t, page, "inconclusive", "there is nothing to draw", "this arm did not run")
+	wants(t, page, "inconclusive", "there is nothing to draw", "this variant did not run")
 	lacks(t, page, "<figure")
 }
 
@@ -185,11 +187,11 @@ func TestHundredsOfEvents(t *testing.T) {
 func TestHundredsOfTimelines(t *testing.T) {
 	events := views(300, 1)
 	for i := range events[:len(events)-1] {
-		events[i].Lane = events[i].Owner
+		events[i].Timeline = events[i].Owner
 	}
 	events[500].Value, events[501].Value = 200, 201 // as view 200 did
 	e := made(history.Counter, events...)
-	picture := draw(e.Record.Events, e.Judgement.Arms[1].Finding)
+	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation)
 	var names []string
 	for _, l := range picture.Timelines {
 		names = append(names, l.Name)
@@ -207,14 +209,15 @@ func TestHundredsOfTimelines(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	var events []history.Event
 	for i, way := range []string{"spin", "sleep", "subscribe"} {
-		events = append(events, history.Event{Lane: way, Kind: history.Measure, Value: int64(900 / (i + 1)), Text: "commands per acquisition"})
+		value := int64(900 / (i + 1))
+		events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: value, Text: "commands per acquisition"})
 		for n := range 5 {
 			owner := fmt.Sprint(way, n)
-			for _, kind := range []history.Kind{history.Ask, history.Grant, history.Give, history.Gave} {
-				events = append(events, history.Event{Lane: way, Owner: owner, Key: "k", Kind: kind})
+			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
+				events = append(events, history.Event{Timeline: way, Owner: owner, Key: "k", Kind: kind})
 			}
 		}
 	}
-	wants(t, render(t, made(history.Overlaps, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
+	wants(t, render(t, made(history.Exclusion, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
 		"15 grants; the longest wait was 1.0 ms", "grants over time")
 }

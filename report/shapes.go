@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // shape draws a kind of event. Each kind has its own form, so that no colour is needed.
@@ -21,12 +21,12 @@ type shape struct {
 
 // shapes are those of all kinds, around the point 0,0.
 var shapes = []shape{
-	{ID: "ask", Kind: history.Ask, Says: "requests the lock", Path: `d="M-4-5 5 0-4 5z"`},
+	{ID: "ask", Kind: history.Request, Says: "requests the lock", Path: `d="M-4-5 5 0-4 5z"`},
 	{ID: "grant", Kind: history.Grant, Says: "holds it", Path: `d="M0-11V11M-2-11H3M-2 11H3"`},
 	{ID: "refuse", Kind: history.Refuse, Says: "is refused", Path: `d="M-5-5V5H5V-5zM-5 5 5-5"`},
 	{ID: "lose", Kind: history.Lose, Says: "learns that it has lost it", Path: `d="M2-11-3-3 3 3-2 11"`},
-	{ID: "give", Kind: history.Give, Says: "releases it", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
-	{ID: "gave", Kind: history.Gave, Says: "gets the result of the release", Path: `d="M4-5-5 0 4 5z"`},
+	{ID: "give", Kind: history.Release, Says: "releases it", Path: `d="M0-11V11M2-11H-3M2 11H-3"`},
+	{ID: "gave", Kind: history.Released, Says: "gets the result of the release", Path: `d="M4-5-5 0 4 5z"`},
 	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
 	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
 	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
@@ -61,11 +61,11 @@ func label(e history.Event, token func(uint64) string) (text string, row int) {
 	case history.Win:
 		return "wins", above
 	case history.Grant:
-		if e.Fence > 0 {
-			return "token " + token(e.Fence), inside
+		if e.Token > 0 {
+			return "token " + token(e.Token), inside
 		}
 		return "holds", inside
-	case history.Ask, history.Give:
+	case history.Request, history.Release:
 		return string(e.Kind) + "s", below
 	case history.Refuse:
 		return "refused", below
@@ -75,9 +75,9 @@ func label(e history.Event, token func(uint64) string) (text string, row int) {
 		return short(e.Text, 24), below
 	case history.Lose:
 		return short("lost: "+e.Text, 26), below
-	case history.Gave:
+	case history.Released:
 		return short(e.Text, 22), below
-	case history.Note, history.Heal:
+	case history.Note, history.Heal, history.Left:
 		return short(e.Text, 34), above
 	}
 	return "", nowhere
@@ -85,7 +85,7 @@ func label(e history.Event, token func(uint64) string) (text string, row int) {
 
 // describe returns everything about an event, in one line.
 func describe(e history.Event, began time.Duration) string {
-	parts := []string{milliseconds(e.At-began) + " ms", e.Lane, e.Says()}
+	parts := []string{milliseconds(e.At-began) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
 		{"key", e.Key}, {"owner", e.Owner}, {"clock of", e.Process}, {"proof:", e.Proof},
 	} {
@@ -101,8 +101,8 @@ func tokens(events []history.Event) func(uint64) string {
 	const long, rest = 8, 4
 	smallest, largest := uint64(math.MaxUint64), uint64(0)
 	for _, e := range events {
-		if e.Fence > 0 {
-			smallest, largest = min(smallest, e.Fence), max(largest, e.Fence)
+		if e.Token > 0 {
+			smallest, largest = min(smallest, e.Token), max(largest, e.Token)
 		}
 	}
 	low, high := fmt.Sprint(smallest), fmt.Sprint(largest)

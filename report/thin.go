@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // Most that is drawn of a trial.
@@ -22,7 +22,7 @@ const (
 )
 
 // thin returns the events of a long trial that are drawn: those of the violation, the faults and the end, and what is next to them.
-func thin(events []history.Event, found *history.Finding) (shown []history.Event, left string) {
+func thin(events []history.Event, found *history.Violation) (shown []history.Event, left string) {
 	importance := func(e history.Event) int {
 		switch {
 		case found != nil && slices.Contains(found.Events, e.Seq):
@@ -52,11 +52,11 @@ func onFewTimelines(events []history.Event, importance func(history.Event) int) 
 	sorted := slices.SortedStableFunc(slices.Values(events), func(a, b history.Event) int { return cmp.Compare(importance(a), importance(b)) })
 	var kept []string
 	for _, e := range sorted {
-		if len(kept) < mostTimelines && !slices.Contains(kept, e.Lane) {
-			kept = append(kept, e.Lane)
+		if len(kept) < mostTimelines && !slices.Contains(kept, e.Timeline) {
+			kept = append(kept, e.Timeline)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return !slices.Contains(kept, e.Lane) })
+	return slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return !slices.Contains(kept, e.Timeline) })
 }
 
 // around returns the most important events and those next to them.

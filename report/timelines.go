@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // addTimelines gives each timeline its height: clients above the servers.
@@ -30,19 +30,19 @@ const longName = 14
 func wide(text string) int { return letter * len([]rune(text)) }
 
 // acts are the kinds of events that only a client has.
-var acts = []history.Kind{history.Ask, history.Grant, history.Give, history.Read, history.Write, history.Win, history.Command}
+var acts = []history.Kind{history.Request, history.Grant, history.Release, history.Read, history.Write, history.Win, history.Command}
 
 // timelines returns the names of the timelines of events: first those of clients, sorted, then the others.
 func timelines(events []history.Event) []string {
 	var clients, others []string
 	for _, e := range events {
-		if slices.Contains(acts, e.Kind) && !slices.Contains(clients, e.Lane) {
-			clients = append(clients, e.Lane)
+		if slices.Contains(acts, e.Kind) && !slices.Contains(clients, e.Timeline) {
+			clients = append(clients, e.Timeline)
 		}
 	}
 	for _, e := range events {
-		if !slices.Contains(clients, e.Lane) && !slices.Contains(others, e.Lane) {
-			others = append(others, e.Lane)
+		if !slices.Contains(clients, e.Timeline) && !slices.Contains(others, e.Timeline) {
+			others = append(others, e.Timeline)
 		}
 	}
 	slices.SortStableFunc(clients, numerically)

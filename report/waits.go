@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // waits shows how long clients waited for a lock, over time, and how many grants there were.
@@ -39,26 +39,26 @@ const worthDrawing = 8
 func waiting(events []history.Event) *waits {
 	asked := make(map[string]bool)
 	for _, e := range events {
-		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Ask
+		asked[e.Owner] = asked[e.Owner] || e.Kind == history.Request
 	}
-	holds := slices.DeleteFunc(history.Holds(events), func(h history.Hold) bool { return !asked[h.Owner] })
+	holds := slices.DeleteFunc(history.Holders(events), func(h history.Holder) bool { return !asked[h.Owner] })
 	if len(holds) < worthDrawing {
 		return nil
 	}
-	began, ended, longest := holds[0].Asked, time.Duration(0), time.Duration(1)
-	by := make(map[string][]history.Hold)
+	began, ended, longest := holds[0].Requested, time.Duration(0), time.Duration(1)
+	by := make(map[string][]history.Holder)
 	var names []string
 	for _, h := range holds {
-		began, ended, longest = min(began, h.Asked), max(ended, h.Granted), max(longest, h.Granted-h.Asked)
-		if by[h.Lane] == nil {
-			names = append(names, h.Lane)
+		began, ended, longest = min(began, h.Requested), max(ended, h.Granted), max(longest, h.Granted-h.Requested)
+		if by[h.Timeline] == nil {
+			names = append(names, h.Timeline)
 		}
-		by[h.Lane] = append(by[h.Lane], h)
+		by[h.Timeline] = append(by[h.Timeline], h)
 	}
 	slices.SortStableFunc(names, numerically)
 	if len(names) > waitRows {
 		all := fmt.Sprintf("all %d", len(names))
-		names, by = []string{all}, map[string][]history.Hold{all: holds}
+		names, by = []string{all}, map[string][]history.Holder{all: holds}
 	}
 	span := max(1, ended-began)
 	x := func(at time.Duration) int { return waitLeft + int((chartRight-waitLeft)*(at-began)/span) }
@@ -79,11 +79,11 @@ func waiting(events []history.Event) *waits {
 // waitLeft leaves room for the names.
 const waitLeft = 110
 
-func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Duration) int, longest time.Duration) waitRow {
+func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Duration) int, longest time.Duration) waitRow {
 	row := waitRow{Name: short(name, longName), Y: floor}
 	most := time.Duration(0)
 	for _, h := range holds {
-		wait := h.Granted - h.Asked
+		wait := h.Granted - h.Requested
 		most = max(most, wait)
 		row.Stalks += fmt.Sprintf("M%d %dv%d", x(h.Granted), floor, -max(1, int((waitHeight-8)*wait/longest)))
 	}
@@ -92,7 +92,7 @@ func newWaitRow(name string, floor int, holds []history.Hold, x func(time.Durati
 }
 
 // count draws the number of grants in each part of the time.
-func (w *waits) count(holds []history.Hold, x func(time.Duration) int, span time.Duration) {
+func (w *waits) count(holds []history.Holder, x func(time.Duration) int, span time.Duration) {
 	var bins [waitBins]int
 	most, room := 1, chartRight-waitLeft
 	for _, h := range holds {
@@ -108,10 +108,10 @@ func (w *waits) count(holds []history.Hold, x func(time.Duration) int, span time
 	w.Per = fmt.Sprintf("≤ %d in %s ms", most, milliseconds(span/waitBins))
 }
 
-func median(holds []history.Hold) time.Duration {
+func median(holds []history.Holder) time.Duration {
 	all := make([]time.Duration, 0, len(holds))
 	for _, h := range holds {
-		all = append(all, h.Granted-h.Asked)
+		all = append(all, h.Granted-h.Requested)
 	}
 	slices.Sort(all)
 	return all[(len(all)-1)/2]

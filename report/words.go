@@ -22,20 +22,20 @@ type count struct {
 }
 
 func verdictOf(v experiments.Verdict) verdict {
-	class := map[experiments.Verdict]string{experiments.Supported: "as-expected", experiments.Refuted: "unexpected"}[v]
+	class := map[experiments.Verdict]string{experiments.AsExpected: "as-expected", experiments.Unexpected: "unexpected"}[v]
 	return verdict{cmp.Or(class, "inconclusive"), v.String()}
 }
 
 // variantVerdict says what was seen of a variant.
-func variantVerdict(a experiments.ArmJudgement) verdict {
+func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
-	seen := fmt.Sprintf("violation in %d of %s", a.Breaches, number(a.Trials, "trial"))
+	seen := fmt.Sprintf("violation in %d of %s", a.Violations, number(a.Trials, "trial"))
 	switch {
-	case a.Verdict == experiments.Supported && a.Expect == experiments.Never:
+	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
 		return verdict{"no-violation", "no violation in " + number(a.Trials, "trial")}
-	case a.Verdict == experiments.Supported:
+	case a.Verdict == experiments.AsExpected:
 		return verdict{"violation", seen + ", as expected"}
-	case a.Verdict == experiments.Refuted:
+	case a.Verdict == experiments.Unexpected:
 		v.Text += ": " + seen
 	}
 	return v
@@ -43,7 +43,7 @@ func variantVerdict(a experiments.ArmJudgement) verdict {
 
 // counts counts the verdicts, the worst first.
 func counts(runs []run) (all []count) {
-	for _, v := range []experiments.Verdict{experiments.Refuted, experiments.Inconclusive, experiments.Supported} {
+	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
 		c := count{verdict: verdictOf(v)}
 		for _, r := range runs {
 			if r.Verdict == c.verdict {

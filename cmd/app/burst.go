@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/stack/compose"
 )
 
@@ -42,10 +42,10 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
 	}
 	result := &burstsResult{URL: c.URL, Topology: health.Topology, next: burstNext}
-	err = c.play(ctx, experiments.Target{URL: c.URL, AdminToken: c.AdminToken}, result, tell)
+	err = c.play(ctx, burst.Target{URL: c.URL, AdminToken: c.AdminToken}, result, tell)
 	result.TookMS = time.Since(began).Milliseconds()
 	tell.done()
-	var refused *experiments.StatusError
+	var refused *burst.StatusError
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}

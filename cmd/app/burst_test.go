@@ -64,7 +64,7 @@ func TestBurstIsLetLooseOnWhatRunsAndJudged(t *testing.T) {
 	}
 	for _, want := range []string{
 		"40 page views at once, two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "20 + 20", "2 + 2",
-		"v0 ", "v3 ", "Verdict: supported", "\nNext: ",
+		"v0 ", "v3 ", "Verdict: as expected", "\nNext: ",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
@@ -78,7 +78,7 @@ func TestBurstIsLetLooseOnWhatRunsAndJudged(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 || says.Verdict != "supported" {
+	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 || says.Verdict != "as expected" {
 		t.Errorf("%+v", says)
 	}
 	for i, row := range says.Pageview {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/versions"
 )
 
 // bursts are the requests that the demo and app burst let loose, version by version.
@@ -41,7 +42,7 @@ func (b *bursts) validate() error {
 		return misuse("--versions is empty; allowed are v0, v1, v2, v3, v4")
 	}
 	for i, v := range b.Versions {
-		if _, known := experiments.ClaimOf(v); !known {
+		if _, known := versions.Find(v); !known {
 			return misuse("--versions names %q; allowed are v0, v1, v2, v3, v4", v)
 		}
 		if slices.Contains(b.Versions[:i], v) {
@@ -53,22 +54,22 @@ func (b *bursts) validate() error {
 
 // play lets the bursts loose on target and judges them into result. An error means that they could
 // not be played to their end.
-func (b *bursts) play(ctx context.Context, target experiments.Target, result *burstsResult, tell *progress) error {
+func (b *bursts) play(ctx context.Context, target burst.Target, result *burstsResult, tell *progress) error {
 	result.Users, result.Drivers, result.Rounds = b.Users, b.Drivers, b.Rounds
 	tell.step("warming up: a burst that does not count opens every connection")
 	warming, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	if _, err := experiments.RunPageview(warming, target, "v0", b.Users); err != nil {
+	if _, err := burst.RunViews(warming, target, "v0", b.Users, burst.Simultaneous); err != nil {
 		return err
 	}
 	for round := range b.Rounds {
-		for _, claim := range experiments.Claims() {
-			if !slices.Contains(b.Versions, claim.Version) {
+		for _, claim := range versions.All() {
+			if !slices.Contains(b.Versions, claim.Name) {
 				continue
 			}
-			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, b.Rounds, claim.Version, b.Users, b.Drivers)
+			tell.step("round %d of %d, %s: %d page views at once, then %d drivers for one order", round+1, b.Rounds, claim.Name, b.Users, b.Drivers)
 			if err := b.try(ctx, round+1, claim, target, result); err != nil {
-				return fmt.Errorf("%s: %w", claim.Version, err)
+				return fmt.Errorf("%s: %w", claim.Name, err)
 			}
 		}
 	}
@@ -77,14 +78,14 @@ func (b *bursts) play(ctx context.Context, target experiments.Target, result *bu
 }
 
 // try lets both bursts loose on one version.
-func (b *bursts) try(ctx context.Context, round int, claim experiments.Claim, target experiments.Target, result *burstsResult) error {
+func (b *bursts) try(ctx context.Context, round int, claim versions.Version, target burst.Target, result *burstsResult) error {
 	ctx, cancel := context.WithTimeout(ctx, burstWithin)
 	defer cancel()
-	views, err := experiments.RunPageview(ctx, target, claim.Version, b.Users)
+	views, err := burst.RunViews(ctx, target, claim.Name, b.Users, burst.Simultaneous)
 	if err != nil {
 		return err
 	}
-	grabs, err := experiments.RunOrder(ctx, target, claim.Version, b.Drivers)
+	grabs, err := burst.RunGrabs(ctx, target, claim.Name, b.Drivers, burst.Simultaneous)
 	if err != nil {
 		return err
 	}

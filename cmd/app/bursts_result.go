@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/versions"
 )
 
 // burstsResult is everything that was seen and how it is judged; --json prints it.
@@ -40,7 +42,7 @@ type judged struct {
 	Stale       int                 `json:"stale,omitempty"` // requests refused as a stale holder's; none of them had its effect
 	Failed      []string            `json:"failed,omitempty"`
 	Verdict     experiments.Verdict `json:"verdict"`
-	Why         string              `json:"why,omitempty"` // it is not supported
+	Why         string              `json:"why,omitempty"` // it is not as expected
 }
 
 type pageviewRow struct {
@@ -59,16 +61,16 @@ type orderRow struct {
 }
 
 // add judges one version's two bursts.
-func (r *burstsResult) add(round int, claim experiments.Claim, views experiments.PageviewBurst, grabs experiments.OrderBurst) {
-	row := judged{Round: round, Version: views.Version, Lock: claim.Lock}
+func (r *burstsResult) add(round int, claim versions.Version, views burst.Views, grabs burst.Grabs) {
+	row := judged{Round: round, Version: views.Version, Lock: claim.Title}
 	row.Stale = len(views.Stale)
 	r.Pageview = append(r.Pageview, pageviewRow{
-		judged: row.with(claim.Expect, views.Outcome(), views.PerInstance(), views.Took, views.Failed),
+		judged: row.with(burst.Expect(claim), views.Outcome(), views.PerInstance(), views.Took, views.Failed),
 		Final:  views.Final, Lost: views.Lost(), Inside: views.Inside(), Across: views.Across(), Article: claim.Article,
 	})
 	row.Stale = len(grabs.Stale)
 	r.Order = append(r.Order, orderRow{
-		judged:  row.with(claim.Expect, grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
+		judged:  row.with(burst.Expect(claim), grabs.Outcome(), grabs.PerInstance(), grabs.Took, grabs.Failed),
 		Order:   grabs.Order,
 		Winners: grabs.Winners(),
 	})
@@ -98,10 +100,10 @@ func (r *burstsResult) exit() error {
 // verdictExit says a verdict with the program's exit status.
 func verdictExit(v experiments.Verdict, why string) error {
 	switch v {
-	case experiments.Supported:
+	case experiments.AsExpected:
 		return nil
-	case experiments.Refuted:
-		return exitError{exitRefuted, errors.New("refuted: " + why)}
+	case experiments.Unexpected:
+		return exitError{exitRefuted, errors.New("unexpected: " + why)}
 	}
 	return exitError{exitInconclusive, errors.New("inconclusive: " + why)}
 }

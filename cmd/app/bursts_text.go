@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"locklab/experiments"
+	"locklab/versions"
 )
 
 // text is the result for people: two tables and what they mean.
@@ -110,18 +111,9 @@ func painted(v experiments.Verdict, colour bool) string {
 		return v.String()
 	}
 	paint := map[experiments.Verdict]text.Color{
-		experiments.Supported: text.FgGreen, experiments.Refuted: text.FgRed, experiments.Inconclusive: text.FgYellow,
+		experiments.AsExpected: text.FgGreen, experiments.Unexpected: text.FgRed, experiments.Inconclusive: text.FgYellow,
 	}[v]
 	return "\x1b[" + fmt.Sprint(int(paint)) + "m" + v.String() + "\x1b[0m"
-}
-
-// explanations say for each version what its row shows.
-var explanations = map[string]string{
-	"v0": "v0 needs no lock: one command in Redis, and one conditional UPDATE, cannot be interleaved.",
-	"v1": "v1 reads, adds one and writes: who reads the same number writes the same number.",
-	"v2": "v2 queues inside each process, and neither sees the other's queue: one sets the counter back for both.",
-	"v3": "v3 locks in Redis, outside of both processes: every view is there, and one driver wins.",
-	"v4": "v4 does the same by a majority of five independent nodes.",
 }
 
 func (r *burstsResult) explanation() string {
@@ -131,13 +123,13 @@ func (r *burstsResult) explanation() string {
 			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n", r.named(views.judged), n, m)
 		}
 	}
-	for _, claim := range experiments.Claims() {
+	for _, v := range versions.All() {
 		if slices.ContainsFunc(r.Pageview, func(row pageviewRow) bool {
-			return row.Version == claim.Version && row.Verdict == experiments.Supported
+			return row.Version == v.Name && row.Verdict == experiments.AsExpected
 		}) {
-			b.WriteString(explanations[claim.Version] + "\n")
+			b.WriteString(v.Shows + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", r.Verdict, float64(r.TookMS)/1000)
+	fmt.Fprintf(&b, "\nVerdict: %s (%.1f s). \"As expected\" means: no violation in this run, or one where it was expected.\n", r.Verdict, float64(r.TookMS)/1000)
 	return b.String() + r.next
 }

@@ -32,7 +32,7 @@ func TestClaimsOnInstances(t *testing.T) {
 				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}})
 				j := e.Judge(r)
 				t.Logf("%s in %s", j.Verdict, r.Took.Round(1e6))
-				if j.Verdict != experiments.Supported {
+				if j.Verdict != experiments.AsExpected {
 					t.Errorf("seed %d: %s: %s", seed, j.Verdict, j.Why)
 				}
 			}

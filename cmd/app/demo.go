@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/stack"
 )
 
@@ -21,11 +22,8 @@ type demoCommand struct {
 	Embedded bool          `help:"Use miniredis although a redis-server is there."`
 }
 
-// Bounds of the demo.
-const (
-	redlockNodes = 5
-	startWithin  = time.Minute // everything, a cluster too
-)
+// startWithin bounds the start of everything, a cluster too.
+const startWithin = time.Minute
 
 const demoNext = `Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try
          go run ./cmd/app demo --topology cluster    the same over six Redis servers
@@ -88,9 +86,40 @@ func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *pr
 		return nil, err
 	}
 	result.next = demoNext
-	err = c.play(ctx, experiments.Target{URL: result.URL}, result, tell)
+	err = c.play(ctx, burst.Target{URL: result.URL}, result, tell)
 	result.TookMS = time.Since(began).Milliseconds()
 	return result, err
+}
+
+// start starts Redis, the RedLock nodes, two instances of this very binary and the balancer.
+func (c *demoCommand) start(ctx context.Context, s *stack.Stack, tell *progress) (*burstsResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	service := burst.Service{
+		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, RedLock: true,
+		Instances: 2, Think: c.Think, Listen: c.Listen,
+	}
+	result := &burstsResult{Topology: c.Topology, Redis: engine(service.Real)}
+	running, err := service.Start(ctx, s, func(step string) { tell.step("%s (%s, %s)", step, c.Topology, result.Redis) })
+	if err != nil {
+		return nil, err
+	}
+	result.URL = running.URL
+	for _, i := range running.Instances {
+		result.Instances = append(result.Instances, instance{i.Name, i.URL})
+	}
+	return result, nil
+}
+
+func engine(real bool) string {
+	if real {
+		return "redis-server"
+	}
+	return "miniredis"
 }
 
 // keeping says where everything listens while it is kept.

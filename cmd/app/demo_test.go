@@ -11,14 +11,16 @@ import (
 	"testing"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/internal/testenv"
+	"locklab/versions"
 )
 
 // The main job, over both engines: what the README promises.
 func TestDemo(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		result, code := demo(t, real, "--users=200", "--rounds=2")
-		if code != exitOK || result.Verdict != "supported" {
+		if code != exitOK || result.Verdict != "as expected" {
 			t.Errorf("exit %d, verdict %s: %s", code, result.Verdict, result.reasons(result.Verdict))
 		}
 		if len(result.Pageview) != 10 || len(result.Order) != 10 {
@@ -93,7 +95,7 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
-	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 page views at once", "20 drivers grab one order", "10 + 10", "Verdict: supported", "miniredis"} {
+	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 page views at once", "20 drivers grab one order", "10 + 10", "Verdict: as expected", "miniredis"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
@@ -108,24 +110,24 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 
 // A lost update in v3 must end the demo with 1, and no loss in v1 with 2.
 func TestDemoIsJudged(t *testing.T) {
-	views := func(version string, final int64) experiments.PageviewBurst {
-		b := experiments.PageviewBurst{Version: version, Users: 2, Final: final}
-		b.Writes = []experiments.Write{{Instance: "a", Value: 1}, {Instance: "b", Value: 2}}
+	views := func(version string, final int64) burst.Views {
+		b := burst.Views{Version: version, Users: 2, Final: final}
+		b.Writes = []burst.Write{{Instance: "a", Value: 1}, {Instance: "b", Value: 2}}
 		return b
 	}
-	grabs := func(version string, winners ...uint64) experiments.OrderBurst {
-		b := experiments.OrderBurst{Version: version, Drivers: 2, Recorded: winners}
+	grabs := func(version string, winners ...uint64) burst.Grabs {
+		b := burst.Grabs{Version: version, Drivers: 2, Recorded: winners}
 		for driver := uint64(1); driver <= 2; driver++ {
 			won := len(winners) >= int(driver)
-			b.Answers = append(b.Answers, experiments.Grab{Instance: string('a' + rune(driver) - 1), Driver: driver, Won: won})
+			b.Answers = append(b.Answers, burst.Grab{Instance: string('a' + rune(driver) - 1), Driver: driver, Won: won})
 		}
 		return b
 	}
 	for _, c := range []struct {
 		name   string
 		expect experiments.Expect
-		views  experiments.PageviewBurst
-		grabs  experiments.OrderBurst
+		views  burst.Views
+		grabs  burst.Grabs
 		code   int
 		says   string
 	}{
@@ -138,7 +140,7 @@ func TestDemoIsJudged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := &burstsResult{Users: 2, Drivers: 2}
-			result.add(1, experiments.Claim{Expect: c.expect}, c.views, c.grabs)
+			result.add(1, versions.Version{Loses: c.expect == experiments.Sometimes}, c.views, c.grabs)
 			result.judge()
 			code, text := exitOK, ""
 			if end := (exitError{}); errors.As(result.exit(), &end) {
@@ -153,11 +155,11 @@ func TestDemoIsJudged(t *testing.T) {
 
 // A request that was refused as a stale holder's is shown, and is no reason to doubt the rest.
 func TestDemoShowsStaleHolders(t *testing.T) {
-	views := experiments.PageviewBurst{Version: "v3", Users: 2, Final: 1, Writes: []experiments.Write{{Instance: "a", Value: 1}}, Stale: []string{"b"}}
-	grabs := experiments.OrderBurst{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
-	grabs.Answers = []experiments.Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
+	views := burst.Views{Version: "v3", Users: 2, Final: 1, Writes: []burst.Write{{Instance: "a", Value: 1}}, Stale: []string{"b"}}
+	grabs := burst.Grabs{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
+	grabs.Answers = []burst.Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
 	result := &burstsResult{Users: 2, Drivers: 4}
-	result.add(1, experiments.Claim{Version: "v3", Expect: experiments.Never}, views, grabs)
+	result.add(1, versions.Version{Name: "v3"}, views, grabs)
 	result.judge()
 	if end := result.exit(); end != nil || result.Pageview[0].Stale != 1 || result.Order[0].Stale != 2 {
 		t.Errorf("%v: %+v", end, result)

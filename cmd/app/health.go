@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // healthCommand asks an instance whether it is ready: the image has no other program that could.
@@ -61,10 +61,10 @@ func askReady(ctx context.Context, base string) (readiness, error) {
 }
 
 // askHealth asks an instance what it is.
-func askHealth(ctx context.Context, base string) (experiments.Health, error) {
+func askHealth(ctx context.Context, base string) (burst.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	h, err := experiments.Target{URL: base}.Health(ctx)
+	h, err := burst.Target{URL: base}.Health(ctx)
 	if err != nil {
 		err = fmt.Errorf("no instance answers: %w", err)
 	}

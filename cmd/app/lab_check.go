@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/claims"
 	"locklab/experiments/loadtool"
+	"locklab/versions"
 )
 
 // labCheckCommand holds the settings of lab check.
@@ -41,7 +43,7 @@ type checkedFile struct {
 	Order       *checkedOrder       `json:"order,omitempty"`
 	Time        *checkedTimes       `json:"time,omitempty"`
 	Verdict     experiments.Verdict `json:"verdict"`
-	Why         string              `json:"why,omitempty"` // it is not supported
+	Why         string              `json:"why,omitempty"` // it is not as expected
 }
 
 type checkedViews struct {
@@ -144,12 +146,12 @@ func (f *checkedFile) judge(r loadtool.Record) {
 		ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 		f.Time = &checkedTimes{ms(r.Time.P50), ms(r.Time.P99), ms(r.Time.Max)}
 	}
-	claim, ok := experiments.ClaimOf(r.Version)
+	claim, ok := versions.Find(r.Version)
 	if !ok {
 		f.Why = fmt.Sprintf("nothing is claimed of version %.20q; the lab has v0 to v4", r.Version)
 		return
 	}
 	o := r.Outcome()
-	f.Lock, f.Verdict = claim.Lock, experiments.Judge(claim.Expect, o)
+	f.Lock, f.Verdict = claim.Title, experiments.Judge(burst.Expect(claim), o)
 	f.Why = oneLine(f.Verdict.Because(o))
 }

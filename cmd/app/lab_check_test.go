@@ -46,12 +46,12 @@ func TestLabCheckIsJudged(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: supported"}},
-		{"v3 loses", []string{loses}, exitRefuted, []string{"refuted: it must not happen and did", "Verdict: refuted"}},
-		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: supported"}},
-		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"nothing was lost this time", "Verdict: inconclusive"}},
+		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: as expected"}},
+		{"v3 loses", []string{loses}, exitRefuted, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
+		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: as expected"}},
+		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"no violation happened this time", "Verdict: inconclusive"}},
 		{"one is empty", []string{holds, empty}, exitInconclusive, []string{"inconclusive: the file is empty", "Verdict: inconclusive"}},
-		{"one loses", []string{holds, empty, loses}, exitRefuted, []string{"the file is empty", "must not happen", "Verdict: refuted"}},
+		{"one loses", []string{holds, empty, loses}, exitRefuted, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
 		{"no such version", []string{jtl(t, "v7", 2, 2)}, exitInconclusive, []string{`nothing is claimed of version "v7"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestLabCheckAsJSON(t *testing.T) {
 	if v := views.Pageview; v == nil || v.Lost != 20-v.Final || v.Inside+v.Across == 0 || views.Order != nil || views.Users != 20 || len(views.PerInstance) != 2 || views.Time.P50 <= 0 {
 		t.Errorf("the views are %+v", views)
 	}
-	if grabs.Order == nil || grabs.Order.Winners != 20 || grabs.Pageview != nil || grabs.Kind != "order" || grabs.Tool != "k6" || grabs.Lock != "none" || grabs.Verdict != "supported" {
+	if grabs.Order == nil || grabs.Order.Winners != 20 || grabs.Pageview != nil || grabs.Kind != "order" || grabs.Tool != "k6" || grabs.Lock != "none" || grabs.Verdict != "as expected" {
 		t.Errorf("the grabs are %+v", grabs)
 	}
 	if broken.Verdict != "inconclusive" || !strings.Contains(broken.Why, "cut off") || result.Verdict != "inconclusive" {

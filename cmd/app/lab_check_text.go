@@ -45,7 +45,7 @@ func (r *checkResult) text(colour bool) string {
 	if len(reasons) > 0 {
 		parts = append(parts, strings.Join(reasons, "\n"))
 	}
-	parts = append(parts, fmt.Sprintf("Verdict: %s. \"Supported\" means: not broken in this run, or broken where that was claimed.\n", painted(r.Verdict, colour)))
+	parts = append(parts, fmt.Sprintf("Verdict: %s. \"As expected\" means: no violation in this run, or one where it was expected.\n", painted(r.Verdict, colour)))
 	return strings.Join(parts, "\n\n")
 }
 

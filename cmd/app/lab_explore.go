@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 )
 
 // labExploreCommand holds the settings of lab explore.
@@ -42,7 +42,7 @@ type exploredLock struct {
 	Deaths   int                  `json:"deaths"`
 	Expiries int                  `json:"expiries"`
 	Lost     int                  `json:"lost_answers"`
-	Breach   steps.Breach         `json:"breach"` // that is looked for
+	Breach   steps.Violation      `json:"breach"` // that is looked for
 	Expect   experiments.Expect   `json:"expect"`
 	Orders   *big.Int             `json:"orders"`
 	Broken   *big.Int             `json:"broken"`
@@ -67,7 +67,7 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	tell := newProgress(std.err)
 	result := &exploreResult{Experiment: e.ID, Claim: e.Claim, of: e}
 	var verdicts []experiments.Verdict
-	for _, o := range e.Orders {
+	for _, o := range e.Interleavings {
 		if tell.terminal {
 			tell.step("every order of %s", o.Lock.Name)
 		}
@@ -112,7 +112,7 @@ func (c *labExploreCommand) validate() error {
 }
 
 // explore tries every order of one lock.
-func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experiment, o experiments.Orders) (exploredLock, error) {
+func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experiment, o experiments.Interleavings) (exploredLock, error) {
 	bounds, asked := c.bounds(o.Bounds), o
 	asked.Bounds = bounds
 	x, err := asked.Explore(ctx)
@@ -122,14 +122,14 @@ func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experimen
 	f := x.Found
 	lock := exploredLock{
 		Lock: o.Lock.Name, Clients: bounds.Clients, Deaths: bounds.Deaths, Expiries: bounds.Expiry, Lost: bounds.Lost,
-		Breach: o.Breach, Expect: o.Expect, Orders: f.Orders, Broken: f.Broken, States: f.States, seen: x.Seen(),
+		Breach: o.Violation, Expect: o.Expect, Orders: f.Interleavings, Broken: f.Violating, States: f.States, seen: x.Seen(),
 	}
 	if claimed(o, bounds) {
 		lock.Verdict = &x.Verdict
 	}
-	if f.Shortest != nil {
-		lock.Shortest, lock.Command = steps.Text(f.Shortest), stepCommand(e, o.Lock, bounds.Clients, f.Shortest)
-		lock.Events, _, err = steps.Replay(ctx, o.Lock, bounds.Clients, f.Shortest)
+	if f.Counterexample != nil {
+		lock.Shortest, lock.Command = steps.Text(f.Counterexample), stepCommand(e, o.Lock, bounds.Clients, f.Counterexample)
+		lock.Events, _, err = steps.Replay(ctx, o.Lock, bounds.Clients, f.Counterexample)
 	}
 	return lock, err
 }
@@ -152,7 +152,7 @@ func (c *labExploreCommand) bounds(b steps.Bounds) steps.Bounds {
 
 // claimed reports whether the experiment says anything about orders within b. That a lock never breaks it says for as many
 // clients, and as much misfortune, as it names or less; that it breaks, for as much or more.
-func claimed(o experiments.Orders, b steps.Bounds) bool {
+func claimed(o experiments.Interleavings, b steps.Bounds) bool {
 	less, more := b, o.Bounds
 	if o.Expect == experiments.Sometimes {
 		less, more = more, less
@@ -191,14 +191,14 @@ func (r *exploreResult) text(colour bool) string {
 	parts := []string{wrapped(r.Experiment+": "+r.Claim, width), render(t)}
 	for _, l := range r.Locks {
 		if l.Shortest != "" {
-			parts = append(parts, fmt.Sprintf("%s: the shortest order, to the end of everybody, in which %s\n\n  %s\n\n%s\n  %s", l.Lock, l.Breach, l.Shortest, history.Lanes(l.Events), l.Command))
+			parts = append(parts, fmt.Sprintf("%s: the shortest order, to the end of everybody, in which %s\n\n  %s\n\n%s\n  %s", l.Lock, l.Breach, l.Shortest, history.Timelines(l.Events), l.Command))
 		}
 	}
 	return strings.Join(parts, "\n\n") + "\n\n" + key + "\n"
 }
 
 // key explains the moves.
-const key = "A: its next step · A†: it dies · A?: the server does its step, and the answer is lost · …: time passes, until every expiry is over"
+const key = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · …: time passes, until every expiry is over"
 
 // mayHappen says what the orders are made of.
 func (l exploredLock) mayHappen() string {

@@ -16,12 +16,12 @@ func withOrders(id string) (experiments.Experiment, error) {
 	if err != nil {
 		return e, misuse("%w", err)
 	}
-	if len(e.Orders) > 0 {
+	if len(e.Interleavings) > 0 {
 		return e, nil
 	}
 	var others []string
 	for _, o := range claims.All() {
-		if len(o.Orders) > 0 {
+		if len(o.Interleavings) > 0 {
 			others = append(others, o.ID)
 		}
 	}
@@ -32,7 +32,7 @@ func withOrders(id string) (experiments.Experiment, error) {
 func locksOf(e experiments.Experiment) (all []naive.Lock) {
 	seen := make(map[string]bool)
 	for _, expect := range []experiments.Expect{experiments.Sometimes, experiments.Never} {
-		for _, o := range e.Orders {
+		for _, o := range e.Interleavings {
 			if o.Expect == expect && !seen[o.Lock.Name] {
 				seen[o.Lock.Name] = true
 				all = append(all, o.Lock)

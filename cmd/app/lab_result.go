@@ -68,9 +68,9 @@ func (r *labResult) notSaved() (err error) {
 // judgedExit says a verdict with the exit status alone: the reasons have been printed.
 func judgedExit(v experiments.Verdict) error {
 	switch v {
-	case experiments.Supported:
+	case experiments.AsExpected:
 		return nil
-	case experiments.Refuted:
+	case experiments.Unexpected:
 		return exitError{exitRefuted, nil}
 	}
 	return exitError{exitInconclusive, nil}

@@ -182,7 +182,7 @@ func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experim
 func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o experiments.Options) *labRun {
 	record := experiments.Run(ctx, e, o)
 	run := newRun(e, record, e.JudgeAny(record))
-	dir, err := experiments.Save(c.Out, record, run.Judgement)
+	dir, err := experiments.Save(c.Out, record)
 	run.Saved = dir
 	if err != nil {
 		run.NotSaved = err.Error()
@@ -205,7 +205,7 @@ func (c *labRunCommand) finish(ctx context.Context, result *labResult, std strea
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
-	case result.Verdict == experiments.Refuted && err != nil:
+	case result.Verdict == experiments.Unexpected && err != nil:
 		return exitError{exitRefuted, err}
 	case err != nil:
 		return err

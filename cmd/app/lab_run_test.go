@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // A claim that is not ready for what was recorded loses no run: it is saved, and inconclusive.
 func TestLabRunSavesWhatCannotBeJudged(t *testing.T) {
-	note := func(_ context.Context, t *experiments.Trial) error { t.Note("A", "it was here"); return nil }
+	note := func(_ context.Context, t *experiments.Trial) { t.Note("A", "it was here") }
 	e := experiments.Experiment{
-		ID: "X01-fragile", Arms: []experiments.Arm{{Name: "control", Run: note}, {Name: "subject", Run: note}},
-		Breach: func([]history.Event) []history.Finding { panic("no such event") },
+		ID: "X01-fragile", Variants: []experiments.Variant{{Name: "control", Run: note}, {Name: "subject", Run: note}},
+		Check: func([]history.Event) []history.Violation { panic("no such event") },
 	}
 	c := labRunCommand{Out: t.TempDir()}
 	run := c.runOne(t.Context(), e, experiments.Options{Trials: 1})

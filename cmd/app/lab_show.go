@@ -44,11 +44,11 @@ func shown(e experiments.Experiment) string {
 	}
 	t := newTable()
 	t.AppendHeader(table.Row{"arm", "expected", "lock"})
-	for i, arm := range e.Arms {
+	for i, arm := range e.Variants {
 		t.AppendRow(table.Row{armName(arm.Name, i == 0), arm.Expect.String(), arm.Strategy})
 	}
 	fmt.Fprintf(&b, "\n%s\n\n", render(t))
-	for _, o := range e.Orders {
+	for _, o := range e.Interleavings {
 		fmt.Fprintf(&b, "Every order of the steps of %s: expected %s\n", o.Lock.Name, o.Expect)
 	}
 	fmt.Fprintf(&b, "Needs %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), self(), e.ID)

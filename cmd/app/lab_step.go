@@ -140,7 +140,7 @@ func (g *game) line(ctx context.Context, line string) {
 	case "":
 		return
 	case "u":
-		if !g.Undo() {
+		if !g.TakeBack() {
 			fmt.Fprintln(g.out, "There is no move to take back.")
 			return
 		}
@@ -176,7 +176,7 @@ func capitals(line string) string {
 // do plays moves, and stops before the first that is not possible; the error says why.
 func (g *game) do(ctx context.Context, moves []steps.Move) error {
 	for _, m := range moves {
-		before := g.Broken()
+		before := g.Violations()
 		happened, err := g.Move(ctx, m)
 		if err != nil {
 			return fmt.Errorf("%s is not possible: %w", m, err)

@@ -33,29 +33,29 @@ func TestLabStepIsPlayed(t *testing.T) {
 			labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"},
 			"A\nA\nA\nt\nB\nA\nB B B\nq\n",
 			[]string{
-				"wants the lock", "SET NX PX → OK", "attempt-A", "in 1m0s", "is inside, read 0", "passes, until every expiry is over",
-				"✗ a client deleted another's lock", "Broken: a client deleted another's lock.", "│ DEL → 1", `--moves "A A A … B A B B B"`,
+				"wants the lock", "SET NX PX → OK", "attempt-A", "in 1m0s", "holds the lock, read 0", "passes, until every expiry is over",
+				"✗ a client deleted another client's lock", "Broken: a client deleted another client's lock.", "│ DEL → 1", `--moves "A A A … B A B B B"`,
 			},
 			[]string{"nothing is broken", "\x1b"},
 		},
 		{
 			"to a lost update",
-			labStepCommand{ID: "L10", Lock: "SET NX PX, answer"},
+			labStepCommand{ID: "L10", Lock: "SET NX PX, reply"},
 			"a a b b a a b b\n",
 			[]string{"Broken: an update is lost.", "write 1", "Nothing more is typed"},
 			nil,
 		},
 		{"a lock that holds", labStepCommand{ID: "L03", Lock: "v3"}, "A\nB A A A\nq\n", []string{"locklab_fence:{lock}", "attempt-A: 1", "Everybody has come to an end, and nothing is broken."}, []string{"Broken"}},
-		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{"SETNX → 1", "A†  die", "Broken: the lock stays, and nobody has it.", "expires", "never"}, nil},
-		{"a lost answer", labStepCommand{ID: "L12", Lock: "undone by script"}, "A?\nA B B B B\n", []string{"the answer is lost", "has no answer, and undoes", "nothing is broken"}, nil},
-		{"moves taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"}, "u\nA A\nu\nu\nB\nq\n", []string{"There is no move to take back.", "A is taken back.", "B   ask; SET NX PX → OK; grant", `--moves "B"`, "Nothing is broken so far"}, nil},
-		{"the end taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, script"}, "A! B!\nA\nu\nB B B B\nq\n", []string{"A is not possible: everybody has come to an end", "B† is taken back", "nothing is broken"}, nil},
+		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{"SETNX → 1", "A†  die", "Broken: the lock stays for ever, and no client holds it.", "expires", "never"}, nil},
+		{"a lost reply", labStepCommand{ID: "L12", Lock: "compensated by script"}, "A?\nA B B B B\n", []string{"the reply is lost", "got no reply, and compensates", "nothing is broken"}, nil},
+		{"moves taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"}, "u\nA A\nu\nu\nB\nq\n", []string{"There is no move to take back.", "A is taken back.", "B   request; SET NX PX → OK; grant", `--moves "B"`, "Nothing is broken so far"}, nil},
+		{"the end taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, script"}, "A! B!\nA\nu\nB B B B\nq\n", []string{"A is not possible: every client has ended", "B† is taken back", "nothing is broken"}, nil},
 		{"nonsense", labStepCommand{ID: "L03"}, "A X?! A\nwhat\nC\n\nq\n", []string{`"X?!" is no move`, `"what" is no move`, "C is not possible: there is no client C"}, []string{"SET NX PX → OK", "--moves"}},
 		{"who has ended", labStepCommand{ID: "L03"}, "A! A\nq\n", []string{"A is not possible: A cannot move: it is dead"}, nil},
-		{"an answer that is none of an acquire", labStepCommand{ID: "L03"}, "A A?\nq\n", []string{"A? is not possible: A cannot lose this answer"}, nil},
+		{"a reply that is not to an acquire", labStepCommand{ID: "L03"}, "A A?\nq\n", []string{"A? is not possible: A cannot lose this reply"}, nil},
 		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Broken"}},
-		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   ask", "--clients ABC"}, nil},
-		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{"✗ a client deleted", "C   ask; SET NX PX → OK; grant", "Broken: a client deleted"}, []string{"> ", "Which moves"}},
+		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   request", "--clients ABC"}, nil},
+		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{"✗ a client deleted", "C   request; SET NX PX → OK; grant", "Broken: a client deleted"}, []string{"> ", "Which moves"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := stepped(t, c.command, c.typed)
@@ -98,8 +98,8 @@ func TestLabStepNeedsSense(t *testing.T) {
 // A list is played as far as it goes; that it does not go to its end is told by the exit status.
 func TestLabStepOfWhatIsNotPossible(t *testing.T) {
 	for moves, says := range map[string]string{
-		"A A?":    "--moves: A? is not possible: A cannot lose this answer",
-		"A† B† A": "--moves: A is not possible: everybody has come to an end",
+		"A A?":    "--moves: A? is not possible: A cannot lose this reply",
+		"A† B† A": "--moves: A is not possible: every client has ended",
 		"A† A":    "--moves: A is not possible: A cannot move: it is dead",
 	} {
 		got := app(t.Context(), "lab", "step", "L03", "--moves", moves)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"locklab/experiments/history"
 	"locklab/experiments/steps"
+	"locklab/history"
 )
 
 // begin says what is played.
@@ -40,7 +40,7 @@ func (g *game) board() {
 	keys := newTable()
 	keys.AppendHeader(row("key in Redis", "holds", "expires"))
 	for _, k := range g.Keys() {
-		keys.AppendRow(row(k.Key, k.Holds, k.Expires))
+		keys.AppendRow(row(k.Key, k.Value, k.Expires))
 	}
 	if keys.Length() == 0 {
 		keys.AppendRow(row("(none)", "", ""))
@@ -76,17 +76,17 @@ func (g *game) prompt() {
 }
 
 // tell says what came of a move, and what is broken since.
-func (g *game) tell(m steps.Move, happened []history.Event, before []steps.Breach) {
+func (g *game) tell(m steps.Move, happened []history.Event, before []steps.Violation) {
 	var words []string
 	for _, e := range happened {
-		says := e.Says()
-		if e.Lane != m.Who {
-			says = e.Lane + ": " + says
+		says := e.Summary()
+		if e.Timeline != m.Client {
+			says = e.Timeline + ": " + says
 		}
 		words = append(words, says)
 	}
 	fmt.Fprintf(g.out, "%-3s %s\n", m, strings.Join(words, "; "))
-	for _, b := range g.Broken() {
+	for _, b := range g.Violations() {
 		if !slices.Contains(before, b) {
 			fmt.Fprintln(g.out, "    "+g.paint("✗ "+string(b), text.FgRed))
 		}
@@ -99,7 +99,7 @@ func (g *game) end() {
 		return
 	}
 	g.told = true
-	broken := g.Broken()
+	broken := g.Violations()
 	switch {
 	case len(broken) > 0:
 		for _, b := range broken {
@@ -110,7 +110,7 @@ func (g *game) end() {
 	default:
 		fmt.Fprintln(g.out, "\nNothing is broken so far; not everybody has come to an end.")
 	}
-	fmt.Fprintf(g.out, "\n%s\n  %s\n", history.Lanes(g.Events()), stepCommand(g.of, g.lock, g.clients, g.moves))
+	fmt.Fprintf(g.out, "\n%s\n  %s\n", history.Timelines(g.Events()), stepCommand(g.of, g.lock, g.clients, g.moves))
 }
 
 func (g *game) paint(words string, colour text.Color) string {

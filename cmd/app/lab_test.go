@@ -39,7 +39,7 @@ func TestLabShow(t *testing.T) {
 		if e.ID != "L03-foreign-unlock" {
 			continue
 		}
-		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Arms[0].Name + " (control) held", "lab run L03-foreign-unlock"} {
+		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation", "lab run L03-foreign-unlock"} {
 			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
 				t.Errorf("it does not say %q:\n%s", says, got.out)
 			}
@@ -57,7 +57,7 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}
-	for _, says := range []string{"script (control)", "held in 1", "broken in 1 of 1", "both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7", "Verdict: supported"} {
+	for _, says := range []string{"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial", "both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7", "Verdict: as expected"} {
 		if !strings.Contains(got.out, says) {
 			t.Errorf("it does not say %q:\n%s", says, got.out)
 		}
@@ -68,11 +68,11 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	saved := filepath.Join(store, "L03-foreign-unlock")
 	for _, path := range []string{saved, store, filepath.Join(saved, "latest"), filepath.Join(saved, "latest", "run.json")} {
 		again := app(t.Context(), "lab", "check", path, leftBehind+"pview-v1.csv.jtl")
-		if again.code != exitOK || !strings.Contains(again.out, "broken in 1 of 1") || !strings.Contains(again.out, "pview-v1.csv.jtl") {
+		if again.code != exitOK || !strings.Contains(again.out, "violation in 1 of 1 trial") || !strings.Contains(again.out, "pview-v1.csv.jtl") {
 			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
 		}
 	}
-	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "foreign unlock: L03-foreign-unlock: broken (") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: broken (") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 	labPages(t, dir, store)
@@ -106,7 +106,7 @@ func labPages(t *testing.T, dir, store string) {
 	for page, says := range map[string]string{
 		readme:                           "[**broken**](docs/experiments/L03-foreign-unlock.md)",
 		filepath.Join(docs, "matrix.md"): "[**broken**](experiments/L03-foreign-unlock.md)",
-		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) | supported",
+		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected",
 		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
 	} {
 		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), says) {
@@ -218,7 +218,7 @@ func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 	for _, v := range []struct {
 		verdict experiments.Verdict
 		code    int
-	}{{experiments.Supported, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Refuted, exitRefuted}} {
+	}{{experiments.AsExpected, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Unexpected, exitRefuted}} {
 		var out strings.Builder
 		run := &labRun{Judgement: experiments.Judgement{Experiment: "X", Verdict: v.verdict}, NotSaved: "no space left on device", Took: time.Second.Seconds()}
 		result := &labResult{Runs: []*labRun{run}}

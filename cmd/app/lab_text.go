@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // text is the result for people: a table of verdicts, the evidence, and how to repeat it.
@@ -35,7 +35,7 @@ func (r *labResult) text(colour bool) string {
 		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
 	}
 	fmt.Fprintf(&b, "Again:   %s\n", r.Command)
-	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). \"Supported\" means: not broken in this run, or broken where that was claimed.\n", painted(r.Verdict, colour), r.Took, r.Redis)
+	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). \"As expected\" means: no violation in this run, or one where it was expected.\n", painted(r.Verdict, colour), r.Took, r.Redis)
 	return b.String()
 }
 
@@ -45,11 +45,11 @@ func runsTable(runs []*labRun, colour bool) string {
 	t.AppendHeader(table.Row{"experiment", "arm", "expected", "seen", "time", "verdict"})
 	t.SetColumnConfigs(right("time"))
 	for _, run := range runs {
-		if len(run.Arms) == 0 {
+		if len(run.Variants) == 0 {
 			t.AppendRow(append(row(cmp.Or(run.Experiment, run.Saved), "", "", "", ""), painted(run.Verdict, colour)))
 			continue
 		}
-		for i, a := range run.Arms {
+		for i, a := range run.Variants {
 			name := ""
 			if i == 0 {
 				name = run.Experiment
@@ -61,7 +61,7 @@ func runsTable(runs []*labRun, colour bool) string {
 	return render(t)
 }
 
-// runsReasons says why what is not supported is not, and draws the evidence; with all it draws the witnesses as well.
+// runsReasons says why a verdict is not as expected, and draws the evidence; with all it draws the witnesses as well.
 func runsReasons(runs []*labRun, colour, all bool) string {
 	var b strings.Builder
 	for _, run := range runs {
@@ -69,11 +69,11 @@ func runsReasons(runs []*labRun, colour, all bool) string {
 		if run.Why != "" {
 			fmt.Fprintf(&b, "%s: %s: %s\n", name, painted(run.Verdict, colour), oneLine(run.Why))
 		}
-		for _, a := range run.Arms {
-			if a.Finding == nil || !all && run.Verdict == experiments.Supported {
+		for _, a := range run.Variants {
+			if a.Violation == nil || !all && run.Verdict == experiments.AsExpected {
 				continue
 			}
-			fmt.Fprintf(&b, "%s, %s: %s\n\n%s\n", name, printable(a.Name), printable(a.Finding.What), printableLines(history.Lanes(a.Evidence)))
+			fmt.Fprintf(&b, "%s, %s: %s\n\n%s\n", name, printable(a.Name), printable(a.Violation.What), printableLines(history.Timelines(a.Evidence)))
 		}
 	}
 	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {

@@ -1,5 +1,5 @@
-// Package claims holds the experiments of the catalogue, each in a file of its own. A file registers its experiment,
-// and that is all there is to adding one.
+// Package claims contains the experiments of the catalogue, one file for each. A file registers its experiment: to add one,
+// add its file.
 package claims
 
 import (
@@ -15,56 +15,58 @@ import (
 
 var registered []experiments.Experiment
 
-// register is called by each file, for a variable of the package, before anything reads the list. An id is there once.
+// register is called by each file for a variable of the package. It panics when the id has no group, or is registered twice.
 func register(e experiments.Experiment) experiments.Experiment { //nolint:unparam // a variable needs a value
-	if slices.ContainsFunc(registered, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
-		panic("claims: two files register " + e.ID)
+	if groupOf(e.ID) < 0 || slices.ContainsFunc(registered, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
+		panic("claims: two files register the id, or it has no group: " + e.ID)
+	}
+	for _, text := range []*string{&e.Claim, &e.Says, &e.Erratum, &e.How} {
+		*text = strings.Join(strings.Fields(*text), " ") // they may be written in several lines
 	}
 	registered = append(registered, e)
 	return e
 }
 
+// groups are the headlines above the experiments. The first letter is that of the ids.
+var groups = []string{"P · page views", "G · the order that drivers grab", "L · anatomy of a Redis lock", "F · faults of the servers"}
+
+// groupOf is the number of an experiment's group.
+func groupOf(id string) int {
+	return slices.IndexFunc(groups, func(g string) bool { return g[0] == id[0] })
+}
+
+// Group is the headline above an experiment.
+func Group(id string) string { return groups[groupOf(id)] }
+
 // All returns every experiment: page views, orders, locks, faults, each in the order of its number.
 func All() []experiments.Experiment {
 	all := slices.Clone(registered)
 	slices.SortFunc(all, func(a, b experiments.Experiment) int {
-		return cmp.Or(cmp.Compare(strings.IndexByte(groups, a.ID[0]), strings.IndexByte(groups, b.ID[0])), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(groupOf(a.ID), groupOf(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
 
-// groups are the first letters of the ids, in the catalogue's order.
-const groups = "PGLFRSC"
-
-// Group is what an experiment is about, for the headline above it.
-func Group(id string) string {
-	return map[byte]string{
-		'P': "P · page views", 'G': "G · the order that is grabbed", 'L': "L · anatomy of a Redis lock", 'F': "F · faults of the servers",
-		'R': "R · rate limit", 'S': "S · shop", 'C': "C · cache",
-	}[id[0]]
-}
-
-// Find returns the experiment with an id, which may be shortened to its number: L03. An unknown id gets an error with
-// those that are near.
+// Find returns the experiment with an id, which may be shortened to its number: L03. The error of an unknown id names the
+// similar ones.
 func Find(id string) (experiments.Experiment, error) {
-	var near []string
+	var similar []string
 	for _, e := range All() {
 		number, _, _ := strings.Cut(e.ID, "-")
 		if strings.EqualFold(id, e.ID) || strings.EqualFold(id, number) {
 			return e, nil
 		}
-		if levenshtein.Distance(strings.ToLower(id), strings.ToLower(e.ID), nil) <= 4 || similar(id, number) || strings.Contains(e.ID, strings.ToLower(id)) {
-			near = append(near, e.ID)
+		begin, _, _ := strings.Cut(id, "-")
+		if distance(id, e.ID) <= 4 || distance(begin, number) <= 1 || strings.Contains(e.ID, strings.ToLower(id)) {
+			similar = append(similar, e.ID)
 		}
 	}
-	if len(near) == 0 {
+	if len(similar) == 0 {
 		return experiments.Experiment{}, fmt.Errorf("there is no experiment %q; app lab list shows all", id)
 	}
-	return experiments.Experiment{}, fmt.Errorf("there is no experiment %q; did you mean %s?", id, strings.Join(near, ", "))
+	return experiments.Experiment{}, fmt.Errorf("there is no experiment %q; did you mean %s?", id, strings.Join(similar, ", "))
 }
 
-// similar compares the beginning of an id with a number.
-func similar(id, number string) bool {
-	begin, _, _ := strings.Cut(id, "-")
-	return levenshtein.Distance(strings.ToUpper(begin), number, nil) <= 1
+func distance(a, b string) int {
+	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }

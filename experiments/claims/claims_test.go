@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// Every experiment that needs no app comes to its verdict with each trial of three. Those that want the machine to themselves have this
-// package to themselves, while others are tested beside it: what shows nothing then is asked again.
+// Every experiment that needs no app is as expected with each trial of three. Those that measure run alone in this package, but other
+// packages are tested beside it: a run that shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {
@@ -28,10 +28,10 @@ func TestExperiments(t *testing.T) {
 				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
 				j := e.Judge(r)
 				for again := 0; e.Alone && again < 2 && j.Verdict == experiments.Inconclusive; again++ {
-					t.Logf("seed %d: %s: on a machine that others use a measurement may show nothing; once more", seed, j.Why)
+					t.Logf("seed %d: %s: on a busy machine a measurement may show nothing; once more", seed, j.Why)
 					j = e.Judge(experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()}))
 				}
-				if j.Verdict != experiments.Supported {
+				if j.Verdict != experiments.AsExpected {
 					t.Errorf("seed %d: %s: %s", seed, j.Verdict, j.Why)
 				}
 			}

@@ -11,56 +11,57 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "F03-cluster",
 	Article: "A3, A4",
-	Claim:   "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
-	Says:    "A lock wants consistency and a cluster of Redis favours availability: it elects a replica that may not have the last writes.",
-	Drawing: failoverDrawing,
-	How:     "Every node announces the address of a link of ours, over which its replica follows it, while the cluster gossips past it. The link of the master that owns the lock's slot is cut for its replica, A takes the lock, the master is killed, and the others let the replica take its slots. B asks the cluster anew. A knows the dead master only, so that it hears of the new one late: one that reconnects at once asks the new master for its lock, and stops. In containers there is no link: the replicas are taken off their network until the master is dead.",
-	Anomaly: "lost at failover",
-	Needs:   []experiments.Need{experiments.RedisServer},
-	Docker:  true,
-	Slow:    true,
-	Takes:   20 * time.Second,
-	Trials:  1, // each arm starts six servers, and waits for a real election
-	Breach:  history.Counter,
-	Arms:    failoverArms(clustered, longLease, onceKilled(clustered)),
+	Claim: `
+		In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.`,
+	Says: `
+		A lock needs consistency, and a cluster of Redis prefers availability: it elects a replica that may not have the last writes.`,
+	Drawing: kit.FailoverDrawing,
+	How: `
+		Every node announces the address of a fault proxy, over which its replica follows it; the cluster's gossip goes past it. The proxy of
+		the master that owns the lock's slot drops the replication. A takes the lock, the master is killed, and the others let the replica take
+		its slots. B asks the cluster anew. A knows the dead master only, so that it learns of the new one late. A client that reconnects
+		immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until
+		the master is dead.`,
+	Anomaly:  "lost at failover",
+	Needs:    []experiments.Need{experiments.RedisServer},
+	Docker:   true,
+	Slow:     true,
+	Takes:    20 * time.Second,
+	Trials:   1, // each variant starts six servers, and waits for a real election
+	Check:    history.Counter,
+	Variants: kit.FailoverVariants(clustered, kit.LongLease, kit.KilledOnce(clustered)),
 })
 
-// clustered is a cluster of three masters with a replica each; the master in question owns the lock's slot.
-func clustered(ctx context.Context, t *experiments.Trial) (*replicated, error) {
-	servers, err := t.Stack.ProxiedTopology(ctx, "cluster", t.Real)
-	if err != nil {
-		return nil, err
-	}
-	x := &replicated{t: t, servers: servers, replace: electedByCluster}
-	at, err := slotOwner(ctx, servers.Nodes[0])
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(servers.Nodes, func(n *stack.Node) bool { return n.AnnouncedAddr() == at })
+// clustered is a cluster of three masters with a replica each. The master in question owns the lock's slot.
+func clustered(ctx context.Context, t *experiments.Trial) *kit.Replicated {
+	x := kit.StartServers(ctx, t, "cluster")
+	x.Replace, x.Replicas = electedByCluster, nil
+	owner, err := slotOwner(ctx, x.Master)
+	t.Must(err)
+	i := slices.IndexFunc(x.Servers.Nodes, func(n *stack.Node) bool { return n.AnnouncedAddr() == owner })
 	if i < 0 {
-		return nil, fmt.Errorf("%s owns the lock's slot, which is none of ours", at)
+		t.Must(fmt.Errorf("%s owns the lock's slot, and is not a node of this cluster", owner))
 	}
-	x.master = servers.Nodes[i]
-	for _, n := range servers.Nodes {
-		follows, err := follows(ctx, n, x.master)
-		if err != nil {
-			return nil, err
-		}
+	x.Master = x.Servers.Nodes[i]
+	for _, n := range x.Servers.Nodes {
+		follows, err := follows(ctx, n, x.Master)
+		t.Must(err)
 		if follows {
-			x.replicas = append(x.replicas, n)
+			x.Replicas = append(x.Replicas, n)
 		}
 	}
-	if len(x.replicas) != 1 {
-		return nil, fmt.Errorf("%d nodes follow %s, not one", len(x.replicas), x.master.Name)
+	if len(x.Replicas) != 1 {
+		t.Must(fmt.Errorf("%d nodes follow %s, not one", len(x.Replicas), x.Master.Name))
 	}
-	return x, nil
+	return x
 }
 
 // follows reports whether a node copies a master.
@@ -77,10 +78,10 @@ func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
 	return net.JoinHostPort(host, port) == master.AnnouncedAddr(), err
 }
 
-// slotOwner is the address of the master that a node believes to own the lock's slot.
+// slotOwner is the address of the master that owns the lock's slot, as a node believes.
 func slotOwner(ctx context.Context, n *stack.Node) (addr string, err error) {
 	err = n.WithClient(func(c *redis.Client) error {
-		slot, err := c.ClusterKeySlot(ctx, lockKey).Result()
+		slot, err := c.ClusterKeySlot(ctx, kit.LockKey).Result()
 		if err != nil {
 			return err
 		}
@@ -95,20 +96,20 @@ func slotOwner(ctx context.Context, n *stack.Node) (addr string, err error) {
 	return addr, err
 }
 
-// electedByCluster waits until every node that is left sees the replica as the owner of the lock's slot, and the cluster whole.
-func electedByCluster(ctx context.Context, x *replicated) error {
-	old := x.master
-	x.master = x.replicas[0]
-	for _, n := range x.servers.Nodes {
+// electedByCluster waits until every remaining node sees the replica as the owner of the lock's slot, and the cluster as whole.
+func electedByCluster(ctx context.Context, x *kit.Replicated) {
+	old := x.Master
+	x.Master = x.Replicas[0]
+	for _, n := range x.Servers.Nodes {
 		if n == old {
 			continue
 		}
-		err := n.Await(ctx, func(ctx context.Context) error {
+		x.Must(n.Await(ctx, func(ctx context.Context) error {
 			owner, err := slotOwner(ctx, n)
 			if err != nil {
 				return err
 			}
-			if owner != x.master.AnnouncedAddr() {
+			if owner != x.Master.AnnouncedAddr() {
 				return fmt.Errorf("%s owns the slot", owner)
 			}
 			return n.WithClient(func(c *redis.Client) error {
@@ -118,10 +119,7 @@ func electedByCluster(ctx context.Context, x *replicated) error {
 				}
 				return err
 			})
-		})
-		if err != nil {
-			return err
-		}
+		}))
 	}
-	return hasRole(ctx, x.master, "master")
+	x.Must(kit.HasRole(ctx, x.Master, "master"))
 }

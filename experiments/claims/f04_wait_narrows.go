@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
 )
@@ -18,192 +19,168 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "F04-wait-narrows",
 	Article: "A2, A3, A4",
-	Claim:   "WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
-	Says:    "The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas have confirmed its write, and a master can refuse writes when too few replicas follow it.",
+	Claim: `
+		WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.`,
+	Says: `
+		The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas have confirmed
+		its write, and a master can refuse writes when too few replicas follow it.`,
 	Drawing: `
 A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
-replica 2  ─ ╳ has it not ──────── promoted
+replica 2  ─ ╳ does not have it ── promoted
 B                                   ├─ SET lock ─ read 0 ─ write 1`,
-	How:     "A counts the lock only when WAIT 1 says that a replica has confirmed it, and gives it back otherwise. Then the master is killed and a replica promoted: the one that has most, or, in the window that remains, one that has not got the lock while the one that confirmed it dies with the master. With min-replicas-to-write the master takes writes as long as it heard from a replica within min-replicas-max-lag: after that it refuses the lock, and one that is taken before is lost all the same.",
+	How: `
+		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed and a
+		replica promoted: the most complete one. In the window that remains, the replica that confirmed the lock dies with the master, and one
+		without the lock is promoted. With min-replicas-to-write the master takes writes as long as a replica has reported within
+		min-replicas-max-lag. After that it refuses the lock; a lock that is taken before is lost all the same.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   22 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
-		return append(history.Counter(events), history.Noted(events, alone)...)
-	},
-	Arms: []experiments.Arm{
-		{Name: "WAIT 1, link healthy", Fault: true, Run: afterWait(confirmed)},
-		{Name: "WAIT 1, link cut: no lock", Fault: true, Run: afterWait(unconfirmed)},
-		{Name: "WAIT 1, another replica is promoted", Expect: experiments.Sometimes, Strategy: "v3 with WAIT", Fault: true, Run: afterWait(confirmedByOne)},
-		{Name: "min-replicas-to-write 1, after the lag: no lock", Fault: true, Run: afterWait(afterLag)},
-		{Name: "min-replicas-to-write 1, within the lag", Expect: experiments.Sometimes, Fault: true, Run: afterWait(withinLag)},
+	Check:   kit.Any(history.Counter, kit.Noted(onMasterOnly)),
+	Variants: []experiments.Variant{
+		{Name: "WAIT 1, replication healthy", Fault: true, Run: againstLoss(confirmed)},
+		{Name: "WAIT 1, replication cut: no lock", Fault: true, Run: againstLoss(unconfirmed)},
+		{
+			Name: "WAIT 1, another replica is promoted", Expect: experiments.Sometimes, Strategy: "v3 with WAIT", Fault: true,
+			Run: againstLoss(confirmedByOne),
+		},
+		{Name: "min-replicas-to-write 1, after the lag: no lock", Fault: true, Run: againstLoss(afterLag)},
+		{Name: "min-replicas-to-write 1, within the lag", Expect: experiments.Sometimes, Fault: true, Run: againstLoss(withinLag)},
 	},
 })
 
-// afterWait runs a way to lose a master against a master with three replicas.
-func afterWait(loses func(context.Context, *replicated) error) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		x, err := masterSlave(ctx, t)
-		if err != nil {
-			return err
-		}
-		x.replace = func(ctx context.Context, x *replicated) error {
-			best, err := x.mostComplete(ctx)
-			if err != nil {
-				return err
-			}
-			return x.promote(ctx, best)
-		}
-		if err := x.inStep(ctx); err != nil {
-			return err
-		}
-		return loses(ctx, x)
+// againstLoss runs a scenario against a master with three replicas, of which the most complete one is promoted.
+func againstLoss(scenario func(context.Context, *kit.Replicated)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x := kit.MasterSlave(ctx, t)
+		x.Replace = func(ctx context.Context, x *kit.Replicated) { x.Promote(ctx, mostComplete(ctx, x)) }
+		x.AwaitReplication(ctx)
+		scenario(ctx, x)
 	}
 }
 
-func confirmed(ctx context.Context, x *replicated) error {
-	err := contest(ctx, x.t,
-		func(ctx context.Context) (*client, error) { return x.comesWaiting(ctx, "A", time.Second, willConfirm) },
-		x.afterFailure("B"),
+func confirmed(ctx context.Context, x *kit.Replicated) {
+	kit.Successive(ctx, x.Trial,
+		func(ctx context.Context) *kit.Client { return waitingClient(ctx, x, time.Second, confirmTimeout) },
+		x.AfterFailover("B"),
 	)
-	return errors.Join(err, refused(x.t))
+	kit.MustRefuse(x.Trial, "B")
 }
 
-// unconfirmed lets A ask for a lock that no replica hears of. It does not get it, and B is alone.
-func unconfirmed(ctx context.Context, x *replicated) error {
-	return contest(ctx, x.t,
-		func(ctx context.Context) (*client, error) {
-			if err := x.cutReplicas(ctx, x.replicas...); err != nil {
-				return nil, err
-			}
-			a, err := x.comesWaiting(ctx, "A", longLease, cannot)
-			if err != nil {
-				return nil, err
-			}
-			_, err = a.acquire(ctx, lockstrategy.TryOnce())
-			return nil, x.refuses(err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
+// unconfirmed lets A request a lock that no replica receives. It is not granted, and B is alone.
+func unconfirmed(ctx context.Context, x *kit.Replicated) {
+	kit.Successive(ctx, x.Trial,
+		func(ctx context.Context) *kit.Client {
+			x.CutReplication(ctx, x.Replicas...)
+			a := waitingClient(ctx, x, kit.LongLease, cutTimeout)
+			_, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
+			noteGrant(x, err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
+			return nil
 		},
-		x.afterFailure("B"),
+		x.AfterFailover("B"),
 	)
 }
 
 // confirmedByOne lets the replica that confirmed the lock die with the master.
-func confirmedByOne(ctx context.Context, x *replicated) error {
-	return contest(ctx, x.t,
-		func(ctx context.Context) (*client, error) {
-			if err := x.cutReplicas(ctx, x.replicas[1:]...); err != nil {
-				return nil, err
-			}
-			return x.comesWaiting(ctx, "A", longLease, willConfirm)
+func confirmedByOne(ctx context.Context, x *kit.Replicated) {
+	kit.Successive(ctx, x.Trial,
+		func(ctx context.Context) *kit.Client {
+			x.CutReplication(ctx, x.Replicas[1:]...)
+			return waitingClient(ctx, x, kit.LongLease, confirmTimeout)
 		},
-		func(ctx context.Context) (*client, error) {
-			if err := kill(x.t, x.replicas[0]); err != nil {
-				return nil, err
-			}
-			x.replicas = x.replicas[1:]
-			return x.afterFailure("B")(ctx)
+		func(ctx context.Context) *kit.Client {
+			kit.Kill(x.Trial, x.Replicas[0])
+			x.Replicas = x.Replicas[1:]
+			return x.AfterFailover("B")(ctx)
 		},
 	)
 }
 
-// withinLag cuts the replicas off a master that takes no writes without them, before it has missed them.
-func withinLag(ctx context.Context, x *replicated) error {
-	if err := x.takesNoWritesAlone(ctx, 10*time.Second); err != nil {
-		return err
-	}
-	return contest(ctx, x.t, x.cutOff("A"), x.afterFailure("B"))
+// withinLag cuts off the replicas of a master that takes no writes without them, before it has missed them.
+func withinLag(ctx context.Context, x *kit.Replicated) {
+	requireReplica(ctx, x, 10*time.Second)
+	kit.Successive(ctx, x.Trial, x.BeforeReplication("A"), x.AfterFailover("B"))
 }
 
-// afterLag lets A come when the master has missed its replicas. It does not get the lock, and B is alone.
-func afterLag(ctx context.Context, x *replicated) error {
-	if err := x.takesNoWritesAlone(ctx, 2*time.Second); err != nil {
-		return err
-	}
-	return contest(ctx, x.t,
-		func(ctx context.Context) (*client, error) {
-			a, err := x.cutOff("A")(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if err := x.master.Await(ctx, x.missesReplicas); err != nil {
-				return nil, err
-			}
-			_, err = a.acquire(ctx, lockstrategy.TryOnce())
-			return nil, x.refuses(err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
+// afterLag lets A come when the master has missed its replicas. It is not granted the lock, and B is alone.
+func afterLag(ctx context.Context, x *kit.Replicated) {
+	requireReplica(ctx, x, 2*time.Second)
+	kit.Successive(ctx, x.Trial,
+		func(ctx context.Context) *kit.Client {
+			a := x.BeforeReplication("A")(ctx)
+			x.Must(x.Master.Await(ctx, func(ctx context.Context) error {
+				good, err := goodReplicas(ctx, x)
+				if err == nil && good != "0" {
+					err = fmt.Errorf("it still counts %s replicas", good)
+				}
+				return err
+			}))
+			_, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
+			noteGrant(x, err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
+			return nil
 		},
-		x.afterFailure("B"),
+		x.AfterFailover("B"),
 	)
 }
 
-// alone is what must not be where a replica is asked for.
-const alone = "the lock was granted, and no replica has it"
+// onMasterOnly is noted of a grant that must not be where a replica is required.
+const onMasterOnly = "the lock was granted, and no replica has it"
 
-// refuses notes a grant that no replica has heard of. Another refusal than the one that is looked for shows nothing.
-func (x *replicated) refuses(err error, wanted func(error) bool) error {
+// noteGrant notes a grant that no replica has received. A refusal for another reason than the one in question ends the trial.
+func noteGrant(x *kit.Replicated, err error, wanted func(error) bool) {
 	switch {
 	case err == nil:
-		x.t.Note(x.master.Name, alone)
-		return nil
-	case wanted(err):
-		return nil
+		x.Note(x.Master.Name, onMasterOnly)
+	case !wanted(err):
+		x.Must(fmt.Errorf("it was refused, and not for lack of a replica: %w", err))
 	}
-	return fmt.Errorf("it was refused, and not for want of a replica: %w", err)
 }
 
-// takesNoWritesAlone lets the master refuse writes that no replica will have: when it has heard from none for longer than lag.
-func (x *replicated) takesNoWritesAlone(ctx context.Context, lag time.Duration) error {
-	err := x.master.WithClient(func(c *redis.Client) error {
+// requireReplica lets the master refuse writes when no replica has reported for longer than lag.
+func requireReplica(ctx context.Context, x *kit.Replicated, lag time.Duration) {
+	x.Must(x.Master.WithClient(func(c *redis.Client) error {
 		seconds := fmt.Sprint(int(lag.Seconds()))
 		return errors.Join(c.ConfigSet(ctx, "min-replicas-to-write", "1").Err(), c.ConfigSet(ctx, "min-replicas-max-lag", seconds).Err())
-	})
-	if err != nil {
-		return err
-	}
-	good, err := x.master.Info(ctx, "replication", "min_slaves_good_slaves") // it says so only while the setting is in force
-	if err == nil {
-		x.t.Note(x.master.Name, fmt.Sprintf("min-replicas-to-write 1, min-replicas-max-lag %.0f: it has heard from %s replicas within that", lag.Seconds(), good))
-	}
-	return err
+	}))
+	good, err := goodReplicas(ctx, x)
+	x.Must(err)
+	text := "min-replicas-to-write 1, min-replicas-max-lag %.0f: %s replicas have reported within that"
+	x.Note(x.Master.Name, fmt.Sprintf(text, lag.Seconds(), good))
 }
 
-func (x *replicated) missesReplicas(ctx context.Context) error {
-	good, err := x.master.Info(ctx, "replication", "min_slaves_good_slaves")
-	if err == nil && good != "0" {
-		err = fmt.Errorf("it still counts %s replicas", good)
-	}
-	return err
+// goodReplicas is how many replicas have reported to the master within the lag. It says so only while the setting is in force.
+func goodReplicas(ctx context.Context, x *kit.Replicated) (string, error) {
+	return x.Master.Info(ctx, "replication", "min_slaves_good_slaves")
 }
 
-// mostComplete is the replica with the most of the master's writes, which is whom Sentinel promotes.
-func (x *replicated) mostComplete(ctx context.Context) (best *stack.Node, err error) {
+// mostComplete is the replica with the most of the master's writes. Sentinel would promote it.
+func mostComplete(ctx context.Context, x *kit.Replicated) (best *stack.Node) {
 	most := int64(-1)
-	for _, n := range x.replicas {
+	for _, n := range x.Replicas {
 		has, err := n.Number(ctx, "replication", "slave_repl_offset")
-		if err != nil {
-			return nil, err
-		}
+		x.Must(err)
 		if has > most {
 			best, most = n, has
 		}
 	}
-	return best, nil
+	return best
 }
 
-// errUnconfirmed says that no replica has confirmed a lock in time. It was given back.
+// errUnconfirmed says that no replica has confirmed a lock in time. It was released.
 var errUnconfirmed = errors.New("no replica has confirmed it")
 
 // waiting is the Redis lock that counts only when a replica has it: v3 with WAIT.
 type waiting struct {
 	lockstrategy.Strategy
-	client   *redis.Client
-	patience time.Duration // for a replica to confirm
+	conn    *redis.Client
+	timeout time.Duration // of the confirmation
 }
 
 // How long a replica may take to confirm: one that is there, and one that is known to be cut off.
 const (
-	willConfirm = 10 * time.Second
-	cannot      = 200 * time.Millisecond
+	confirmTimeout = 10 * time.Second
+	cutTimeout     = 200 * time.Millisecond
 )
 
 // Acquire takes the lock, and then waits for one replica.
@@ -219,30 +196,24 @@ func (w waiting) Acquire(ctx context.Context, key string, options ...lockstrateg
 	return nil, errors.Join(lockstrategy.ErrNotAcquired, errUnconfirmed, err, lease.Release(ctx))
 }
 
-// confirmations counts the replicas that have all that the master had when it was asked. WAIT speaks of the last write of its own
-// connection, and the lock was taken over another one: so it comes behind a write, which the replicas have after the lock.
+// confirmations counts the replicas that have everything that the master had when it was asked. WAIT speaks of the last write
+// of its own connection, and the lock was taken over another one. So it follows a write, which the replicas have after the lock.
 func (w waiting) confirmations(ctx context.Context) (int64, error) {
-	own := w.client.Conn()
+	own := w.conn.Conn()
 	defer own.Close()
-	if err := own.Set(ctx, "wait:{"+lockKey+"}", "1", time.Minute).Err(); err != nil {
+	if err := own.Set(ctx, "wait:{"+kit.LockKey+"}", "1", time.Minute).Err(); err != nil {
 		return 0, err
 	}
-	return own.Do(ctx, "WAIT", 1, w.patience.Milliseconds()).Int64()
+	return own.Do(ctx, "WAIT", 1, w.timeout.Milliseconds()).Int64()
 }
 
-// comesWaiting is comes with WAIT.
-func (x *replicated) comesWaiting(ctx context.Context, lane string, lease, patience time.Duration) (*client, error) {
-	opened, err := connect(ctx, x.t, x.servers)
-	if err != nil {
-		return nil, err
-	}
-	single, ok := opened.(*redis.Client)
+// waitingClient is A with WAIT.
+func waitingClient(ctx context.Context, x *kit.Replicated, lease, timeout time.Duration) *kit.Client {
+	conn, ok := kit.Connect(ctx, x.Trial, x.Servers).(*redis.Client)
 	if !ok {
-		return nil, fmt.Errorf("WAIT needs one connection to one master, not a %T", opened)
+		x.Must(errors.New("WAIT needs one connection to one master"))
 	}
-	o, err := v3(x.t, single, lease)
-	if err != nil {
-		return nil, err
-	}
-	return newClient(x.t, lane, waiting{o.Strategy, single, patience}), nil
+	a := kit.RedisLock(x.Trial, "A", conn, lease)
+	a.Lock = waiting{a.Lock, conn, timeout}
+	return a
 }

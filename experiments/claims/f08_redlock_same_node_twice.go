@@ -2,29 +2,37 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "F08-redlock-same-node-twice",
 	Article: "A2",
-	Claim:   "A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is one.",
-	Says:    "RedLock over three locks, which are to lie on three nodes: one may fail.",
-	Erratum: "A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.",
+	Claim: `
+		A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is one.`,
+	Says: "RedLock over three locks, which should be on three nodes: one may fail.",
+	Erratum: `
+		A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.`,
 	Drawing: `
 names   red1   red2   red2
 A       node 1 node 2 node 2     ├─ read 0 ───────────────────── write 1
 node 2                ✗ restarts, empty                            ↑ one update is lost
 B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
-	How:   "The lock on each name is Redisson's, as in the listing: who has it enters again, so node 2 counts twice. (Ours, redsync's, is not re-entrant, and would count it once.) The same node is lost, or restarts empty, once in three names for three nodes and once in A2's list. Lost: A asks once. Empty: A has the lock on all names, and B asks.",
+	How: `
+		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (Ours, redsync's, is not
+		re-entrant, and would count it once.) Node 2 is lost, or restarts empty, with three names for three nodes and with A2's list. Lost: A
+		requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
 	Takes: 4 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
-		return append(available(3)(events), history.Counter(events)...)
-	},
-	Arms: []experiments.Arm{
+	Check: kit.Any(kit.Available(3), history.Counter),
+	Variants: []experiments.Variant{
 		{Name: "three nodes, node 2 lost", Fault: true, Run: lostOf(1, 2, 3)},
 		{Name: "three nodes, node 2 restarts empty", Fault: true, Run: emptyOf(1, 2, 3)},
 		{Name: "A2's list, node 2 lost", Expect: experiments.Sometimes, Fault: true, Run: lostOf(1, 2, 2)},
@@ -32,41 +40,72 @@ B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
 	},
 })
 
-// lostOf kills node 2, and A asks the nodes in the list.
-func lostOf(list ...int) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		q, err := startQuorum(ctx, t, 3)
-		if err != nil {
-			return err
-		}
-		a, err := q.named(ctx, "A", list)
-		if err != nil {
-			return err
-		}
-		if err := kill(t, q.nodes[1]); err != nil {
-			return err
-		}
-		r := newResource(t, false)
-		defer r.final()
-		return once(ctx, a, r)
+// lostOf kills node 2, and A requests the lock on the nodes in the list.
+func lostOf(list ...int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		q := kit.StartQuorum(ctx, t, 3)
+		a := namedClient(ctx, q, "A", list)
+		kit.Kill(t, q.Nodes[1])
+		kit.TryUpdate(ctx, a, kit.NewResource(t, false))
 	}
 }
 
-// emptyOf restarts node 2 while A has the lock.
-func emptyOf(list ...int) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		q, err := startQuorum(ctx, t, 3)
-		if err != nil {
-			return err
-		}
-		return contest(ctx, t,
-			func(ctx context.Context) (*client, error) { return q.named(ctx, "A", list) },
-			func(ctx context.Context) (*client, error) {
-				if err := restart(ctx, t, q.nodes[1]); err != nil {
-					return nil, err
-				}
-				return q.named(ctx, "B", list)
+// emptyOf restarts node 2 while A holds the lock.
+func emptyOf(list ...int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		q := kit.StartQuorum(ctx, t, 3)
+		kit.Successive(ctx, t,
+			func(ctx context.Context) *kit.Client { return namedClient(ctx, q, "A", list) },
+			func(ctx context.Context) *kit.Client {
+				kit.Restart(ctx, t, q.Nodes[1])
+				return namedClient(ctx, q, "B", list)
 			},
 		)
 	}
+}
+
+// namedClient is a client of A2's RedLock: Redisson's lock under each of several names, of which a majority decides. The owner
+// of a lock can enter it again, so a node that is named twice counts twice.
+func namedClient(ctx context.Context, q *kit.Quorum, name string, list []int) *kit.Client {
+	addrs := make([]string, len(list))
+	for i, n := range list {
+		addrs[i] = q.Nodes[n-1].Addr
+	}
+	names, owner := q.Connect(ctx, addrs).Nodes, uuid.NewString()
+	release := func(ctx context.Context, key string) (bool, error) {
+		n, err := onAll(ctx, names, leaveScript, key, owner)
+		return n > 0, err
+	}
+	return kit.NewPolling(q.Trial, name, kit.Polling{
+		Try: func(ctx context.Context, key string) (bool, error) {
+			granted, err := onAll(ctx, names, enterScript, key, owner, kit.LongLease.Milliseconds())
+			if granted > len(names)/2 {
+				return true, nil
+			}
+			_, failed := release(ctx, key)
+			return false, errors.Join(err, failed)
+		},
+		Release: release, Pause: kit.StepLease, Lease: kit.LongLease,
+	})
+}
+
+// How Redisson takes its lock, and a release that ignores the count.
+var (
+	enterScript = redis.NewScript(`
+if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
+  redis.call('hincrby', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return 1
+end
+return 0`)
+	leaveScript = redis.NewScript("return redis.call('hdel', KEYS[1], ARGV[1])")
+)
+
+// onAll runs a script under every name, and adds up the replies.
+func onAll(ctx context.Context, names []redis.UniversalClient, script *redis.Script, key string, args ...any) (sum int, err error) {
+	for _, conn := range names {
+		n, failed := script.Run(ctx, conn, []string{key}, args...).Int()
+		sum, err = sum+n, errors.Join(err, failed)
+	}
+	return sum, err
 }

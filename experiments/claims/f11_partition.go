@@ -9,106 +9,85 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
 )
 
-// partitionLease is renewed until the link is cut, and then has to end.
+// partitionLease is renewed until the proxy drops, and then has to end.
 const partitionLease = 600 * time.Millisecond
 
 var _ = register(experiments.Experiment{
 	ID:      "F11-partition",
 	Article: "A0, A1, A2",
-	Claim:   "A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.",
-	Says:    "A holder that dies, or cannot be reached, blocks the others until its lease ends and no longer. What a living one does meanwhile that cannot renew, the articles leave open.",
+	Claim: `
+		A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.`,
+	Says: `
+		A holder that dies, or cannot be reached, blocks the others until its lease ends and no longer. The articles do not say what a living
+		holder does meanwhile that cannot renew.`,
 	Drawing: `
 A       ├─ lock ─ read 0 ──────────┤ its context ends: it must not write
-link                  ✗ cut          ┆ the server frees the key
+proxy                 ✗ drops        ┆ the server frees the key
 B                     waits …        ├─ lock ─ read 0 ─ write 1`,
-	How:    "A reaches the server over a link of ours, B directly. The link is cut while A has the lock: in both directions, or so that requests arrive and answers do not, which is seen by the key's life getting longer once more. From then on B waits. The moment at which A's context ends is recorded, and compared with the moment at which B gets the lock; and until when A relies on its lease is compared with until when the server keeps the key, as the server says. When B is done A writes, if its context is still alive; in other arms it does not look.",
+	How: `
+		A reaches the server over a fault proxy, B directly. The proxy drops data while A holds the lock: in both directions, or only the
+		replies. In the second case a renewal still arrives: the key's life gets longer once more. From then on B waits. The moment at which A's
+		context ends is compared with the moment at which B is granted the lock. The end of A's reliance on its lease is compared with the time
+		for which the server keeps the key. When B is done A writes, if its context has not ended; in other variants it does not look.`,
 	Docker: true,
 	Alone:  true,
 	Takes:  10 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
-		return append(append(history.Counter(events), tooLong(events)...), toldLate(events)...)
-	},
-	Arms: []experiments.Arm{
-		{Name: "link whole", Run: partition(0, true, false)},
-		{Name: "cut", Fault: true, Run: partition(faultproxy.Both, true, false)},
-		{Name: "answers get lost", Fault: true, Run: partition(faultproxy.ToClient, true, false)},
-		{Name: "cut, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
-		{Name: "cut, A does not look, the fence is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
+	Check:  kit.Any(history.Counter, reliesTooLong, learnsLate),
+	Variants: []experiments.Variant{
+		{Name: "no partition", Run: partition(0, true, false)},
+		{Name: "cut off", Fault: true, Run: partition(faultproxy.Both, true, false)},
+		{Name: "replies are lost", Fault: true, Run: partition(faultproxy.ToClient, true, false)},
+		{Name: "cut off, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
+		{Name: "cut off, A does not look, the token is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
 	},
 })
 
-// partition cuts A off (not at all: 0) while it has the lock. It looks at its lease before it writes, or does not.
-func partition(d faultproxy.Direction, looks, checks bool) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
+// partition cuts A off (not at all: 0) while it holds the lock. It looks at its lease before it writes, or does not.
+func partition(d faultproxy.Direction, looks, checks bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
 		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
-		if err != nil {
-			return err
-		}
+		t.Must(err)
 		node := servers.Nodes[0]
-		x := &replicated{t: t, servers: servers, master: node}
-		a, err := x.comes(ctx, "A", partitionLease)
-		if err != nil {
-			return err
-		}
-		x.servers = servers.At(node.Addr) // past the link
-		b, err := x.comes(ctx, "B", partitionLease)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, checks)
-		defer r.final()
-		first, err := a.acquire(ctx)
-		if err != nil {
-			return err
-		}
-		value := r.read(first)
-		if err := first.settled(ctx); err != nil { // what it asks before would take the connection on which it renews
-			return err
-		}
+		r := kit.NewResource(t, checks)
+		a := kit.RedisLock(t, "A", kit.Connect(ctx, t, servers), partitionLease)
+		b := kit.RedisLock(t, "B", kit.Connect(ctx, t, servers.At(node.Addr)), partitionLease) // past the proxy
+		h := a.Acquire(ctx)
+		value := r.Read(h)
+		h.AwaitConfirmation(ctx) // otherwise that request would block the connection on which A renews
 		if d == 0 {
-			r.write(first, value+1)
-			if err := first.release(ctx); err != nil {
-				return err
-			}
-			return last(ctx, r, b)
+			r.Write(h, value+1)
+			h.Release(ctx)
+			b.Update(ctx, r)
+			return
 		}
-		first.watch(ctx)
-		if err := cut(ctx, t, node.Proxy, d); err != nil {
-			return err
-		}
+		h.Watch(ctx)
+		kit.Drop(ctx, t, node.Proxy, d)
 		if d == faultproxy.ToClient {
-			if err := renewed(ctx, t, node); err != nil {
-				return err
-			}
+			awaitRenewal(ctx, t, node)
 		}
-		if err := margin(ctx, first, node); err != nil {
-			return err
+		t.Must(measureMargin(ctx, t, h, node))
+		measureTimer(ctx, t, h.Lease.Until())
+		b.Update(ctx, r) // when the server has freed the lock
+		if !looks || h.Lease.Context().Err() == nil {
+			r.Write(h, value+1)
 		}
-		beside(ctx, t, first.lease.Until())
-		if err := last(ctx, r, b); err != nil { // when the server has freed it
-			return err
-		}
-		if !looks || first.lease.Context().Err() == nil {
-			r.write(first, value+1)
-		}
-		if err := first.lost(ctx); err != nil {
-			return err
-		}
-		return inTime(t.Events())
+		t.Must(h.AwaitLoss(ctx))
+		t.Must(learnedInTime(t.Events()))
 	}
 }
 
-// renewed waits until a key has more of its life before it than a moment before: its holder's requests arrive.
-func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
+// awaitRenewal waits until the key has more of its life left than a moment before: its holder's requests arrive.
+func awaitRenewal(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	before := time.Duration(0)
-	return n.WithClient(func(c *redis.Client) error {
+	t.Must(n.WithClient(func(c *redis.Client) error {
 		return stack.Until(ctx, func(ctx context.Context) error {
-			left, err := c.PTTL(ctx, lockKey).Result()
+			left, err := c.PTTL(ctx, kit.LockKey).Result()
 			switch {
 			case err != nil:
 				return err
@@ -121,60 +100,123 @@ func renewed(ctx context.Context, t *experiments.Trial, n *stack.Node) error {
 			before = left
 			return errors.New("no renewal has arrived")
 		})
-	})
+	}))
 }
 
-// lateText names what beside measures.
-const lateText = "µs by which a timer of ours was late at the end of the lease"
+// marginUnit is the unit of measureMargin.
+const marginUnit = "µs for which the server keeps the key after its holder has stopped to rely on it, at least; negative: at most"
 
-// beside measures how late a timer is that has nothing to do with the lock, at the moment at which the holder's context must end.
-func beside(ctx context.Context, t *experiments.Trial, until time.Time) {
-	t.Go(func() {
-		select {
-		case <-time.After(time.Until(until)):
-			measure(t, "lab", time.Since(until).Microseconds(), lateText)
-		case <-ctx.Done():
-		}
-	})
-}
-
-// scheduling is by how much a holder may learn of its loss after the next grant without its being the lock's fault: a busy machine delays
-// timers that are due. One on which our own timer was that late shows nothing.
-const scheduling = partitionLease / 10
-
-// toldLate finds holders whose context was alive when another had been granted the lock.
-func toldLate(events []history.Event) (found []history.Finding) {
-	ours, ok := measured(events, "lab", lateText)
-	if !ok || time.Duration(ours.Value)*time.Microsecond > scheduling/2 {
-		return nil
+// measureMargin compares until when a holder relies on its lease with until when the server keeps the key. The server says for
+// how many whole milliseconds it will, at a moment between question and reply. So there is an earliest end and a latest one,
+// and of several replies the fastest is the most exact. Where the holder's end is between the two, nothing is shown.
+func measureMargin(ctx context.Context, t *experiments.Trial, h *kit.Holder, n *stack.Node) error {
+	until := h.Lease.Until()
+	earliest, latest, err := keyEnds(ctx, n)
+	if err != nil {
+		return err
 	}
-	for _, o := range overlaps(events) {
-		if by := o.lose.At - o.grant.At; by > scheduling {
-			found = append(found, history.Finding{
-				What:   fmt.Sprintf("%s's context ended %s after %s was granted the lock", o.lose.Lane, by.Round(time.Microsecond), o.grant.Lane),
-				Events: []int{o.grant.Seq, o.lose.Seq},
-			})
+	kept := earliest
+	switch {
+	case until.After(latest):
+		kept = latest
+	case until.After(earliest):
+		text := "the holder's end is in the %s in which the server frees the key: its replies were too slow to tell"
+		return fmt.Errorf(text, latest.Sub(earliest))
+	}
+	kit.Measure(t, h.Name, kept.Sub(until).Microseconds(), marginUnit)
+	return nil
+}
+
+// keyEnds is when a server frees the lock: between these two.
+func keyEnds(ctx context.Context, n *stack.Node) (earliest, latest time.Time, err error) {
+	const questions = 20
+	err = n.WithClient(func(c *redis.Client) error {
+		for range questions {
+			asked := time.Now()
+			left, err := c.PTTL(ctx, kit.LockKey).Result()
+			if err != nil {
+				return err
+			}
+			if left <= 0 {
+				break
+			}
+			if from := asked.Add(left - time.Millisecond); from.After(earliest) {
+				earliest = from
+			}
+			if to := time.Now().Add(left); latest.IsZero() || to.Before(latest) {
+				latest = to
+			}
+		}
+		if earliest.IsZero() {
+			return errors.New("the lock was gone before it was examined: nothing is measured")
+		}
+		return nil
+	})
+	return earliest, latest, err
+}
+
+// reliesTooLong finds holders that rely on a lease for longer than the server keeps the key.
+func reliesTooLong(trial []history.Event) (found []history.Violation) {
+	for _, e := range trial {
+		if e.Kind == history.Measure && e.Text == marginUnit && e.Value < 0 {
+			what := fmt.Sprintf("%s relies on its lease for %d µs after the server has freed the key", e.Timeline, -e.Value)
+			found = append(found, history.Violation{What: what, Events: []int{e.Seq}})
 		}
 	}
 	return found
 }
 
-// inTime says when toldLate shows nothing: a timer may have been late.
-func inTime(events []history.Event) error {
-	for _, o := range overlaps(events) {
-		return fmt.Errorf("%s's context ended %s after %s's grant: a late timer on a busy machine, maybe", o.lose.Lane, (o.lose.At - o.grant.At).Round(time.Microsecond), o.grant.Lane)
+// timerUnit is the unit of measureTimer.
+const timerUnit = "µs by which a timer of the lab was late at the end of the lease"
+
+// measureTimer measures how late a timer is that has nothing to do with the lock, at the moment at which the holder's context
+// must end.
+func measureTimer(ctx context.Context, t *experiments.Trial, until time.Time) {
+	t.Go(func() {
+		select {
+		case <-time.After(time.Until(until)):
+			kit.Measure(t, "lab", time.Since(until).Microseconds(), timerUnit)
+		case <-ctx.Done():
+		}
+	})
+}
+
+// tolerance is by how much a holder may learn of its loss after the next grant: a busy machine delays timers that are due. A
+// machine on which the lab's own timer was that late shows nothing.
+const tolerance = partitionLease / 10
+
+// learnsLate finds holders whose context had not ended when another client had been granted the lock.
+func learnsLate(trial []history.Event) (found []history.Violation) {
+	ours, ok := kit.Measured(trial, "lab", timerUnit)
+	if !ok || time.Duration(ours.Value)*time.Microsecond > tolerance/2 {
+		return nil
+	}
+	for _, o := range beliefOverlaps(trial) {
+		if by := o.lose.At - o.grant.At; by > tolerance {
+			what := fmt.Sprintf("%s's context ended %s after %s was granted the lock", o.lose.Timeline, by.Round(time.Microsecond), o.grant.Timeline)
+			found = append(found, history.Violation{What: what, Events: []int{o.grant.Seq, o.lose.Seq}})
+		}
+	}
+	return found
+}
+
+// learnedInTime is an error where learnsLate shows nothing: a timer may have been late.
+func learnedInTime(trial []history.Event) error {
+	for _, o := range beliefOverlaps(trial) {
+		by := (o.lose.At - o.grant.At).Round(time.Microsecond)
+		return fmt.Errorf("%s's context ended %s after %s's grant: maybe a late timer on a busy machine", o.lose.Timeline, by, o.grant.Timeline)
 	}
 	return nil
 }
 
-// overlap is a grant at which another had not learnt of its loss.
-type overlap struct{ grant, lose history.Event }
+// beliefOverlap is a grant at which another client had not learned of its loss.
+type beliefOverlap struct{ grant, lose history.Event }
 
-func overlaps(events []history.Event) (all []overlap) {
-	for _, lose := range events {
-		for _, grant := range events {
-			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Lane != lose.Lane && grant.Seq < lose.Seq {
-				all = append(all, overlap{grant, lose})
+func beliefOverlaps(trial []history.Event) (all []beliefOverlap) {
+	for _, lose := range trial {
+		for _, grant := range trial {
+			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Timeline != lose.Timeline && grant.Seq < lose.Seq {
+				all = append(all, beliefOverlap{grant, lose})
 			}
 		}
 	}

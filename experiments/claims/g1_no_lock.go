@@ -6,49 +6,52 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "G1-no-lock",
 	Article: "A2",
-	Claim:   "Without a lock each instance grants the same order, and so does one instance alone, again and again.",
-	Says:    "The order is read, and if it is open it is set to taken; with nothing around that, drivers at both ports get it.",
+	Claim:   "Without a lock each instance grants the same order, and one instance alone grants it several times.",
+	Says: `
+		The code reads the order and, if it is open, sets it to taken. With nothing around that, drivers at both ports get it.`,
 	Drawing: `
 driver 1 at instance-1   read: open   …thinks…   write: mine   "you have it"
 driver 2 at instance-2     read: open   …thinks…   write: mine   "you have it"`,
-	How:     "20 drivers, ten for each instance, want one order at the same moment; between reading and writing an instance thinks for 100 ms. The control lets them ask one after the other.",
-	Anomaly: lostUpdate,
+	How: `
+		20 drivers, ten for each instance, request one order simultaneously. Between reading and writing an instance thinks for 100 ms. In the
+		control the drivers request it one after the other.`,
+	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
-	Breach:  granted,
-	Arms: []experiments.Arm{
-		{Name: "one driver at a time", Run: grabs(service{version: "v1", inTurn: true})},
-		{Name: "one instance", Expect: experiments.Sometimes, Run: grabs(service{version: "v1", instances: 1})},
-		{Name: "two instances", Expect: experiments.Sometimes, Run: byEach(grabs(service{version: "v1"}))},
+	Check:   grantedTwice,
+	Variants: []experiments.Variant{
+		{Name: "one driver at a time", Run: kit.Grabs(kit.Service{Version: "v1", Sequential: true})},
+		{Name: "one instance", Expect: experiments.Sometimes, Run: kit.Grabs(kit.Service{Version: "v1", Instances: 1})},
+		{Name: "two instances", Expect: experiments.Sometimes, Run: byBoth(kit.Grabs(kit.Service{Version: "v1"}))},
 	},
 })
 
-// granted is two winners: a winner by one instance beside the first by the other, where there are both.
-func granted(events []history.Event) (found []history.Finding) {
+// grantedTwice finds two winners: by two instances where there are such, otherwise any two.
+func grantedTwice(trial []history.Event) (found []history.Violation) {
 	var first history.Event
-	for _, e := range events {
+	for _, e := range trial {
 		switch {
 		case e.Kind != history.Win:
 		case first.Seq == 0:
 			first = e
 		case e.Text != first.Text:
-			return explained(events, []history.Finding{{What: fmt.Sprintf("%s and %s both won %s", first.Lane, e.Lane, e.Key), Events: []int{first.Seq, e.Seq}}})
+			what := fmt.Sprintf("%s and %s both won %s", first.Timeline, e.Timeline, e.Key)
+			return kit.WithOwners(trial, []history.Violation{{What: what, Events: []int{first.Seq, e.Seq}}})
 		}
 	}
-	return twoWinners(events)
+	return kit.TwoWinners(trial)
 }
 
-// byEach shows nothing unless each instance has granted the order.
-func byEach(run func(context.Context, *experiments.Trial) error) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		if err := run(ctx, t); err != nil {
-			return err
-		}
+// byBoth ends the trial unless both instances have granted the order.
+func byBoth(run experiments.Scenario) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		run(ctx, t)
 		by := make(map[string]bool)
 		for _, e := range t.Events() {
 			if e.Kind == history.Win {
@@ -56,8 +59,7 @@ func byEach(run func(context.Context, *experiments.Trial) error) func(context.Co
 			}
 		}
 		if len(by) < 2 {
-			return fmt.Errorf("the winners are by %d of two instances", len(by))
+			t.Must(fmt.Errorf("the winners are by %d of two instances", len(by)))
 		}
-		return nil
 	}
 }

@@ -4,23 +4,25 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/kit"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "G2-process-mutex",
 	Article: "A2",
 	Claim:   "With a mutex in the process one instance grants an order once; two instances grant it twice.",
-	Says:    "With a lock of the JVM a driver of each of the two services is told that the order is theirs.",
+	Says:    "With a lock of the JVM each of the two services tells one driver that the order is theirs.",
 	Drawing: `
 driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have it"
 driver 2 at instance-2     [ read: open   …thinks…   write: mine ]   "you have it"
 driver 3 at instance-1   waits                                   [ read: taken ]`,
-	How:     "20 drivers want one order at the same moment, at one instance and at two; between reading and writing an instance thinks for 100 ms.",
-	Anomaly: lostUpdate,
+	How: `
+		20 drivers request one order simultaneously, at one instance and at two. Between reading and writing an instance thinks for 100 ms.`,
+	Anomaly: kit.LostUpdate,
 	Takes:   3 * time.Second,
-	Breach:  twoWinners,
-	Arms: []experiments.Arm{
-		{Name: "one instance", Run: grabs(service{version: "v2", instances: 1})},
-		{Name: "two instances", Expect: experiments.Sometimes, Strategy: "v2", Run: grabs(service{version: "v2"})},
+	Check:   kit.TwoWinners,
+	Variants: []experiments.Variant{
+		{Name: "one instance", Run: kit.Grabs(kit.Service{Version: "v2", Instances: 1})},
+		{Name: "two instances", Expect: experiments.Sometimes, Strategy: "v2", Run: kit.Grabs(kit.Service{Version: "v2"})},
 	},
 })

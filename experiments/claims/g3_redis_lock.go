@@ -4,23 +4,26 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/kit"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "G3-redis-lock",
 	Article: "A2",
 	Claim:   "With the Redis lock exactly one driver wins the order.",
-	Says:    "With SETNX and with Redisson exactly one driver gets the order, whichever service they ask.",
+	Says:    "With SETNX and with Redisson exactly one driver gets the order, at either service.",
 	Drawing: `
 driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have it"
 driver 2 at instance-2   waits                                   [ read: taken ]   "driver 1 has it"`,
-	How:     "20 drivers, ten for each of two instances, want one order at the same moment: with the mutex in the process as a proof that two would win, and with the Redis lock. The control grants by a conditional UPDATE.",
-	Anomaly: lostUpdate,
+	How: `
+		20 drivers, ten for each of two instances, request one order simultaneously, with the Redis lock. The variant with the mutex proves that
+		two drivers would win. The control grants by a conditional UPDATE.`,
+	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
-	Breach:  twoWinners,
-	Arms: []experiments.Arm{
-		{Name: "conditional UPDATE", Run: grabs(service{version: "v0"})},
-		{Name: "process mutex", Expect: experiments.Sometimes, Strategy: "v2", Run: grabs(service{version: "v2"})},
-		{Name: "Redis lock", Strategy: "v3", Run: grabs(service{version: "v3"})},
+	Check:   kit.TwoWinners,
+	Variants: []experiments.Variant{
+		{Name: "conditional UPDATE", Run: kit.Grabs(kit.Service{Version: "v0"})},
+		{Name: "process mutex", Expect: experiments.Sometimes, Strategy: "v2", Run: kit.Grabs(kit.Service{Version: "v2"})},
+		{Name: "Redis lock", Strategy: "v3", Run: kit.Grabs(kit.Service{Version: "v3"})},
 	},
 })

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
 	"locklab/experiments/steps"
 	"locklab/lockstrategy/naive"
 )
@@ -12,57 +12,24 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L01-no-expiry",
 	Article: "A0, A1, A2, A3",
-	Claim:   "A holder that dies without an expiry on its lock locks the key for ever; with one, until its lease ends.",
-	Says:    "The first lock of each article is SETNX and DEL. A process that is restarted, or a machine that fails, in the middle of the work never comes to the DEL. The way out is an expiry.",
+	Claim: `
+		A holder that dies without an expiry on its lock locks the key for ever; with an expiry, until its lease ends.`,
+	Says: `
+		The first lock of each article is SETNX and DEL. A process that is restarted, or a machine that fails, in the middle of the work never
+		sends the DEL. The remedy is an expiry.`,
 	Drawing: `
 A  SETNX → 1  †
-B                    (a lease later)  SETNX → 0   and so for everybody, for ever`,
-	How:     "A takes the lock and dies, before it has read. Time passes, as long as any key has an expiry. B tries. At the end the lock is looked at: it is there, has no expiry, and nobody who lives has it.",
-	Anomaly: "orphan",
-	Takes:   time.Second,
-	Orders:  orphans(naive.Compare, steps.V3, naive.SETNX),
-	Breach:  orphaned,
-	Arms: []experiments.Arm{
-		{Name: "with an expiry", Strategy: "SET NX PX", Run: walk(naive.Compare, deadHolder)},
-		{Name: "v3's scripts", Strategy: "v3", Run: walk(steps.V3, deadHolder)},
-		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: walk(naive.SETNX, deadHolder)},
+B                    (a lease later)  SETNX → 0   and so for every client, for ever`,
+	How: `
+		A takes the lock and dies before it has read. Time passes until every expiry is over. B tries. At the end the lock is examined: it
+		exists, has no expiry, and no living client holds it.`,
+	Anomaly:       "orphaned lock",
+	Takes:         time.Second,
+	Interleavings: kit.OrphanedLocks(naive.Compare, steps.V3, naive.SETNX),
+	Check:         kit.OrphanFound,
+	Variants: []experiments.Variant{
+		{Name: "with an expiry", Strategy: "SET NX PX", Run: kit.Interleaving(naive.Compare, kit.DeadHolder)},
+		{Name: "v3's scripts", Strategy: "v3", Run: kit.Interleaving(steps.V3, kit.DeadHolder)},
+		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: kit.Interleaving(naive.SETNX, kit.DeadHolder)},
 	},
 })
-
-// deadHolder lets A die after its first command, and B try a lease later.
-const deadHolder = "A A† … B B B B"
-
-// orphaned finds locks that stay and that nobody has.
-func orphaned(trial []history.Event) []history.Finding {
-	return led(trial, history.Noted(trial, steps.Orphan))
-}
-
-// led adds to findings what led to them: what the lock's server was told, and who died, was refused, or got no answer.
-func led(trial []history.Event, found []history.Finding) []history.Finding {
-	for i, f := range found {
-		var events []int
-		for _, e := range trial {
-			if e.Seq >= f.Events[0] {
-				break
-			}
-			switch e.Kind {
-			case history.Command, history.Die, history.Refuse, history.Fault:
-				events = append(events, e.Seq)
-			}
-		}
-		found[i].Events = append(events, f.Events...)
-	}
-	return found
-}
-
-// orphans asks of every order of locks whether a lock stays. The last one is the one that leaves it.
-func orphans(locks ...naive.Lock) (all []experiments.Orders) {
-	for i, lock := range locks {
-		o := experiments.Orders{Lock: lock, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Breach: steps.Orphaned}
-		if i == len(locks)-1 {
-			o.Expect = experiments.Sometimes
-		}
-		all = append(all, o)
-	}
-	return all
-}

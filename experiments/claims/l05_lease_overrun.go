@@ -5,102 +5,71 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
 
-// shortLease is that of experiments in which a lease must end: work is measured in leases.
-const shortLease = 300 * time.Millisecond
-
 var _ = register(experiments.Experiment{
 	ID:      "L05-lease-overrun",
 	Article: "A0, A2",
-	Claim:   "Work longer than the lease puts two holders into the section; renewal at a third of the lease prevents it.",
-	Says:    "Comparing values on release does not help a holder whose lease has run out: another is in the section already. Extending the lease while the work goes on does.",
+	Claim: `
+		Work longer than the lease puts two holders into the section; renewal at a third of the lease prevents it.`,
+	Says: `
+		Comparing values at the release does not help a holder whose lease has ended: another client is in the section already. Extending the
+		lease while the work goes on does.`,
 	Drawing: `
 A  ├─ lease ──┤            (works on, without looking)          write 1
-B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is gone`,
-	How:     "A takes the lock with an explicit lease, reads, and works on without looking at its lease's context until B has had the lock; then it writes. With renewal it works for three leases. SET NX PX has none, and no context to look at.",
-	Anomaly: "lease overrun",
+B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is lost`,
+	How: `
+		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has held the lock; then
+		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at.`,
+	Anomaly: "lease expired during work",
 	Takes:   4 * time.Second,
-	Breach:  history.Counter,
-	Arms: []experiments.Arm{
-		{Name: "short work", Run: overrun(shortWork)},
-		{Name: "long work", Expect: experiments.Sometimes, Run: overrun(longWork)},
-		{Name: "long work, renewed", Strategy: "v3", Run: overrun(renewedWork)},
-		{Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Run: walk(naive.Compare, "A A … B B B B A A")},
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
+		{Name: "short work", Run: kit.OnRedis(shortWork)},
+		{Name: "long work", Expect: experiments.Sometimes, Run: kit.OnRedis(longWork)},
+		{Name: "long work, renewed", Strategy: "v3", Run: kit.OnRedis(renewedWork)},
+		{
+			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
+			Run: kit.Interleaving(naive.Compare, "A A … B B B B A A"),
+		},
 	},
 })
 
-// overrun lets A work in its way, and B after it.
-func overrun(work func(ctx context.Context, a, b *client, r *resource) error) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		_, redis, err := single(ctx, t)
-		if err != nil {
-			return err
-		}
-		one, err := v3(t, redis, shortLease)
-		if err != nil {
-			return err
-		}
-		two, err := v3(t, redis, shortLease)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, false)
-		defer r.final()
-		return work(ctx, newClient(t, "A", one.Strategy), newClient(t, "B", two.Strategy), r)
+// workLease is the lease in which the work is measured.
+const workLease = 300 * time.Millisecond
+
+func shortWork(ctx context.Context, x *kit.Redis) {
+	r := kit.NewResource(x.Trial, false)
+	for _, name := range []string{"A", "B"} {
+		x.NewClient(name, workLease).Update(ctx, r, lockstrategy.LeaseFor(time.Minute))
 	}
 }
 
-func shortWork(ctx context.Context, a, b *client, r *resource) error {
-	for _, c := range []*client{a, b} {
-		h, err := c.acquire(ctx, lockstrategy.LeaseFor(time.Minute))
-		if err != nil {
-			return err
-		}
-		r.add(h)
-		if err := h.release(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+func longWork(ctx context.Context, x *kit.Redis) {
+	r := kit.NewResource(x.Trial, false)
+	a := x.NewClient("A", workLease).Acquire(ctx, lockstrategy.LeaseFor(workLease))
+	value := r.Read(a)
+	b := x.NewClient("B", workLease).Acquire(ctx) // when A's lease is over
+	r.Add(b)
+	r.Write(a, value+1) // it has not looked
+	x.Must(a.AwaitLoss(ctx))
+	b.Release(ctx)
 }
 
-func longWork(ctx context.Context, a, b *client, r *resource) error {
-	first, err := a.acquire(ctx, lockstrategy.LeaseFor(shortLease))
-	if err != nil {
-		return err
-	}
-	value := r.read(first)
-	second, err := b.acquire(ctx) // when A's lease is over
-	if err != nil {
-		return err
-	}
-	r.add(second)
-	r.write(first, value+1) // it has not looked
-	if err := first.lost(ctx); err != nil {
-		return err
-	}
-	return second.release(ctx)
-}
-
-func renewedWork(ctx context.Context, a, b *client, r *resource) error {
-	first, err := a.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	waited := make(chan error, 1)
-	r.t.Go(func() { waited <- last(ctx, r, b) })
-	value := r.read(first)
+func renewedWork(ctx context.Context, x *kit.Redis) {
+	r := kit.NewResource(x.Trial, false)
+	a := x.NewClient("A", workLease).Acquire(ctx)
+	waitForB := x.Go(func() { x.NewClient("B", workLease).Update(ctx, r) })
+	value := r.Read(a)
 	select {
-	case <-time.After(3 * shortLease): // that is the work
-	case <-first.lease.Context().Done():
+	case <-time.After(3 * workLease): // that is the work
+	case <-a.Lease.Context().Done():
 	}
-	r.write(first, value+1)
-	if err := first.release(ctx); err != nil {
-		return err
-	}
-	return <-waited
+	r.Write(a, value+1)
+	a.Release(ctx)
+	waitForB()
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
 	"locklab/experiments/steps"
+	"locklab/experiments/worker"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
@@ -18,26 +18,34 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L08-reentrant",
 	Article: "A0, A1, A3",
-	Claim:   "The owner enters again, is counted, and is out only at zero; others stay out until then, and a release by who does not have the lock is refused.",
-	Says:    "A1's lock is a hash with the owner and how often it has entered; its release script answers 0 while the owner is still in, and nil to a stranger. A0 lists re-entrance among what a lock needs.",
-	Erratum: "A3 explains re-entrance by \"A holds it, its time is over, A can take it again\": that is expiry. Here no time is over.",
+	Claim: `
+		The owner enters again, is counted, and has left only at zero. Other clients stay out until then, and a release by a non-owner is
+		refused.`,
+	Says: `
+		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil to a
+		client that does not hold the lock. A0 lists re-entrance among the requirements of a lock.`,
+	Erratum: `
+		A3 explains re-entrance by "A holds it, its time is over, A can take it again": that is expiry. Here no time is over.`,
 	Drawing: `
 A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
 B                                            refused                        enter   read 1  write 2`,
-	How:    "A enters, reads, enters again by its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write the same value. In another arm three do so at once, twenty times each. (A process here is a client with a gate and a place of its own, which is what makes it one to Redis; all of them run in the lab's.)",
-	Takes:  2 * time.Second,
-	Breach: reentered,
-	Orders: []experiments.Orders{
-		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Breach: steps.LostUpdate},
-		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Breach: steps.LostUpdate, Expect: experiments.Sometimes},
+	How: `
+		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both write
+		the same value. In another variant three processes do so simultaneously, twenty times each. (A process here is a client with a cohort of
+		its own, which makes it one to Redis. All of them run in the lab's process.)`,
+	Takes: 2 * time.Second,
+	Check: reentered,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
 	},
-	Arms: []experiments.Arm{
+	Variants: []experiments.Variant{
 		{Name: "entered once", Run: threeProcesses(enteredOnce)},
 		{Name: "entered twice", Run: threeProcesses(enteredTwice)},
-		{Name: "a stranger's release", Run: threeProcesses(strangersRelease)},
-		{Name: "three processes at once", Run: threeProcesses(manyEnter)},
-		{Name: "A1's scripts", Run: walk(naive.Counted, enterAgain)},
-		{Name: "not counted", Expect: experiments.Sometimes, Run: walk(naive.Uncounted, enterAgain)},
+		{Name: "a non-owner's release", Run: threeProcesses(nonOwnersRelease)},
+		{Name: "three processes simultaneously", Run: threeProcesses(manyEnter)},
+		{Name: "A1's scripts", Run: kit.Interleaving(naive.Counted, enterAgain)},
+		{Name: "not counted", Expect: experiments.Sometimes, Run: kit.Interleaving(naive.Uncounted, enterAgain)},
 	},
 })
 
@@ -45,135 +53,92 @@ B                                            refused                        ente
 const enterAgain = "A A A A B B A A B B B B"
 
 // acceptedRelease is noted of a release that must be refused and was not.
-const acceptedRelease = "a release by who does not have the lock was accepted"
+const acceptedRelease = "a release by a non-owner was accepted"
 
 // reentered finds lost updates, and releases that must be refused and were not.
-func reentered(trial []history.Event) []history.Finding {
-	return append(history.Counter(trial), history.Noted(trial, acceptedRelease)...)
+func reentered(trial []history.Event) []history.Violation {
+	return kit.Any(history.Counter, kit.Noted(acceptedRelease))(trial)
 }
 
-// threeProcesses opens v3 for three processes on one Redis.
-func threeProcesses(run func(ctx context.Context, all []*client, r *resource) error) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		_, redis, err := single(ctx, t)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, false)
-		defer r.final()
-		var all []*client
-		for _, lane := range []string{"A", "B", "C"} {
-			o, err := v3(t, redis, time.Minute)
-			if err != nil {
-				return err
-			}
-			all = append(all, newClient(t, lane, o.Strategy))
-		}
-		return run(ctx, all, r)
-	}
+// reentrants are three processes on one Redis, and the resource.
+type reentrants struct {
+	*experiments.Trial
+	a, b, c  *kit.Client
+	resource *kit.Resource
 }
 
-func enteredOnce(ctx context.Context, all []*client, r *resource) error {
-	a, b := all[0], all[1]
-	return around(ctx, a, b, r, func(context.Context, *held) error { return nil })
-}
-
-func enteredTwice(ctx context.Context, all []*client, r *resource) error {
-	a, b := all[0], all[1]
-	return around(ctx, a, b, r, func(_ context.Context, outer *held) error { return inner(a, outer, nil) })
-}
-
-// around lets A read, do something, and write; B tries in between, and again when A is out.
-func around(ctx context.Context, a, b *client, r *resource, something func(context.Context, *held) error) error {
-	outer, err := a.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	value := r.read(outer)
-	if err := something(ctx, outer); err != nil {
-		return err
-	}
-	if err := tries(ctx, b, r); err != nil && !errors.Is(err, lockstrategy.ErrTaken) {
-		return err
-	}
-	r.write(outer, value+1) // if B was in, over what it wrote
-	if err := outer.release(ctx); err != nil {
-		return err
-	}
-	return tries(ctx, b, r)
-}
-
-// tries adds one if the lock is free.
-func tries(ctx context.Context, c *client, r *resource) error {
-	h, err := c.acquire(ctx, lockstrategy.TryOnce())
-	if err != nil {
-		return err
-	}
-	r.add(h)
-	return h.release(ctx)
-}
-
-// inner enters again under the lease's context, does something, and leaves once. It is no hold of its own: what is
-// recorded of it are notes.
-func inner(c *client, outer *held, something func() error) error {
-	ctx := outer.lease.Context()
-	lease, err := c.strategy.Acquire(ctx, c.key, lockstrategy.TryOnce())
-	if err != nil {
-		return fmt.Errorf("the owner did not enter again: %w", err)
-	}
-	c.t.Note(c.lane, "enters again")
-	if something != nil {
-		if err := something(); err != nil {
-			return err
-		}
-	}
-	if err := lease.Release(ctx); err != nil {
-		return err
-	}
-	c.t.Note(c.lane, "leaves once")
-	return nil
-}
-
-// strangersRelease lets B, which had the lock before, release it again while A has it.
-func strangersRelease(ctx context.Context, all []*client, r *resource) error {
-	a, b, c := all[0], all[1], all[2]
-	before, err := b.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	if err := before.release(ctx); err != nil {
-		return err
-	}
-	return around(ctx, a, c, r, func(ctx context.Context, _ *held) error {
-		err := before.lease.Release(ctx)
-		b.t.Note(b.lane, "releases again: "+reason(err))
-		if !errors.Is(err, lockstrategy.ErrNotHeld) {
-			b.t.Note(b.lane, acceptedRelease)
-		}
-		return nil
+func threeProcesses(scenario func(ctx context.Context, x reentrants)) experiments.Scenario {
+	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
+		a, b, c := x.NewClient("A", time.Minute), x.NewClient("B", time.Minute), x.NewClient("C", time.Minute)
+		scenario(ctx, reentrants{x.Trial, a, b, c, kit.NewResource(x.Trial, false)})
 	})
 }
 
-// manyEnter lets every process add twice in each turn: once in the outer entry, around an inner one.
-func manyEnter(ctx context.Context, all []*client, r *resource) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, c := range all {
-		group.Go(func() error {
-			for range 20 {
-				outer, err := c.acquire(ctx)
-				if err != nil {
-					return err
-				}
-				if err := inner(c, outer, func() error { r.add(outer); return nil }); err != nil {
-					return err
-				}
-				r.add(outer)
-				if err := outer.release(ctx); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+func enteredOnce(ctx context.Context, x reentrants) { x.around(ctx, x.b, func(*kit.Holder) {}) }
+
+func enteredTwice(ctx context.Context, x reentrants) {
+	x.around(ctx, x.b, func(outer *kit.Holder) { x.enterAgain(outer, nil) })
+}
+
+// around lets A read, do something, and write; other tries in between, and again when A has left.
+func (x reentrants) around(ctx context.Context, other *kit.Client, something func(outer *kit.Holder)) {
+	outer := x.a.Acquire(ctx)
+	value := x.resource.Read(outer)
+	something(outer)
+	if h, err := other.TryAcquire(ctx, lockstrategy.TryOnce()); err == nil {
+		x.resource.Add(h)
+		h.Release(ctx)
+	} else if !errors.Is(err, lockstrategy.ErrTaken) {
+		x.Must(err)
 	}
-	return group.Wait()
+	x.resource.Write(outer, value+1) // if other was in, over what it wrote
+	outer.Release(ctx)
+	other.Update(ctx, x.resource, lockstrategy.TryOnce())
+}
+
+// enterAgain acquires once more under the lease's context, does something, and releases once. Notes record it: it is no
+// holder of its own.
+func (x reentrants) enterAgain(outer *kit.Holder, something func()) {
+	ctx := outer.Lease.Context()
+	lease, err := outer.Lock.Acquire(ctx, outer.Key, lockstrategy.TryOnce())
+	if err != nil {
+		x.Must(fmt.Errorf("the owner did not enter again: %w", err))
+	}
+	outer.Note("enters again")
+	if something != nil {
+		something()
+	}
+	x.Must(lease.Release(ctx))
+	outer.Note("leaves once")
+}
+
+// nonOwnersRelease lets B, which held the lock before, release it again while A holds it.
+func nonOwnersRelease(ctx context.Context, x reentrants) {
+	before := x.b.Acquire(ctx)
+	before.Release(ctx)
+	x.around(ctx, x.c, func(*kit.Holder) {
+		err := before.Lease.Release(ctx)
+		x.b.Note("releases again: " + worker.Reason(err))
+		if !errors.Is(err, lockstrategy.ErrNotHeld) {
+			x.b.Note(acceptedRelease)
+		}
+	})
+}
+
+// manyEnter lets every process add twice each time: once in the outer entry, around an inner one.
+func manyEnter(ctx context.Context, x reentrants) {
+	var waits []func()
+	for _, c := range []*kit.Client{x.a, x.b, x.c} {
+		waits = append(waits, x.Go(func() {
+			for range 20 {
+				outer := c.Acquire(ctx)
+				x.enterAgain(outer, func() { x.resource.Add(outer) })
+				x.resource.Add(outer)
+				outer.Release(ctx)
+			}
+		}))
+	}
+	for _, wait := range waits {
+		wait()
+	}
 }

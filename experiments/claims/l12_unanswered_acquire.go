@@ -3,97 +3,133 @@ package claims
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "L12-unanswered-acquire",
 	Article: "A0, A1, A2, A3",
-	Claim:   "An acquire whose answer is lost leaves the key locked unless it is undone; to undo it by DEL deletes the lock of whoever has it.",
-	Says:    "The articles know two answers to an acquire, yes and no. A third is none: the server has taken the lock for a client that does not believe to have it and never gives it back.",
+	Claim: `
+		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock of another holder.`,
+	Says: `
+		The articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a client that
+		does not believe that it holds it, and never releases it.`,
 	Drawing: `
-A  SET NX PX ─▶ (the server: OK)  ✗ answer lost   "I have not got it"
-B                                                   SET NX PX → refused, and nobody has the lock
-A                                                   undo: compare, DEL → 1
-B                                                                             SET NX PX → OK`,
-	How:     "The answer has arrived and is thrown away with its connection; at that moment the server is asked whether the lock is there. Then B tries: at once, or with v3 for a third of the lease. Where the undo is a DEL, it is B's answer that is lost while A works.",
-	Anomaly: "unanswered acquire",
+A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
+B                                                  SET NX PX → refused, and no client holds the lock
+A                                                  compensates: compare, DEL → 1
+B                                                                            SET NX PX → OK`,
+	How: `
+		The reply has arrived and is dropped with its connection; at that moment the server is asked whether the lock exists. Then B tries:
+		once, or with v3 for a third of the lease. Where the compensation is a DEL, B's reply is lost while A works.`,
+	Anomaly: "acquire with lost reply",
 	Takes:   3 * time.Second,
-	Breach:  leftBehind,
-	Orders: []experiments.Orders{
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Left, Expect: experiments.Sometimes},
-		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Orphaned, Expect: experiments.Sometimes},
-		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Left},
-		{Lock: naive.UndoneByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Foreign},
-		{Lock: naive.UndoneByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Foreign, Expect: experiments.Sometimes},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Left},
-		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Breach: steps.Foreign},
+	Check:   leftBehind,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
+		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
+		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
+		{
+			Lock: naive.CompensatedByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
+			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
+		},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
 	},
-	Arms: []experiments.Arm{
-		{Name: "answered", Run: unanswered(naive.Compare, "A A A A B B B B")},
-		{Name: "lost: SETNX", Expect: experiments.Sometimes, Strategy: "naive SETNX", Fault: true, Run: unanswered(naive.SETNX, "A? B B B B")},
-		{Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true, Run: unanswered(naive.Compare, "A? B B B B")},
-		{Name: "lost, undone by script", Fault: true, Run: unanswered(naive.UndoneByScript, "A? A B B B B")},
-		{Name: "lost, undone by DEL", Expect: experiments.Sometimes, Fault: true, Run: unanswered(naive.UndoneByDEL, "A A B? B C C A C A C")},
-		{Name: "lost: v3", Strategy: "v3", Fault: true, Run: unansweredV3},
+	Variants: []experiments.Variant{
+		{Name: "reply received", Run: overLossyWire(naive.Compare, "A A A A B B B B")},
+		{
+			Name: "lost: SETNX", Expect: experiments.Sometimes, Strategy: "naive SETNX", Fault: true,
+			Run: overLossyWire(naive.SETNX, "A? B B B B"),
+		},
+		{
+			Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true,
+			Run: overLossyWire(naive.Compare, "A? B B B B"),
+		},
+		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(naive.CompensatedByScript, "A? A B B B B")},
+		{
+			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,
+			Run: overLossyWire(naive.CompensatedByDEL, "A A B? B C C A C A C"),
+		},
+		{Name: "lost: v3", Strategy: "v3", Fault: true, Run: lostReplyOfV3},
 	},
 })
 
-// leftBehind finds locks that nobody has, with or without an expiry, and updates that are lost.
-func leftBehind(trial []history.Event) []history.Finding {
-	return append(append(history.Counter(trial), orphaned(trial)...), led(trial, history.Noted(trial, steps.Behind))...)
+// leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
+func leftBehind(trial []history.Event) []history.Violation {
+	return append(append(history.Counter(trial), kit.OrphanFound(trial)...), kit.LeftFound(trial, steps.LeftUntilExpiry)...)
 }
 
-// unanswered moves the clients of a lock over a wire that can lose an answer.
-func unanswered(lock naive.Lock, order string) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		server, err := newLoser(ctx, t, naive.Key)
-		if err != nil {
-			return err
+// lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
+// this machine; then it is dropped, and the connection closed.
+type lossyWire struct {
+	steps.Redis // over the proxy
+	direct      *kit.Redis
+	proxy       *stack.Proxy
+	key         string // of the lock
+}
+
+func newLossyWire(ctx context.Context, t *experiments.Trial, key string) *lossyWire {
+	x := kit.StartRedis(ctx, t)
+	proxy, err := t.Stack.Proxy("wire", x.Node.Addr)
+	t.Must(err)
+	client := redis.NewClient(kit.OneAttempt(proxy.Addr))
+	t.Cleanup(client.Close)
+	t.Must(client.Ping(ctx).Err()) // the connection is up: its greeting is no reply to lose
+	return &lossyWire{steps.Redis{UniversalClient: client}, x, proxy, key}
+}
+
+// LoseReply implements [steps.ReplyLoser]. The fault is recorded with the lock as the server has it at that moment. Without a
+// lock nothing is proven.
+func (w *lossyWire) LoseReply() {
+	w.proxy.LoseReply(nil, func(reply faultproxy.Chunk) {
+		proof := ""
+		kind, err := w.direct.Conn.Type(context.Background(), w.key).Result()
+		if err == nil && kind != "none" {
+			proof = fmt.Sprintf("the reply %q had come and was not passed on; the server has %s, a %s", reply.Data, w.key, kind)
 		}
-		return walkOn(ctx, t, server, lock, order)
+		w.direct.Fault("wire", "the reply is lost, the connection closed", proof)
+	})
+}
+
+// overLossyWire moves the clients of a lock over a wire that can lose a reply.
+func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		kit.MoveClients(ctx, t, newLossyWire(ctx, t, naive.Key), lock, moves)
 	}
 }
 
-// unansweredV3 loses the answer to an acquire of v3, which undoes it by itself: B, which waits for less than the lease, gets in.
-func unansweredV3(ctx context.Context, t *experiments.Trial) error {
-	wire, err := newLoser(ctx, t, "lock:counter")
+// lostReplyOfV3 loses the reply to an acquire of v3, which compensates by itself: B, which waits for less than the lease, is
+// granted the lock.
+func lostReplyOfV3(ctx context.Context, t *experiments.Trial) {
+	wire := newLossyWire(ctx, t, kit.LockKey)
+	r := kit.NewResource(t, false)
+	a, b := kit.RedisLock(t, "A", wire.UniversalClient, kit.LongLease), wire.direct.NewClient("B", kit.LongLease)
+	a.Update(ctx, r) // so the server knows the script: the next reply is that to the acquire
+	wire.LoseReply()
+	if _, err := a.TryAcquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Must(errors.Join(errors.New("the reply to A was to be lost"), err))
+	}
+	h, err := b.TryAcquire(ctx, lockstrategy.WaitAtMost(kit.LongLease/3))
 	if err != nil {
-		return err
+		if left, _ := wire.direct.Conn.Exists(ctx, wire.key).Result(); left > 0 {
+			t.Record(history.Event{Timeline: "redis", Kind: history.Left, Key: wire.key, Text: string(steps.LeftUntilExpiry)})
+		}
+		t.Must(err)
 	}
-	one, err := v3(t, wire.UniversalClient, longLease)
-	if err != nil {
-		return err
-	}
-	two, err := v3(t, wire.admin, longLease)
-	if err != nil {
-		return err
-	}
-	r := newResource(t, false)
-	defer r.final()
-	a, b := newClient(t, "A", one.Strategy), newClient(t, "B", two.Strategy)
-	h, err := a.acquire(ctx) // so the server knows the script: the next answer is the one to the acquire
-	if err != nil {
-		return err
-	}
-	r.add(h)
-	if err := h.release(ctx); err != nil {
-		return err
-	}
-	wire.LoseAnswer()
-	if _, err := a.acquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
-		return errors.Join(errors.New("the answer to A was to be lost"), err)
-	}
-	next, err := b.acquire(ctx, lockstrategy.WaitAtMost(longLease/3))
-	if err != nil {
-		return errors.Join(err, wire.leftBehind(ctx))
-	}
-	r.add(next)
-	return next.release(ctx)
+	r.Add(h)
+	h.Release(ctx)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,24 +13,32 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "L14-fairness",
 	Article: "A1",
-	Claim:   "Without a queue a waiter can starve; with one the shares are even, inside a process and between processes.",
-	Says:    "Three ways to wait are told apart by the requests that they make; who comes next is not spoken of.",
+	Claim: `
+		Without a queue a waiter can starve; with one the shares are even, inside a process and between processes.`,
+	Says: `
+		Three ways to wait are compared by the requests that they make. Which client comes next is not discussed.`,
 	Drawing: `
-without a queue   A  ├─┤├─┤├─┤├─┤├─┤├─┤├─┤      takes it again at once
-                  B  ?       ?       ?          finds it taken whenever it wakes
+without a queue   A  ├─┤├─┤├─┤├─┤├─┤├─┤├─┤      takes it again immediately
+                  B  ?       ?       ?          finds it taken each time it wakes
 with a queue      A  ├─┤   ├─┤   ├─┤
                   B     ├─┤   ├─┤   ├─┤`,
-	How:    "Eight clients want one lock again and again, for two milliseconds each time, until it was granted 200 times. Measured are Jain's index of their shares (1: all the same; 1/8: one has everything), the longest wait, and how often others were served meanwhile; a breach is an index below 0.9. A process is a client of Redis with a gate of its own, for four of them; the pollers sleep for 100 ms between two attempts, and who has released asks again at once.",
-	Alone:  true,
-	Takes:  5 * time.Second,
-	Breach: unfair,
-	Arms: []experiments.Arm{
+	How: `
+		Eight clients request one lock again and again, for two milliseconds each time, until it was granted 200 times. Measured are Jain's
+		index of their shares (1: all the same; 1/8: one client has all), the longest wait, and how often others were served meanwhile. A
+		violation is an index below 0.9. A process is a client of Redis with a cohort of its own. The pollers sleep for 100 ms between two
+		attempts, and a poller that has released requests the lock again immediately.`,
+	Alone: true,
+	Takes: 5 * time.Second,
+	Check: unfair,
+	Variants: []experiments.Variant{
 		{Name: "Redis lock, one process", Run: contend(1, queued)},
 		{Name: "Redis lock, two processes", Run: contend(2, queued)},
 		{Name: "SET NX PX, without a queue", Expect: experiments.Sometimes, Run: contend(contenders, unqueued)},
@@ -37,52 +47,46 @@ with a queue      A  ├─┤   ├─┤   ├─┤
 
 const (
 	contenders = 8
-	turns      = 200 // grants
+	grants     = 200
 	section    = 2 * time.Millisecond
+	fairLease  = 10 * time.Second
 )
 
-// queued is the Redis lock. A process hands it over inside for less time than it does elsewhere: so there are many turns
-// of each process to be counted.
-func queued(t *experiments.Trial, client redis.UniversalClient, _ string) (lockstrategy.Strategy, error) {
-	return opened(t, lockstrategy.NameRedis, lockstrategy.Backends{
-		Redis: client, Lease: ampleLease, HandOff: lockstrategy.HandOff{Count: contenders, Time: 10 * section},
-	})
+// open opens a lock for a process.
+type open func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client
+
+// queued is the Redis lock. Its hand-off inside a process is shorter than by default: so each process holds the lock many
+// times, which can be counted.
+func queued(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
+	handOff := lockstrategy.HandOff{Count: contenders, Time: 10 * section}
+	return kit.Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Lease: fairLease, HandOff: handOff})
 }
 
-func unqueued(_ *experiments.Trial, client redis.UniversalClient, name string) (lockstrategy.Strategy, error) {
-	return lockstrategy.NewCohort(poller{redis: client, name: name, pause: 50 * section, lease: ampleLease}, lockstrategy.HandOff{})
+func unqueued(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
+	return kit.NewPolling(t, name, kit.PollingSET(conn, name, 50*section, fairLease))
 }
 
 // contend lets the clients, spread evenly over so many processes, take the lock until it was granted often enough.
-func contend(processes int, open open) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		_, redis, err := single(ctx, t)
-		if err != nil {
-			return err
-		}
-		var clients []*client
+func contend(processes int, open open) experiments.Scenario {
+	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
+		var clients []*kit.Client
 		for p := range processes {
-			strategy, err := open(t, redis, fmt.Sprintf("process %d", p+1))
-			if err != nil {
-				return err
-			}
+			lock := open(x.Trial, x.Conn, fmt.Sprintf("process %d", p+1)).Lock
 			for c := range contenders / processes {
-				clients = append(clients, newClient(t, fmt.Sprintf("%c%d", 'A'+p, c+1), strategy))
+				clients = append(clients, kit.NewClient(x.Trial, fmt.Sprintf("%c%d", 'A'+p, c+1), lock))
 			}
 		}
-		if err := insist(ctx, clients); err != nil {
-			return err
-		}
-		s := sharesOf(t.Events())
-		measure(t, "lab", int64(1000*s.jain), "Jain's index, in thousandths")
-		measure(t, "lab", s.longest.Microseconds(), "µs, the longest wait")
-		measure(t, "lab", int64(s.passed), "grants to others during one wait, at most")
-		return nil
-	}
+		x.Must(repeat(ctx, clients))
+		s := sharesOf(x.Events())
+		kit.Measure(x.Trial, "lab", int64(1000*s.jain), "Jain's index, in thousandths")
+		kit.Measure(x.Trial, "lab", s.longest.Microseconds(), "µs, the longest wait")
+		kit.Measure(x.Trial, "lab", int64(s.passed), "grants to others during one wait, at most")
+	})
 }
 
-// insist lets clients take the lock again and again, until it was granted often enough. What waits then is not served.
-func insist(ctx context.Context, clients []*client) error {
+// repeat lets clients take the lock again and again, until it was granted often enough. The clients that wait then are not
+// served.
+func repeat(ctx context.Context, clients []*kit.Client) error {
 	waiting, enough := context.WithCancel(ctx)
 	defer enough()
 	var granted atomic.Int64
@@ -90,15 +94,15 @@ func insist(ctx context.Context, clients []*client) error {
 	failed := make([]error, len(clients))
 	for i, c := range clients {
 		running.Go(func() {
-			for granted.Load() < turns {
-				h, err := c.acquire(waiting)
+			for granted.Load() < grants {
+				h, err := c.TryAcquire(waiting)
 				if err != nil {
 					failed[i] = err
 					break
 				}
-				last := granted.Add(1) >= turns
+				last := granted.Add(1) >= grants
 				time.Sleep(section)
-				failed[i] = h.release(ctx)
+				failed[i] = h.TryRelease(ctx)
 				if last {
 					enough()
 				}
@@ -106,8 +110,80 @@ func insist(ctx context.Context, clients []*client) error {
 		})
 	}
 	running.Wait()
-	if granted.Load() >= turns {
-		return ctx.Err() // the others were sent away
+	if granted.Load() >= grants {
+		return ctx.Err() // the errors are those of the clients that were not served
 	}
 	return errors.Join(failed...)
+}
+
+// shares is how a lock was spread over the clients that requested it.
+type shares struct {
+	grants  map[string]int // by client; also of those without a grant
+	jain    float64        // 1: all have the same; 1/n: one of n has all
+	longest time.Duration  // the longest wait; of a client that was not served, until the end
+	passed  int            // how often others were served during one wait, at most
+	starved []int          // the events of that wait: the request, the last grants to others, its own grant if there was one
+}
+
+// sharesOf reads the grants of a history.
+func sharesOf(trial []history.Event) shares {
+	s := shares{grants: make(map[string]int)}
+	waits := make(map[string]history.Event) // by client: its request
+	others := make(map[string][]int)        // by client: the grants to others meanwhile
+	var end time.Duration
+	for _, e := range trial {
+		switch e.Kind {
+		case history.Request:
+			s.grants[e.Timeline] += 0
+			waits[e.Timeline], others[e.Timeline] = e, nil
+		case history.Grant:
+			for client := range waits {
+				if client != e.Timeline {
+					others[client] = append(others[client], e.Seq)
+				}
+			}
+			s.grants[e.Timeline]++
+			end = e.At
+			s.waited(waits[e.Timeline], others[e.Timeline], e.At, e.Seq)
+			delete(waits, e.Timeline)
+		}
+	}
+	for _, client := range slices.Sorted(maps.Keys(waits)) {
+		s.waited(waits[client], others[client], end)
+	}
+	s.jain = jain(slices.Collect(maps.Values(s.grants)))
+	return s
+}
+
+// waited adds a wait that began with request.
+func (s *shares) waited(request history.Event, others []int, until time.Duration, grant ...int) {
+	s.longest = max(s.longest, until-request.At)
+	if len(others) > s.passed {
+		s.passed = len(others)
+		s.starved = slices.Concat([]int{request.Seq}, others[max(0, len(others)-10):], grant)
+	}
+}
+
+// jain is Jain's index: (Σx)² / n·Σx².
+func jain(all []int) float64 {
+	sum, squares := 0, 0
+	for _, x := range all {
+		sum, squares = sum+x, squares+x*x
+	}
+	if squares == 0 {
+		return 1
+	}
+	return float64(sum*sum) / float64(len(all)*squares)
+}
+
+// unfair finds shares that are not even.
+func unfair(trial []history.Event) []history.Violation {
+	const even = 0.9
+	s := sharesOf(trial)
+	if s.jain >= even {
+		return nil
+	}
+	most := slices.Max(slices.Collect(maps.Values(s.grants)))
+	what := "Jain's index is %.2f: one of %d clients held the lock %d times, and one client waited while others were granted it %d times"
+	return []history.Violation{{What: fmt.Sprintf(what, s.jain, len(s.grants), most, s.passed), Events: s.starved}}
 }

@@ -5,84 +5,57 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
 	ID:      "L15-forced-unlock",
 	Article: "A1",
-	Claim:   "A forced unlock is seen by the holder: its context ends.",
-	Says:    "RLock can be unlocked by force. Who held it then is not told of by the article: Redisson's holder learns nothing, and works on.",
+	Claim:   "The holder notices a forced unlock: its context ends.",
+	Says: `
+		RLock can be unlocked by force. The article does not say what happens to the holder: Redisson's holder learns nothing, and works on.`,
 	Drawing: `
 A       ├─ lock ─ read 0 ───────── ✗ its context ends: it does not write
 admin                 └─ frees it
 B                        ├─ lock ─ read 0 ─ write 1`,
-	How:   "A takes the lock with a lease of a minute, whose first renewal is far away, and reads. Somebody else frees the lock by force, and B takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. One who does not look writes all the same: then only a check of the fence helps.",
+	How: `
+		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force, and B
+		takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. In other variants it does not
+		look and writes all the same: then only a check of the fencing token helps.`,
 	Takes: 3 * time.Second,
-	Breach: func(events []history.Event) []history.Finding {
-		return append(history.Counter(events), history.Noted(events, notTold)...)
-	},
-	Arms: []experiments.Arm{
-		{Name: "not forced", Run: unforced},
+	Check: kit.Any(history.Counter, kit.Noted(notNotified)),
+	Variants: []experiments.Variant{
+		{Name: "not forced", Run: kit.OnSingle(kit.NoFault)},
 		{Name: "forced", Fault: true, Run: forced(true, false)},
 		{Name: "forced, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: forced(false, false)},
-		{Name: "forced, A does not look, the fence is checked", Fault: true, Run: forced(false, true)},
+		{Name: "forced, A does not look, the token is checked", Fault: true, Run: forced(false, true)},
 	},
 })
 
-// notTold notes a holder that has not learnt that its lock was freed.
-const notTold = "its lock was freed by force and it was not told"
-
-func unforced(ctx context.Context, t *experiments.Trial) error {
-	return onSingle(nothing)(ctx, t)
-}
+// notNotified notes a holder that has not learned that its lock was freed.
+const notNotified = "its lock was freed by force and it was not notified"
 
 // forced frees A's lock by force. A looks at its lease before it writes, or does not.
-func forced(looks, checks bool) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
-		_, redis, err := single(ctx, t)
-		if err != nil {
-			return err
-		}
-		one, err := v3(t, redis, longLease)
-		if err != nil {
-			return err
-		}
-		two, err := v3(t, redis, longLease)
-		if err != nil {
-			return err
-		}
-		r := newResource(t, checks)
-		defer r.final()
-		a, err := newClient(t, "A", one.Strategy).acquire(ctx)
-		if err != nil {
-			return err
-		}
-		value := r.read(a)
-		freed, err := two.Admin.ForceUnlock(ctx, lockKey)
-		if err != nil {
-			return err
-		}
+func forced(looks, checks bool) experiments.Scenario {
+	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
+		r := kit.NewResource(x.Trial, checks)
+		a, b := x.NewClient("A", kit.LongLease).Acquire(ctx), x.NewClient("B", kit.LongLease)
+		value := r.Read(a)
+		freed, err := b.Admin.ForceUnlock(ctx, kit.LockKey)
+		x.Must(err)
 		if freed {
-			t.Fault("admin", "frees the lock by force", "the server says that somebody had it")
+			x.Fault("admin", "frees the lock by force", "the server says that a client held it")
 		}
-		if err := last(ctx, r, newClient(t, "B", two.Strategy)); err != nil {
-			return err
-		}
+		b.Update(ctx, r)
 		if !looks {
-			r.write(a, value+1)
+			r.Write(a, value+1)
 		}
-		return a.told(ctx, longLease/6)
-	}
-}
-
-// told waits until the holder has learnt of its loss, for so long.
-func (h *held) told(ctx context.Context, within time.Duration) error {
-	short, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	if err := h.lost(short); err != nil {
-		h.record(history.Note, notTold)
-	}
-	_ = h.release(ctx)
-	return ctx.Err()
+		short, cancel := context.WithTimeout(ctx, kit.LongLease/6)
+		defer cancel()
+		if err := a.AwaitLoss(short); err != nil {
+			a.Note(notNotified)
+		}
+		_ = a.TryRelease(ctx)
+	})
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/experiments/kit"
+	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/topology"
 )
@@ -17,103 +18,88 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L16-cluster-slots",
 	Article: "A3, A4",
-	Claim:   "A lock whose scripts touch several keys needs a hash tag on a cluster; without it the server refuses them with CROSSSLOT.",
-	Says:    "A3 and A4 run their lock on a cluster of three masters and three replicas, and have one key and a channel. A lock with a fence and a queue beside it has more keys, and a cluster runs a script only if all of them lie in one slot.",
+	Claim: `
+		A lock whose scripts touch several keys needs a hash tag on a cluster; without it the server refuses them with CROSSSLOT.`,
+	Says: `
+		A3 and A4 run their lock on a cluster of three masters and three replicas, with one key and a channel. A lock with a fencing token has
+		more keys, and a cluster runs a script only if all of them are in one slot.`,
 	Drawing: `
 lock:order:7                                      slot a ─┐
 locklab_fence:lock:order:7    (no tag)            slot b ─┴─ EVAL over both → CROSSSLOT
 locklab_fence:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over both → granted`,
-	How:    "A lock is taken and given back for names that lie on each of the three masters: by v3, which tags what belongs to a lock, and by the same script with the same names without braces. The slots are asked of the cluster.",
+	How: `
+		A client takes and releases locks whose names are on each of the three masters. v3 tags the keys that belong to a lock. The other
+		variant runs the same script with the same names without braces. The cluster says in which slots they are.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Takes:  7 * time.Second,
-	Trials: 1, // a cluster takes its time to form, and nothing here is left to chance
-	Breach: func(trial []history.Event) []history.Finding { return led(trial, history.Noted(trial, crossSlot)) },
-	Arms: []experiments.Arm{
+	Trials: 1, // a cluster takes its time to form, and nothing here is random
+	Check: func(trial []history.Event) []history.Violation {
+		return kit.WithCauses(trial, history.Noted(trial, crossSlot))
+	},
+	Variants: []experiments.Variant{
 		{Name: "tag", Run: onCluster(tagged)},
 		{Name: "no tag", Expect: experiments.Sometimes, Run: onCluster(untagged)},
 	},
 })
 
-// crossSlot is noted of a script that the cluster refused for its keys.
-const crossSlot = "CROSSSLOT: the keys of the script lie in different slots"
+// crossSlot is noted of a script that the cluster refused because of its keys.
+const crossSlot = "CROSSSLOT: the keys of the script are in different slots"
 
 // onCluster runs attempt for a name on each master of a cluster.
-func onCluster(attempt func(ctx context.Context, t *experiments.Trial, client redis.UniversalClient, key string) error) func(context.Context, *experiments.Trial) error {
-	return func(ctx context.Context, t *experiments.Trial) error {
+func onCluster(attempt func(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
 		servers, err := t.Stack.Topology(ctx, string(topology.Cluster), t.Real)
-		if err != nil {
-			return err
-		}
-		client, err := connect(ctx, t, servers)
-		if err != nil {
-			return err
-		}
+		t.Must(err)
+		conn := kit.Connect(ctx, t, servers)
 		for _, key := range []string{"lock:order:1", "lock:order:2", "lock:order:3", "lock:order:{4}"} {
-			if err := attempt(ctx, t, client, key); err != nil {
-				return err
-			}
+			attempt(ctx, t, conn, key)
 		}
-		return nil
 	}
 }
 
 // tagged takes the lock by v3.
-func tagged(ctx context.Context, t *experiments.Trial, client redis.UniversalClient, key string) error {
-	acquire, _ := lockstrategy.Commands(key, "somebody:1", longLease)
-	if err := noteSlots(ctx, t, client, keysIn(acquire)); err != nil {
-		return err
-	}
-	o, err := v3(t, client, longLease)
-	if err != nil {
-		return err
-	}
-	a := newClient(t, "A", o.Strategy)
-	a.key = key
-	h, err := a.acquire(ctx, lockstrategy.TryOnce())
-	if err != nil {
-		refusedAcross(t, err)
-		return err
-	}
-	return h.release(ctx)
+func tagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
+	acquire, _ := lockstrategy.Commands(key, "a client:1", kit.LongLease)
+	noteSlots(ctx, t, conn, keysIn(acquire))
+	a := kit.RedisLock(t, "A", conn, kit.LongLease)
+	a.Key = key
+	h, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
+	noteCrossSlot(t, err)
+	t.Must(err)
+	h.Release(ctx)
 }
 
 // untagged sends v3's script with the names of its keys, but without the braces.
-func untagged(ctx context.Context, t *experiments.Trial, client redis.UniversalClient, key string) error {
-	acquire, _ := lockstrategy.Commands(key, "somebody:1", longLease)
+func untagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
+	acquire, _ := lockstrategy.Commands(key, "a client:1", kit.LongLease)
 	keys := keysIn(acquire)
 	for i := range keys {
 		keys[i] = strings.NewReplacer("{", "", "}", "").Replace(keys[i].(string))
 	}
-	if err := noteSlots(ctx, t, client, keys); err != nil {
-		return err
+	noteSlots(ctx, t, conn, keys)
+	err := conn.Do(ctx, acquire...).Err()
+	t.Record(history.Event{Timeline: "A", Kind: history.Command, Key: key, Text: fmt.Sprintf("acquire.lua → %v", err)})
+	if !noteCrossSlot(t, err) {
+		t.Must(err)
 	}
-	err := client.Do(ctx, acquire...).Err()
-	t.Record(history.Event{Lane: "A", Kind: history.Command, Key: key, Text: fmt.Sprintf("acquire.lua → %v", err)})
-	if refusedAcross(t, err) {
-		return nil
-	}
-	return err
 }
 
-// keysIn are the keys of a script's command, in their place.
+// keysIn are the keys of a script's command, as a part of it.
 func keysIn(eval []any) []any { return eval[3 : 3+eval[2].(int)] }
 
-// noteSlots asks the cluster where keys lie.
-func noteSlots(ctx context.Context, t *experiments.Trial, client redis.UniversalClient, keys []any) error {
+// noteSlots asks the cluster in which slots keys are.
+func noteSlots(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, keys []any) {
 	var where []string
 	for _, key := range keys {
-		slot, err := client.ClusterKeySlot(ctx, key.(string)).Result()
-		if err != nil {
-			return err
-		}
+		slot, err := conn.ClusterKeySlot(ctx, key.(string)).Result()
+		t.Must(err)
 		where = append(where, fmt.Sprintf("%s: %d", key, slot))
 	}
 	t.Note("slots", strings.Join(where, ", "))
-	return nil
 }
 
-// refusedAcross notes the cluster's refusal, if err is one.
-func refusedAcross(t *experiments.Trial, err error) bool {
+// noteCrossSlot notes the cluster's refusal, if err is one.
+func noteCrossSlot(t *experiments.Trial, err error) bool {
 	across := err != nil && strings.Contains(err.Error(), "CROSSSLOT")
 	if across {
 		t.Note("slots", crossSlot)

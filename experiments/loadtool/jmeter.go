@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // sample is one row of JMeter's file. A post-processor of our plans puts the answer's JSON where JMeter has the status text ("OK").
@@ -133,13 +133,13 @@ func pageview(reset sample, views []sample, final sample) (Record, error) {
 	case final.code != "200" || end.Value == nil || *end.Value < 0:
 		return Record{}, fmt.Errorf("the counter was not read at the end: %s; run it again", final.problem())
 	}
-	b := &experiments.PageviewBurst{Final: *end.Value}
+	b := &burst.Views{Final: *end.Value}
 	var times Times
 	var err error
 	b.Version, b.Failed, times, err = each(views, func(code string, a answer) bool {
 		usable := code == "200" && a.Value != nil
 		if usable {
-			b.Writes = append(b.Writes, experiments.Write{Instance: a.Instance, Value: *a.Value})
+			b.Writes = append(b.Writes, burst.Write{Instance: a.Instance, Value: *a.Value})
 		}
 		return usable
 	})
@@ -155,7 +155,7 @@ func order(reset sample, grabs []sample, final sample) (Record, error) {
 	case final.code != "200" || end.ID != made.ID || end.Winners == nil:
 		return Record{}, fmt.Errorf("order %d was not read at the end: %s; run it again", made.ID, final.problem())
 	}
-	b := &experiments.OrderBurst{Order: made.ID}
+	b := &burst.Grabs{Order: made.ID}
 	for _, w := range *end.Winners {
 		b.Recorded = append(b.Recorded, w.Driver)
 	}
@@ -164,7 +164,7 @@ func order(reset sample, grabs []sample, final sample) (Record, error) {
 	b.Version, b.Failed, times, err = each(grabs, func(code string, a answer) bool {
 		usable := (code == "200" || code == "409") && a.Won != nil && a.Order == made.ID
 		if usable {
-			b.Answers = append(b.Answers, experiments.Grab{Instance: a.Instance, Driver: a.Driver, Won: *a.Won, Winner: a.Winner})
+			b.Answers = append(b.Answers, burst.Grab{Instance: a.Instance, Driver: a.Driver, Won: *a.Won, Winner: a.Winner})
 		}
 		return usable
 	})

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // summary has the numbers of each metric by their names.
@@ -61,11 +61,11 @@ func (s summary) record(order uint64) (Record, error) {
 		return Record{}, damaged("lab_time is %v", s["lab_time"].Values)
 	}
 	if kind == Order {
-		b := &experiments.OrderBurst{Version: version, Drivers: users, Order: order}
+		b := &burst.Grabs{Version: version, Drivers: users, Order: order}
 		err := s.order(b)
 		return OfOrder("k6", b, times), err
 	}
-	b := &experiments.PageviewBurst{Version: version, Users: users}
+	b := &burst.Views{Version: version, Users: users}
 	err = s.pageview(b)
 	return OfPageview("k6", b, times), err
 }
@@ -94,7 +94,7 @@ func (s summary) ran() (kind Kind, version string, err error) {
 }
 
 // pageview reads which values were written.
-func (s summary) pageview(b *experiments.PageviewBurst) error {
+func (s summary) pageview(b *burst.Views) error {
 	final, err := s.required("lab_final")
 	if err != nil {
 		return fmt.Errorf("the counter was not read at the end: %w", err)
@@ -105,7 +105,7 @@ func (s summary) pageview(b *experiments.PageviewBurst) error {
 	b.Failed = failed
 	for _, p := range parts {
 		value, _ := strconv.ParseInt(p.tag, 10, 64)
-		b.Writes = append(b.Writes, slices.Repeat([]experiments.Write{{Instance: p.instance, Value: value}}, p.count)...)
+		b.Writes = append(b.Writes, slices.Repeat([]burst.Write{{Instance: p.instance, Value: value}}, p.count)...)
 	}
 	if final == 0 && len(b.Writes) > 0 && s.count("lab_read") == 0 {
 		return fmt.Errorf("the counter was not read at the end, after %d confirmed views (k6 shows 0 then); run it again", len(b.Writes))
@@ -114,7 +114,7 @@ func (s summary) pageview(b *experiments.PageviewBurst) error {
 }
 
 // order reads what drivers were told. k6 does not say which driver was told what.
-func (s summary) order(b *experiments.OrderBurst) error {
+func (s summary) order(b *burst.Grabs) error {
 	winners, err := s.required("lab_winners")
 	if err != nil {
 		return fmt.Errorf("the order was not read at the end: %w", err)
@@ -127,8 +127,8 @@ func (s summary) order(b *experiments.OrderBurst) error {
 	parts, failed, err := s.answers("lab_grabbed", grabbedTags, b.Drivers, unknown)
 	b.Failed = failed
 	for _, p := range parts {
-		grab := experiments.Grab{Instance: p.instance, Won: p.tag == "true"}
-		b.Answers = append(b.Answers, slices.Repeat([]experiments.Grab{grab}, p.count)...)
+		grab := burst.Grab{Instance: p.instance, Won: p.tag == "true"}
+		b.Answers = append(b.Answers, slices.Repeat([]burst.Grab{grab}, p.count)...)
 	}
 	return err
 }

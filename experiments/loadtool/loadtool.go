@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 )
 
 // Bounds of what is read: far above what one machine can send simultaneously.
@@ -46,18 +47,18 @@ type Record struct {
 	Users       int            // requests that were to be sent simultaneously
 	PerInstance map[string]int // usable answers of each instance
 	Failed      []string       // what went wrong with each request without a usable answer; it may have had its effect
-	Pageview    *experiments.PageviewBurst
-	Order       *experiments.OrderBurst // of k6: every driver, and maybe the order's number, is 0: not known
+	Pageview    *burst.Views
+	Order       *burst.Grabs // of k6: every driver, and maybe the order's number, is 0: not known
 	Time        Times
 }
 
 // OfPageview makes a record of page views.
-func OfPageview(tool string, b *experiments.PageviewBurst, t Times) Record {
+func OfPageview(tool string, b *burst.Views, t Times) Record {
 	return Record{tool, Pageview, b.Version, b.Users, b.PerInstance(), b.Failed, b, nil, t}
 }
 
 // OfOrder makes a record of drivers that want one order.
-func OfOrder(tool string, b *experiments.OrderBurst, t Times) Record {
+func OfOrder(tool string, b *burst.Grabs, t Times) Record {
 	return Record{tool, Order, b.Version, b.Drivers, b.PerInstance(), b.Failed, nil, b, t}
 }
 
@@ -115,7 +116,7 @@ func (r Record) Outcome() experiments.Outcome {
 	o, b := r.Pageview.Outcome(), r.Pageview
 	if surplus := b.Surplus(); surplus > 0 {
 		if b.Lost()+b.Inside()+b.Across() == 0 {
-			o.Breaches = 0
+			o.Violations = 0
 		}
 		o.Err = errors.Join(o.Err, fmt.Errorf("the counter shows %d more than the %d confirmed views: "+
 			"did somebody else count, or was a request sent twice? Run it again, alone", surplus, len(b.Writes)))

@@ -10,17 +10,19 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/versions"
 )
 
 // verdict judges a record as the command does.
 func verdict(t testing.TB, r Record) (experiments.Verdict, string) {
 	t.Helper()
-	claim, ok := experiments.ClaimOf(r.Version)
+	claim, ok := versions.Find(r.Version)
 	if !ok {
 		return experiments.Inconclusive, "no claim"
 	}
 	o := r.Outcome()
-	v := experiments.Judge(claim.Expect, o)
+	v := experiments.Judge(burst.Expect(claim), o)
 	return v, v.Because(o)
 }
 
@@ -34,26 +36,26 @@ var judgements = []struct {
 	verdict experiments.Verdict
 	why     string
 }{
-	{"v3 holds", made{Pageview, "v3", 4, "a1 b2 a3 b4", 4}, 0, 0, 0, experiments.Supported, ""},
-	{"v3 loses", made{Pageview, "v3", 4, "a1 b2 a3 b3", 3}, 1, 0, 1, experiments.Refuted, "must not happen"},
-	{"v4 writes a value twice", made{Pageview, "v4", 4, "a1 a1 b2 b3", 4}, 0, 1, 0, experiments.Refuted, "must not happen"},
-	{"v0 loses beside a failure", made{Pageview, "v0", 4, "a1 b2 ! b2", 2}, 1, 1, 0, experiments.Refuted, "must not happen"},
-	{"v1 loses", made{Pageview, "v1", 4, "a1 b1 a2 b2", 2}, 2, 0, 2, experiments.Supported, ""},
+	{"v3 holds", made{Pageview, "v3", 4, "a1 b2 a3 b4", 4}, 0, 0, 0, experiments.AsExpected, ""},
+	{"v3 loses", made{Pageview, "v3", 4, "a1 b2 a3 b3", 3}, 1, 0, 1, experiments.Unexpected, "must not happen"},
+	{"v4 writes a value twice", made{Pageview, "v4", 4, "a1 a1 b2 b3", 4}, 0, 1, 0, experiments.Unexpected, "must not happen"},
+	{"v0 loses beside a failure", made{Pageview, "v0", 4, "a1 b2 ! b2", 2}, 1, 1, 0, experiments.Unexpected, "must not happen"},
+	{"v1 loses", made{Pageview, "v1", 4, "a1 b1 a2 b2", 2}, 2, 0, 2, experiments.AsExpected, ""},
 	{"v2 loses nothing", made{Pageview, "v2", 4, "a1 b2 a3 b4", 4}, 0, 0, 0, experiments.Inconclusive, "run it again"},
 	{"v1 loses beside a failure", made{Pageview, "v1", 4, "a1 b1 ! b2", 2}, 1, 0, 1, experiments.Inconclusive, "1 requests failed"},
 	{"v3 without a user's answer", made{Pageview, "v3", 4, "a1 b2 a3 !", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	{"v3 without a user", made{Pageview, "v3", 4, "a1 b2 a3", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	{"v3 with another's view", made{Pageview, "v3", 4, "a1 b2 a3 b4", 5}, 0, 0, 0, experiments.Inconclusive, "did somebody else count"},
-	{"v3 with another's view and a double", made{Pageview, "v3", 4, "a1 b1 a3 b4", 5}, 0, 0, 1, experiments.Refuted, "must not happen"},
+	{"v3 with another's view and a double", made{Pageview, "v3", 4, "a1 b1 a3 b4", 5}, 0, 0, 1, experiments.Unexpected, "must not happen"},
 	{"v3 at one instance", made{Pageview, "v3", 2, "a1 a2", 2}, 0, 0, 0, experiments.Inconclusive, "half"},
 	{"v3 at three", made{Pageview, "v3", 3, "a1 b2 c3", 3}, 0, 0, 0, experiments.Inconclusive, "3 instances"},
 	{"v3 with a stale holder", made{Pageview, "v3", 4, "a1 b2 a3 ~", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	{"no such version", made{Pageview, "v9", 2, "a1 b2", 2}, 0, 0, 0, experiments.Inconclusive, "no claim"},
-	{"one winner", made{Order, "v3", 4, "a+ b- a- b-", 1}, 0, 0, 0, experiments.Supported, ""},
-	{"two winners", made{Order, "v3", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Refuted, "must not happen"},
-	{"two winners, wanted", made{Order, "v1", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Supported, ""},
+	{"one winner", made{Order, "v3", 4, "a+ b- a- b-", 1}, 0, 0, 0, experiments.AsExpected, ""},
+	{"two winners", made{Order, "v3", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Unexpected, "must not happen"},
+	{"two winners, wanted", made{Order, "v1", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.AsExpected, ""},
 	{"two told, one recorded", made{Order, "v3", 4, "a+ b+ a- b-", 1}, 0, 0, 0, experiments.Inconclusive, "2 drivers were told"},
-	{"nobody won", made{Order, "v3", 4, "a- b- a- b-", 0}, 0, 0, 0, experiments.Inconclusive, "nobody won"},
+	{"has no winner", made{Order, "v3", 4, "a- b- a- b-", 0}, 0, 0, 0, experiments.Inconclusive, "has no winner"},
 	{"one winner and a stale holder", made{Order, "v3", 4, "a+ b- a- ~", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 	{"one winner and a failure", made{Order, "v3", 4, "a+ b- a- !", 1}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
 }
@@ -125,7 +127,7 @@ func TestRealFiles(t *testing.T) {
 			if string(r.Kind) != kind || r.Version != version || r.Users != 20 || len(r.PerInstance) != 2 || !timed {
 				t.Errorf("it is %s of %s by %d users at %v in %+v", r.Kind, r.Version, r.Users, r.PerInstance, r.Time)
 			}
-			if v, why := verdict(t, r); v != experiments.Supported {
+			if v, why := verdict(t, r); v != experiments.AsExpected {
 				t.Errorf("%s: %s", v, why)
 			}
 		})
@@ -148,13 +150,13 @@ func TestCutFilesAreNotSupported(t *testing.T) {
 					wantSentence(t, err)
 					continue
 				}
-				if v, _ := verdict(t, r); v == experiments.Supported {
-					t.Fatalf("the first %d of %d bytes are supported", n, len(file))
+				if v, _ := verdict(t, r); v == experiments.AsExpected {
+					t.Fatalf("the first %d of %d bytes are as expected", n, len(file))
 				}
 			}
 			if r, err := Parse(strings.NewReader(file)); err != nil {
 				t.Error(err)
-			} else if v, why := verdict(t, r); v != experiments.Supported {
+			} else if v, why := verdict(t, r); v != experiments.AsExpected {
 				t.Error(v, why)
 			}
 		})
@@ -179,7 +181,7 @@ func wantSentence(t testing.TB, err error) {
 	}
 }
 
-// FuzzRead looks for a file that panics, or that is supported without being whole.
+// FuzzRead looks for a file that panics, or that is as expected without being whole.
 func FuzzRead(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*")
 	for _, name := range files {
@@ -207,15 +209,15 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%d answers and %d failures of %d users of %q", answers, len(r.Failed), r.Users, r.Version)
 		}
 		v, why := verdict(t, r)
-		if v != experiments.Supported && why == "" {
+		if v != experiments.AsExpected && why == "" {
 			t.Fatal("there is no reason")
 		}
-		if v != experiments.Supported || r.Order != nil {
+		if v != experiments.AsExpected || r.Order != nil {
 			return
 		}
-		claim, _ := experiments.ClaimOf(r.Version)
-		if whole := int(r.Pageview.Final) == r.Users && len(r.Pageview.Writes) == r.Users; claim.Expect == experiments.Never && !whole {
-			t.Fatalf("supported with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users)
+		claim, _ := versions.Find(r.Version)
+		if whole := int(r.Pageview.Final) == r.Users && len(r.Pageview.Writes) == r.Users; burst.Expect(claim) == experiments.Never && !whole {
+			t.Fatalf("as expected with final %d after %d views of %d users", r.Pageview.Final, answers, r.Users)
 		}
 	})
 }

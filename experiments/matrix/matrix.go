@@ -54,7 +54,7 @@ func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
 	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID })
-		for i, arm := range e.Arms {
+		for i, arm := range e.Variants {
 			where := at{arm.Strategy, column(e, arm)}
 			if where.strategy == "" || where.anomaly == "" {
 				continue
@@ -69,7 +69,7 @@ func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
 }
 
 // column is the anomaly of an arm.
-func column(e experiments.Experiment, arm experiments.Arm) string {
+func column(e experiments.Experiment, arm experiments.Variant) string {
 	if arm.Anomaly != "" {
 		return arm.Anomaly
 	}
@@ -84,17 +84,17 @@ func with(list []string, name string) []string {
 }
 
 // cellOf is what one arm of a run shows.
-func cellOf(run experiments.Saved, i int, arm experiments.Arm) Cell {
+func cellOf(run experiments.Saved, i int, arm experiments.Variant) Cell {
 	c := Cell{Shown: []Shown{{run.Judgement.Experiment, arm.Name, run.Record.Command, run.Dir}}}
-	if run.Judgement.Void || i >= len(run.Judgement.Arms) {
+	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c
 	}
-	switch a := run.Judgement.Arms[i]; {
+	switch a := run.Judgement.Variants[i]; {
 	case a.Verdict == experiments.Inconclusive:
 		c.State, c.Why = Undecided, a.Why
-	case a.Breaches > 0:
-		c.State, c.Why = Broken, a.Finding.What
+	case a.Violations > 0:
+		c.State, c.Why = Broken, a.Violation.What
 	default:
 		c.State, c.Trials = Held, a.Trials
 	}

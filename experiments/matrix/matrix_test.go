@@ -5,22 +5,22 @@ import (
 	"testing"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // run is a saved run of one arm beside its control.
 func run(id, anomaly, strategy string, expect experiments.Expect, trials, breaches int) (experiments.Experiment, experiments.Saved) {
-	e := experiments.Experiment{ID: id, Anomaly: anomaly, Arms: []experiments.Arm{{Name: "control"}, {Name: "arm", Strategy: strategy, Expect: expect}}}
-	a := experiments.ArmJudgement{Name: "arm", Expect: expect, Strategy: strategy, Trials: trials, Breaches: breaches}
-	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Breaches: breaches})
+	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "arm", Strategy: strategy, Expect: expect}}}
+	a := experiments.VariantJudgement{Name: "arm", Expect: expect, Strategy: strategy, Trials: trials, Violations: breaches}
+	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: breaches})
 	if breaches > 0 {
-		a.Finding = &history.Finding{What: "A and B | both"}
+		a.Violation = &history.Violation{What: "A and B | both"}
 	} else if a.Verdict == experiments.Inconclusive {
 		a.Why = "no witness"
 	}
 	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
 	s.Record.Command = "app lab run " + id
-	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Arms: []experiments.ArmJudgement{{Name: "control", Trials: trials, Verdict: experiments.Supported}, a}}
+	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a}}
 	return e, s
 }
 
@@ -54,13 +54,13 @@ func TestCells(t *testing.T) {
 			var all []experiments.Experiment
 			var saved []experiments.Saved
 			for i, r := range c.runs {
-				e, s := run("X0"+string(rune('1'+i)), "orphan", "v3", r.expect, r.trials, r.breaches)
+				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.breaches)
 				if r.void {
 					s.Judgement.Void, s.Judgement.Why = true, "it was interrupted"
 				}
 				all, saved = append(all, e), append(saved, s)
 			}
-			got := Of(all, saved).Cell("v3", "orphan")
+			got := Of(all, saved).Cell("v3", "orphaned lock")
 			if got.State != c.state || got.String() != c.text {
 				t.Errorf("%d %q, want %d %q", got.State, got, c.state, c.text)
 			}
@@ -74,7 +74,7 @@ func TestCells(t *testing.T) {
 // An arm may have a column of its own, and a strategy or an anomaly that nobody knew comes behind the others.
 func TestRowsAndColumns(t *testing.T) {
 	e, s := run("X01", "pause", "v9", experiments.Never, 3, 0)
-	e.Arms[1].Anomaly = "solar flare"
+	e.Variants[1].Anomaly = "solar flare"
 	m := Of([]experiments.Experiment{e}, []experiments.Saved{s})
 	if m.Strategies[len(m.Strategies)-1] != "v9" || m.Anomalies[len(m.Anomalies)-1] != "solar flare" {
 		t.Errorf("%q, %q", m.Strategies, m.Anomalies)
@@ -105,7 +105,7 @@ func TestNotApplicable(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	e, s := run("X01-x", "orphan", "v3", experiments.Sometimes, 3, 3)
+	e, s := run("X01-x", "orphaned lock", "v3", experiments.Sometimes, 3, 3)
 	m := Of([]experiments.Experiment{e}, []experiments.Saved{s})
 	table, details := m.Markdown("docs/"), m.Details("")
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {

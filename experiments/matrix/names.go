@@ -3,7 +3,7 @@ package matrix
 // strategies are the rows that there always are, from the weakest to the strongest.
 var strategies = []string{naiveSETNX, byDEL, setNXPX, mutex, redisLock, withWAIT, redLock}
 
-// The names of strategies, as arms have them.
+// The names of strategies, as variants have them.
 const (
 	naiveSETNX = "naive SETNX"
 	byDEL      = "SET NX PX, DEL" // released by a plain DEL
@@ -16,51 +16,51 @@ const (
 
 // anomalies are the columns that there always are.
 var anomalies = []string{
-	lostUpdate, orphan, foreignUnlock, leaseOverrun, pause, pauseWithFence, lostAtFailover, amnesia, clockJump, eviction, unanswered,
+	lostUpdate, orphan, nonOwner, expired, pause, pauseWithToken, lostAtFailover, dataLoss, clockJump, eviction, lostReply,
 }
 
 // The names of anomalies, as experiments have them.
 const (
 	lostUpdate     = "lost update over instances"
-	orphan         = "orphan"
-	foreignUnlock  = "foreign unlock"
-	leaseOverrun   = "lease overrun"
+	orphan         = "orphaned lock"
+	nonOwner       = "unlock by a non-owner"
+	expired        = "lease expired during work"
 	pause          = "pause"
-	pauseWithFence = "pause with fence"
+	pauseWithToken = "pause with fencing token"
 	lostAtFailover = "lost at failover"
-	amnesia        = "amnesiac restart"
+	dataLoss       = "restart with data loss"
 	clockJump      = "clock jump"
 	eviction       = "eviction"
-	unanswered     = "unanswered acquire"
+	lostReply      = "acquire with lost reply"
 )
 
 const (
 	noServer = "the lock is in the process: there is no server that could do it"
 	noLease  = "the lock has no lease that could end"
-	noFence  = "the lock issues no fence"
+	noToken  = "the lock issues no fencing token"
 )
 
 // reasons say why an anomaly cannot meet a lock.
 var reasons = map[at]string{
 	{mutex, orphan}:         "the lock is in the process, and dies with it",
-	{mutex, foreignUnlock}:  "nobody but its holder can unlock it",
-	{mutex, leaseOverrun}:   noLease,
-	{mutex, pause}:          "a process that stops has all its waiters stop with it, and there is no lease",
-	{mutex, pauseWithFence}: noFence,
+	{mutex, nonOwner}:       "only its holder can unlock it",
+	{mutex, expired}:        noLease,
+	{mutex, pause}:          "a process that stops stops all its waiters with it, and there is no lease",
+	{mutex, pauseWithToken}: noToken,
 	{mutex, lostAtFailover}: noServer,
-	{mutex, amnesia}:        noServer,
+	{mutex, dataLoss}:       noServer,
 	{mutex, clockJump}:      noServer,
 	{mutex, eviction}:       noServer,
-	{mutex, unanswered}:     noServer,
+	{mutex, lostReply}:      noServer,
 
-	{naiveSETNX, leaseOverrun}:   noLease,
+	{naiveSETNX, expired}:        noLease,
 	{naiveSETNX, pause}:          noLease,
-	{naiveSETNX, pauseWithFence}: noFence,
+	{naiveSETNX, pauseWithToken}: noToken,
 	{naiveSETNX, clockJump}:      "its key has no expiry that a clock could bring forward",
 
-	{byDEL, pauseWithFence}:   noFence,
-	{setNXPX, pauseWithFence}: noFence,
-	{redLock, pauseWithFence}: noFence,
+	{byDEL, pauseWithToken}:   noToken,
+	{setNXPX, pauseWithToken}: noToken,
+	{redLock, pauseWithToken}: noToken,
 	{redLock, lostAtFailover}: "its nodes are independent: none takes over from another",
 }
 

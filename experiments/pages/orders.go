@@ -24,9 +24,9 @@ func explored(ctx context.Context, all []experiments.Experiment) (map[string][]e
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, e := range all {
-		mine := make([]experiments.Explored, len(e.Orders))
+		mine := make([]experiments.Explored, len(e.Interleavings))
 		found[e.ID] = mine
-		for i, o := range e.Orders {
+		for i, o := range e.Interleavings {
 			group.Go(func() (err error) {
 				if mine[i], err = o.Explore(ctx); err != nil {
 					return fmt.Errorf("every order of %s, %s: %w", e.ID, o.Lock.Name, err)
@@ -45,8 +45,8 @@ func explored(ctx context.Context, all []experiments.Experiment) (map[string][]e
 func contradicted(all []experiments.Experiment, found map[string][]experiments.Explored) (err error) {
 	for _, e := range all {
 		for _, x := range found[e.ID] {
-			if x.Verdict != experiments.Supported {
-				err = errors.Join(err, fmt.Errorf("%w: %s, %s: %s: expected is %s, and it is %s", ErrContradicted, e.ID, x.Of.Lock.Name, x.Of.Breach, x.Of.Expect, x.Seen()))
+			if x.Verdict != experiments.AsExpected {
+				err = errors.Join(err, fmt.Errorf("%w: %s, %s: %s: expected is %s, and it is %s", ErrContradicted, e.ID, x.Of.Lock.Name, x.Of.Violation, x.Of.Expect, x.Seen()))
 			}
 		}
 	}

@@ -15,19 +15,19 @@ import (
 func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 	e, _ := example()
 	held := steps.Bounds{Clients: "AB", Expiry: 1}
-	e.Orders = []experiments.Orders{
-		{Lock: naive.Compare, Bounds: held, Breach: steps.Foreign},
-		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Breach: steps.Left, Expect: experiments.Sometimes},
-		{Lock: naive.PlainDEL, Bounds: held, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: held, Violation: steps.NonOwnerUnlock},
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: naive.PlainDEL, Bounds: held, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"| SET NX PX, script | A and B; time may pass once until every expiry is over | a client deleted another's lock | held in all 136 orders | held |",
-		"| SET NX PX, script | A and B; one answer to an acquire may be lost | the lock is there until its lease ends, and nobody has it | broken in 4 of 18 | broken |",
-		"| SET NX PX, DEL | A and B; time may pass once until every expiry is over | a client deleted another's lock | broken in 62 of 136 | broken |",
+		"| SET NX PX, script | A and B; time may pass once until every expiry is over | a client deleted another client's lock | no violation in all 136 interleavings | no violation |",
+		"| SET NX PX, script | A and B; one answer to an acquire may be lost | the lock stays until its lease ends, and no client holds it | violation in 4 of 18 interleavings | violation |",
+		"| SET NX PX, DEL | A and B; time may pass once until every expiry is over | a client deleted another client's lock | violation in 62 of 136 interleavings | violation |",
 	} {
 		if !strings.Contains(string(made[path(e.ID)]), says) {
 			t.Errorf("the page does not say %q:\n%s", says, made[path(e.ID)])
@@ -39,16 +39,16 @@ func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	e, _ := example()
 	b := steps.Bounds{Clients: "AB", Expiry: 1}
-	e.Orders = []experiments.Orders{
-		{Lock: naive.PlainDEL, Bounds: b, Breach: steps.Foreign},
-		{Lock: naive.Compare, Bounds: b, Breach: steps.Foreign, Expect: experiments.Sometimes},
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
+		{Lock: naive.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if !errors.Is(err, ErrContradicted) || made != nil {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
-	wantCheck(t, err, "L03-foreign-unlock, SET NX PX, DEL: a client deleted another's lock: expected is held, and it is broken in 62 of 136")
-	wantCheck(t, err, "SET NX PX, script: a client deleted another's lock: expected is broken, and it is held in all")
+	wantCheck(t, err, "L03-foreign-unlock, SET NX PX, DEL: a client deleted another client's lock: expected is no violation, and it is violation in 62 of 136")
+	wantCheck(t, err, "SET NX PX, script: a client deleted another client's lock: expected is violation, and it is no violation in all")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := All(stopped, []experiments.Experiment{e}, nil); !errors.Is(err, context.Canceled) {

@@ -17,7 +17,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 //go:embed *.md.tmpl
@@ -31,7 +31,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"cell":    cell,
 	"inline":  inline,
 	"fenced":  fenced,
-	"lanes":   func(e []history.Event) string { return fenced(history.Lanes(e)) },
+	"lanes":   func(e []history.Event) string { return fenced(history.Timelines(e)) },
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 }).ParseFS(sources, "*.md.tmpl"))
 
@@ -47,13 +47,13 @@ type page struct {
 
 // arm is an arm's judgement, with the time that it took.
 type arm struct {
-	experiments.ArmJudgement
+	experiments.VariantJudgement
 	Took time.Duration
 }
 
 // Arms are those of the run.
 func (p page) Arms() (all []arm) {
-	for _, a := range p.Judgement.Arms {
+	for _, a := range p.Judgement.Variants {
 		all = append(all, arm{a, p.Record.TookBy(a.Name)})
 	}
 	return all

@@ -8,28 +8,28 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
 		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.", Erratum: "What | is wrong.", Drawing: "\nA ──\n", How: "How it goes.",
-		Takes: 2 * time.Second, Arms: []experiments.Arm{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
-		Breach: func(events []history.Event) []history.Finding { return history.Noted(events, "it broke") },
+		Takes: 2 * time.Second, Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
+		Check: func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
 	}
 	r := experiments.Record{
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 6,
-		Arms: []experiments.ArmRecord{
+		Variants: []experiments.VariantRecord{
 			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
 			{Name: "DEL", Trials: []experiments.TrialRecord{{Number: 1, Took: 3 * time.Second}}},
 		},
 		Events: []history.Event{
-			{Seq: 1, Arm: "control", Trial: 1, Lane: "A", Kind: history.Note, Text: "all is well"},
-			{Seq: 2, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Note, Text: "it broke"},
-			{Seq: 3, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 7, Text: "commands"},
-			{Seq: 4, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 1, Text: "commands"},
-			{Seq: 5, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Measure, Value: 9, Text: "commands"},
-			{Seq: 6, Arm: "DEL", Trial: 1, Lane: "A", Kind: history.Note, Text: "```\x1b[2J"},
+			{Seq: 1, Variant: "control", Trial: 1, Timeline: "A", Kind: history.Note, Text: "all is well"},
+			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it broke"},
+			{Seq: 3, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 7, Text: "commands"},
+			{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 1, Text: "commands"},
+			{Seq: 5, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 9, Text: "commands"},
+			{Seq: 6, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "```\x1b[2J"},
 		},
 	}
 	return e, experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
@@ -43,12 +43,12 @@ func TestPages(t *testing.T) {
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"The claim.", "What is said.", "What | is wrong.", "```text\nA ──\n```", "How it goes.", "Verdict: **supported**.",
-			"| control (control) | held |  | held in 1 | 1.0 s | supported |", "| DEL | broken | SET NX PX | broken in 1 of 1 | 3.0 s | supported |",
+			"The claim.", "What is said.", "What | is wrong.", "```text\nA ──\n```", "How it goes.", "Verdict: **as expected**.",
+			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |", "| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
 			"| commands | DEL | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
 		},
-		"experiments/README.md": {"## L · anatomy of a Redis lock", "| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | supported |"},
-		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | supported |`, "not yet: P0-atomic is to come"},
+		"experiments/README.md": {"## L · anatomy of a Redis lock", "| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | as expected |"},
+		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`, "not yet: P0-atomic is to come"},
 	} {
 		for _, says := range all {
 			if !strings.Contains(string(made[filepath.FromSlash(name)]), says) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 )
 
 // cell makes of any text one that fits into a table.
@@ -40,7 +40,7 @@ func (p page) Measures() (all []measure) {
 		if e.Kind != history.Measure {
 			continue
 		}
-		w := what{e.Arm, e.Text}
+		w := what{e.Variant, e.Text}
 		if values[w] == nil {
 			order = append(order, w)
 		}

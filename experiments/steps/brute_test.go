@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/internal/testenv"
 	"locklab/lockstrategy/naive"
 )
 
-// watched plays moves on a server that holds nothing, and says what is wrong at the end. It knows nothing of positions: it
-// looks at what was recorded, and at what stands in the lock before and after each move.
-func watched(t *testing.T, server Server, client Client, lock naive.Lock, clients string, moves []Move) (w *World, broken []Breach) {
+// watched plays moves on an empty server, and finds the violations at the end. It does not use positions: it
+// reads what was recorded, and the content of the lock before and after each move.
+func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients string, moves []Move) (w *World, found []Violation) {
 	t.Helper()
 	ctx := t.Context()
 	if err := client.FlushAll(ctx).Err(); err != nil {
@@ -28,28 +28,30 @@ func watched(t *testing.T, server Server, client Client, lock naive.Lock, client
 			t.Fatalf("%s: %s: %v", lock.Name, Text(moves), err)
 		}
 		after := stored(t, client)
-		if foreign := m.Who != "" && before != "" && !strings.Contains(before, "attempt-"+m.Who); foreign && after == "" {
-			broken = append(broken, Foreign)
+		if foreign := m.Client != "" && before != "" && !strings.Contains(before, "attempt-"+m.Client); foreign && after == "" {
+			found = append(found, NonOwnerUnlock)
 		} else if foreign && after != before {
-			broken = append(broken, Stolen)
+			found = append(found, Overwritten)
 		}
 	}
 	if err := w.End(ctx); err != nil {
 		t.Fatal(err)
 	}
 	events := recorder.Events()
-	for b, found := range map[Breach][]history.Finding{
-		LostUpdate: history.Counter(events), Orphaned: history.Noted(events, Orphan), Left: history.Noted(events, Behind),
+	for v, shown := range map[Violation][]history.Violation{
+		LostUpdate:      history.Counter(events),
+		OrphanedLock:    history.Noted(events, string(OrphanedLock)),
+		LeftUntilExpiry: history.Noted(events, string(LeftUntilExpiry)),
 	} {
-		if len(found) > 0 {
-			broken = append(broken, b)
+		if len(shown) > 0 {
+			found = append(found, v)
 		}
 	}
-	return w, broken
+	return w, found
 }
 
-// stored is what stands in the lock.
-func stored(t *testing.T, client Client) string {
+// stored is the content of the lock.
+func stored(t *testing.T, client Redis) string {
 	t.Helper()
 	var text string
 	var err error
@@ -69,23 +71,23 @@ func stored(t *testing.T, client Client) string {
 	return text
 }
 
-// brute counts every order by playing it from its beginning.
+// brute counts every interleaving by playing it from its beginning.
 type brute struct {
 	t              *testing.T
 	memory         *Memory
 	lock           naive.Lock
 	bounds         Bounds
-	breach         Breach
-	orders, broken int
+	violation      Violation
+	all, violating int
 	shortest       int
 }
 
 func (b *brute) try(moves []Move) {
-	w, broken := watched(b.t, b.memory, b.memory.Client, b.lock, b.bounds.Clients, moves)
+	w, found := watched(b.t, b.memory, b.memory.Redis, b.lock, b.bounds.Clients, moves)
 	left := b.bounds
 	for _, m := range moves {
 		switch {
-		case m.Who == "":
+		case m.Client == "":
 			left.Expiry--
 		case m.Die:
 			left.Deaths--
@@ -96,16 +98,16 @@ func (b *brute) try(moves []Move) {
 	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 })
 	var next []Move
 	for _, who := range strings.Split(b.bounds.Clients, "") {
-		for _, m := range []Move{{Who: who}, {Who: who, Die: true}, {Who: who, Lose: true}} {
+		for _, m := range []Move{{Client: who}, {Client: who, Die: true}, {Client: who, Lose: true}} {
 			if w.Can(m) && (!m.Die || left.Deaths > 0) && (!m.Lose || left.Lost > 0) {
 				next = append(next, m)
 			}
 		}
 	}
 	if len(next) == 0 {
-		b.orders++
-		if slices.Contains(broken, b.breach) {
-			if b.broken++; b.shortest == 0 || len(moves) < b.shortest {
+		b.all++
+		if slices.Contains(found, b.violation) {
+			if b.violating++; b.shortest == 0 || len(moves) < b.shortest {
 				b.shortest = len(moves)
 			}
 		}
@@ -119,29 +121,29 @@ func (b *brute) try(moves []Move) {
 	}
 }
 
-// Explore merges what reaches the same position. It must count the same as somebody who merges nothing.
-func TestExploreCountsEveryOrder(t *testing.T) {
+// Explore merges interleavings that reach the same position. It must count the same as a search that merges nothing.
+func TestExploreCountsEveryInterleaving(t *testing.T) {
 	for _, c := range []struct {
-		lock   naive.Lock
-		bounds Bounds
-		breach Breach
+		lock      naive.Lock
+		bounds    Bounds
+		violation Violation
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, Orphaned},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, Orphaned},
-		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, Foreign},
-		{naive.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, Foreign},
+		{naive.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, OrphanedLock},
+		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
+		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{naive.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, LostUpdate},
 		{naive.Compare, Bounds{Clients: "ABC"}, LostUpdate},
 		{naive.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Stolen},
+		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
 		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.Counted, Bounds{Clients: "AB", Deaths: 1}, Left},
-		{naive.UndoneByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, Foreign},
-		{naive.UndoneByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, Left},
+		{naive.Counted, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
+		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, NonOwnerUnlock},
+		{naive.CompensatedByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, LeftUntilExpiry},
 		{V3, Bounds{Clients: "AB", Lost: 1, Expiry: 1}, LostUpdate},
-		{V3, Bounds{Clients: "AB", Deaths: 1, Lost: 1}, Left},
+		{V3, Bounds{Clients: "AB", Deaths: 1, Lost: 1}, LeftUntilExpiry},
 	} {
-		f, err := Explore(t.Context(), c.lock, c.bounds, c.breach)
+		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,18 +151,19 @@ func TestExploreCountsEveryOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, breach: c.breach}
+		b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, violation: c.violation}
 		b.try(nil)
 		_ = memory.Close()
-		t.Logf("%s, %+v, %s: %d orders, %d broken, the shortest has %d moves", c.lock.Name, c.bounds, c.breach, b.orders, b.broken, b.shortest)
-		if f.Orders.Int64() != int64(b.orders) || f.Broken.Int64() != int64(b.broken) || len(f.Shortest) != b.shortest {
+		t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves",
+			c.lock.Name, c.bounds, c.violation, b.all, b.violating, b.shortest)
+		if f.Interleavings.Int64() != int64(b.all) || f.Violating.Int64() != int64(b.violating) || len(f.Counterexample) != b.shortest {
 			t.Errorf("%s with %+v: Explore says: %s", c.lock.Name, c.bounds, f)
 		}
 	}
 }
 
 // soon is a real server on which every expiry can be brought forward.
-type soon struct{ Client }
+type soon struct{ Redis }
 
 // Pass lets every key that has an expiry end, and waits until none is left.
 func (s soon) Pass(ctx context.Context) error {
@@ -180,38 +183,38 @@ func (s soon) Pass(ctx context.Context) error {
 	}
 }
 
-// What Explore finds is no matter of its own Redis: played again, it breaks on a fresh one and on a real server.
-func TestTheShortestBreaksOnARealServer(t *testing.T) {
+// What Explore finds does not depend on its own Redis: it violates on a fresh one and on a real server, too.
+func TestTheCounterexampleViolatesOnARealServer(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	real := connected(t, testenv.Redis(t, true).Addr)
 	for _, c := range []struct {
-		lock   naive.Lock
-		bounds Bounds
-		breach Breach
+		lock      naive.Lock
+		bounds    Bounds
+		violation Violation
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Orphaned},
-		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, Foreign},
-		{naive.CompareInClient, Bounds{Clients: "ABC", Expiry: 1}, Foreign},
+		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock},
+		{naive.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock},
+		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{naive.CompareInClient, Bounds{Clients: "ABC", Expiry: 1}, NonOwnerUnlock},
 		{naive.Compare, Bounds{Clients: "ABC", Expiry: 1}, LostUpdate},
-		{naive.Compare, Bounds{Clients: "AB", Lost: 1}, Left},
+		{naive.Compare, Bounds{Clients: "AB", Lost: 1}, LeftUntilExpiry},
 		{naive.SETWithoutNX, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.Unheard, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Stolen},
+		{naive.IgnoredReply, Bounds{Clients: "AB"}, LostUpdate},
+		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
 		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
-		{naive.UndoneByDEL, Bounds{Clients: "AB", Lost: 1}, Foreign},
+		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 1}, NonOwnerUnlock},
 		{V3, Bounds{Clients: "AB", Expiry: 1}, LostUpdate},
 	} {
-		f, err := Explore(t.Context(), c.lock, c.bounds, c.breach)
+		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, broken, err := Replay(t.Context(), c.lock, c.bounds.Clients, f.Shortest)
-		if err != nil || !slices.Contains(broken, c.breach) {
-			t.Errorf("%s: %s on a fresh Memory: %v, %v", c.lock.Name, Text(f.Shortest), broken, err)
+		_, found, err := Replay(t.Context(), c.lock, c.bounds.Clients, f.Counterexample)
+		if err != nil || !slices.Contains(found, c.violation) {
+			t.Errorf("%s: %s on a fresh Memory: %v, %v", c.lock.Name, Text(f.Counterexample), found, err)
 		}
-		if _, broken := watched(t, soon{real}, real, c.lock, c.bounds.Clients, f.Shortest); !slices.Contains(broken, c.breach) {
-			t.Errorf("%s: %s on a real server: %v, want %s", c.lock.Name, Text(f.Shortest), broken, c.breach)
+		if _, found := watched(t, soon{real}, real, c.lock, c.bounds.Clients, f.Counterexample); !slices.Contains(found, c.violation) {
+			t.Errorf("%s: %s on a real server: %v, want %s", c.lock.Name, Text(f.Counterexample), found, c.violation)
 		}
 	}
 }

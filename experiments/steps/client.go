@@ -1,40 +1,156 @@
 package steps
 
 import (
-	"context"
-	"errors"
-	"time"
-
-	"github.com/redis/go-redis/v9"
+	"fmt"
+	"strconv"
 
 	"locklab/lockstrategy/naive"
 )
 
-// Client is a server that go-redis reaches. Its time passes by itself.
-type Client struct{ redis.UniversalClient }
+// Counter is the key of the counter behind the lock.
+const Counter = "counter"
 
-// Do sends one command.
-func (c Client) Do(ctx context.Context, command ...any) (any, error) {
-	answer, err := c.UniversalClient.Do(ctx, command...).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
-	return answer, err
+// phase is the part of its life that a client is in.
+type phase int
+
+const (
+	acquiring phase = iota
+	reading
+	renewing
+	writing
+	releasing
+	ended
+	compensating // after an acquire whose reply was lost
+)
+
+// Client is a client of a lock, with its position in the lock's steps.
+type Client struct {
+	naive.Client
+	lock  naive.Lock
+	phase phase
+	at    int // the next step of the phase's list
+	read  int64
+	wrote int64 // 0: nothing yet
+	how   string
 }
 
-// Pass waits until the lock is gone, or has no expiry.
-func (c Client) Pass(ctx context.Context) error {
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for {
-		left, err := c.PTTL(ctx, naive.Key).Result()
-		if err != nil || left < 0 {
-			return err
+// How the life of a client ended.
+const (
+	refused   = "refused"
+	noReply   = "without a reply" // to its acquire: it does not believe that it holds the lock
+	dead      = "dead"
+	completed = "done"
+)
+
+// Ended reports whether no step is left, and how the client ended.
+func (c *Client) Ended() (how string, over bool) { return c.how, c.phase == ended }
+
+// Where says where the client is, and what its next step is; without a next step it has ended.
+func (c *Client) Where() (where, next string) {
+	switch c.phase {
+	case ended:
+		if c.how == completed {
+			return fmt.Sprintf("done, wrote %d", c.wrote), ""
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-again.C:
+		return c.how, ""
+	case acquiring:
+		where = "wants the lock"
+		if c.at > 0 {
+			where = "is taking the lock"
+		}
+	case reading:
+		where = "holds the lock"
+	case renewing, writing:
+		where = fmt.Sprintf("holds the lock, read %d", c.read)
+	case releasing:
+		where = fmt.Sprintf("releases the lock, wrote %d", c.wrote)
+	case compensating:
+		where = "got no reply, and compensates"
+	}
+	return where, c.next().Name
+}
+
+// next is the next step.
+func (c *Client) next() naive.Step {
+	switch c.phase {
+	case reading:
+		return naive.Step{Name: "GET counter", Command: func(*naive.Client) []any { return []any{"GET", Counter} }}
+	case writing:
+		return naive.Step{Name: "SET counter", Command: func(*naive.Client) []any { return []any{"SET", Counter, c.read + 1} }}
+	}
+	return c.list()[c.at]
+}
+
+func (c *Client) list() []naive.Step {
+	switch c.phase {
+	case acquiring:
+		return c.lock.Acquire
+	case renewing:
+		return c.lock.Renew
+	case releasing:
+		return c.lock.Release
+	case compensating:
+		return c.lock.Compensate
+	}
+	return nil
+}
+
+// replied takes the reply to a step, and goes on.
+func (c *Client) replied(step naive.Step, reply any) error {
+	switch c.phase {
+	case reading:
+		text, _ := reply.(string) // nil before the first write
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			c.read = n
+		} else if text != "" {
+			return fmt.Errorf("the counter contains %q", text)
+		}
+		c.enter(renewing)
+	case writing:
+		c.wrote = c.read + 1
+		c.enter(releasing)
+	default:
+		next := naive.Continue
+		if step.Then != nil {
+			next = step.Then(&c.Client, reply)
+		}
+		if next == naive.Refused && c.phase == acquiring {
+			c.phase, c.how = ended, refused
+			return nil
+		}
+		switch c.at++; {
+		case c.at < len(c.list()) && next != naive.Skip:
+		case c.phase == compensating:
+			c.phase, c.how = ended, noReply
+		default:
+			c.enter(c.phase + 1)
 		}
 	}
+	return nil
+}
+
+// lostReply goes on without a reply to a step of the acquire.
+func (c *Client) lostReply() {
+	c.phase, c.at = compensating, 0
+	if len(c.lock.Compensate) == 0 {
+		c.phase, c.how = ended, noReply
+	}
+}
+
+// enter begins a phase, or the first one after it that has steps.
+func (c *Client) enter(p phase) {
+	c.phase, c.at = p, 0
+	switch {
+	case p == ended:
+		c.how = completed
+	case p != reading && p != writing && len(c.list()) == 0:
+		c.enter(p + 1)
+	}
+}
+
+func (c *Client) die() { c.phase, c.how = ended, dead }
+
+// state is everything that the client's future depends on, as text.
+func (c *Client) state() string {
+	return fmt.Sprintf("%d.%d %d %d %s %q", c.phase, c.at, c.read, c.wrote, c.how, c.Found)
 }

@@ -1,7 +1,6 @@
 package steps
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,76 +10,78 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
-// Bounds are what may happen in an order.
+// Bounds are what may happen in an interleaving.
 type Bounds struct {
 	Clients string // a letter each: AB, ABC
 	Deaths  int    // how many may die, each before any of its steps
 	Expiry  int    // how often time may pass, until every expiry is over
-	Lost    int    // how many answers to an acquire may be lost
+	Lost    int    // how many replies to an acquire may be lost
 }
 
 // Found is what Explore found.
 type Found struct {
-	Lock     string
-	Bounds   Bounds
-	Orders   *big.Int // all of them
-	Broken   *big.Int // that end in a breach
-	States   int      // different ones that they go through
-	Shortest []Move   // that breaks; nil: none does
-	Breach   Breach   // in which the shortest ends
+	Interleavings  *big.Int // all of them
+	Violating      *big.Int // that end in a violation
+	States         int      // different ones that they go through
+	Counterexample []Move   // the shortest interleaving that violates; nil: there is none
+	Violation      Violation
 }
 
 // String is the result in a sentence.
 func (f Found) String() string {
-	if f.Broken.Sign() == 0 {
-		return fmt.Sprintf("held in all %s orders (%d states)", f.Orders, f.States)
+	if f.Violating.Sign() == 0 {
+		return fmt.Sprintf("no violation in all %s interleavings (%d states)", f.Interleavings, f.States)
 	}
-	return fmt.Sprintf("broken in %s of %s orders (%d states); the shortest: %s — %s", f.Broken, f.Orders, f.States, Text(f.Shortest), f.Breach)
+	return fmt.Sprintf("violation in %s of %s interleavings (%d states); the shortest: %s: %s",
+		f.Violating, f.Interleavings, f.States, Text(f.Counterexample), f.Violation)
 }
 
-// Explore runs every order in which the clients can take their steps, die, and have time pass, within bounds, and
-// says how many end in one of breaches. Orders that reach the same state go on together, so that each state is
-// run once: what is counted is orders all the same.
-func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, breaches ...Breach) (f Found, err error) {
+// Explore runs every interleaving within bounds: clients do their steps or die, and time passes. It counts those that end in
+// one of the violations. Interleavings that reach the same state continue together, so that each state is run once. What is
+// counted is interleavings all the same.
+func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violations ...Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
 	}
 	defer func() { err = errors.Join(err, x.memory.Close()) }()
-	x.breaches = breaches
+	x.violations = violations
 	top, err := x.explore(ctx, start)
 	if err != nil {
 		return Found{}, err
 	}
-	f = Found{Lock: lock.Name, Bounds: bounds, Orders: top.orders, Broken: top.broken, States: len(x.seen)}
-	if f.Broken.Sign() > 0 {
-		f.Shortest, f.Breach = x.shortest(top)
+	f = Found{Interleavings: top.all, Violating: top.violating, States: len(x.seen)}
+	if f.Violating.Sign() > 0 {
+		f.Violation = top.violation
+		for n := top; n.next != nil; n = n.next {
+			f.Counterexample = append(f.Counterexample, n.move)
+		}
 	}
 	return f, nil
 }
 
 type explorer struct {
-	memory   *Memory
-	lock     naive.Lock
-	breaches []Breach
-	seen     map[string]*node
-	record   func(history.Event)
+	memory     *Memory
+	lock       naive.Lock
+	violations []Violation
+	seen       map[string]*node
+	record     func(history.Event)
 }
 
-// newExplorer starts a server, and says where everything begins.
+// newExplorer starts a server, and returns the position at which every interleaving begins.
 func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
 	memory, err := NewMemory()
 	if err != nil {
 		return nil, position{}, err
 	}
-	x := &explorer{memory: memory, lock: lock, seen: make(map[string]*node), record: nowhere}
+	x := &explorer{memory: memory, lock: lock, seen: make(map[string]*node), record: discard}
 	start := position{bounds: bounds}
-	for _, w := range New(lock, memory, time.Minute, bounds.Clients, nil).Walkers {
-		start.walkers = append(start.walkers, *w)
+	for _, c := range New(lock, memory, time.Minute, bounds.Clients, nil).Clients {
+		start.clients = append(start.clients, *c)
 	}
 	return x, start, nil
 }
@@ -88,27 +89,27 @@ func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
 // world is the clients of p on the explorer's server.
 func (x *explorer) world(p *position) *World {
 	w := &World{Lock: x.lock, server: x.memory, record: x.record}
-	for i := range p.walkers {
-		w.Walkers = append(w.Walkers, &p.walkers[i])
+	for i := range p.clients {
+		w.Clients = append(w.Clients, &p.clients[i])
 	}
 	return w
 }
 
-// position is a state: all that the future depends on.
+// position is a state: everything that the future depends on.
 type position struct {
-	walkers []Walker
-	redis   snapshot
-	bounds  Bounds // what is left of them
-	holder  string // whose move made the lock what it is
-	foreign bool   // somebody else has deleted it while it was there
-	stolen  bool   // somebody else has overwritten it
+	clients     []Client
+	redis       snapshot
+	bounds      Bounds // what is left of them
+	holder      string // the client whose move set the lock
+	unlocked    bool   // another client deleted it
+	overwritten bool   // another client overwrote it
 }
 
-// node is what becomes of a state.
+// node is what follows from a state.
 type node struct {
-	orders, broken *big.Int
-	depth          int // moves to the nearest broken end; -1: there is none
-	breach         Breach
+	all, violating *big.Int
+	depth          int // moves to the nearest end with a violation; -1: there is none
+	violation      Violation
 	move           Move // the first of them
 	next           *node
 }
@@ -121,13 +122,13 @@ func (x *explorer) explore(ctx context.Context, p position) (*node, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := &node{orders: new(big.Int), broken: new(big.Int), depth: -1}
+	n := &node{all: new(big.Int), violating: new(big.Int), depth: -1}
 	moves := p.moves()
 	if len(moves) == 0 {
-		n.orders.SetInt64(1)
-		if n.breach = x.breach(p); n.breach != "" {
-			n.broken.SetInt64(1)
-			n.depth = 0
+		n.all.SetInt64(1)
+		if i := slices.IndexFunc(x.violations, p.has); i >= 0 {
+			n.violation, n.depth = x.violations[i], 0
+			n.violating.SetInt64(1)
 		}
 	}
 	for _, m := range moves {
@@ -139,30 +140,30 @@ func (x *explorer) explore(ctx context.Context, p position) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.orders.Add(n.orders, next.orders)
-		n.broken.Add(n.broken, next.broken)
+		n.all.Add(n.all, next.all)
+		n.violating.Add(n.violating, next.violating)
 		if next.depth >= 0 && (n.depth < 0 || next.depth+1 < n.depth) {
-			n.depth, n.move, n.next, n.breach = next.depth+1, m, next, next.breach
+			n.depth, n.move, n.next, n.violation = next.depth+1, m, next, next.violation
 		}
 	}
 	x.seen[key] = n
 	return n, nil
 }
 
-// moves are those that are possible. When everybody has ended nothing happens any more.
+// moves are those that are possible. When every client has ended nothing happens any more.
 func (p position) moves() (all []Move) {
-	for _, c := range p.walkers {
+	for _, c := range p.clients {
 		if c.phase != ended {
-			all = append(all, Move{Who: c.Name})
+			all = append(all, Move{Client: c.Name})
 			if p.bounds.Deaths > 0 {
-				all = append(all, Move{Who: c.Name, Die: true})
+				all = append(all, Move{Client: c.Name, Die: true})
 			}
 			if p.bounds.Lost > 0 && c.phase == acquiring {
-				all = append(all, Move{Who: c.Name, Lose: true})
+				all = append(all, Move{Client: c.Name, Lose: true})
 			}
 		}
 	}
-	if len(all) > 0 && p.bounds.Expiry > 0 && len(p.redis.expiry) > 0 {
+	if len(all) > 0 && p.bounds.Expiry > 0 && p.redis.expires() {
 		all = append(all, Move{})
 	}
 	return all
@@ -173,12 +174,13 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 	if err := x.memory.restore(p.redis); err != nil {
 		return p, err
 	}
-	after := position{walkers: slices.Clone(p.walkers), bounds: p.bounds, holder: p.holder, foreign: p.foreign, stolen: p.stolen}
+	after := p
+	after.clients = slices.Clone(p.clients)
 	if err := x.world(&after).Move(ctx, m); err != nil {
 		return p, err
 	}
 	switch {
-	case m.Who == "":
+	case m.Client == "":
 		after.bounds.Expiry--
 	case m.Die:
 		after.bounds.Deaths--
@@ -193,31 +195,12 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 	return after, nil
 }
 
-// breach is the first of those that are looked for; empty: none is there.
-func (x *explorer) breach(p position) Breach {
-	for _, b := range x.breaches {
-		if p.has(b) {
-			return b
-		}
-	}
-	return ""
-}
-
 func (p position) key() string {
-	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.foreign, p.stolen)}
-	for i := range p.walkers {
-		parts = append(parts, p.walkers[i].state())
+	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten)}
+	for i := range p.clients {
+		parts = append(parts, p.clients[i].state())
 	}
 	return strings.Join(parts, "|")
 }
 
-func (x *explorer) shortest(n *node) (moves []Move, breach Breach) {
-	for ; n.next != nil; n = n.next {
-		moves = append(moves, n.move)
-	}
-	return moves, n.breach
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	return slices.SortedFunc(maps.Keys(m), cmp.Compare[string])
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

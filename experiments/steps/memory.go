@@ -12,14 +12,13 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Memory is a Redis in this process whose time stands still unless it is told to pass, and whose keys can be put back
-// to what they were.
+// Memory is a Redis in this process. Its time stands still unless Pass is called, and its keys can be restored.
 type Memory struct {
-	Client
+	Redis
 	redis *miniredis.Miniredis
 }
 
-// NewMemory starts one. Close it.
+// NewMemory starts one. The caller must close it.
 func NewMemory() (*Memory, error) {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -27,7 +26,7 @@ func NewMemory() (*Memory, error) {
 	}
 	server.SetTime(time.Unix(1_800_000_000, 0))
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, DisableIdentity: true, Protocol: 2})
-	return &Memory{Client{client}, server}, nil
+	return &Memory{Redis{client}, server}, nil
 }
 
 // Close ends it.
@@ -43,89 +42,79 @@ func (m *Memory) Pass(context.Context) error {
 	return nil
 }
 
-// snapshot is what every key holds.
-type snapshot struct {
-	strings map[string]string
-	hashes  map[string]map[string]string
-	expiry  map[string]time.Duration
+// snapshot is what every key contains.
+type snapshot map[string]content
+
+// content is that of a key: a string or a hash.
+type content struct {
+	text    string
+	hash    map[string]string
+	expires time.Duration // 0: never
 }
 
 func (m *Memory) snapshot() (snapshot, error) {
-	s := snapshot{make(map[string]string), make(map[string]map[string]string), make(map[string]time.Duration)}
+	s := make(snapshot)
 	for _, key := range m.redis.Keys() {
-		if ttl := m.redis.TTL(key); ttl > 0 {
-			s.expiry[key] = ttl
-		}
+		c := content{expires: m.redis.TTL(key)}
 		switch kind := m.redis.Type(key); kind {
 		case "string":
-			value, err := m.redis.Get(key)
-			if err != nil {
-				return s, err
-			}
-			s.strings[key] = value
+			c.text, _ = m.redis.Get(key) // its only errors are a missing key and another type
 		case "hash":
-			s.hashes[key] = make(map[string]string)
-			fields, err := m.redis.HKeys(key)
-			if err != nil {
-				return s, err
-			}
+			c.hash = make(map[string]string)
+			fields, _ := m.redis.HKeys(key)
 			for _, field := range fields {
-				s.hashes[key][field] = m.redis.HGet(key, field)
+				c.hash[field] = m.redis.HGet(key, field)
 			}
 		default:
 			return s, fmt.Errorf("a key of the type %s: it cannot be put back", kind)
 		}
+		s[key] = c
 	}
 	return s, nil
 }
 
 func (m *Memory) restore(s snapshot) error {
 	m.redis.FlushAll()
-	for key, value := range s.strings {
-		if err := m.redis.Set(key, value); err != nil {
-			return err
+	for key, c := range s {
+		if c.hash == nil {
+			if err := m.redis.Set(key, c.text); err != nil {
+				return err
+			}
 		}
-	}
-	for key, fields := range s.hashes {
-		for field, value := range fields {
+		for field, value := range c.hash {
 			m.redis.HSet(key, field, value)
 		}
-	}
-	for key, ttl := range s.expiry {
-		m.redis.SetTTL(key, ttl)
+		if c.expires > 0 {
+			m.redis.SetTTL(key, c.expires)
+		}
 	}
 	return nil
 }
 
-// String is the same for two snapshots of which the future is the same: whether a key expires counts, and not when.
+// String is equal for two snapshots with the same future: whether a key expires counts, and not when.
 func (s snapshot) String() string {
-	var parts []string
-	for _, key := range sortedKeys(s.strings) {
-		parts = append(parts, fmt.Sprintf("%s=%s%s", key, s.strings[key], s.mortal(key)))
+	var b strings.Builder
+	for _, key := range sortedKeys(s) {
+		fmt.Fprint(&b, key, "=", s[key].text, s[key].hash, s[key].expires > 0, " ")
 	}
-	for _, key := range sortedKeys(s.hashes) {
-		parts = append(parts, fmt.Sprintf("%s=%v%s", key, s.hashes[key], s.mortal(key)))
-	}
-	return strings.Join(parts, " ")
+	return b.String()
 }
 
-func (s snapshot) mortal(key string) string {
-	if s.expiry[key] > 0 {
-		return "~"
+// expires reports whether time can end a key.
+func (s snapshot) expires() bool {
+	for _, c := range s {
+		if c.expires > 0 {
+			return true
+		}
 	}
-	return ""
+	return false
 }
 
-// locked reports whether the lock is there.
-func (s snapshot) locked() bool { return s.lock() != "" }
-
-// lock is what stands in the lock; empty: it is not there.
+// lock is the lock's content; empty: it does not exist.
 func (s snapshot) lock() string {
-	if fields, ok := s.hashes[naive.Key]; ok {
-		return fmt.Sprint(fields)
+	c, exists := s[naive.Key]
+	if !exists {
+		return ""
 	}
-	if value, ok := s.strings[naive.Key]; ok {
-		return "=" + value
-	}
-	return ""
+	return fmt.Sprint("=", c.text, c.hash)
 }

@@ -1,10 +1,11 @@
-// Package steps moves the clients of a lock one command at a time: who goes next, who dies, and when time passes is decided
-// by a list of moves, by a person (app lab step), or by nobody: [Explore] tries every order.
+// Package steps moves the clients of a lock one command at a time. A list of moves decides which client goes next, which
+// dies, and when time passes. The list comes from an experiment, from a person (app lab step), or from [Explore], which
+// tries every interleaving.
 //
-// Each client takes the lock, reads a counter, writes it back plus one, and gives the lock back. What is
-// broken is seen in the counter, or in a lock that stays.
+// Each client takes the lock, reads a counter, writes it back plus one, and releases the lock. A violation is seen in the
+// counter, or in a lock that stays.
 //
-// What is NOT guaranteed: that a client does only this in an app. Nobody waits here, for one: who is refused goes away.
+// What is NOT guaranteed: that a client does only this in an app. No client waits here, for one: a refused client ends.
 package steps
 
 import (
@@ -14,26 +15,25 @@ import (
 
 // Move is one thing that happens.
 type Move struct {
-	Who  string // a client; empty: time passes until every expiry is over
-	Die  bool   // it stops for good, instead of its next step
-	Lose bool   // the server does its next step, which asks for the lock, and the answer is lost
+	Client string // empty: time passes until every expiry is over
+	Die    bool   // it stops for good, instead of its next step
+	Lose   bool   // the server executes its next step, which requests the lock, and the reply is lost
 }
 
 // String is the move as [Parse] reads it: "A", "A†", "A?", or "…".
 func (m Move) String() string {
 	switch {
-	case m.Who == "":
+	case m.Client == "":
 		return "…"
 	case m.Die:
-		return m.Who + "†"
+		return m.Client + "†"
 	case m.Lose:
-		return m.Who + "?"
+		return m.Client + "?"
 	}
-	return m.Who
+	return m.Client
 }
 
-// Parse reads a list of moves, separated by spaces: "A A B A† …". What a keyboard has not got may be written
-// otherwise: A! is A†, and t or ... is ….
+// Parse reads a list of moves, separated by spaces: "A A B A† …". A keyboard may write A! for A†, and t or ... for ….
 func Parse(text string) (moves []Move, err error) {
 	for _, word := range strings.Fields(text) {
 		m, err := parse(word)
@@ -50,7 +50,7 @@ func parse(word string) (Move, error) {
 	case "…", "...", "t":
 		return Move{}, nil
 	}
-	m := Move{Who: word[:1]}
+	m := Move{Client: word[:1]}
 	switch word[1:] {
 	case "":
 	case "†", "!":
@@ -58,15 +58,16 @@ func parse(word string) (Move, error) {
 	case "?":
 		m.Lose = true
 	default:
-		m.Who = ""
+		m.Client = ""
 	}
-	if m.Who < "A" || m.Who > "Z" {
-		return Move{}, fmt.Errorf("%q is no move: A lets client A do its next step, A† (or A!) lets it die, A? loses the answer to its step, … (or t) lets time pass", word)
+	if m.Client < "A" || m.Client > "Z" {
+		return Move{}, fmt.Errorf("%q is no move: A lets client A do its next step, A† (or A!) lets it die, "+
+			"A? loses the reply to its step, … (or t) lets time pass", word)
 	}
 	return m, nil
 }
 
-// Moves is a list of moves that a program has; a mistake in it is one of the program's.
+// Moves is a list of moves that is part of the program. It panics when Parse refuses it.
 func Moves(text string) []Move {
 	moves, err := Parse(text)
 	if err != nil {
@@ -84,12 +85,12 @@ func Text(moves []Move) string {
 	return strings.Join(words, " ")
 }
 
-// Names are the clients in moves, each once, in the order of the alphabet.
+// Names are the clients in moves, each once, in alphabetical order.
 func Names(moves []Move) string {
 	seen := make(map[string]bool)
 	for _, m := range moves {
-		if m.Who != "" {
-			seen[m.Who] = true
+		if m.Client != "" {
+			seen[m.Client] = true
 		}
 	}
 	return strings.Join(sortedKeys(seen), "")

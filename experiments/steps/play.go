@@ -3,15 +3,14 @@ package steps
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
-// Play is a lock in somebody's hands, on a [Memory]: one move at a time, and each can be taken back.
+// Play is a lock on a [Memory] that a person moves: one move at a time, and each can be taken back.
 type Play struct {
 	x     *explorer
 	began time.Time
@@ -24,7 +23,7 @@ type played struct {
 	events []history.Event
 }
 
-// NewPlay begins, with a client for each letter. Close it.
+// NewPlay begins, with a client for each letter. The caller must close it.
 func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 	x, start, err := newExplorer(lock, Bounds{Clients: clients})
 	if err != nil {
@@ -33,8 +32,8 @@ func NewPlay(lock naive.Lock, clients string) (*Play, error) {
 	return &Play{x: x, began: time.Now(), past: []played{{position: start}}}, nil
 }
 
-// Replay plays moves, and returns what happens and which breaches are there at the end.
-func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, broken []Breach, err error) {
+// Replay plays moves, and returns what happens and the violations at the end.
+func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) (events []history.Event, found []Violation, err error) {
 	p, err := NewPlay(lock, clients)
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +44,7 @@ func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) 
 			return nil, nil, err
 		}
 	}
-	return p.Events(), p.Broken(), nil
+	return p.Events(), p.Violations(), nil
 }
 
 // Close ends it.
@@ -57,7 +56,7 @@ func (p *Play) now() played { return p.past[len(p.past)-1] }
 func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err error) {
 	before := p.now()
 	if before.over() {
-		return nil, errors.New("everybody has come to an end: nothing happens any more")
+		return nil, errors.New("every client has ended: nothing happens any more")
 	}
 	p.x.record = func(e history.Event) {
 		e.Seq, e.At = len(before.events)+len(happened)+1, time.Since(p.began)
@@ -76,8 +75,8 @@ func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err 
 	return happened, nil
 }
 
-// Undo takes the last move back, if there is one.
-func (p *Play) Undo() bool {
+// TakeBack takes the last move back, if there is one.
+func (p *Play) TakeBack() bool {
 	if len(p.past) == 1 {
 		return false
 	}
@@ -85,15 +84,15 @@ func (p *Play) Undo() bool {
 	return true
 }
 
-// Over reports whether everybody has come to an end.
+// Over reports whether every client has ended.
 func (p *Play) Over() bool { return p.now().over() }
 
 // Events is what has happened so far.
 func (p *Play) Events() []history.Event { return p.now().events }
 
-// Broken is what is wrong by now.
-func (p *Play) Broken() (all []Breach) {
-	for _, b := range breaches {
+// Violations are those so far.
+func (p *Play) Violations() (all []Violation) {
+	for _, b := range violations {
 		if p.now().has(b) {
 			all = append(all, b)
 		}
@@ -101,28 +100,25 @@ func (p *Play) Broken() (all []Breach) {
 	return all
 }
 
-// Clients are where everybody is.
-func (p *Play) Clients() []Walker { return slices.Clone(p.now().walkers) }
+// Clients are the clients, each with its position.
+func (p *Play) Clients() []Client { return slices.Clone(p.now().clients) }
 
 // Stored is a key of the server.
-type Stored struct{ Key, Holds, Expires string }
+type Stored struct{ Key, Value, Expires string }
 
-// Keys are what the server holds.
+// Keys are what the server stores.
 func (p *Play) Keys() (all []Stored) {
 	redis := p.now().redis
-	add := func(key, holds string) {
-		expires := "never"
-		if left := redis.expiry[key]; left > 0 {
-			expires = "in " + left.String()
+	for _, key := range sortedKeys(redis) {
+		c, expires := redis[key], "never"
+		if c.expires > 0 {
+			expires = "in " + c.expires.String()
 		}
-		all = append(all, Stored{key, holds, expires})
-	}
-	for _, key := range sortedKeys(redis.strings) {
-		add(key, redis.strings[key])
-	}
-	for _, key := range sortedKeys(redis.hashes) {
-		for _, field := range sortedKeys(redis.hashes[key]) {
-			add(key, fmt.Sprintf("%s: %s", field, redis.hashes[key][field]))
+		if c.hash == nil {
+			all = append(all, Stored{key, c.text, expires})
+		}
+		for _, field := range sortedKeys(c.hash) {
+			all = append(all, Stored{key, field + ": " + c.hash[field], expires})
 		}
 	}
 	return all

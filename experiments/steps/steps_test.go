@@ -13,38 +13,38 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestExplore(t *testing.T) {
 	for _, c := range []struct {
-		lock   naive.Lock
-		bounds Bounds
-		breach Breach
-		breaks bool
+		lock      naive.Lock
+		bounds    Bounds
+		violation Violation
+		violates  bool
 	}{
-		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, true},
+		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, false},
-		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, true},
-		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Orphaned, false},
-		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
-		{naive.CompareInClient, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
-		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Foreign, false},
-		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Orphaned, false},
+		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, true},
+		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock, false},
+		{naive.PlainDEL, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{naive.CompareInClient, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
+		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock, false},
 		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 0}, LostUpdate, false},
 		{naive.Compare, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, true},
 		{naive.SETWithoutNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 0}, LostUpdate, true},
-		{naive.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, Foreign, true},
+		{naive.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
 	} {
-		f, err := Explore(t.Context(), c.lock, c.bounds, c.breach)
+		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s, %+v, %s: %s", c.lock.Name, c.bounds, c.breach, f)
-		if (f.Broken.Sign() > 0) != c.breaks {
+		t.Logf("%s, %+v, %s: %s", c.lock.Name, c.bounds, c.violation, f)
+		if (f.Violating.Sign() > 0) != c.violates {
 			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
 		}
 	}
 }
 
-func connected(t *testing.T, addr string) Client {
+func connected(t *testing.T, addr string) Redis {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	return Client{client}
+	return Redis{client}
 }

@@ -5,8 +5,8 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// V3 is the lock of version v3 as a list of steps: its scripts as they are, for a client that tries once. What it does
-// beside them (renewal, a context that ends with the lease, re-entrance, the queue) is not in it.
+// V3 is the lock of version v3 as a list of steps: its scripts as they are, for a client that tries once. It has none of
+// what v3 does beside them: renewal, a context that ends with the lease, re-entrance, the cohort.
 var V3 = naive.Lock{
 	Name: "v3, its scripts",
 	Acquire: []naive.Step{{
@@ -15,10 +15,10 @@ var V3 = naive.Lock{
 			acquire, _ := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
 			return acquire
 		},
-		Then: func(_ *naive.Client, answer any) naive.Next { return granted(answer) },
+		Then: func(_ *naive.Client, reply any) naive.Next { return granted(reply) },
 	}},
-	Release: []naive.Step{release},
-	Undo:    []naive.Step{release},
+	Release:    []naive.Step{release},
+	Compensate: []naive.Step{release},
 }
 
 var release = naive.Step{
@@ -29,11 +29,11 @@ var release = naive.Step{
 	},
 }
 
-// granted reads the reply of acquire.lua: the fence comes first, and is 0 where another has the lock.
-func granted(answer any) naive.Next {
-	if reply, ok := answer.([]any); ok && len(reply) > 0 {
-		if fence, ok := reply[0].(int64); ok && fence > 0 {
-			return naive.On
+// granted reads the reply of acquire.lua: the fencing token comes first, and is 0 where another client holds the lock.
+func granted(reply any) naive.Next {
+	if values, ok := reply.([]any); ok && len(values) > 0 {
+		if token, ok := values[0].(int64); ok && token > 0 {
+			return naive.Continue
 		}
 	}
 	return naive.Refused

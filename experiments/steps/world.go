@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
 // Server is the Redis behind a lock, and its clock.
 type Server interface {
-	Do(ctx context.Context, command ...any) (answer any, err error)
+	Do(ctx context.Context, command ...any) (reply any, err error)
 	// Pass lets time pass until the expiry of every key is over.
 	Pass(ctx context.Context) error
 }
@@ -20,195 +20,194 @@ type Server interface {
 // World is a server, and the clients of a lock on it.
 type World struct {
 	Lock    naive.Lock
-	Walkers []*Walker
+	Clients []*Client
 
 	server Server
 	record func(history.Event)
 }
 
-// New returns a world with a client for each letter of names. record gets what happens, and may be nil.
+// New returns a world with a client for each letter of names. record receives what happens, and may be nil.
 func New(lock naive.Lock, server Server, lease time.Duration, names string, record func(history.Event)) *World {
 	w := &World{Lock: lock, server: server, record: record}
 	if w.record == nil {
-		w.record = nowhere
+		w.record = discard
 	}
 	for _, name := range strings.Split(names, "") {
 		value := "attempt-" + name
 		if lock.Shared {
 			value = "driver"
 		}
-		w.Walkers = append(w.Walkers, newWalker(lock, naive.Client{Name: name, Value: value, Lease: lease}))
+		w.Clients = append(w.Clients, &Client{Client: naive.Client{Name: name, Value: value, Lease: lease}, lock: lock})
 	}
 	return w
 }
 
-func nowhere(history.Event) {}
+func discard(history.Event) {}
 
-// Move does one move. A client that has come to its end cannot move; the error says so.
+// Move does one move. The error says when it is not possible: a client that has ended cannot move.
 func (w *World) Move(ctx context.Context, m Move) error {
-	if m.Who == "" {
-		w.record(history.Event{Lane: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
+	if m.Client == "" {
+		w.record(history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
 		return w.server.Pass(ctx)
 	}
-	for _, walker := range w.Walkers {
-		if walker.Name != m.Who {
-			continue
-		}
-		if how, over := walker.Ended(); over {
-			return fmt.Errorf("%s cannot move: it is %s", m.Who, how)
-		}
-		switch {
-		case m.Die:
-			walker.die()
-			w.record(w.event(walker, history.Die, ""))
-			return nil
-		case m.Lose && walker.phase != acquiring:
-			return fmt.Errorf("%s cannot lose this answer: only one about the acquire is worth losing", m.Who)
-		case m.Lose:
-			return w.lose(ctx, walker)
-		}
-		return w.step(ctx, walker)
+	c := w.client(m.Client)
+	if c == nil {
+		return fmt.Errorf("there is no client %s", m.Client)
 	}
-	return fmt.Errorf("there is no client %s", m.Who)
-}
-
-// Can reports whether m is possible: time can always pass, and a client move until it has come to its end.
-func (w *World) Can(m Move) bool {
-	for _, walker := range w.Walkers {
-		if walker.Name == m.Who {
-			return walker.phase != ended && (!m.Lose || walker.phase == acquiring)
-		}
-	}
-	return m.Who == ""
-}
-
-// step lets a walker do its next step, and records the command and what it means.
-func (w *World) step(ctx context.Context, walker *Walker) error {
-	before, step := walker.phase, walker.next()
-	answer, err := w.ask(ctx, walker, step)
-	if err != nil {
-		return err
-	}
-	w.record(w.event(walker, history.Command, fmt.Sprintf("%s → %s", step.Name, said(answer))))
-	if err := walker.answered(step, answer); err != nil {
-		return err
-	}
+	how, over := c.Ended()
 	switch {
-	case before == acquiring && walker.how == refused:
-		w.record(w.event(walker, history.Refuse, ""))
-	case before == acquiring && walker.phase != acquiring:
-		w.record(w.event(walker, history.Grant, ""))
-	case before == reading:
-		w.value(walker, history.Read, walker.read)
-	case before == writing:
-		w.value(walker, history.Write, walker.wrote)
-	case before == releasing && walker.phase == ended:
-		w.record(w.event(walker, history.Gave, ""))
+	case over:
+		return fmt.Errorf("%s cannot move: it is %s", m.Client, how)
+	case m.Die:
+		c.die()
+		w.record(event(c, history.Die, ""))
+		return nil
+	case m.Lose && c.phase != acquiring:
+		return fmt.Errorf("%s cannot lose this reply: only the reply to an acquire can be lost", m.Client)
+	case m.Lose:
+		return w.lose(ctx, c)
+	}
+	return w.step(ctx, c)
+}
+
+func (w *World) client(name string) *Client {
+	for _, c := range w.Clients {
+		if c.Name == name {
+			return c
+		}
 	}
 	return nil
 }
 
-// Loser is a server whose answers can really be lost.
-type Loser interface {
-	// LoseAnswer loses the answer to the next command: Do fails, and the server has done it.
-	LoseAnswer()
+// Can reports whether m is possible: time can always pass, and a client can move until it has ended.
+func (w *World) Can(m Move) bool {
+	if c := w.client(m.Client); c != nil {
+		return c.phase != ended && (!m.Lose || c.phase == acquiring)
+	}
+	return m.Client == ""
 }
 
-// lose lets the server do a walker's next step, and tells nobody what it said.
-func (w *World) lose(ctx context.Context, walker *Walker) error {
-	step := walker.next()
-	loser, really := w.server.(Loser)
-	if really {
-		loser.LoseAnswer()
+// step lets a client do its next step, and records the command and what it means.
+func (w *World) step(ctx context.Context, c *Client) error {
+	before, step := c.phase, c.next()
+	reply, err := w.send(ctx, c, step)
+	if err != nil {
+		return err
 	}
-	answer, err := w.ask(ctx, walker, step)
+	w.record(event(c, history.Command, fmt.Sprintf("%s → %s", step.Name, shown(reply))))
+	if err := c.replied(step, reply); err != nil {
+		return err
+	}
+	switch {
+	case before == acquiring && c.how == refused:
+		w.record(event(c, history.Refuse, ""))
+	case before == acquiring && c.phase != acquiring:
+		w.record(event(c, history.Grant, ""))
+	case before == reading:
+		w.value(c, history.Read, c.read)
+	case before == writing:
+		w.value(c, history.Write, c.wrote)
+	case before == releasing && c.phase == ended:
+		w.record(event(c, history.Released, ""))
+	}
+	return nil
+}
+
+// ReplyLoser is a server that can really lose a reply. Where the server is none, the client only ignores it.
+type ReplyLoser interface {
+	// LoseReply loses the reply to the next command: Do fails, and the server has executed it.
+	LoseReply()
+}
+
+// lose lets the server execute a client's next step without a reply.
+func (w *World) lose(ctx context.Context, c *Client) error {
+	step := c.next()
+	loser, really := w.server.(ReplyLoser)
+	if really {
+		loser.LoseReply()
+	}
+	reply, err := w.send(ctx, c, step)
 	switch {
 	case really && err == nil:
-		return fmt.Errorf("%s: %s: the answer was to be lost, and came: %s", walker.Name, step.Name, said(answer))
+		return fmt.Errorf("%s: %s: the reply was to be lost, and arrived: %s", c.Name, step.Name, shown(reply))
 	case !really && err != nil:
 		return err
 	}
-	w.record(w.event(walker, history.Command, step.Name+" → the answer is lost"))
-	w.record(w.event(walker, history.Refuse, "no answer"))
-	walker.unanswered()
+	w.record(event(c, history.Command, step.Name+" → the reply is lost"))
+	w.record(event(c, history.Refuse, history.Unavailable))
+	c.lostReply()
 	return nil
 }
 
-// ask sends a step to the server.
-func (w *World) ask(ctx context.Context, walker *Walker, step naive.Step) (any, error) {
+// send sends a step to the server.
+func (w *World) send(ctx context.Context, c *Client, step naive.Step) (any, error) {
 	switch {
-	case walker.at > 0:
-	case walker.phase == acquiring:
-		w.record(w.event(walker, history.Ask, ""))
-	case walker.phase == releasing:
-		w.record(w.event(walker, history.Give, ""))
+	case c.at > 0:
+	case c.phase == acquiring:
+		w.record(event(c, history.Request, ""))
+	case c.phase == releasing:
+		w.record(event(c, history.Release, ""))
 	}
-	answer, err := w.server.Do(ctx, step.Command(&walker.Client)...)
+	reply, err := w.server.Do(ctx, step.Command(&c.Client)...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", walker.Name, step.Name, err)
+		return nil, fmt.Errorf("%s: %s: %w", c.Name, step.Name, err)
 	}
-	return answer, nil
+	return reply, nil
 }
 
-func (w *World) event(walker *Walker, kind history.Kind, text string) history.Event {
-	return history.Event{Lane: walker.Name, Owner: walker.Name, Key: naive.Key, Kind: kind, Text: text}
+func event(c *Client, kind history.Kind, text string) history.Event {
+	return history.Event{Timeline: c.Name, Owner: c.Name, Key: naive.Key, Kind: kind, Text: text}
 }
 
-func (w *World) value(walker *Walker, kind history.Kind, value int64) {
-	w.record(history.Event{Lane: walker.Name, Owner: walker.Name, Key: Counter, Kind: kind, Value: value})
+func (w *World) value(c *Client, kind history.Kind, value int64) {
+	w.record(history.Event{Timeline: c.Name, Owner: c.Name, Key: Counter, Kind: kind, Value: value})
 }
 
-// End records what the counter holds, and the lock if it is left: it is there, and nobody who lives has it.
+// End records what the counter contains, and the lock if it is left: the server stores it, and no living client holds it.
 func (w *World) End(ctx context.Context) error {
-	answer, err := w.server.Do(ctx, "GET", Counter)
+	reply, err := w.server.Do(ctx, "GET", Counter)
 	if err != nil {
 		return err
 	}
 	var n int64
-	if text, ok := answer.(string); ok {
+	if text, ok := reply.(string); ok {
 		if _, err := fmt.Sscan(text, &n); err != nil {
-			return fmt.Errorf("the counter holds %q", text)
+			return fmt.Errorf("the counter contains %q", text)
 		}
 	}
-	w.record(history.Event{Lane: "redis", Kind: history.Final, Key: Counter, Value: n})
-	what, err := w.left(ctx)
-	if what != "" {
-		w.record(history.Event{Lane: "redis", Kind: history.Note, Key: naive.Key, Text: what})
+	w.record(history.Event{Timeline: "redis", Kind: history.Final, Key: Counter, Value: n})
+	left, err := w.left(ctx)
+	if left != "" {
+		w.record(history.Event{Timeline: "redis", Kind: history.Left, Key: naive.Key, Text: string(left)})
 	}
 	return err
 }
 
-// What End notes of a lock that is there although nobody has it: without an expiry, and with one.
-const (
-	Orphan = "the lock stays, and nobody has it"
-	Behind = "the lock is there until its lease ends, and nobody has it"
-)
-
-func (w *World) left(ctx context.Context) (what string, err error) {
-	for _, walker := range w.Walkers {
-		if walker.phase != ended {
+func (w *World) left(ctx context.Context) (Violation, error) {
+	for _, c := range w.Clients {
+		if c.phase != ended {
 			return "", nil
 		}
 	}
-	answer, err := w.server.Do(ctx, "PTTL", naive.Key)
-	switch left, _ := answer.(int64); {
+	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
+	switch left, _ := reply.(int64); {
 	case err != nil:
 		return "", err
 	case left == -1:
-		return Orphan, nil
+		return OrphanedLock, nil
 	case left > 0:
-		return Behind, nil
+		return LeftUntilExpiry, nil
 	}
 	return "", nil
 }
 
-// said is an answer as redis-cli shows it.
-func said(answer any) string {
-	switch a := answer.(type) {
+// shown is a reply as redis-cli shows it.
+func shown(reply any) string {
+	switch r := reply.(type) {
 	case nil:
 		return "(nil)"
 	case string:
-		return a
+		return r
 	}
-	return fmt.Sprint(answer)
+	return fmt.Sprint(reply)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/stack/compose"
 	"locklab/topology"
 )
@@ -20,24 +21,24 @@ const outageVersion = "v3"
 
 // Outage is what users got while the master died, and who died.
 type Outage struct {
-	experiments.Outage
+	burst.Outage
 	Killed   string // the service
 	Replaced bool   // somebody is there to take the master's place
 }
 
-// Verdict is inconclusive when no request failed, which proves no death, and refuted when a topology that replaces its master did not answer again in time. What was
-// lost meanwhile is no breach: no topology promises to keep it.
+// Verdict is inconclusive when no request failed, which proves no death. It is unexpected when a topology that replaces its
+// master did not answer again in time. What was lost meanwhile is no violation: no topology promises to keep it.
 func (o Outage) Verdict() experiments.Verdict {
 	switch {
 	case len(o.Failed) == 0:
 		return experiments.Inconclusive
 	case o.Replaced && o.BackAfter == 0:
-		return experiments.Refuted
+		return experiments.Unexpected
 	}
-	return experiments.Supported
+	return experiments.AsExpected
 }
 
-func outage(ctx context.Context, docker compose.Docker, target experiments.Target, users int) (Outage, error) {
+func outage(ctx context.Context, docker compose.Docker, target burst.Target, users int) (Outage, error) {
 	o := Outage{Replaced: docker.Topology == string(topology.Sentinel) || docker.Topology == string(topology.Cluster)}
 	var err error
 	if o.Killed, err = master(ctx, docker); err != nil {
@@ -51,7 +52,7 @@ func outage(ctx context.Context, docker compose.Docker, target experiments.Targe
 	if err != nil {
 		return o, err
 	}
-	o.Outage, err = experiments.RunOutage(ctx, target, outageVersion, users, container.Kill, within)
+	o.Outage, err = burst.RunOutage(ctx, target, outageVersion, users, container.Kill, within)
 	return o, err
 }
 

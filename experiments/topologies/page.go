@@ -44,7 +44,7 @@ func final(c Cell) string {
 	if c.Attempts > 1 {
 		text += fmt.Sprintf(" (%d)", c.Attempts)
 	}
-	if c.Verdict != experiments.Supported {
+	if c.Verdict != experiments.AsExpected {
 		text += fmt.Sprintf(" **%s**: %s", c.Verdict, cellText.Replace(c.Why))
 	}
 	return text

@@ -8,16 +8,20 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
+	"locklab/versions"
 )
 
 func views(version string, final ...int64) Row {
-	claim, _ := experiments.ClaimOf(version)
+	claim, _ := versions.Find(version)
 	row := Row{Kind: loadtool.Pageview, Claim: claim}
 	for _, f := range final {
-		burst := &experiments.PageviewBurst{Users: 4, Final: f, Writes: []experiments.Write{{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4}}}
-		record := loadtool.Record{Pageview: burst, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
-		verdict := experiments.Judge(claim.Expect, record.Outcome())
+		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{
+			{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4},
+		}}
+		record := loadtool.Record{Pageview: views, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
+		verdict := experiments.Judge(burst.Expect(claim), record.Outcome())
 		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
 	}
 	return row
@@ -43,18 +47,18 @@ func TestToolsAgree(t *testing.T) {
 }
 
 func TestOutageIsJudged(t *testing.T) {
-	felt := experiments.PageviewBurst{Failed: []string{"503"}}
-	back := experiments.Outage{PageviewBurst: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
-	gone := experiments.Outage{PageviewBurst: felt}
+	felt := burst.Views{Failed: []string{"503"}}
+	back := burst.Outage{Views: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	gone, readable := burst.Outage{Views: felt}, burst.Outage{Views: felt, ReadAfter: 1}
 	for _, c := range []struct {
 		name string
 		o    Outage
 		want experiments.Verdict
 	}{
-		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.Supported},
-		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"readable, and no view is confirmed", Outage{Outage: experiments.Outage{PageviewBurst: felt, ReadAfter: 1}, Killed: "redis-1", Replaced: true}, experiments.Refuted},
-		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.Supported},
+		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.AsExpected},
+		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"readable, and no view is confirmed", Outage{Outage: readable, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.AsExpected},
 		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,13 +70,13 @@ func TestOutageIsJudged(t *testing.T) {
 }
 
 func TestVerdictIsTheWorst(t *testing.T) {
-	outage := Outage{Killed: "redis-single", Outage: experiments.Outage{PageviewBurst: experiments.PageviewBurst{Failed: []string{"503"}}}}
+	outage := Outage{Killed: "redis-single", Outage: burst.Outage{Views: burst.Views{Failed: []string{"503"}}}}
 	late := Result{Topologies: []Topology{{Ready: 2 * time.Minute, Outage: outage}}}
-	if got := late.Verdict(); got != experiments.Refuted {
+	if got := late.Verdict(); got != experiments.Unexpected {
 		t.Errorf("ready after two minutes, and the verdict is %s", got)
 	}
 	for want, row := range map[experiments.Verdict]Row{
-		experiments.Supported: views("v3", 4, 4), experiments.Refuted: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
+		experiments.AsExpected: views("v3", 4, 4), experiments.Unexpected: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
 	} {
 		r := Result{Topologies: []Topology{{Rows: []Row{row}, Outage: outage}}}
 		if got := r.Verdict(); got != want {
@@ -85,18 +89,18 @@ func TestVerdictIsTheWorst(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	order := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v4", Lock: "RedLock"}, Cells: []Cell{
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 1},
-		{Record: loadtool.Record{Order: &experiments.OrderBurst{Recorded: []uint64{7}}}, Verdict: experiments.Supported, Attempts: 2},
+	order := Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v4", Title: "RedLock"}, Cells: []Cell{
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
 	}}
-	torn := Row{Kind: loadtool.Order, Claim: experiments.Claim{Version: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
+	torn := Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v1"}, Cells: []Cell{{Why: "a\nb|c", Attempts: 3}}}
 	r := Result{
 		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
 		Topologies: []Topology{{
 			Name: "cluster", Ready: 12 * time.Second, Rows: []Row{views("v3", 4, 3), order, torn},
-			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: experiments.Outage{
-				PageviewBurst: experiments.PageviewBurst{Writes: make([]experiments.Write, 5), Final: 3},
-				Statuses:      map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
+			Outage: Outage{Killed: "cluster-2", Replaced: true, Outage: burst.Outage{
+				Views:    burst.Views{Writes: make([]burst.Write, 5), Final: 3},
+				Statuses: map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
 			}},
 		}, {Name: "single", Outage: Outage{Killed: "redis-single"}}},
 	}
@@ -105,13 +109,13 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| v3 | Redis lock | 4 | 3 **refuted**: it must not happen and did | 1 ms | 1 ms | **no** |",
+		"| v3 | Redis lock | 4 | 3 **unexpected**: a violation happened that must not happen | 1 ms | 1 ms | **no** |",
 		"| v4 | RedLock | 1 | 1 (2) | 0 ms | 0 ms | yes |",
 		"| v1 |  | 0 (3) **inconclusive**: a; b\\|c | 0 ms | yes |",
 		"Ready 12 s after the command.",
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | all | never | never |",
-		"Verdict of all of it: **refuted**",
+		"Verdict of all of it: **unexpected**",
 		"(30s)",
 	} {
 		if !strings.Contains(page.String(), want) {
@@ -126,8 +130,10 @@ func TestPage(t *testing.T) {
 // A tool that leaves no record is asked again, and ends nothing.
 func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 	whole := views("v3", 4).Cells[0].Record
-	claim, _ := experiments.ClaimOf("v3")
-	for stumbles, want := range map[int]experiments.Verdict{0: experiments.Supported, 2: experiments.Supported, 3: experiments.Inconclusive} {
+	claim, _ := versions.Find("v3")
+	for stumbles, want := range map[int]experiments.Verdict{
+		0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive,
+	} {
 		asked := 0
 		tool := Tool{Name: "it", Fire: func(context.Context, Shot) (loadtool.Record, error) {
 			if asked++; asked <= stumbles {

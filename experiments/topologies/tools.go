@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
 )
 
@@ -20,7 +20,7 @@ type Shot struct {
 	Kind    loadtool.Kind
 	Version string // as in the URL
 	Users   int    // simultaneous requests: views, or drivers
-	Target  experiments.Target
+	Target  burst.Target
 }
 
 // Tool sends a burst and returns what it saw. An error means that there is no record.
@@ -33,10 +33,10 @@ type Tool struct {
 func Ours() Tool {
 	return Tool{"ours", func(ctx context.Context, shot Shot) (loadtool.Record, error) {
 		if shot.Kind == loadtool.Order {
-			burst, err := experiments.RunOrder(ctx, shot.Target, shot.Version, shot.Users)
+			burst, err := burst.RunGrabs(ctx, shot.Target, shot.Version, shot.Users, burst.Simultaneous)
 			return loadtool.OfOrder("ours", &burst, loadtool.Times{Max: burst.Took}), err
 		}
-		burst, err := experiments.RunPageview(ctx, shot.Target, shot.Version, shot.Users)
+		burst, err := burst.RunViews(ctx, shot.Target, shot.Version, shot.Users, burst.Simultaneous)
 		return loadtool.OfPageview("ours", &burst, loadtool.Times{Max: burst.Took}), err
 	}}
 }

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
 	"locklab/stack/compose"
+	"locklab/versions"
 )
 
 // Config says what is to be compared.
@@ -57,12 +59,12 @@ type Topology struct {
 	build string // what the instances say they were built from
 }
 
-// Verdict is refuted when the topology was not ready in time, or did not recover; else the worst of its
+// Verdict is unexpected when the topology was not ready in time, or did not recover; else the worst of its
 // cells.
 func (t Topology) Verdict() experiments.Verdict {
 	all := []experiments.Verdict{t.Outage.Verdict()}
 	if t.Ready > readyWithin {
-		all = append(all, experiments.Refuted)
+		all = append(all, experiments.Unexpected)
 	}
 	for _, row := range t.Rows {
 		for _, cell := range row.Cells {
@@ -75,7 +77,7 @@ func (t Topology) Verdict() experiments.Verdict {
 // Row is one version's bursts of one kind, a cell for each tool.
 type Row struct {
 	Kind  loadtool.Kind
-	Claim experiments.Claim
+	Claim versions.Version
 	Cells []Cell
 }
 
@@ -83,7 +85,7 @@ type Row struct {
 type Cell struct {
 	Record   loadtool.Record
 	Verdict  experiments.Verdict
-	Why      string // it is not supported
+	Why      string // it is not as expected
 	Attempts int    // the last of which is this
 }
 
@@ -91,7 +93,7 @@ type Cell struct {
 // same number.
 func (r Row) Agree() bool {
 	return !slices.ContainsFunc(r.Cells, func(c Cell) bool {
-		return c.Verdict != r.Cells[0].Verdict || r.Claim.Expect == experiments.Never && c.Final() != r.Cells[0].Final()
+		return c.Verdict != r.Cells[0].Verdict || burst.Expect(r.Claim) == experiments.Never && c.Final() != r.Cells[0].Final()
 	})
 }
 
@@ -166,19 +168,19 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 		return t, fmt.Errorf("%w: %s", err, strings.Join(why, "; "))
 	}
 	t.Ready = time.Since(began)
-	target := experiments.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
+	target := burst.Target{URL: "http://" + docker.Published("nginx"), AdminToken: docker.Variable("ADMIN_TOKEN")}
 	health, err := target.Health(ctx)
 	if err != nil {
 		return t, err
 	}
 	t.build = health.Build
 	// A burst that does not count opens every connection.
-	if _, err := experiments.RunPageview(ctx, target, "v0", cfg.Users); err != nil {
+	if _, err := burst.RunViews(ctx, target, "v0", cfg.Users, burst.Simultaneous); err != nil {
 		return t, err
 	}
 	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
-		for _, claim := range experiments.Claims() {
-			if !slices.Contains(cfg.Versions, claim.Version) {
+		for _, claim := range versions.All() {
+			if !slices.Contains(cfg.Versions, claim.Name) {
 				continue
 			}
 			row, err := cfg.row(ctx, kind, claim, target, t.Name)
@@ -193,17 +195,17 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	return t, err
 }
 
-func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments.Claim, target experiments.Target, topology string) (Row, error) {
+func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
 	row := Row{Kind: kind, Claim: claim}
-	shot := Shot{Kind: kind, Version: claim.Version, Users: cfg.Users, Target: target}
+	shot := Shot{Kind: kind, Version: claim.Name, Users: cfg.Users, Target: target}
 	if kind == loadtool.Order {
 		shot.Users = cfg.Drivers
 	}
 	for _, tool := range cfg.Tools {
-		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Version, kind, shot.Users, tool.Name)
+		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Name, kind, shot.Users, tool.Name)
 		cell, err := fire(ctx, tool, shot, claim)
 		if err != nil {
-			return row, fmt.Errorf("%s %s by %s: %w", claim.Version, kind, tool.Name, err)
+			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)
 		}
 		row.Cells = append(row.Cells, cell)
 	}
@@ -211,7 +213,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim experiments
 }
 
 // fire lets one tool fire until a burst shows something. What left no record shows nothing.
-func fire(ctx context.Context, tool Tool, shot Shot, claim experiments.Claim) (Cell, error) {
+func fire(ctx context.Context, tool Tool, shot Shot, claim versions.Version) (Cell, error) {
 	var cell Cell
 	for cell.Attempts < attempts && cell.Verdict == experiments.Inconclusive {
 		one, cancel := context.WithTimeout(ctx, burstWithin)
@@ -226,7 +228,7 @@ func fire(ctx context.Context, tool Tool, shot Shot, claim experiments.Claim) (C
 			continue
 		}
 		outcome := record.Outcome()
-		cell.Record, cell.Verdict = record, experiments.Judge(claim.Expect, outcome)
+		cell.Record, cell.Verdict = record, experiments.Judge(burst.Expect(claim), outcome)
 		cell.Why = cell.Verdict.Because(outcome)
 	}
 	return cell, nil

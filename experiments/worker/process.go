@@ -10,182 +10,146 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/history"
+	"locklab/history"
 	"locklab/stack"
 )
 
-// Process is a worker as the lab sees it. What it believes is recorded as it is told, at the time that the worker says.
+// Process is a worker as the lab sees it. Its reports about the lock are recorded with its own time. A failure of a method
+// ends the trial.
 type Process struct {
-	t        *experiments.Trial
-	lane     string
-	worker   *stack.Worker
-	name     string // of its clock
-	lines    chan Line
-	attempts int
+	t       *experiments.Trial
+	name    string // of its timeline
+	worker  *stack.Worker
+	reports chan history.Event
+	unread  []history.Event // that no Wait wanted so far
 }
 
-// backlog is how many lines of a worker may wait to be looked at.
+// backlog is how many reports of a worker may wait to be read.
 const backlog = 1024
 
-// Start starts a worker, and measures its clock. It ends with the trial.
-func Start(ctx context.Context, t *experiments.Trial, lane string) (*Process, error) {
-	w, err := t.Stack.Worker(role, "worker-"+lane)
-	if err != nil {
-		return nil, err
-	}
-	p := &Process{t: t, lane: lane, worker: w, name: fmt.Sprintf("%s, process %d", lane, w.PID()), lines: make(chan Line, backlog)}
-	heard := make(chan struct{})
+// Start starts a worker, and compares its clock with the lab's. It ends with the trial.
+func Start(ctx context.Context, t *experiments.Trial, name string) *Process {
+	w, err := t.Stack.Worker(role, "worker-"+name)
+	t.Must(err)
+	p := &Process{t: t, name: name, worker: w, reports: make(chan history.Event, backlog)}
+	received := make(chan struct{})
 	go func() {
-		defer close(heard)
-		p.hear()
+		defer close(received)
+		p.receive()
 	}()
 	t.Cleanup(func() error {
 		err := errors.Join(w.In.Close(), w.Stop())
-		<-heard
+		<-received
 		return errors.Join(err, w.Out.Close())
 	})
-	return p, p.compareClocks(ctx)
+	p.Do(ctx, Command{Do: SetBack, By: p.ahead(ctx).Offset})
+	t.Clock(p.ahead(ctx))
+	return p
 }
 
-// hear records what the worker believes, and passes on all it says.
-func (p *Process) hear() {
-	defer close(p.lines)
+// Owner is the owner in all events of the worker: it acquires once.
+func (p *Process) Owner() string { return p.name + "1" }
+
+// String is the process, whose clock is not the lab's.
+func (p *Process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.worker.PID()) }
+
+// receive records the events of the lock's client, and passes on all reports.
+func (p *Process) receive() {
+	defer close(p.reports)
 	for lines := bufio.NewScanner(p.worker.Out); lines.Scan(); {
-		var l Line
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			l = Line{What: failed, Text: fmt.Sprintf("it says %q", lines.Text())}
+		var e history.Event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			e = history.Event{Kind: failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
 		}
-		switch kind := history.Kind(l.What); kind {
-		case history.Ask, history.Grant, history.Refuse, history.Lose, history.Give, history.Gave:
-			p.t.Record(history.Event{At: l.At, Process: p.name, Lane: p.lane, Kind: kind, Key: l.Key, Owner: l.Owner, Fence: l.Fence, Text: l.Text})
+		switch e.Kind {
+		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released:
+			e.Process, e.Timeline, e.Owner = p.String(), p.name, p.Owner()
+			p.t.Record(e)
 		}
-		p.lines <- l
+		p.reports <- e
 	}
 }
 
-// Tell gives an order, and waits for nothing.
-func (p *Process) Tell(o Order) error {
-	text, err := json.Marshal(o)
+// Send sends a command, and waits for nothing.
+func (p *Process) Send(c Command) {
+	text, err := json.Marshal(c)
 	if err == nil {
 		_, err = p.worker.In.Write(append(text, '\n'))
 	}
-	return err
+	p.t.Must(err)
 }
 
-// Wait waits until the worker tells one of these.
-func (p *Process) Wait(ctx context.Context, wanted ...string) (Line, error) {
+// Do sends a command and waits until it is done.
+func (p *Process) Do(ctx context.Context, c Command) history.Event {
+	p.Send(c)
+	return p.Wait(ctx, history.Kind(c.Do))
+}
+
+// Wait waits until the worker reports one of these, or has reported it since it was last waited for.
+func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Event {
 	for {
+		if i := slices.IndexFunc(p.unread, func(e history.Event) bool { return slices.Contains(wanted, e.Kind) }); i >= 0 {
+			e := p.unread[i]
+			p.unread = slices.Delete(p.unread, i, i+1)
+			return e
+		}
 		select {
 		case <-ctx.Done():
-			return Line{}, fmt.Errorf("%s has not told %v: %w", p.name, wanted, ctx.Err())
-		case l, goesOn := <-p.lines:
+			p.t.Must(fmt.Errorf("%s has not reported %v: %w", p, wanted, ctx.Err()))
+		case e, open := <-p.reports:
 			switch {
-			case !goesOn:
-				return Line{}, fmt.Errorf("%s has ended and not told %v", p.name, wanted)
-			case l.What == failed:
-				return Line{}, fmt.Errorf("%s: %s", p.name, l.Text)
-			case slices.Contains(wanted, l.What):
-				return l, nil
+			case !open:
+				p.t.Must(fmt.Errorf("%s has ended and not reported %v", p, wanted))
+			case e.Kind == failed:
+				p.t.Must(fmt.Errorf("%s: %s", p, e.Text))
 			}
+			p.unread = append(p.unread, e)
 		}
 	}
 }
 
-// WaitAll waits until the worker has told each of these, in any order.
-func (p *Process) WaitAll(ctx context.Context, wanted ...string) (map[string]Line, error) {
-	told := make(map[string]Line)
-	for len(wanted) > 0 {
-		l, err := p.Wait(ctx, wanted...)
-		if err != nil {
-			return told, err
-		}
-		told[l.What] = l
-		wanted = slices.DeleteFunc(wanted, func(what string) bool { return what == l.What })
+// Acquire lets the worker take a lock; a refusal ends the trial.
+func (p *Process) Acquire(ctx context.Context, l Lock) (token uint64) {
+	p.Send(Command{Do: Acquire, Lock: l})
+	e := p.Wait(ctx, history.Grant, history.Refuse)
+	if e.Kind == history.Refuse {
+		p.t.Must(fmt.Errorf("%s was refused: %s", p, e.Text))
 	}
-	return told, nil
+	return e.Token
 }
 
-// Ask gives an order and waits for its answer.
-func (p *Process) Ask(ctx context.Context, o Order, wanted ...string) (Line, error) {
-	if err := p.Tell(o); err != nil {
-		return Line{}, err
-	}
-	return p.Wait(ctx, wanted...)
-}
-
-// Open connects the worker to servers, and opens a lock on them.
-func (p *Process) Open(ctx context.Context, strategy string, lease time.Duration, addrs ...string) error {
-	_, err := p.Ask(ctx, Order{Do: Open, Strategy: strategy, Lease: lease, Addrs: addrs}, string(Open))
-	return err
-}
-
-// Acquire lets it take the lock; a refusal is an error. atMost bounds its renewal; 0: nothing does.
-func (p *Process) Acquire(ctx context.Context, key string, atMost time.Duration) (Line, error) {
-	p.attempts++
-	o := Order{Do: Acquire, Key: key, Owner: fmt.Sprintf("%s%d", p.lane, p.attempts), AtMost: atMost}
-	l, err := p.Ask(ctx, o, string(history.Grant), string(history.Refuse))
-	if err == nil && l.What != string(history.Grant) {
-		err = fmt.Errorf("%s was refused: %s", p.name, l.Text)
-	}
-	return l, err
-}
-
-// Kill ends it at once, whatever it holds.
-func (p *Process) Kill() error {
+// Kill ends the process immediately, whatever it holds.
+func (p *Process) Kill() {
 	p.worker.Kill()
 	proof, err := p.worker.Ended()
-	p.t.Record(history.Event{
-		Lane: p.lane, Kind: history.Die, Owner: p.owner(),
-		Text: fmt.Sprintf("process %d was killed", p.worker.PID()),
-	})
-	p.t.Fault(p.lane, "killed", proof)
-	return err
+	text := fmt.Sprintf("process %d was killed", p.worker.PID())
+	p.t.Record(history.Event{Timeline: p.name, Kind: history.Die, Owner: p.Owner(), Text: text})
+	p.t.Fault(p.name, "killed", proof)
+	p.t.Must(err)
 }
 
-// Pause stops it from running, until Resume.
-func (p *Process) Pause() error {
-	err := p.worker.Pause()
-	if err == nil {
-		p.t.Fault(p.lane, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
-	}
-	return err
+// Pause stops the process until Resume.
+func (p *Process) Pause() {
+	p.t.Must(p.worker.Pause())
+	p.t.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
 }
 
 // Resume lets it run again.
 func (p *Process) Resume() {
-	p.t.Heal(p.lane, "resumed")
+	p.t.Heal(p.name, "resumed")
 	p.worker.Resume()
 }
 
-func (p *Process) owner() string { return fmt.Sprintf("%s%d", p.lane, p.attempts) }
-
-// compareClocks sets the worker's clock by the lab's, and measures by how much it is still off.
-func (p *Process) compareClocks(ctx context.Context) error {
-	ahead, err := p.ahead(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := p.Ask(ctx, Order{Do: Back, By: ahead.Offset}, string(Back)); err != nil {
-		return err
-	}
-	left, err := p.ahead(ctx)
-	p.t.Clock(left)
-	return err
-}
-
-// ahead measures by how much the worker's clock is ahead: several times, of which the shortest round trip says most.
-func (p *Process) ahead(ctx context.Context) (experiments.Clock, error) {
+// ahead measures by how much the worker's clock is ahead: several times, of which the shortest round trip is the most exact.
+func (p *Process) ahead(ctx context.Context) experiments.Clock {
 	const times = 5
-	best := experiments.Clock{Process: p.name, Error: time.Hour}
+	best := experiments.Clock{Process: p.String(), Error: time.Hour}
 	for range times {
-		asked := p.t.Now()
-		l, err := p.Ask(ctx, Order{Do: Time}, string(Time))
-		if err != nil {
-			return best, err
-		}
-		if half := (p.t.Now() - asked) / 2; half < best.Error {
-			best.Offset, best.Error = l.At-asked-half, half
+		sent := p.t.Now()
+		e := p.Do(ctx, Command{Do: SetBack})
+		if half := (p.t.Now() - sent) / 2; half < best.Error {
+			best.Offset, best.Error = e.At-sent-half, half
 		}
 	}
-	return best, nil
+	return best
 }

@@ -4,28 +4,31 @@ import (
 	"context"
 	"errors"
 
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
-// Reason is an error in a few words.
+// Reason is an error of a lock in the words of package history; of another error it is the error's own text.
 func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
 	for _, known := range []struct {
 		err  error
-		says string
+		text string
 	}{
-		{nil, ""},
-		{lockstrategy.ErrTaken, "another has it"},
-		{lockstrategy.ErrExpired, "its time is over"},
-		{lockstrategy.ErrForced, "freed by force"},
-		{lockstrategy.ErrGone, "the server no longer has it"},
-		{lockstrategy.ErrUnreachable, "no renewal was confirmed"},
-		{lockstrategy.ErrUnavailable, "no answer from the server"},
+		{lockstrategy.ErrTaken, history.Taken},
+		{lockstrategy.ErrExpired, history.Expired},
+		{lockstrategy.ErrForced, history.Forced},
+		{lockstrategy.ErrGone, history.Gone},
+		{lockstrategy.ErrUnreachable, history.Unreachable},
+		{lockstrategy.ErrUnavailable, history.Unavailable},
 		{lockstrategy.ErrNotHeld, "not held"},
-		{context.Canceled, "released"},
-		{context.DeadlineExceeded, "waited too long"},
+		{context.Canceled, history.Canceled},
+		{context.DeadlineExceeded, history.Deadline},
 	} {
-		if known.err == nil && err == nil || known.err != nil && errors.Is(err, known.err) {
-			return known.says
+		if errors.Is(err, known.err) {
+			return known.text
 		}
 	}
 	return err.Error()

@@ -1,22 +1,23 @@
 package naive
 
-// ExtendBySET takes the lock well and extends it by A0's second script, which begins with SET: it takes the lock from
-// whoever has it.
+// ExtendBySET takes the lock correctly and extends it by A0's second script, which begins with SET: it takes the lock from
+// its holder.
 var ExtendBySET = Lock{
-	Name: "SET NX PX, extended by SET", Article: "A0", Breaks: "L10",
+	Name: "SET NX PX, extended by SET", Article: "A0", ViolatedIn: "L10",
 	Acquire: []Step{setNXPX},
 	Renew:   []Step{setScript("script: SET, EXPIRE (extend)")},
 	Release: []Step{compareAndDelete},
 }
 
-// Extend extends only what is the client's own.
+// Extend extends only the client's own lock.
 var Extend = Lock{
 	Name:    "SET NX PX, extended by comparison",
 	Acquire: []Step{setNXPX},
 	Renew: []Step{{
 		Name: "script: compare, PEXPIRE",
 		Command: func(c *Client) []any {
-			return eval("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0", c.Value, c.Millis())
+			const script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
+			return eval(script, c.Value, c.Millis())
 		},
 	}},
 	Release: []Step{compareAndDelete},

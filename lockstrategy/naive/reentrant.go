@@ -1,7 +1,7 @@
 package naive
 
-// Counted is Redisson's lock, as A1 shows its scripts: a hash with the owner and how often it has entered. In the middle
-// of its work the client enters again, as a function does that takes the lock its caller has. It is free at zero.
+// Counted is Redisson's lock, as A1 shows its scripts: a hash with the owner and how often it has entered. In the middle of
+// its work the client enters again, as a function does that takes the lock of its caller. The lock is free at zero.
 var Counted = Lock{
 	Name: "hash with a count, entered twice", Article: "A1",
 	Acquire: []Step{enterCounted("script: HINCRBY +1")},
@@ -9,9 +9,9 @@ var Counted = Lock{
 	Release: []Step{leaveCounted("script: HINCRBY -1")},
 }
 
-// Uncounted lets its owner enter again and does not count: the inner release is the last one.
+// Uncounted lets its owner enter again and does not count: the inner release frees the lock.
 var Uncounted = Lock{
-	Name: "owner without a count, entered twice", Breaks: "L08",
+	Name: "owner without a count, entered twice", ViolatedIn: "L08",
 	Acquire: []Step{enterUncounted("script: mine or SET NX PX")},
 	Renew:   []Step{enterUncounted("script: mine or SET NX PX (again)"), compareAndDelete},
 	Release: []Step{compareAndDelete},

@@ -1,9 +1,9 @@
 package naive
 
-// SETWithoutNX is A0's pair of scripts, to lock and to extend. Both begin with a SET that always succeeds: the one
-// excludes nobody, the other takes the lock from whoever has it.
+// SETWithoutNX is A0's pair of scripts, to lock and to extend. Both begin with a SET that always succeeds: the first
+// excludes no client, the second takes the lock from its holder.
 var SETWithoutNX = Lock{
-	Name: "script: SET, EXPIRE", Article: "A0", Breaks: "L10",
+	Name: "script: SET, EXPIRE", Article: "A0", ViolatedIn: "L10",
 	Acquire: []Step{setScript("script: SET, EXPIRE")},
 	Renew:   []Step{setScript("script: SET, EXPIRE (extend)")},
 	Release: []Step{compareAndDelete},

@@ -2,7 +2,7 @@ package naive
 
 // SETNX is the first step of every article: no expiry. A holder that dies locks the key for ever.
 var SETNX = Lock{
-	Name: "SETNX, DEL", Article: "A0, A2", Breaks: "L01, L12",
+	Name: "SETNX, DEL", Article: "A0, A2", ViolatedIn: "L01, L12",
 	Acquire: []Step{setNX},
 	Release: []Step{del},
 }

@@ -1,8 +1,8 @@
 package naive
 
-// SETNXThenEXPIRE sets the expiry by a second command. Who dies between the two locks the key for ever.
+// SETNXThenEXPIRE sets the expiry by a second command. A client that dies between the two locks the key for ever.
 var SETNXThenEXPIRE = Lock{
-	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2", Breaks: "L02",
+	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2", ViolatedIn: "L02",
 	Acquire: []Step{setNX, {
 		Name:    "PEXPIRE",
 		Command: func(c *Client) []any { return []any{"PEXPIRE", Key, c.Millis()} },

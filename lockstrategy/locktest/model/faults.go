@@ -8,33 +8,36 @@ import (
 	"strings"
 	"time"
 
-	"locklab/lockstrategy/locktest/history"
+	"locklab/history"
 )
 
 // harm does what f says.
 func (w *world) harm(ctx context.Context, f fault) {
 	time.Sleep(f.at)
 	if !f.server() {
-		w.trouble(f)
+		w.disturb(f)
 		return
 	}
 	keys := []string{f.key}
 	if f.deed == jumped {
-		keys = []string{"lock:a", "lock:{b}:7"} // the clock is everybody's
+		keys = []string{"lock:a", "lock:{b}:7"} // all keys have the same clock
 	}
-	attempts := make([]int, len(keys))
+	begin := make([]history.Event, len(keys))
 	for i, key := range keys {
-		attempts[i] = w.recorder.Attempt()
-		w.recorder.Add(history.Event{Kind: history.FaultFrom, Key: key, Attempt: attempts[i], Note: string(f.deed)})
+		begin[i] = history.Event{Kind: history.Fault, Timeline: server, Key: key, Owner: w.recorder.NewOwner(), Text: string(f.deed)}
+		w.recorder.Add(begin[i])
 	}
-	note := w.breakWord(ctx, f)
-	for i, key := range keys {
-		w.recorder.Add(history.Event{Kind: history.FaultTo, Key: key, Attempt: attempts[i], Note: note})
+	if err := w.breakWord(ctx, f); err != nil {
+		return // the server may do it later
+	}
+	for _, e := range begin {
+		e.Kind = history.Heal
+		w.recorder.Add(e)
 	}
 }
 
-// breakWord makes the server forget what it has granted. It returns "", or what there is to say.
-func (w *world) breakWord(ctx context.Context, f fault) string {
+// breakWord makes the server forget what it has granted.
+func (w *world) breakWord(ctx context.Context, f fault) error {
 	switch f.deed {
 	case deleted:
 		w.server.Del(f.key)
@@ -47,15 +50,16 @@ func (w *world) breakWord(ctx context.Context, f fault) string {
 	case jumped:
 		w.server.FastForward(w.program.Lease + time.Second)
 	case forced:
-		if _, err := w.admin.lock.Admin.ForceUnlock(ctx, f.key); err != nil {
-			return err.Error()
-		}
+		_, err := w.admin.lock.Admin.ForceUnlock(ctx, f.key)
+		return err
 	}
-	return ""
+	return nil
 }
 
-func (w *world) trouble(f fault) {
-	w.recorder.Add(history.Event{Kind: history.Trouble, Process: f.process, Note: fmt.Sprintf("%s: %s", f.deed, f.lasts)})
+// disturb does what f says to the network of a process.
+func (w *world) disturb(f fault) {
+	network, text := fmt.Sprintf("network of process %d", f.process), fmt.Sprintf("%s: %s", f.deed, f.lasts)
+	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: network, Text: text})
 	switch n := w.all[f.process].network; f.deed {
 	case cut:
 		n.cut(f.lasts)
@@ -68,14 +72,17 @@ func (w *world) trouble(f fault) {
 	}
 }
 
-// look records what the server has although nobody holds it.
+// server is the timeline of the faults of the server.
+const server = "server"
+
+// look records the locks that the server stores although no client holds them.
 func (w *world) look() {
 	if w.server == nil {
 		return
 	}
 	for _, key := range w.server.Keys() {
 		if strings.HasPrefix(key, "lock:") {
-			w.recorder.Add(history.Event{Kind: history.Left, Key: key})
+			w.recorder.Add(history.Event{Kind: history.Left, Timeline: server, Key: key, Text: "still locked"})
 		}
 	}
 }

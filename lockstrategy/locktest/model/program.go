@@ -1,10 +1,10 @@
-// Package model lets processes that follow a random program fight for locks while a random plan of faults
-// goes on, and hands what happened to package history.
+// Package model lets processes that follow a random program compete for locks while a random plan of faults goes on. It
+// records what happened for package history.
 //
-// A run lives in a testing/synctest bubble, with its Redis (miniredis) and its network in memory: leases of
-// minutes take no time, and nothing depends on the speed of the machine. The seed decides the program, the
-// plan and how long each message takes; because messages take different times, little is left to the
-// scheduler. See [Run] for what that means for reproduction.
+// A run lives in a testing/synctest bubble, with its Redis (miniredis) and its network in memory. So leases of minutes take
+// no time, and nothing depends on the speed of the machine. The seed decides the program, the plan and the time that each
+// message takes. Because messages take different times, little depends on the scheduler. See [Run] for how a seed
+// reproduces a run.
 //
 // What is NOT modelled: a process that stands still while others run, and more than one server.
 package model
@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/history"
 )
 
 // Program is what a run does. It follows from its seed, and from whether there is a server.
@@ -36,7 +36,7 @@ type turn struct {
 	key    string
 	note   string // how it is asked for
 	option lockstrategy.Option
-	cancel time.Duration // the wait is given up after this; 0: it is not
+	cancel time.Duration // the wait is canceled after this; 0: it is not
 	hold   time.Duration
 	again  bool // enter again while holding it
 	quits  bool // stop when the lease is lost, as a good holder does
@@ -53,7 +53,7 @@ const (
 	cut       deed = "cut"
 	lost      deed = "an answer lost"
 	slow      deed = "slow answers"
-	late      deed = history.Late
+	late      deed = history.LateRequest
 )
 
 // fault is one thing that goes wrong.

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,16 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/history"
 )
 
 // Open opens the lock that is to be checked.
 type Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
 
 const (
-	settles = 5 * time.Second  // in so long after the last caller everything that is undone has been
-	endless = 20 * time.Minute // longer than any program takes: who waits so long waits for ever
+	quiet   = 5 * time.Second  // after the last caller every compensating release is over within this time
+	endless = 20 * time.Minute // longer than any program takes: a caller that waits so long waits for ever
 )
 
 // world is where a program runs.
@@ -87,7 +88,7 @@ func (w *world) start(number int, open Open) (*process, error) {
 	return p, err
 }
 
-// play lets all callers and all faults have their time, waits until all is settled, and looks what is left.
+// play runs all callers and all faults, waits until every compensating release is over, and records the locks that are left.
 func (w *world) play() {
 	ctx, cancel := context.WithTimeout(context.Background(), endless)
 	defer cancel()
@@ -105,7 +106,7 @@ func (w *world) play() {
 	for _, p := range w.all {
 		p.network.mend(false)
 	}
-	time.Sleep(settles)
+	time.Sleep(quiet)
 	for _, p := range w.all {
 		p.network.mend(true)
 	}
@@ -129,11 +130,21 @@ type caller struct {
 	caller   int
 }
 
-func (c caller) record(kind history.Kind, attempt int, key string, fence uint64, note string) {
-	c.recorder.Add(history.Event{Kind: kind, Process: c.number, Caller: c.caller, Key: key, Attempt: attempt, Fence: fence, Note: note})
+// attempt is one try of a caller to get a key.
+type attempt struct {
+	caller
+	key, owner string
 }
 
-// take tries once to get a key, and gives it back. It returns why it did not get it.
+func (a attempt) record(kind history.Kind, token uint64, text string) {
+	process := fmt.Sprintf("process %d", a.number)
+	a.recorder.Add(history.Event{
+		Kind: kind, Process: process, Timeline: fmt.Sprintf("%s caller %d", process, a.caller.caller),
+		Key: a.key, Owner: a.owner, Token: token, Text: text,
+	})
+}
+
+// take tries once to get a key, and releases it. It returns why the key was refused.
 func (c caller) take(ctx context.Context, t turn) error {
 	var options []lockstrategy.Option
 	if t.option != nil {
@@ -146,30 +157,30 @@ func (c caller) take(ctx context.Context, t turn) error {
 		defer time.AfterFunc(t.cancel, cancel).Stop()
 		defer cancel()
 	}
-	attempt := c.recorder.Attempt()
-	c.record(history.Called, attempt, t.key, 0, t.note)
+	a := attempt{c, t.key, c.recorder.NewOwner()}
+	a.record(history.Request, 0, t.note)
 	lease, err := c.process.lock.Acquire(waiting, t.key, options...)
 	if err != nil {
-		c.record(history.Refused, attempt, t.key, 0, reason(err))
+		a.record(history.Refuse, 0, reason(err))
 		return err
 	}
-	c.record(history.Granted, attempt, t.key, lease.FencingToken(), "")
+	a.record(history.Grant, lease.FencingToken(), "")
 	context.AfterFunc(lease.Context(), func() {
 		if cause := context.Cause(lease.Context()); errors.Is(cause, lockstrategy.ErrLost) {
-			c.record(history.Lost, attempt, t.key, 0, reason(cause))
+			a.record(history.Lose, 0, reason(cause))
 		}
 	})
-	c.work(lease, attempt, t)
-	c.record(history.Releasing, attempt, t.key, 0, "")
-	c.record(history.Released, attempt, t.key, 0, reason(lease.Release(ctx)))
+	a.work(lease, t)
+	a.record(history.Release, 0, "")
+	a.record(history.Released, 0, reason(lease.Release(ctx)))
 	return nil
 }
 
 // work holds the key for a while.
-func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
+func (a attempt) work(lease *lockstrategy.Lease, t turn) {
 	if t.again {
-		if inner, err := c.process.lock.Acquire(lease.Context(), t.key); err == nil {
-			c.record(history.Entered, attempt, t.key, inner.FencingToken(), "")
+		if inner, err := a.process.lock.Acquire(lease.Context(), t.key); err == nil {
+			a.record(history.Reenter, inner.FencingToken(), "")
 			defer func() { _ = inner.Release(context.Background()) }()
 		}
 	}
@@ -186,7 +197,7 @@ func (c caller) work(lease *lockstrategy.Lease, attempt int, t turn) {
 	}
 }
 
-// reason is err in a word of package history.
+// reason is err in the words of package history.
 func reason(err error) string {
 	for _, known := range []struct {
 		err  error

@@ -1,0 +1,108 @@
+package burst
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+// Grabs is the record of drivers who request the same order (A2).
+type Grabs struct {
+	Version  string
+	Drivers  int
+	Order    uint64
+	Answers  []Grab
+	Stale    []string // the instance of each driver who was refused as a stale holder: it did not win
+	Failed   []string // the error of each other request that has no Grab; it may have won
+	Recorded []uint64 // the drivers who have won, as the data say
+	Took     time.Duration
+
+	Began  time.Time       `json:"-"`
+	Events []history.Event `json:"-"` // each request, with the times since Began
+	Wins   []history.Event `json:"-"` // of each driver who is recorded
+}
+
+// Grab is what one driver was told.
+type Grab struct {
+	Instance string
+	Driver   uint64
+	Won      bool
+	Winner   uint64
+}
+
+// winner is a driver who has won, as the data say.
+type winner struct {
+	Driver   uint64
+	Instance string
+	Fence    uint64
+}
+
+// RunGrabs makes an order behind target, lets each of drivers grab it at version, and reads which drivers have won. An
+// error means that there is no record.
+func RunGrabs(ctx context.Context, target Target, version string, drivers int, send Send) (Grabs, error) {
+	b := Grabs{Version: version, Drivers: drivers}
+	var made struct{ ID uint64 }
+	if err := target.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
+		return b, err
+	}
+	b.Order = made.ID
+	answers, began, err := send(ctx, target.URL, target.requests(drivers, func(i int) string {
+		return fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1)
+	}))
+	if err != nil {
+		return b, err
+	}
+	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
+	var now struct{ Winners []winner }
+	err = target.read(ctx, fmt.Sprintf("/orders/%d", made.ID), &now)
+	for _, w := range now.Winners {
+		b.Recorded = append(b.Recorded, w.Driver)
+		b.Wins = append(b.Wins, w.event(made.ID))
+	}
+	return b, err
+}
+
+// Winners is how many drivers have won, as the data say.
+func (b Grabs) Winners() int { return len(b.Recorded) }
+
+// PerInstance counts the usable answers of each instance: drivers who were told, and refused.
+func (b Grabs) PerInstance() map[string]int {
+	n := count(b.Stale)
+	for _, g := range b.Answers {
+		n[g.Instance]++
+	}
+	return n
+}
+
+// Outcome is what the record of two instances shows: a violation when more than one driver won. An order without a winner,
+// or answers that contradict the data, prove nothing about locks.
+func (b Grabs) Outcome() experiments.Outcome {
+	o := experiments.Outcome{Trials: 1, Err: b.Sound(2)}
+	if b.Winners() > 1 {
+		o.Violations = 1
+	}
+	return o
+}
+
+// Sound says why the record proves nothing about so many instances.
+func (b Grabs) Sound(instances int) error {
+	told := 0
+	for _, g := range b.Answers {
+		if g.Won {
+			told++
+		}
+	}
+	switch {
+	case len(b.Failed) > 0:
+		return failures(b.Failed)
+	case b.Winners() == 0:
+		return fmt.Errorf("order %d has no winner", b.Order)
+	case told != b.Winners():
+		return fmt.Errorf("%d drivers were told that they won order %d, and %d are recorded", told, b.Order, b.Winners())
+	}
+	return even(b.PerInstance(), b.Drivers, instances)
+}

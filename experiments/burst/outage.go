@@ -1,0 +1,103 @@
+package burst
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Outage is the record of bursts of page views during which the master of Redis is killed.
+type Outage struct {
+	Views                   // all bursts together; without Final when the counter was never read again
+	Statuses  map[int]int   // how many requests got which status; 0: no answer
+	ReadAfter time.Duration // from the order to kill to the first time the counter could be read; 0: not within the time allowed
+	BackAfter time.Duration // the same, to the first view that was confirmed again
+}
+
+// RunOutage resets the counter, calls kill, and sends bursts of views to version, each of users simultaneous requests,
+// until the master is dead. From then on it also reads the counter, and then sends one more view, until both succeed or
+// within is over. An error means that there is no record.
+func RunOutage(
+	ctx context.Context, target Target, version string, users int, kill func(context.Context) error, within time.Duration,
+) (Outage, error) {
+	o := Outage{Views: Views{Version: version}, Statuses: map[int]int{}}
+	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+		return o, err
+	}
+	asking, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	bursting, missed := context.WithCancel(ctx)
+	defer missed()
+	began, dead := time.Now(), make(chan struct{})
+	var killed error
+	var probe *Write
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if killed = kill(ctx); killed != nil {
+			missed()
+			return
+		}
+		close(dead)
+		probe = o.watch(asking, target, began)
+	})
+	err := o.bursts(bursting, target, users, dead)
+	watching.Wait()
+	switch {
+	case killed != nil:
+		return o, fmt.Errorf("the master was not killed: %w", killed)
+	case err != nil:
+		return o, err
+	}
+	if probe != nil {
+		o.Writes = append(o.Writes, *probe)
+	}
+	var counter struct{ Value int64 }
+	if o.ReadAfter > 0 {
+		err = target.call(ctx, http.MethodGet, "/pview", "", &counter)
+	}
+	o.Final = counter.Value
+	return o, err
+}
+
+// bursts sends one burst after the other until dead is closed and a request has failed.
+func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-chan struct{}) error {
+	for {
+		answers, _, err := Simultaneous(ctx, target.URL, target.views(o.Version, users))
+		o.add(answers)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-dead:
+			if len(o.Failed) > 0 {
+				return nil
+			} // else it died between two bursts, and no request has failed yet
+		default: // the burst ended before the master died
+		}
+	}
+}
+
+func (o *Outage) add(answers []answer) {
+	o.Took += took(answers)
+	o.Users += len(answers)
+	for i, a := range answers {
+		o.Statuses[a.Status]++
+		o.record(i, a)
+	}
+}
+
+// watch measures when the counter can be read and when a view is confirmed. The view counts.
+func (o *Outage) watch(ctx context.Context, target Target, began time.Time) *Write {
+	if target.retry(ctx, http.MethodGet, "/pview", nil) != nil {
+		return nil
+	}
+	o.ReadAfter = time.Since(began)
+	var write Write
+	if target.retry(ctx, http.MethodPost, "/"+o.Version+"/pview", &write) != nil {
+		return nil
+	}
+	o.BackAfter = time.Since(began)
+	return &write
+}

@@ -1,0 +1,92 @@
+package burst_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"locklab/experiments/burst"
+	"locklab/handlers"
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/order"
+	"locklab/pview"
+	"locklab/stack"
+	"locklab/topology"
+	"locklab/versions"
+)
+
+// serving is one instance with v3 over a topology of real servers, with a lease of one second.
+func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
+	t.Helper()
+	testenv.Needs(t, testenv.RedisServer)
+	ctx := testenv.Context(t)
+	started, err := testenv.Stack(t).Topology(ctx, kind, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis, err := topology.Open(ctx, topology.Config{Kind: topology.Kind(kind), Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { redis.Close() })
+	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: redis.Master, Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	orders, err := order.OpenStore(ctx, order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { orders.Close() })
+	server := httptest.NewServer(handlers.New(handlers.Config{
+		Instance: "8080", Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler), Orders: orders,
+		Versions: []handlers.Version{{Version: versions.Version{Name: "v3"}, Lock: lockstrategy.Guard{Strategy: opened, Wait: 2 * time.Second}}},
+		Views:    pview.NewCounter(redis.Master, redis.Replica),
+	}))
+	t.Cleanup(server.Close)
+	return burst.Target{URL: server.URL}, started
+}
+
+func TestAnOutageThatNobodyEnds(t *testing.T) {
+	target, started := serving(t, "single")
+	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
+	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ReadAfter != 0 || o.BackAfter != 0 || len(o.Failed) == 0 {
+		t.Errorf("the only server is dead, and the record says readable %s, back %s, %d failed", o.ReadAfter, o.BackAfter, len(o.Failed))
+	}
+	if o.Statuses[200]+o.Statuses[503] != o.Users || o.Statuses[200] != len(o.Writes) {
+		t.Errorf("%d users got %v, and %d views are confirmed", o.Users, o.Statuses, len(o.Writes))
+	}
+}
+
+func TestAnOutageThatSentinelsEnd(t *testing.T) {
+	target, started := serving(t, "sentinel")
+	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
+	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ReadAfter <= 0 || o.BackAfter < o.ReadAfter {
+		t.Errorf("readable after %s, back after %s", o.ReadAfter, o.BackAfter)
+	}
+	if len(o.Writes) == 0 || o.Final == 0 {
+		t.Errorf("%d views are confirmed, and the counter shows %d: there was one at least", len(o.Writes), o.Final)
+	}
+}
+
+func TestAnOutageNeedsADeadMaster(t *testing.T) {
+	target, _ := serving(t, "single")
+	_, err := burst.RunOutage(testenv.Context(t), target, "v3", 2, func(context.Context) error { return errors.New("missed") }, time.Second)
+	if err == nil {
+		t.Error("the master was not killed, and there is a record of its death")
+	}
+}

@@ -1,0 +1,157 @@
+// Package burst sends many simultaneous requests to instances of the app, and records the answer to each. The record shows
+// page views that were lost (A4), and orders with two winners (A2).
+//
+// What is NOT guaranteed: a burst that lost nothing shows that nothing was lost this time, no more.
+package burst
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// dialing bounds how many connections are opened simultaneously: a listener's queue may be short.
+const dialing = 64
+
+// answer is what one request was answered.
+type answer struct {
+	Status    int
+	Body      []byte
+	Err       error         // no answer; the request may have had its effect
+	Sent, Got time.Duration // since the burst began
+}
+
+// into reads the answer's JSON, if it has one of the statuses.
+func (a answer) into(result any, statuses ...int) error {
+	if a.Err != nil {
+		return fmt.Errorf("no answer: %w", a.Err)
+	}
+	for _, status := range statuses {
+		if a.Status == status {
+			return json.Unmarshal(a.Body, result)
+		}
+	}
+	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+}
+
+// stale reports whether the answer says that the write of a stale holder was refused, and by which instance. The status
+// alone does not: a driver who lost has the same one.
+func (a answer) stale() (instance string, stale bool) {
+	var refusal struct {
+		Instance string
+		Stale    bool
+	}
+	err := a.into(&refusal, http.StatusConflict)
+	return refusal.Instance, err == nil && refusal.Stale && refusal.Instance != ""
+}
+
+// Send is a way to send requests: [Simultaneous] or [Sequential]. It returns their answers in the same order. The error
+// says that the requests were not sent, or that ctx ended.
+type Send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
+
+// Simultaneous sends all requests at the same moment, each on a connection of its own that is already open. It sends
+// nothing twice.
+func Simultaneous(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+	connections, err := dialAll(ctx, base, len(requests))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer closeAll(connections)
+	defer context.AfterFunc(ctx, func() { closeAll(connections) })() // it wakes the requests that still wait for an answer
+
+	answers := make([]answer, len(requests))
+	start := make(chan struct{})
+	var began time.Time
+	var ready, done sync.WaitGroup
+	for i, request := range requests {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-start
+			answers[i] = exchange(connections[i], request, began)
+		})
+	}
+	ready.Wait()
+	began = time.Now()
+	close(start)
+	done.Wait()
+	return answers, began, ctx.Err()
+}
+
+// Sequential sends each request when the one before it has been answered, all on one connection.
+func Sequential(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+	connections, err := dialAll(ctx, base, 1)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer closeAll(connections)
+	defer context.AfterFunc(ctx, func() { closeAll(connections) })()
+	answers, began := make([]answer, len(requests)), time.Now()
+	for i, request := range requests {
+		answers[i] = exchange(connections[0], request, began)
+	}
+	return answers, began, ctx.Err()
+}
+
+// took is the time from the first request to the last answer.
+func took(answers []answer) (longest time.Duration) {
+	for _, a := range answers {
+		longest = max(longest, a.Got)
+	}
+	return longest
+}
+
+func dialAll(ctx context.Context, base string, n int) ([]net.Conn, error) {
+	target, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("burst: %w", err)
+	}
+	connections := make([]net.Conn, n)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(dialing)
+	for i := range connections {
+		group.Go(func() (err error) {
+			connections[i], err = new(net.Dialer).DialContext(ctx, "tcp", target.Host)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		closeAll(connections)
+		return nil, fmt.Errorf("burst: open %d connections: %w", n, err)
+	}
+	return connections, nil
+}
+
+func exchange(connection net.Conn, request *http.Request, began time.Time) (a answer) {
+	a.Sent = time.Since(began)
+	defer func() { a.Got = time.Since(began) }()
+	if a.Err = request.Write(connection); a.Err != nil {
+		return a
+	}
+	response, err := http.ReadResponse(bufio.NewReader(connection), request)
+	if err != nil {
+		a.Err = err
+		return a
+	}
+	defer response.Body.Close()
+	a.Status = response.StatusCode
+	a.Body, a.Err = io.ReadAll(response.Body)
+	return a
+}
+
+func closeAll(connections []net.Conn) {
+	for _, c := range connections {
+		if c != nil {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package burst
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func numbered(i int) string { return fmt.Sprintf("/?n=%d", i) }
+
+// All requests of a burst must be on their way before one is answered: this server answers no request before it has all.
+func TestBurstIsSimultaneous(t *testing.T) {
+	const users = 300
+	var asked sync.WaitGroup
+	asked.Add(users)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Done()
+		asked.Wait()
+		w.WriteHeader(http.StatusTeapot)
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+	}))
+	defer server.Close()
+	requests := Target{URL: server.URL}.requests(users, numbered)
+	answers, _, err := Simultaneous(t.Context(), server.URL, requests)
+	if err != nil || took(answers) <= 0 {
+		t.Fatal(took(answers), err)
+	}
+	var lastSent, firstGot time.Duration = 0, time.Hour
+	for _, a := range answers {
+		lastSent, firstGot = max(lastSent, a.Sent), min(firstGot, a.Got)
+	}
+	if lastSent > firstGot {
+		t.Errorf("the last request was sent after %s, and the first answered after %s", lastSent, firstGot)
+	}
+	for i, a := range answers {
+		if a.Err != nil || a.Status != http.StatusTeapot || string(a.Body) != fmt.Sprint(i) {
+			t.Fatalf("answer %d is %+v", i, a)
+		}
+	}
+}
+
+// A request that arrives before the last answer is too early.
+func TestSequentialIsOneAfterTheOther(t *testing.T) {
+	var inside atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if inside.Add(1) > 1 {
+			t.Error("two simultaneous requests")
+		}
+		fmt.Fprint(w, r.URL.Query().Get("n"))
+		inside.Add(-1)
+	}))
+	defer server.Close()
+	requests := Target{URL: server.URL}.requests(20, numbered)
+	answers, _, err := Sequential(t.Context(), server.URL, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		if a.Err != nil || string(a.Body) != fmt.Sprint(i) || i > 0 && a.Sent < answers[i-1].Got {
+			t.Fatalf("answer %d is %+v", i, a)
+		}
+	}
+}
+
+func TestBurstEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	answers, _, err := Simultaneous(ctx, server.URL, Target{URL: server.URL}.requests(1, numbered))
+	if err == nil || answers[0].Err == nil {
+		t.Fatalf("a burst that was cancelled has answers %+v and error %v", answers, err)
+	}
+}
+
+func TestBurstThatCannotBeginSaysSo(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "http://" + listener.Addr().String()
+	listener.Close()
+	if _, _, err := Simultaneous(t.Context(), base, Target{URL: base}.requests(1, numbered)); err == nil {
+		t.Fatal("a burst without a server began")
+	}
+}
+
+func TestCallNamesWhatFailed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no such thing", http.StatusNotFound)
+	}))
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	err := Target{URL: server.URL}.call(t.Context(), http.MethodGet, "/x", "", nil)
+	if want := "GET /x: 404 Not Found: no such thing\n"; err == nil || err.Error() != want {
+		t.Fatalf("got %v, want %q", err, want)
+	}
+}

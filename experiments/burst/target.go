@@ -1,0 +1,111 @@
+package burst
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Target is where requests go: the balancer before the instances.
+type Target struct {
+	URL        string // http://host:port
+	AdminToken string // that a reset requires; empty: none
+}
+
+// requests makes n requests without a body. URL was parsed before, so that it cannot fail.
+func (t Target) requests(n int, path func(i int) string) []*http.Request {
+	all := make([]*http.Request, n)
+	for i := range all {
+		r, err := http.NewRequest(http.MethodPost, t.URL+path(i), nil)
+		if err != nil {
+			panic(err)
+		}
+		all[i] = r
+	}
+	return all
+}
+
+// call sends one request and reads the JSON answer into result, unless that is nil. An answer outside 2xx is a [StatusError].
+func (t Target) call(ctx context.Context, method, path, body string, result any) error {
+	r, err := http.NewRequestWithContext(ctx, method, t.URL+path, strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if t.AdminToken != "" {
+		r.Header.Set("Authorization", "Bearer "+t.AdminToken)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return &StatusError{Code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text)}
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(text, result)
+}
+
+// StatusError is an answer outside 2xx.
+type StatusError struct {
+	Code int // of HTTP
+	text string
+}
+
+// Error names the request and its answer.
+func (e *StatusError) Error() string { return e.text }
+
+// Health is what an instance says about itself.
+type Health struct{ Instance, Topology, Build string }
+
+// Health asks an instance what it is. Without an error it is an instance of this app.
+func (t Target) Health(ctx context.Context) (h Health, err error) {
+	if err = t.call(ctx, http.MethodGet, "/healthz", "", &h); err == nil && h.Instance == "" {
+		err = fmt.Errorf("%s is not an instance of this app", t.URL)
+	}
+	return h, err
+}
+
+// Pauses of the questions after a burst.
+const (
+	retryEvery  = 100 * time.Millisecond
+	callTimeout = 3 * time.Second
+	readTimeout = 30 * time.Second // to read what is left at the end
+)
+
+// read reads until there is an answer or readTimeout is over: a burst may have ended in the middle of a failover. The
+// error is the last one.
+func (t Target) read(ctx context.Context, path string, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return t.retry(ctx, http.MethodGet, path, result)
+}
+
+// retry sends a request until there is an answer or ctx ends: then the error is that of the last attempt.
+func (t Target) retry(ctx context.Context, method, path string, result any) error {
+	for {
+		one, cancel := context.WithTimeout(ctx, callTimeout)
+		err := t.call(one, method, path, "", result)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		pause := time.NewTimer(retryEvery)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return err
+		case <-pause.C:
+		}
+	}
+}

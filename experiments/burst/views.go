@@ -1,0 +1,170 @@
+package burst
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/versions"
+)
+
+// Views is the record of one burst of page views (A4): what each request wrote and where, and the counter at the end.
+type Views struct {
+	Version string
+	Users   int // simultaneous requests
+	Writes  []Write
+	Stale   []string // the instance of each request that was refused as a stale holder's: it did not count
+	Failed  []string // the error of each other request that has no Write; it may have counted
+	Final   int64
+	Took    time.Duration
+
+	Began  time.Time       `json:"-"`
+	Events []history.Event `json:"-"` // each request, with the times since Began
+}
+
+// Write is one view that was confirmed.
+type Write struct {
+	Instance string
+	Value    int64
+}
+
+// CounterKey is the key of the counter of views, and its name in a history.
+const CounterKey = "pview"
+
+// RunViews resets the counter behind target, sends one view for each of users to version, and reads the counter. An error
+// means that there is no record.
+func RunViews(ctx context.Context, target Target, version string, users int, send Send) (Views, error) {
+	b := Views{Version: version, Users: users}
+	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+		return b, err
+	}
+	answers, began, err := send(ctx, target.URL, target.views(version, users))
+	if err != nil {
+		return b, err
+	}
+	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
+	var counter struct{ Value int64 }
+	err = target.read(ctx, "/pview", &counter)
+	b.Final = counter.Value
+	return b, err
+}
+
+func (t Target) views(version string, users int) []*http.Request {
+	return t.requests(users, func(int) string { return "/" + version + "/pview" })
+}
+
+// Lost is how many confirmed views the counter does not show.
+func (b Views) Lost() int { return max(0, len(b.Writes)-int(b.Final)) }
+
+// Surplus is how much the counter shows beyond the confirmed views, when no other can have counted:
+// then something counted twice.
+func (b Views) Surplus() int {
+	if len(b.Failed) > 0 {
+		return 0 // a view without an answer may have counted
+	}
+	return max(0, int(b.Final)-len(b.Writes))
+}
+
+// Inside counts the values that an instance wrote again after it had written them. A lock in the process prevents it
+// while the instance is alone. Beside another instance it does not (against A4): the other one sets the counter back, and
+// the same values are written again.
+func (b Views) Inside() int {
+	seen, n := map[Write]bool{}, 0
+	for _, w := range b.Writes {
+		if seen[w] {
+			n++
+		}
+		seen[w] = true
+	}
+	return n
+}
+
+// Across counts the values that more than one instance wrote.
+func (b Views) Across() int {
+	by := map[int64]map[string]bool{}
+	for _, w := range b.Writes {
+		if by[w.Value] == nil {
+			by[w.Value] = map[string]bool{}
+		}
+		by[w.Value][w.Instance] = true
+	}
+	n := 0
+	for _, instances := range by {
+		if len(instances) > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// PerInstance counts the usable answers of each instance: views that were confirmed, and refused.
+func (b Views) PerInstance() map[string]int {
+	n := count(b.Stale)
+	for _, w := range b.Writes {
+		n[w.Instance]++
+	}
+	return n
+}
+
+func count(instances []string) map[string]int {
+	n := map[string]int{}
+	for _, name := range instances {
+		n[name]++
+	}
+	return n
+}
+
+// Expect is what two instances of a version show: whether they sometimes lose updates, and have two winners.
+func Expect(v versions.Version) experiments.Expect {
+	if v.Loses {
+		return experiments.Sometimes
+	}
+	return experiments.Never
+}
+
+// Outcome is what the record of two instances shows: a violation when updates were lost, counted twice, or values were
+// written twice.
+func (b Views) Outcome() experiments.Outcome {
+	o := experiments.Outcome{Trials: 1, Err: b.Sound(2)}
+	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
+		o.Violations = 1
+	}
+	return o
+}
+
+// Sound says why the record proves nothing about so many instances.
+func (b Views) Sound(instances int) error {
+	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances))
+}
+
+// failures says that some requests have no usable answer.
+func failures(failed []string) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d requests failed, the first: %s", len(failed), failed[0])
+}
+
+// even is an error when the instances did not get equal parts of the requests: then these prove nothing about so many.
+func even(perInstance map[string]int, requests, instances int) error {
+	for _, n := range perInstance {
+		if n < requests/instances || n > (requests+instances-1)/instances {
+			return fmt.Errorf("the instances did not get a %s of the requests each: %v", part(instances), perInstance)
+		}
+	}
+	if len(perInstance) != instances {
+		return fmt.Errorf("%d instances answered, not %d", len(perInstance), instances)
+	}
+	return nil
+}
+
+func part(of int) string {
+	if of == 2 {
+		return "half"
+	}
+	return fmt.Sprintf("part of %d", of)
+}

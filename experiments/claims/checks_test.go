@@ -1,0 +1,93 @@
+package claims
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/history"
+)
+
+// numbered makes a history of events.
+func numbered(events ...history.Event) []history.Event {
+	for i := range events {
+		events[i].Seq, events[i].At = i+1, time.Duration(i)*time.Millisecond
+	}
+	return events
+}
+
+// waits makes a history of requests and grants: "a? b? a! b!".
+func waits(text string) []history.Event {
+	var events []history.Event
+	for _, word := range strings.Fields(text) {
+		kind := history.Request
+		if word[1] == '!' {
+			kind = history.Grant
+		}
+		events = append(events, history.Event{Timeline: word[:1], Kind: kind})
+	}
+	return numbered(events...)
+}
+
+func TestShares(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		events  []history.Event
+		jain    float64
+		passed  int
+		longest time.Duration
+		unfair  bool
+	}{
+		{"no request", nil, 1, 0, 0, false},
+		{"one after the other", waits("a? b? a! a? b! b? a! b!"), 1, 1, 3 * time.Millisecond, false},
+		{"one has everything", waits("a? b? a! a? a! a? a!"), 0.5, 3, 5 * time.Millisecond, true},
+		{"three of four", waits("a? b? a! a? a! a? a! b!"), 0.8, 3, 6 * time.Millisecond, true},
+		{"a client that leaves in the end has waited", waits("a? a! b? a? a!"), 0.5, 1, 2 * time.Millisecond, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sharesOf(c.events)
+			if s.jain != c.jain || s.passed != c.passed || s.longest != c.longest {
+				t.Errorf("index %v, passed %d, longest %s; want %v, %d, %s", s.jain, s.passed, s.longest, c.jain, c.passed, c.longest)
+			}
+			found := unfair(c.events)
+			if len(found) > 0 != c.unfair {
+				t.Errorf("found %+v", found)
+			}
+			if c.unfair && found[0].Events[0] != s.starved[0] {
+				t.Errorf("shown by %v, not by %v", found[0].Events, s.starved)
+			}
+		})
+	}
+}
+
+func TestNotBelow(t *testing.T) {
+	number := func(lane string, value int64) history.Event {
+		return history.Event{Timeline: lane, Kind: history.Measure, Value: value, Text: requestsUnit}
+	}
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		found  bool
+	}{
+		{"fewer", numbered(number("message", 4), number("sleep", 9)), false},
+		{"as many", numbered(number("message", 9), number("sleep", 9)), true},
+		{"more", numbered(number("message", 10), number("sleep", 9)), true},
+		{"one is missing", numbered(number("message", 10)), false},
+		{
+			"another unit", numbered(number("message", 10), history.Event{Timeline: "sleep", Kind: history.Measure, Value: 9, Text: waitUnit}),
+			false,
+		},
+	} {
+		if found := notBelow(c.events, requestsUnit, "sleep"); len(found) > 0 != c.found {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
+
+func TestCallsOf(t *testing.T) {
+	const info = "# Commandstats\r\ncmdstat_set:calls=12,usec=3,usec_per_call=0.25\r\ncmdstat_setnx:calls=5,usec=3\r\n" +
+		"cmdstat_eval:calls=7,usec=1\r\ncmdstat_script|load:calls=2,usec=1\r\n"
+	if n := callsOf(info, []string{"set", "eval", "get"}); n != 19 {
+		t.Errorf("%d calls, want 19", n)
+	}
+}

@@ -1,0 +1,20 @@
+// Package kit is what the claims share: servers, clients and scenarios that an experiment is made of. What only one claim
+// needs stands in the claim's own file.
+//
+// A function of this package ends the trial when a step fails without which the trial shows nothing (Trial.Must). So a
+// scenario reads from top to bottom as its drawing does.
+//
+//	client.go        a client that requests a lock, and a holder; both record what they believe
+//	resource.go      what the lock protects: a counter that may check fencing tokens
+//	redis.go         one Redis, and clients of the Redis lock on it
+//	successive.go    holders one after another: each comes while no other releases (F01 to F08, L13, L15)
+//	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
+//	process.go       a holder in a process of its own, to be killed or paused (L06, L11)
+//	polling.go       a lock that clients ask for again and again (L09, L14, F08)
+//	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
+//	failover.go      a master with replicas that is replaced (F01 to F04)
+//	faults.go        kill, restart, clock ahead, a proxy that drops or ends; each with its proof
+//	service.go       instances of the app behind a balancer: page views and orders (P0 to P4, G1 to G6)
+//	evidence.go      what is added to a violation so that a reader can follow it
+//	measure.go       numbers
+package kit

@@ -1,0 +1,65 @@
+package kit
+
+import (
+	"context"
+	"slices"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/history"
+	"locklab/lockstrategy/naive"
+)
+
+// DeadHolder lets A die after its first command, and B try a lease later.
+const DeadHolder = "A A† … B B B B"
+
+// Interleaving moves the clients of a lock on one Redis, as moves say: see [steps.Parse]. A move of a client that has
+// ended is left out. So one list serves a lock that lets a client in and one that refuses it.
+func Interleaving(lock naive.Lock, moves string) experiments.Scenario {
+	return OnRedis(func(ctx context.Context, x *Redis) {
+		MoveClients(ctx, x.Trial, steps.Redis{UniversalClient: x.Conn}, lock, moves)
+	})
+}
+
+// MoveClients is Interleaving on a server.
+func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server, lock naive.Lock, moves string) {
+	list := steps.Moves(moves)
+	w := steps.New(lock, server, LongLease, steps.Names(list), t.Record)
+	for _, c := range w.Clients {
+		if expires(list, c.Name) {
+			c.Lease = StepLease
+		}
+	}
+	for _, m := range list {
+		if w.Can(m) {
+			t.Must(w.Move(ctx, m))
+		}
+	}
+	t.Must(w.End(ctx))
+}
+
+// expires reports whether time passes in moves after the first move of a client.
+func expires(moves []steps.Move, client string) bool {
+	begins := slices.IndexFunc(moves, func(m steps.Move) bool { return m.Client == client })
+	return slices.Contains(moves[begins:], steps.Move{})
+}
+
+// OrphanedLocks asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.
+func OrphanedLocks(locks ...naive.Lock) (all []experiments.Interleavings) {
+	for _, lock := range locks {
+		bounds := steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}
+		all = append(all, experiments.Interleavings{Lock: lock, Bounds: bounds, Violation: steps.OrphanedLock})
+	}
+	all[len(all)-1].Expect = experiments.Sometimes
+	return all
+}
+
+// LeftFound finds the leftover locks of a kind.
+func LeftFound(trial []history.Event, kind steps.Violation) []history.Violation {
+	return WithCauses(trial, history.Noted(trial, string(kind)))
+}
+
+// OrphanFound finds locks that stay for ever although no client holds them.
+func OrphanFound(trial []history.Event) []history.Violation {
+	return LeftFound(trial, steps.OrphanedLock)
+}

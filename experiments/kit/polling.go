@@ -1,0 +1,94 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/lockstrategy"
+)
+
+// Polling is a lock that a client tries again and again until it is granted. It has no queue, and is not renewed.
+type Polling struct {
+	Try     func(ctx context.Context, key string) (granted bool, err error)
+	Release func(ctx context.Context, key string) (released bool, err error)
+	Pause   time.Duration // between two attempts; 0: none
+	Lease   time.Duration
+
+	sessions *lockstrategy.Sessions
+}
+
+// NewPolling returns a client of a polling lock. This file is the only one of the lab that implements a lock of its own.
+func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
+	p.sessions = lockstrategy.NewSessions()
+	t.Cleanup(func() error { p.sessions.Close(); return nil })
+	return NewClient(t, name, p)
+}
+
+// Acquire implements [lockstrategy.Strategy]. The lease is not renewed, whatever the options say.
+func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	request, err := lockstrategy.NewRequest(options...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
+	}
+	for {
+		sent := time.Now()
+		granted, err := p.Try(ctx, key)
+		switch {
+		case granted:
+			return p.sessions.Lease(ctx, request, lockstrategy.Grant{Key: key, Asked: sent, Lease: p.Lease, Release: p.release(key)})
+		case err != nil:
+			err = fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
+		case request.Once:
+			err = lockstrategy.ErrTaken
+		case p.Pause > 0: // otherwise the next attempt returns the error of a context that has ended
+			err = sleep(ctx, p.Pause)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
+		}
+	}
+}
+
+// release returns a [lockstrategy.Grant]'s function.
+func (p Polling) release(key string) func(context.Context) (others int, err error) {
+	return func(ctx context.Context) (int, error) {
+		released, err := p.Release(ctx, key)
+		if err == nil && !released {
+			err = lockstrategy.ErrGone
+		}
+		return lockstrategy.Unknown, err
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// PollingSET is the polling lock SET NX PX with the client's name as its value, released by comparison.
+func PollingSET(conn redis.UniversalClient, name string, pause, lease time.Duration) Polling {
+	const compareAndDelete = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+	return Polling{
+		Try: func(ctx context.Context, key string) (bool, error) {
+			err := conn.Do(ctx, "SET", key, name, "NX", "PX", lease.Milliseconds()).Err()
+			if errors.Is(err, redis.Nil) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Release: func(ctx context.Context, key string) (bool, error) {
+			n, err := conn.Eval(ctx, compareAndDelete, []string{key}, name).Int()
+			return n > 0, err
+		},
+		Pause: pause, Lease: lease,
+	}
+}

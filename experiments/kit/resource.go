@@ -1,0 +1,58 @@
+package kit
+
+import (
+	"sync"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+// Resource is what a lock protects: a counter that is read and written back plus one. It lives apart from the lock's
+// servers, so that no fault of theirs affects it.
+type Resource struct {
+	t      *experiments.Trial
+	checks bool
+
+	mu    sync.Mutex
+	value int64
+	token uint64 // the largest one that it has seen
+}
+
+const resourceKey = "counter"
+
+// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a write whose fencing
+// token is smaller than one that it has seen.
+func NewResource(t *experiments.Trial, checks bool) *Resource {
+	r := &Resource{t: t, checks: checks && !t.Unchecked()}
+	t.Cleanup(func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		t.Record(history.Event{Timeline: "resource", Kind: history.Final, Key: resourceKey, Value: r.value})
+		return nil
+	})
+	return r
+}
+
+// Read returns the value.
+func (r *Resource) Read(h *Holder) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h.Record(history.Event{Kind: history.Read, Key: resourceKey, Value: r.value})
+	return r.value
+}
+
+// Write writes a value, unless the token is stale.
+func (r *Resource) Write(h *Holder, value int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kind := history.Write
+	if r.checks && h.token < r.token {
+		kind = history.Stale
+	} else {
+		r.value, r.token = value, max(r.token, h.token)
+	}
+	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: value})
+}
+
+// Add reads the value and writes it back plus one.
+func (r *Resource) Add(h *Holder) { r.Write(h, r.Read(h)+1) }

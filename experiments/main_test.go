@@ -1,0 +1,9 @@
+package experiments
+
+import (
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

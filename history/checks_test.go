@@ -1,0 +1,139 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHolders(t *testing.T) {
+	ms := time.Millisecond
+	for _, c := range []struct {
+		name, history string
+		want          []Holder
+	}{
+		{"nothing", "", nil},
+		{"refused", "A request lock\nA refuse lock", nil},
+		{"requested, held, released", "A request lock\nA grant lock\nA release lock\nA released lock", []Holder{
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: 2 * ms, Ends: 3 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+		}},
+		{"the request is not recorded", "A grant lock\nA release lock", []Holder{
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+		}},
+		{"dead", "A grant lock\nA die", []Holder{
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+		}},
+		{"lost, and released nevertheless", "A grant lock\nA lose lock\nA release lock\nA released lock", []Holder{
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 4 * ms, Seqs: []int{1, 2, 3, 4}},
+		}},
+		{"for ever, and a release of nothing", "A grant lock\nB release lock\nB released lock", []Holder{
+			{Key: "lock", Owner: "A", Timeline: "A", Requested: ms, Granted: ms, Open: true, Seqs: []int{1}},
+		}},
+		{"twice, each attempt by itself", "A/1 grant lock\nA/1 release lock\nA/2 grant lock", []Holder{
+			{Key: "lock", Owner: "A1", Timeline: "A", Requested: ms, Granted: ms, Ends: 2 * ms, Ended: 2 * ms, Seqs: []int{1, 2}},
+			{Key: "lock", Owner: "A2", Timeline: "A", Requested: 3 * ms, Granted: 3 * ms, Open: true, Seqs: []int{3}},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Holders(script(t, c.history)); fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOverlaps(t *testing.T) {
+	testCheck(t, Exclusion, []checkCase{
+		{"nothing", "", ""},
+		{"one after the other", "A grant lock\nA release lock\nB grant lock\nB release lock", ""},
+		{"at the very moment", "A grant lock\nA release lock\n= B grant lock", ""},
+		{"granted while the release is on its way", "A grant lock\nA release lock\nB grant lock\nA released lock", ""},
+		{"two keys", "A grant one\nB grant two", ""},
+		{"simultaneously", "A grant lock\nB grant lock\nA release lock", "A and B both held lock [1 2 3]"},
+		{"for ever", "A grant lock\nB grant lock", "A and B both held lock [1 2]"},
+		{"after a death", "A grant lock\nA die\nB grant lock", ""},
+		{"after a loss", "A grant lock\nA lose lock\nB grant lock", ""},
+		{"before its loss is known", "A grant lock\nB grant lock\nA lose lock", "A and B both held lock [1 2 3]"},
+		{
+			"three", "A grant lock\nB grant lock\nC grant lock",
+			"A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]",
+		},
+	})
+}
+
+func TestCounter(t *testing.T) {
+	testCheck(t, Counter, []checkCase{
+		{"nothing", "", ""},
+		{"all are there", "A read n 0\nA write n 1\nB read n 1\nB write n 2\nredis final n 2", ""},
+		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
+		{"a write that was not confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
+		{"twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2 3 4]"},
+		{"two counters", "A write n 1\nB write m 1\nredis final n 1\nredis final m 1", ""},
+		{"less than was confirmed", "A write n 1\nB write n 2\nredis final n 1", "2 updates were confirmed, and n is 1: 1 are lost [1 2 3]"},
+		{"set back by a write that was not confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},
+		{"a refused write is none", "A write n 1\nB stale n 1\nredis final n 1", ""},
+		{"gone", "A write n 1\nredis final n 0", "1 updates were confirmed, and n is 0: 1 are lost [1 2]"},
+	})
+}
+
+func TestLate(t *testing.T) {
+	testCheck(t, Late, []checkCase{
+		{"in order", "A grant lock\nA write n 1\nB grant lock\nB write n 2", ""},
+		{"the successor has not written yet", "A grant lock\nB grant lock\nA write n 1\nB write n 2", ""},
+		{"late", "A grant lock\nB grant lock\nB write n 1\nA write n 1", "A wrote 1 after its successor B had written 1 [1 2 3 4]"},
+		{"late and refused", "A grant lock\nB grant lock\nB write n 1\nA stale n 1", ""},
+		{
+			"late twice", "A grant lock\nB grant lock\nB write n 1\nA write n 1\nA write n 2",
+			"A wrote 1 after its successor B had written 1 [1 2 3 4]; A wrote 2 after its successor B had written 1 [1 2 3 5]",
+		},
+		{"elsewhere", "A grant lock\nB grant lock\nB write n 1\nA write m 1", ""},
+		{"without a lock", "A write n 1\nB grant lock\nB write n 2\nA write n 3", ""},
+	})
+}
+
+func TestWinnersAndNoted(t *testing.T) {
+	testCheck(t, Winners, []checkCase{
+		{"no winner", "A request lock", ""},
+		{"one each", "A win one\nB win two", ""},
+		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
+	})
+	noted := func(events []Event) []Violation { return Noted(events, "it stays") }
+	testCheck(t, noted, []checkCase{
+		{"other words", "redis note: it goes", ""},
+		{"other kinds", "redis fault: it stays", ""},
+		{"noted", "A request lock\nredis note: it stays", "redis: it stays [2]"},
+	})
+}
+
+func TestAgree(t *testing.T) {
+	no := func([]Event) []Violation { return nil }
+	for _, c := range []struct{ name, history, says string }{
+		{"nothing", "", ""},
+		{"two holders", "A grant lock\nB grant lock", "lock: porcupine rejects the history"},
+		{"a value twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "porcupine says that no update is lost: false"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := Agree(script(t, c.history)); err != nil {
+				t.Error(err)
+			}
+			err := agree(script(t, c.history), no, no)
+			if (err == nil) != (c.says == "") || err != nil && !strings.HasPrefix(err.Error(), c.says) {
+				t.Errorf("a check that finds nothing: %v, want %q", err, c.says)
+			}
+		})
+	}
+	both := script(t, "A grant lock\nB grant lock\nA release lock\nB read n 0\nB write n 1\nB write n 1")
+	if len(Exclusion(both)) == 0 || len(Counter(both)) == 0 || Agree(both) != nil {
+		t.Error("a history with both violations")
+	}
+}
+
+// A history from an unknown source may have any times: the check must not fail because of them.
+func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
+	events := script(t, "A request lock\nA grant lock\nA read n 0\nA write n 1\nA release lock\nB grant lock\nB read n 1\nB write n 2")
+	for i := range events {
+		events[i].At = -events[i].At
+	}
+	_ = Agree(events)
+}

@@ -1,0 +1,236 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Counter finds the lost updates of counters that clients read and write back plus one. Each key is a counter. An update is
+// lost when a value is written twice. So it is when the final value is below the number of confirmed writes, or below one.
+func Counter(events []Event) (found []Violation) {
+	for _, key := range counters(events) {
+		found = append(found, counter(key, events)...)
+	}
+	return found
+}
+
+func counter(key string, events []Event) (found []Violation) {
+	by := make(map[int64]Event)
+	last := make(map[string]Event) // the newest read of an owner
+	var writes []int
+	var highest Event
+	add := func(seqs []int, what string, args ...any) {
+		found = append(found, Violation{Key: key, What: fmt.Sprintf(what, args...), Events: seqs})
+	}
+	for _, e := range events {
+		switch {
+		case e.Key != key:
+		case e.Kind == Read:
+			last[e.Owner] = e
+		case e.Kind == Write:
+			writes = append(writes, e.Seq)
+			if first, twice := by[e.Value]; twice {
+				seqs := sorted(withRead(last, first), withRead(last, e))
+				add(seqs, "%s and %s both wrote %d: one update is lost", first.Timeline, e.Timeline, e.Value)
+			}
+			by[e.Value] = e
+			if e.Value > highest.Value {
+				highest = e
+			}
+		case e.Kind == Final && e.Value < int64(len(writes)):
+			seqs, n := sorted(tail(writes), []int{e.Seq}), int64(len(writes))
+			add(seqs, "%d updates were confirmed, and %s is %d: %d are lost", n, key, e.Value, n-e.Value)
+		case e.Kind == Final && e.Value < highest.Value: // an unconfirmed write has set it back
+			seqs := []int{highest.Seq, e.Seq}
+			add(seqs, "%s had written %d, and %s is %d: its update is lost", highest.Timeline, highest.Value, key, e.Value)
+		}
+	}
+	return found
+}
+
+func withRead(last map[string]Event, write Event) []int {
+	if read, ok := last[write.Owner]; ok {
+		return []int{read.Seq, write.Seq}
+	}
+	return []int{write.Seq}
+}
+
+func tail(seqs []int) []int { return seqs[max(0, len(seqs)-10):] }
+
+// Late finds writes that came after a write of a later holder: nobody noticed a pause or a lost lease.
+func Late(events []Event) (found []Violation) {
+	granted := make(map[string]Event) // by owner
+	newest := make(map[string]Event)  // by key: the write whose owner was granted last
+	for _, e := range events {
+		switch e.Kind {
+		case Grant:
+			granted[e.Owner] = e
+		case Write:
+			mine, known := granted[e.Owner]
+			if !known {
+				continue
+			}
+			if w, ok := newest[e.Key]; ok && granted[w.Owner].Seq > mine.Seq {
+				found = append(found, Violation{
+					Key: e.Key, What: fmt.Sprintf("%s wrote %d after its successor %s had written %d", e.Timeline, e.Value, w.Timeline, w.Value),
+					Events: sorted([]int{mine.Seq, granted[w.Owner].Seq, w.Seq, e.Seq}),
+				})
+				continue
+			}
+			newest[e.Key] = e
+		}
+	}
+	return found
+}
+
+// Winners finds keys that more than one client has won.
+func Winners(events []Event) (found []Violation) {
+	first := make(map[string]Event)
+	for _, e := range events {
+		if e.Kind != Win {
+			continue
+		}
+		if w, twice := first[e.Key]; twice {
+			what := fmt.Sprintf("%s and %s both won %s", w.Timeline, e.Timeline, e.Key)
+			found = append(found, Violation{Key: e.Key, What: what, Events: []int{w.Seq, e.Seq}})
+			continue
+		}
+		first[e.Key] = e
+	}
+	return found
+}
+
+// Noted finds the notes and leftover locks with a text. It is for a violation that is neither an effect nor an overlap, such
+// as a key that stays locked for ever.
+func Noted(events []Event, text string) (found []Violation) {
+	for _, e := range events {
+		if (e.Kind == Note || e.Kind == Left) && e.Text == text {
+			found = append(found, Violation{Key: e.Key, What: e.Timeline + ": " + text, Events: []int{e.Seq}})
+		}
+	}
+	return found
+}
+
+// Agree compares [Exclusion] and [Counter] with porcupine, which decides the same in another way. An error says where
+// they disagree: then one of them is wrong.
+func Agree(events []Event) error { return agree(events, Exclusion, Counter) }
+
+func agree(events []Event, exclusion, counter func([]Event) []Violation) error {
+	if _, err := twice(events, exclusion(events)); err != nil {
+		return err
+	}
+	result := porcupine.CheckOperationsTimeout(counterModel, updates(events), searchTimeout)
+	switch lost := len(counter(events)); {
+	case result == porcupine.Unknown:
+		return errors.New("porcupine found no answer about the counters in time")
+	case (result == porcupine.Ok) != (lost == 0):
+		return fmt.Errorf("porcupine says that no update is lost: %v; our own check finds %d", result == porcupine.Ok, lost)
+	}
+	return nil
+}
+
+// update is a read and a write of a counter as one operation, from the read (or the request) to the reply. Or it is the
+// final reading.
+type update struct {
+	key   string
+	after int64 // the next smaller value that was written, or 0: the value that this update must have read, unless a write was not confirmed
+	value int64
+	final bool
+}
+
+var counterModel = porcupine.Model{
+	Partition: func(all []porcupine.Operation) (parts [][]porcupine.Operation) {
+		at := make(map[string]int)
+		for _, o := range all {
+			key := o.Input.(update).key
+			i, known := at[key]
+			if !known {
+				i = len(parts)
+				at[key], parts = i, append(parts, nil)
+			}
+			parts[i] = append(parts[i], o)
+		}
+		return parts
+	},
+	Init: func() any { return int64(0) },
+	Step: func(state, input, _ any) (bool, any) {
+		u, n := input.(update), state.(int64)
+		if u.final {
+			return u.value >= n, n // more: a write that was not confirmed
+		}
+		return u.after == n, u.value
+	},
+}
+
+// updates are those of counters that begin at zero. Of a counter on which a value was written twice they end with the
+// smallest such value. They are enough to show it, and with hundreds of them porcupine would need too long.
+func updates(events []Event) (all []porcupine.Operation) {
+	began := make(map[string]time.Duration) // by owner
+	twice, before := make(map[string]int64), make(map[keyValue]int64)
+	for _, key := range counters(events) {
+		twice[key] = ordered(key, events, before)
+	}
+	add := func(u update, from, to time.Duration) {
+		all = append(all, porcupine.Operation{ClientId: len(all), Input: u, Call: int64(from), Return: int64(to)})
+	}
+	for _, e := range events {
+		switch e.Kind {
+		case Request, Read:
+			began[e.Owner] = e.At
+		case Write:
+			from, known := began[e.Owner]
+			if !known {
+				from = e.At
+			}
+			if twice[e.Key] == 0 || e.Value <= twice[e.Key] {
+				add(update{e.Key, before[keyValue{e.Key, e.Value}], e.Value, false}, from, e.At)
+			}
+		case Final:
+			if twice[e.Key] == 0 {
+				add(update{key: e.Key, value: e.Value, final: true}, e.At, e.At)
+			}
+		}
+	}
+	return all
+}
+
+type keyValue struct {
+	key   string
+	value int64
+}
+
+// ordered maps each value that was written to key to the next smaller one. So porcupine has one order to try, and not all
+// orders of hundreds of simultaneous requests. It returns the smallest value that was written twice; 0: none.
+func ordered(key string, events []Event, before map[keyValue]int64) (twice int64) {
+	var values []int64
+	for _, e := range events {
+		if e.Kind == Write && e.Key == key {
+			values = append(values, e.Value)
+		}
+	}
+	slices.Sort(values)
+	last := int64(0)
+	for i, v := range values {
+		switch {
+		case i == 0 || v != values[i-1]:
+			before[keyValue{key, v}], last = last, v
+		case twice == 0:
+			twice = v
+		}
+	}
+	return twice
+}
+
+// counters are the keys of the counters that were written, in the order of their first write.
+func counters(events []Event) (keys []string) {
+	for _, e := range events {
+		if e.Kind == Write && !slices.Contains(keys, e.Key) {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,135 @@
+// Package history records what happened to locks, and checks it.
+//
+// A history is a list of events. They say which client requested a key, held it and released it. They say what the resource
+// behind the lock saw, and which faults there were. Beliefs (a client holds the lock) stand beside effects (what the resource
+// stores). The experiments judge by effects where there are some; the model check of the Redis lock judges by the
+// promises in [Check]. Every check is a pure function of the events.
+//
+// What is NOT guaranteed: the true order of events of two processes that are closer than the error of the offset
+// between their clocks. What is NOT checked: a process that does not run, because its lease's context cannot end in time.
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is what happened.
+type Kind string
+
+// What a client believes about a lock.
+const (
+	Request  Kind = "request"  // it requests the key
+	Grant    Kind = "grant"    // it holds the key; with a fencing token, where the lock issues one
+	Refuse   Kind = "refuse"   // it does not hold the key, and why
+	Reenter  Kind = "reenter"  // the holder acquired the key once more, with a fencing token
+	Lose     Kind = "lose"     // it learned that it no longer holds the key, and why
+	Release  Kind = "release"  // it begins to release the key
+	Released Kind = "released" // the result of the release; without a text it succeeded
+	Die      Kind = "die"      // it stops for good, whatever it holds
+)
+
+// What the resource saw, and what it stores.
+const (
+	Read  Kind = "read"  // a client read a value
+	Write Kind = "write" // a client wrote a value, and the resource confirmed it
+	Stale Kind = "stale" // the resource refused a write because of its fencing token
+	Win   Kind = "win"   // the resource recorded that a client won
+	Final Kind = "final" // the value that the resource stores at the end
+)
+
+// Faults and everything else.
+const (
+	// Fault: something was broken, with the proof. With a key: the server may forget the grant of that key, at one
+	// moment from here to the Heal of the same owner. Without a key it excuses no overlap.
+	Fault   Kind = "fault"
+	Heal    Kind = "heal"    // the fault is over
+	Left    Kind = "left"    // the server stores a lock that no client holds
+	Command Kind = "command" // one command to a server, and its reply
+	Measure Kind = "measure" // a number: Value, in the unit that Text names
+	Note    Kind = "note"    // a remark for the reader
+)
+
+// Event is one thing that happened.
+type Event struct {
+	Seq      int           `json:"seq"`               // its number in the run, from 1
+	Variant  string        `json:"variant"`           // of the experiment, by name
+	Trial    int           `json:"trial"`             // of the variant, from 1
+	At       time.Duration `json:"at_ns"`             // since the run began, by the monotonic clock of Process
+	Process  string        `json:"process,omitempty"` // of the client, whose clock gives At; empty: the lab's own
+	Timeline string        `json:"timeline"`          // the client or node, as a drawing names it
+	Kind     Kind          `json:"kind"`
+	Key      string        `json:"key,omitempty"`
+	Owner    string        `json:"owner,omitempty"` // of the lock, one for each attempt: it joins a Request and its results
+	Token    uint64        `json:"token,omitempty"` // the fencing token
+	Value    int64         `json:"value,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Proof    string        `json:"proof,omitempty"` // of a fault: the observation that shows it
+}
+
+// Why a lock was refused, lost, or not released: the texts of Refuse, Lose and Released that [Check] reads.
+const (
+	Taken       = "another client holds it"
+	Expired     = "its lease ended"
+	Forced      = "released by force"
+	Gone        = "the server no longer has it"
+	Unreachable = "no renewal was confirmed"
+	Unavailable = "no reply from the server"
+	Deadline    = "waited too long"
+	Canceled    = "canceled"
+)
+
+// What [Check] reads in the text of a Request and of a Fault.
+const (
+	Unbounded   = "without a bound" // the request waits as long as it takes
+	Explicit    = "lease of "       // the beginning: the lease is not renewed
+	LateRequest = "late request"    // the beginning: a request arrives after its sender timed out
+)
+
+// Summary is the event in a few words, for a timeline.
+func (e Event) Summary() string {
+	var words []string
+	switch e.Kind {
+	case Command, Note, Left:
+		return e.Text
+	case Read, Write, Final, Stale:
+		words = append(words, string(e.Kind), fmt.Sprint(e.Value))
+	case Measure:
+		words = append(words, fmt.Sprint(e.Value))
+	case Fault:
+		return "✗ " + e.Text
+	case Heal:
+		return "✓ " + e.Text
+	default:
+		words = append(words, string(e.Kind))
+	}
+	if e.Token > 0 {
+		words = append(words, fmt.Sprintf("token %d", e.Token))
+	}
+	return strings.TrimRight(strings.Join(append(words, e.Text), " "), " ")
+}
+
+// String is the event as one line.
+func (e Event) String() string {
+	line := fmt.Sprintf("%5d %10s  %-10s %s  %s %s", e.Seq, e.At.Round(time.Microsecond), e.Timeline, e.Summary(), e.Key, e.Owner)
+	return strings.TrimRight(line, " ")
+}
+
+// Of returns the events of one trial of a variant.
+func Of(events []Event, variant string, trial int) (all []Event) {
+	for _, e := range events {
+		if e.Variant == variant && e.Trial == trial {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Violation is something that must not happen, and the numbers of the events that show it.
+type Violation struct {
+	Promise Promise `json:"promise,omitempty"` // of the lock; empty: the violation is an effect on the resource
+	Key     string  `json:"key,omitempty"`
+	What    string  `json:"what"`
+	Events  []int   `json:"events"`
+}

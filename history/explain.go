@@ -1,0 +1,106 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Explained is how many events an explanation has at most.
+const Explained = 12
+
+// Explain returns the smallest slice of events that shows v, 12 or fewer: its own events, and the faults, deaths and
+// losses among them. Where there is room it adds how the clients got the lock: their grants, the releases between
+// these and the end, and the faults before.
+func Explain(events []Event, v Violation) (slice []Event) {
+	own := v.Events[max(0, len(v.Events)-Explained):]
+	if len(own) == 0 {
+		return nil
+	}
+	from, to := slices.Min(own), slices.Max(own)
+	seqs := slices.Clone(own)
+	for _, e := range events {
+		ends := e.Kind == Fault || e.Kind == Die || e.Kind == Lose || e.Kind == Heal
+		if ends && e.Seq > from && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < Explained {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	for _, more := range [][]int{grants(events, seqs), releases(events, seqs)} {
+		if all := sorted(seqs, more); len(all) <= Explained {
+			seqs = all
+		}
+	}
+	for _, e := range slices.Backward(events) { // the cause, the latest first
+		if e.Kind == Fault && e.Seq < from && len(seqs) < Explained {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	for _, e := range events {
+		if slices.Contains(seqs, e.Seq) {
+			slice = append(slice, e)
+		}
+	}
+	return slice
+}
+
+// grants are those by which the owners of some events held the lock at the first of them.
+func grants(events []Event, seqs []int) (all []int) {
+	newest := make(map[string]int) // by owner
+	added := make(map[string]bool)
+	for _, e := range events {
+		switch {
+		case e.Kind == Grant:
+			newest[e.Owner] = e.Seq
+		case slices.Contains(seqs, e.Seq) && newest[e.Owner] > 0 && !added[e.Owner]:
+			added[e.Owner] = true
+			all = append(all, newest[e.Owner])
+		}
+	}
+	return all
+}
+
+// releases are those between some events, one event each: the call, or the result where the call came before them.
+func releases(events []Event, seqs []int) (all []int) {
+	from, to := slices.Min(seqs), slices.Max(seqs)
+	added := make(map[string]bool) // by owner
+	for _, e := range events {
+		if e.Seq <= from || e.Seq >= to || added[e.Owner] || e.Kind != Release && e.Kind != Released {
+			continue
+		}
+		added[e.Owner] = true
+		all = append(all, e.Seq)
+	}
+	return all
+}
+
+// Timelines draws events as text: a column for each timeline, time downwards.
+func Timelines(events []Event) string {
+	var names []string
+	width := make(map[string]int)
+	for _, e := range events {
+		if !slices.Contains(names, e.Timeline) {
+			names = append(names, e.Timeline)
+			width[e.Timeline] = len([]rune(e.Timeline))
+		}
+		width[e.Timeline] = max(width[e.Timeline], len([]rune(e.Summary())))
+	}
+	var b strings.Builder
+	row := func(at string, cell func(name string) string) {
+		line := fmt.Sprintf("%9s", at)
+		for _, name := range names {
+			text := cell(name)
+			line += " │ " + text + strings.Repeat(" ", max(0, width[name]-len([]rune(text))))
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	row("ms", func(name string) string { return name })
+	for _, e := range events {
+		row(fmt.Sprintf("%.1f", float64(e.At.Microseconds())/1000), func(name string) string {
+			if name == e.Timeline {
+				return e.Summary()
+			}
+			return ""
+		})
+	}
+	return b.String()
+}

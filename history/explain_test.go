@@ -1,0 +1,87 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func seqs(events []Event) (all []int) {
+	for _, e := range events {
+		all = append(all, e.Seq)
+	}
+	return all
+}
+
+func TestExplain(t *testing.T) {
+	for _, c := range []struct {
+		name, history string
+		finding, want []int
+	}{
+		{"nothing", "A request lock", nil, nil},
+		{"itself", "A note: 1\nA note: 2\nA note: 3", []int{2}, []int{2}},
+		{
+			"and the faults among them and before",
+			"redis fault: early\nA read n 0\nredis fault: cut\nB note: x\nredis heal: mended\nA write n 1\nredis fault: late",
+			[]int{2, 6},
+			[]int{1, 2, 3, 5, 6},
+		},
+		{"and a death and a loss", "A read n 0\nB die\nC lose lock\nA write n 1", []int{1, 4}, []int{1, 2, 3, 4}},
+		{
+			"and how they got in, the last time",
+			"A grant lock\nA release lock\nA grant lock\nA read n 0\nB grant lock\nB read n 0\nB write n 1\nA write n 1",
+			[]int{4, 6, 7, 8},
+			[]int{3, 4, 5, 6, 7, 8},
+		},
+		{
+			"and the release before",
+			"A grant lock\nB grant lock\nB read n 0\nA release lock\nA released lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1",
+			[]int{3, 7, 8, 9},
+			[]int{2, 3, 4, 6, 7, 8, 9},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := seqs(Explain(script(t, c.history), Violation{Events: c.finding}))
+			if fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// However much there is, twelve events must do; the finding's own come first, and the last of them.
+func TestExplainIsShort(t *testing.T) {
+	var text strings.Builder
+	var own []int
+	for n := range 50 {
+		fmt.Fprintf(&text, "A/%d grant lock\nA/%[1]d write n %[1]d\nredis fault: cut\nA/%[1]d release lock\n", n)
+		own = append(own, 4*n+2)
+	}
+	events := script(t, text.String())
+	for n := 1; n <= len(own); n++ {
+		slice := seqs(Explain(events, Violation{Events: own[:n]}))
+		if len(slice) > 12 || len(slice) < min(n, 12) || slice[len(slice)-1] < own[n-1] {
+			t.Fatalf("%d events are explained by %v", n, slice)
+		}
+	}
+	if slice := seqs(Explain(events, Violation{Events: []int{2, 198}})); len(slice) != 12 {
+		t.Errorf("two events far apart are explained by %v", slice)
+	}
+}
+
+func TestTimelines(t *testing.T) {
+	events := script(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
+	events[0].Token = 3
+	const want = `       ms │ A             │ redis    │ B
+      1.0 │ grant token 3 │          │
+      2.0 │               │ ✗ killed │
+      3.0 │               │          │ write 7
+      4.0 │ lose gone     │          │
+`
+	if got := Timelines(events); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Timelines(nil); got != "       ms\n" {
+		t.Errorf("of nothing: %q", got)
+	}
+}

@@ -1,0 +1,88 @@
+package history
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// encoded is a history as it is saved.
+func encoded(t testing.TB, events []Event) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Encode(&b, events...); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWhatIsEncodedIsDecoded(t *testing.T) {
+	events := newModel(1).run()
+	events[0].Text, events[1].Proof, events[2].Token, events[3].Process = "<a> & \"b\"\n", "ps says T", 7, "app-1"
+	got, err := Decode(strings.NewReader(encoded(t, events)))
+	if err != nil || !reflect.DeepEqual(got, events) {
+		t.Errorf("%v, %v", err, got)
+	}
+}
+
+// With damage there are the events before it, and an error that names the line.
+func TestDecodeOfDamage(t *testing.T) {
+	whole := encoded(t, script(t, "A request lock\nA grant lock\nA release lock"))
+	lines := strings.SplitAfter(whole, "\n")
+	for _, c := range []struct {
+		name, text, says string
+		events           int
+	}{
+		{"empty", "", "", 0},
+		{"whole", whole, "", 3},
+		{"without its last line end", strings.TrimSuffix(whole, "\n"), "", 3},
+		{"cut short in a line", whole[:len(whole)-10], "line 3 is no event", 2},
+		{"cut short in the first line", whole[:10], "line 1 is no event", 0},
+		{"a line is missing", lines[0] + lines[2], "line 2 has the event number 3", 1},
+		{"a line is there twice", lines[0] + lines[0], "line 2 has the event number 1", 1},
+		{"an empty line", lines[0] + "\n" + lines[1], "line 2 is no event", 1},
+		{"two events in a line", strings.TrimSpace(lines[0]) + lines[1], "line 1 goes on", 0},
+		{"a bracket too many", strings.TrimSpace(lines[0]) + "}\n", "line 1 goes on", 0},
+		{"a field of a newer version", strings.Replace(lines[0], `"variant"`, `"arm"`, 1), "unknown field", 0},
+		{"no object", "null\n", "event number 0", 0},
+		{"text for a number", strings.Replace(lines[0], `"trial":1`, `"trial":"1"`, 1), "line 1 is no event", 0},
+		{"not text", "\x00\xff\xfe", "line 1 is no event", 0},
+		{"a line without an end", lines[0] + `{"text":"` + strings.Repeat("x", longest), "after line 1", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events, err := Decode(strings.NewReader(c.text))
+			if len(events) != c.events || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%d events and %v, want %d and %q", len(events), err, c.events, c.says)
+			}
+		})
+	}
+}
+
+// Whatever stands in the file: no panic, numbers without a gap, and what was read is written and read again the same.
+func FuzzDecode(f *testing.F) {
+	for seed := range uint64(3) {
+		text := encoded(f, newModel(seed).run())
+		f.Add([]byte(text))
+		f.Add([]byte(text[:len(text)/2]))
+	}
+	f.Add([]byte("null\n"))
+	f.Add([]byte(`{"seq":1,"at_ns":-1,"kind":"grant","lane":"\u001b"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		events, _ := Decode(bytes.NewReader(text))
+		for i, e := range events {
+			if e.Seq != i+1 {
+				t.Fatalf("event %d has the number %d", i+1, e.Seq)
+			}
+		}
+		again, err := Decode(strings.NewReader(encoded(t, events)))
+		if err != nil || !reflect.DeepEqual(again, events) {
+			t.Fatalf("read again: %v", err)
+		}
+		for _, check := range []func([]Event) []Violation{Exclusion, Counter, Late, Winners} {
+			for _, f := range check(events[:min(len(events), 100)]) {
+				Timelines(Explain(events, f))
+			}
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package history
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Recorder collects the events of a run. Its methods may be called from many goroutines.
+type Recorder struct {
+	began time.Time
+
+	mu     sync.Mutex
+	events []Event
+	owners int
+}
+
+// NewRecorder returns a recorder whose time begins now.
+func NewRecorder() *Recorder { return &Recorder{began: time.Now()} }
+
+// Add records e with its number and, unless it has one, its time.
+func (r *Recorder) Add(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Seq = len(r.events) + 1
+	if e.At == 0 {
+		e.At = time.Since(r.began)
+	}
+	r.events = append(r.events, e)
+}
+
+// NewOwner returns an owner that no other event of this recorder has.
+func (r *Recorder) NewOwner() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.owners++
+	return fmt.Sprintf("#%d", r.owners)
+}
+
+// Now is the time on the recorder's clock.
+func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
+
+// Events returns what was recorded so far.
+func (r *Recorder) Events() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Event(nil), r.events...)
+}
