@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// A process that lets others go first tries nevertheless when it was not notified for firstProbe, then for twice as long each
-	// time: another that does not want the lock, or has died, costs milliseconds.
+	// A process that lets n others go first tries nevertheless after n times firstProbe without a notification. Each later probe
+	// takes twice as long. So a listener that does not want the lock, or has died, costs milliseconds.
 	firstProbe   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
 	// pollInterval is how often a waiter tries that is not subscribed.

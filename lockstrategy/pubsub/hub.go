@@ -1,7 +1,7 @@
 // Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
 //
 // A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
-// again after each loss, so that it can look for itself what it has missed.
+// again after each loss. Then it can ask the server what it has missed.
 package pubsub
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// IdleTimeout is how long a channel without a listener stays subscribed: whoever listened mostly does so again soon, and a
-// subscription costs two commands.
+// IdleTimeout is how long a channel without a listener stays subscribed. A caller that has listened mostly does so again soon,
+// and a subscription costs two commands.
 const IdleTimeout = 10 * time.Millisecond
 
 // Event is what a listener is told.
