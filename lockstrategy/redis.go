@@ -146,7 +146,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 
 // watch listens to releases of the key: nobody else has to release what is held here.
 func (o *owner) watch(notify func(released bool)) (stop func()) {
-	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event, _ int) { notify(e != pubsub.Subscribed) })
+	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { notify(e != pubsub.Subscribed) })
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -17,7 +17,7 @@ type Grant struct {
 	Renewed       bool                                              // Renew extends the lease; otherwise it only asks whether the key is still held
 	Renew         func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
 	Release       func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
-	Watch         func(notify func(released bool)) (stop func())     // tells that somebody else may have released the key; nil: never
+	Watch         func(notify func(released bool)) (stop func())    // tells that somebody else may have released the key; nil: never
 }
 
 // session keeps one granted lock: it renews it, and ends its context when it can no longer be relied on.

@@ -100,7 +100,7 @@ func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		idle := pubsub.New(inMemory(t, server), false)
 		defer idle.Close()
-		defer idle.Listen(channelOf("k"), func(pubsub.Event, int) {})()
+		defer idle.Listen(channelOf("k"), func(pubsub.Event) {})()
 		synctest.Wait()
 		c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
 		const turns = 10
