@@ -53,11 +53,13 @@ type call struct {
 	err  error // the turn does not come: the wait has ended
 }
 
-// debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it.
+// debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it (row 8 × 1
+// of docs/benchmark.md).
 const debtKept = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults. It is looked at when a lease is released: a holder that keeps it longer is not interrupted.
+// the defaults (row sustained of docs/benchmark.md). They are looked at when a lease is released: a holder that keeps it longer is not
+// interrupted.
 type HandOff struct {
 	Count int           // leases in a row; 0: 256, 1: no hand-off
 	Time  time.Duration // since the key came to the process; 0: 100 ms

@@ -12,7 +12,7 @@ import (
 
 const (
 	// A process that lets n others go first tries nevertheless after n times firstProbe without a notification. Each later probe
-	// takes twice as long. So a listener that does not want the lock, or has died, costs milliseconds.
+	// takes twice as long. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
 	firstProbe   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
 	// pollInterval is how often a waiter tries that is not subscribed.

@@ -82,7 +82,7 @@ func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*
 	})
 }
 
-// Pauses between tries when nothing is notified.
+// Pauses between tries when nothing is notified: of redsync's order (rows of v4 in docs/benchmark.md).
 const (
 	shortPause = 5 * time.Millisecond
 	longPause  = 25 * time.Millisecond
