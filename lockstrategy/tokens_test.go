@@ -50,7 +50,7 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 				server.SetTime(time.Now().Add(-time.Hour))
 			}
 			first := mustAcquire(t, one, "k")
-			second, third := wait(t, one, t.Context()), wait(t, one, t.Context())
+			second, third := wait(t, one), wait(t, one)
 			hold(first)
 			hold(<-second)
 			hold(<-third)
@@ -85,9 +85,27 @@ func TestARepeatedAcquireIsHarmless(t *testing.T) {
 				t.Fatalf("the owner asked again, and got %v (%v)", reply, err)
 			}
 		}
+		if count := server.HGet("k", "owner"); count != "1" {
+			t.Errorf("the owner has entered %s times, as Redisson and Inspect see it", count)
+		}
 		if err := client.Do(t.Context(), release...).Err(); err != nil || server.Exists("k") {
 			t.Fatalf("one release does not free what was asked for three times: %v", err)
 		}
+	})
+}
+
+// A renewal extends the lease where it counts: on the server.
+func TestARenewalExtendsTheKey(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		for range 10 {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if left := server.TTL("k"); left < time.Minute/2 || lease.Context().Err() != nil {
+				t.Fatalf("the key has %s left, the lease says %v", left, lease.Context().Err())
+			}
+		}
+		mustRelease(t, lease)
 	})
 }
 
