@@ -162,18 +162,19 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 	}
 }
 
-// A lease on the terms of one caller would end for the next one by what it has not asked for.
+// A lease on the terms of one caller would end for the next one by what it has not asked for. Nor does such a caller take another's.
 func TestCohortHandsOffNoLeaseOnOneCallersTerms(t *testing.T) {
 	for name, terms := range map[string]Option{"LeaseFor": LeaseFor(time.Minute), "RenewAtMost": RenewAtMost(time.Hour)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t, time.Minute)
 				c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
-				first := mustAcquire(t, c, "k", terms)
-				next := wait(t, c)
+				first := mustAcquire(t, c, "k")
+				next, last := wait(t, c, terms), wait(t, c)
 				mustRelease(t, first)
 				mustRelease(t, <-next)
-				if f.grants.Load() != 2 {
+				mustRelease(t, <-last)
+				if f.grants.Load() != 3 {
 					t.Errorf("%d grants, want one for each caller", f.grants.Load())
 				}
 			})
@@ -181,8 +182,8 @@ func TestCohortHandsOffNoLeaseOnOneCallersTerms(t *testing.T) {
 	}
 }
 
-// A lease that is handed off leaves the first holder's values behind.
-func TestCohortKeepsTheCallersValuesApart(t *testing.T) {
+// A lease that is handed off leaves the first holder's context behind: that has ended, and its values are not the next holder's.
+func TestCohortKeepsContextsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type tag struct{}
 		c := newCohort(t, newFake(t, time.Minute), HandOff{Count: 100, Time: time.Hour})
@@ -193,6 +194,9 @@ func TestCohortKeepsTheCallersValuesApart(t *testing.T) {
 		next := wait(t, c)
 		mustRelease(t, first)
 		second := <-next
+		if first.Context().Err() == nil {
+			t.Error("the context of a released lease has not ended")
+		}
 		if got := second.Context().Value(tag{}); got != nil {
 			t.Errorf("the second holder has %v", got)
 		}

@@ -17,9 +17,10 @@ import (
 
 // RedLock over five nodes in a synctest bubble: time is that of the bubble.
 
-// slowNode is a hook of a client that makes its node answer late, or not be there.
+// slowNode is a hook of a client that makes its node answer late or not at all.
 type slowNode struct {
-	away    atomic.Bool
+	away    atomic.Bool  // it cannot be asked
+	mute    atomic.Bool  // it executes a request for the key, and its answers are lost
 	late    atomic.Int64 // how much later a request arrives
 	sent    atomic.Int64 // requests under way
 	most    atomic.Int64 // at the same time
@@ -38,6 +39,12 @@ func (n *slowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if n.away.Load() {
 			return &net.OpError{Op: "dial", Err: errors.New("the node is away")}
+		}
+		if n.mute.Load() {
+			if cmd.Name() == "set" {
+				_ = next(ctx, cmd)
+			}
+			return &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
 		}
 		late := time.Duration(n.late.Load())
 		if late == 0 || n.command != "" && !strings.HasPrefix(cmd.Name(), n.command) {
@@ -132,6 +139,57 @@ func TestRedLockWithThreeNodesAway(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What three nodes may have granted would keep everybody from a majority until the lease ends.
+func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		for _, node := range slow[2:] {
+			node.mute.Store(true)
+		}
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		for _, node := range slow[2:] {
+			node.mute.Store(false)
+		}
+		began := time.Now()
+		mustRelease(t, mustAcquire(t, sameNodes(t, servers), "k"))
+		if waited := time.Since(began); waited > 5*time.Second {
+			t.Errorf("another process waited %s for what nobody holds", waited)
+		}
+	})
+}
+
+// The nodes have forgotten the key, and granted it again: the first holder renews and releases nobody else's lock.
+func TestRedLockLeavesAnothersKeyAlone(t *testing.T) {
+	for _, learns := range []string{"when it renews", "when it releases"} {
+		redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
+			lease, another := mustAcquire(t, r, "k"), sameNodes(t, servers)
+			synctest.Wait()
+			for _, server := range servers {
+				server.Del("redlock:k")
+			}
+			held := mustAcquire(t, another, "k", LeaseFor(time.Minute))
+			if learns == "when it renews" {
+				<-lease.Context().Done()
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+				t.Errorf("%s: it was told %v, want ErrGone", learns, err)
+			}
+			synctest.Wait()
+			for i, server := range servers {
+				if !server.Exists("redlock:k") {
+					t.Errorf("%s: node %d no longer has the other's key", learns, i)
+				}
+			}
+			<-held.Context().Done()
+			if cause := context.Cause(held.Context()); !errors.Is(cause, ErrExpired) {
+				t.Errorf("a lease that is not renewed ended with %v, want ErrExpired", cause)
+			}
+			_ = held.Release(t.Context())
+		})
+	}
 }
 
 // Every node is asked and told, although a majority is enough. What a node counts are other processes.

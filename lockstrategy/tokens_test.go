@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,8 +126,8 @@ func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 			}
 		}
 		<-lease.Context().Done()
-		if left := server.TTL("k"); left > time.Second {
-			t.Errorf("the lease has ended, and the key has %s left", left)
+		if left := server.TTL("k"); left <= 0 || left > time.Second || !errors.Is(context.Cause(lease.Context()), ErrExpired) {
+			t.Errorf("the lease has ended (%v), and the key has %s left", context.Cause(lease.Context()), left)
 		}
 		if err := lease.Release(context.Background()); err == nil {
 			t.Error("the release of a lost lease says nothing")

@@ -138,8 +138,11 @@ func TestProbesBecomeFewer(t *testing.T) {
 		mustRelease(t, mustAcquire(t, c, "k"))
 		another.HSet(t.Context(), "k", "java:1", 1)
 		another.PExpire(t.Context(), "k", time.Second)
-		before := server.CommandCount()
+		before, began := server.CommandCount(), time.Now()
 		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited > time.Second+longestProbe {
+			t.Errorf("it waited %s for a key that was held for a second", waited)
+		}
 		// It probes after 3, 6, 12, 24 and 48 ms, and then every 50 ms. A probe is a script and three commands in it.
 		if sent, most := server.CommandCount()-before, 120; sent > most {
 			t.Errorf("in a second the server executed %d commands, want %d at most", sent, most)
@@ -252,6 +255,22 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
 		}
 		mustRelease(t, lease)
+	})
+}
+
+// A holder that listens is told of a forced unlock, and knows it from an eviction.
+func TestAForcedUnlockIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k", LeaseFor(time.Hour))
+		time.Sleep(2 * startDelay)
+		if freed, err := newRedis(t, server, RedisConfig{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
+			t.Errorf("it was not freed: %v", err)
+		}
+		synctest.Wait()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) {
+			t.Errorf("the context says %v, want ErrForced", cause)
+		}
+		_ = lease.Release(t.Context())
 	})
 }
 
