@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -119,13 +122,34 @@ func (m mutant) overlay(dir, changed string) (string, error) {
 		return "", err
 	}
 	copied, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: copied}})
+	files := m.test.leaveOut()
+	files[original] = copied
+	replace, err := json.Marshal(map[string]any{"Replace": files})
 	return overlay, errors.Join(err, os.WriteFile(copied, []byte(changed), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-// run runs a test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed.
+// leaveOut lists the files of the external test package, as an overlay without them, when the test is in the package itself. To compile
+// them, and what they import, takes most of the time.
+func (t test) leaveOut() map[string]string {
+	files := make(map[string]string)
+	name, _, _ := strings.Cut(strings.Trim(t.pattern, "^$"), "/")
+	dir, _ := filepath.Abs(t.pkg)
+	p, err := build.ImportDir(dir, 0)
+	if err == nil && slices.ContainsFunc(p.TestGoFiles, func(file string) bool {
+		source, _ := os.ReadFile(filepath.Join(dir, file))
+		return bytes.Contains(source, []byte("func "+name+"("))
+	}) {
+		for _, external := range p.XTestGoFiles {
+			files[filepath.Join(dir, external)] = ""
+		}
+	}
+	return files
+}
+
+// run runs a test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed. Our packages are not
+// optimised, because they are compiled more often than they run.
 func (t test) run(ctx context.Context, overlay string) result {
-	args := []string{"test", "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v", "-run", t.pattern}
+	args := []string{"test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v", "-run", t.pattern}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
