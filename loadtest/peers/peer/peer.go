@@ -38,8 +38,6 @@ func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, 
 		return openBare(s)
 	case "redlock":
 		return openStrategy(lockstrategy.NameRedLock, s)
-	case "script3":
-		lock = script3(s.Redis)
 	case "limit", "local":
 		lock = local()
 	case "ping":
