@@ -32,9 +32,7 @@ func texts(name string, source []byte) map[string]string {
 	switch filepath.Ext(name) {
 	case ".md", ".tmpl":
 		return map[string]string{name: unindented(string(source))}
-	case ".lua":
-		return map[string]string{name + commentSuffix: luaComments(string(source))}
-	case ".html", ".java", ".js":
+	case ".html", ".java", ".js", ".lua":
 		return map[string]string{name: string(source)}
 	}
 	return nil
@@ -125,26 +123,6 @@ func comment(group *ast.CommentGroup) string {
 func unquoted(literal *ast.BasicLit) string {
 	text, _ := strconv.Unquote(literal.Value)
 	return text
-}
-
-// described is a line of a script's header that says what a key, an argument or a part of the reply is.
-var described = regexp.MustCompile(`^ ?(?:KEYS|ARGV|Reply)\b|^ {3,}`)
-
-// luaComments returns the comments of a script. What its header describes is a list, and no sentence.
-func luaComments(source string) string {
-	lines := strings.Split(source, "\n")
-	for i, line := range lines {
-		text, isComment := strings.CutPrefix(strings.TrimSpace(line), "--")
-		switch {
-		case !isComment:
-			lines[i] = ""
-		case described.MatchString(text):
-			lines[i] = "- " + strings.TrimSpace(text)
-		default:
-			lines[i] = strings.TrimSpace(text)
-		}
-	}
-	return strings.Join(lines, "\n")
 }
 
 // makeHelp returns what `make help` prints.

@@ -46,7 +46,6 @@ func TestTextsStandWhereTheyStood(t *testing.T) {
 		},
 		"code.go" + helpSuffix:       {15: "- Number of trials."},
 		"code.go" + stringSuffix:     {22: "- lab run    break each lock, and see which one"},
-		"script.lua" + commentSuffix: {3: "- KEYS[1] a key", 4: "- KEYS[2] another key,", 5: "- whose description goes on"},
 	} {
 		file := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, commentSuffix), helpSuffix), stringSuffix)
 		source, err := os.ReadFile(filepath.Join("testdata", file+".txt"))

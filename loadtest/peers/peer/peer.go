@@ -29,7 +29,7 @@ const (
 
 // Open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
-func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
+func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
 	closer = func() error { return nil }
 	switch name {
 	case "ours":
@@ -59,7 +59,7 @@ func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, 
 	case "rueidislock-3keys":
 		return openRueidislock(s.Redis.Options().Addr, 2)
 	case "etcd":
-		return openEtcd(ctx, s.Etcd, waiters)
+		return openEtcd(s.Etcd, waiters)
 	default:
 		err = fmt.Errorf("no lock %q", name)
 	}
