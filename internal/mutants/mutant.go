@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -109,17 +112,39 @@ func (m mutant) apply(dir string) error {
 		return err
 	}
 	copied := filepath.Join(dir, filepath.Base(m.file))
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: copied}})
+	files := m.leaveOut()
+	files[original] = copied
+	replace, err := json.Marshal(map[string]any{"Replace": files})
 	return errors.Join(err, os.WriteFile(copied, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600),
 		os.WriteFile(filepath.Join(dir, overlayFile), replace, 0o600))
 }
 
-// run runs the test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed.
+// leaveOut lists the files of the external test package, as an overlay without them, when the test is in the package itself. To compile
+// them, and what they import, takes most of the time.
+func (m mutant) leaveOut() map[string]string {
+	files := make(map[string]string)
+	pkg, pattern, _ := strings.Cut(m.test, " ")
+	name, _, _ := strings.Cut(strings.Trim(pattern, "^$"), "/")
+	dir, _ := filepath.Abs(pkg)
+	p, err := build.ImportDir(dir, 0)
+	if err == nil && slices.ContainsFunc(p.TestGoFiles, func(file string) bool {
+		source, _ := os.ReadFile(filepath.Join(dir, file))
+		return bytes.Contains(source, []byte("func "+name+"("))
+	}) {
+		for _, external := range p.XTestGoFiles {
+			files[filepath.Join(dir, external)] = ""
+		}
+	}
+	return files
+}
+
+// run runs the test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed. Our packages are not
+// optimised, because they are compiled more often than they run.
 func (m mutant) run(ctx context.Context, overlay string) result {
 	pkg, pattern, _ := strings.Cut(m.test, " ")
 	began := time.Now()
-	printed, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v",
-		"-overlay="+overlay, "-run", pattern, pkg).CombinedOutput()
+	printed, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast",
+		"-timeout=20s", "-v", "-overlay="+overlay, "-run", pattern, pkg).CombinedOutput()
 	out := string(printed)
 	r := result{took: time.Since(began), detail: m.test + "\n"}
 	switch {

@@ -384,6 +384,22 @@ func TestLostReplyWasExecuted(t *testing.T) {
 	})
 }
 
+// A client that has stopped to wait for a reply may get it after the fault was made. It is not the one that is to be lost.
+func TestReplyToAnEarlierRequestIsNotLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
+		p.Delay(faultproxy.Latency(time.Second, 0))
+		early, late := client(t, p), client(t, p)
+		send(t, early, "a")
+		synctest.Wait()
+		p.LoseReply(nil, nil)
+		expect(t, early, "re:a", time.Second)
+		send(t, late, "b")
+		if data, _, err := receive(late); !errors.Is(err, io.EOF) {
+			t.Errorf("received %q, %v", data, err)
+		}
+	})
+}
+
 func TestLostReplyIsChosenAndShown(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
 		conn, other := client(t, p), client(t, p)
