@@ -44,8 +44,8 @@ func TestTextsStandWhereTheyStood(t *testing.T) {
 			2: "on over lines, and a word at", 5: "      some code is not checked",
 			15: "- and another, of the next line: together more than 25 words",
 		},
-		"code.go" + helpSuffix:       {15: "- Number of trials."},
-		"code.go" + stringSuffix:     {22: "- lab run    break each lock, and see which one"},
+		"code.go" + helpSuffix:   {15: "- Number of trials."},
+		"code.go" + stringSuffix: {22: "- lab run    break each lock, and see which one"},
 	} {
 		file := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, commentSuffix), helpSuffix), stringSuffix)
 		source, err := os.ReadFile(filepath.Join("testdata", file+".txt"))

@@ -22,10 +22,8 @@ type Servers struct {
 	Etcd  string
 }
 
-const (
-	pause    = 10 * time.Millisecond // between two tries of a lock that polls often
-	lifetime = 60 * time.Second      // of a lock that is not renewed; no run lasts as long
-)
+// lifetime is that of a lock that is not renewed; no run lasts as long.
+const lifetime = 60 * time.Second
 
 // Open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
@@ -42,22 +40,14 @@ func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, 
 		lock = local()
 	case "ping":
 		lock = ping(s.Redis)
-	case "naive":
-		lock = naive(s.Redis)
 	case "redsync":
-		lock = openRedsync(0, s.Redis)
-	case "redsync-10ms":
-		lock = openRedsync(pause, s.Redis)
+		lock = openRedsync(s.Redis)
 	case "redsync5":
-		lock = openRedsync(0, s.Nodes...)
+		lock = openRedsync(s.Nodes...)
 	case "redislock":
-		lock = openRedislock(s.Redis, pause)
-	case "redislock-100ms":
-		lock = openRedislock(s.Redis, 10*pause)
+		lock = openRedislock(s.Redis)
 	case "rueidislock":
-		return openRueidislock(s.Redis.Options().Addr, 1)
-	case "rueidislock-3keys":
-		return openRueidislock(s.Redis.Options().Addr, 2)
+		return openRueidislock(s.Redis.Options().Addr)
 	case "etcd":
 		return openEtcd(s.Etcd, waiters)
 	default:
@@ -70,19 +60,5 @@ func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, 
 func ping(client *redis.Client) Lock {
 	return func(ctx context.Context, _ string) (func() error, error) {
 		return func() error { return nil }, client.Ping(ctx).Err()
-	}
-}
-
-// poll calls try every 10 ms until it reports true or ctx ends.
-func poll(ctx context.Context, try func() (bool, error)) error {
-	for {
-		if done, err := try(); done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
 	}
 }

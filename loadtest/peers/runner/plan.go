@@ -35,7 +35,7 @@ var (
 	redlock = []string{"redlock"}
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
 	named   = slices.Concat(own, redlock, quick, []string{ // --only adds them to any workload
-		"bare", "naive", "redisson-fair", "redsync5", "redsync5" + hanging, "redsync-10ms", "redislock-100ms", "rueidislock-3keys",
+		"bare", "redisson-fair", "redsync5", "redsync5" + hanging,
 	})
 )
 
@@ -102,7 +102,7 @@ func special() []Workload {
 // Round lists the rows of run number again (from 0) of repetition rep. Fast rows are measured Times times, because their runs are so short
 // that one late wake-up by the scheduler shows. Slow rows are measured once in every second repetition.
 func (w Workload) Round(rep, again int) []string {
-	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "naive", "etcd"}
+	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd"}
 	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
 		return w.Name != "uncontended" && slices.Contains(slow, lock) && (again > 0 || rep%2 == 1)
 	})

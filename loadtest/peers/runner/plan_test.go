@@ -43,7 +43,7 @@ func TestOnly(t *testing.T) {
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"limit", "ours"}) || !slices.Equal(plan[1].Locks, []string{"ours"}) {
 		t.Errorf("got %+v", plan)
 	}
-	if plan := Only(Plan(), []string{"burst"}, []string{"naive"}); !slices.Equal(plan[0].Locks, []string{"naive"}) {
+	if plan := Only(Plan(), []string{"burst"}, []string{"bare"}); !slices.Equal(plan[0].Locks, []string{"bare"}) {
 		t.Errorf("a lock that is in no plan: %+v", plan)
 	}
 	plan = Only(Plan(), []string{"burst", "http"}, []string{"v3", "ours"})
