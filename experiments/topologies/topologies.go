@@ -1,6 +1,5 @@
-// Package topologies brings the containers up over one Redis topology after the other, fires the same
-// bursts at each with several load tools, kills the master once during a burst, and writes the page
-// that compares what was left.
+// Package topologies compares the Redis topologies in containers. For each one it starts the containers, and sends the same bursts with
+// several load tools. It kills the master once during a burst. Then it writes the page that compares the results.
 //
 // What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of
 // different machines even less.
@@ -25,8 +24,8 @@ type Config struct {
 	Dir        string // the checkout with docker-compose.yml
 	Topologies []string
 	Versions   []string
-	Users      int // page views at once
-	Drivers    int // who want one order at once
+	Users      int // simultaneous page views
+	Drivers    int // that simultaneously want one order
 	Tools      []Tool
 	Tell       func(string, ...any) // progress
 }
@@ -202,7 +201,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Ve
 		shot.Users = cfg.Drivers
 	}
 	for _, tool := range cfg.Tools {
-		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Name, kind, shot.Users, tool.Name)
+		cfg.Tell("%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, shot.Users, tool.Name)
 		cell, err := fire(ctx, tool, shot, claim)
 		if err != nil {
 			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)

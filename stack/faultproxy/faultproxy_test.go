@@ -358,16 +358,6 @@ func TestDelayedRequestArrivesAlthoughItsClientHasClosed(t *testing.T) {
 	})
 }
 
-func TestSleepUntilReplacesTheTimer(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
-		p.SleepUntil = func(due time.Time) { time.Sleep(time.Until(due) + time.Minute) }
-		p.Delay(faultproxy.Latency(time.Second, 0))
-		conn := client(t, p)
-		send(t, conn, "a")
-		expect(t, conn, "re:a", time.Minute+time.Second)
-	})
-}
-
 func TestLostReplyWasExecuted(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
 		conn, other := client(t, p), client(t, p)
