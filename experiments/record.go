@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"locklab/history"
@@ -59,5 +61,39 @@ func (r Record) TookBy(variant string) (all time.Duration) {
 			}
 		}
 	}
+	return all
+}
+
+// Measured is what was measured of one timeline, in one unit, in all trials of a variant.
+type Measured struct {
+	Unit, Variant, Timeline string
+	Values                  []int64 // sorted; there is at least one
+}
+
+// Lowest is the smallest value.
+func (m Measured) Lowest() int64 { return m.Values[0] }
+
+// Median is the middle value; of an even number the smaller one of both.
+func (m Measured) Median() int64 { return m.Values[(len(m.Values)-1)/2] }
+
+// Highest is the largest value.
+func (m Measured) Highest() int64 { return m.Values[len(m.Values)-1] }
+
+// Measures sums up what a run measured: by unit, and of one unit as it was first recorded.
+func (r Record) Measures() (all []Measured) {
+	for _, e := range r.Events {
+		if e.Kind != history.Measure {
+			continue
+		}
+		i := slices.IndexFunc(all, func(m Measured) bool { return m.Unit == e.Text && m.Variant == e.Variant && m.Timeline == e.Timeline })
+		if i < 0 {
+			i, all = len(all), append(all, Measured{Unit: e.Text, Variant: e.Variant, Timeline: e.Timeline})
+		}
+		all[i].Values = append(all[i].Values, e.Value)
+	}
+	for _, m := range all {
+		slices.Sort(m.Values)
+	}
+	slices.SortStableFunc(all, func(a, b Measured) int { return strings.Compare(a.Unit, b.Unit) })
 	return all
 }

@@ -63,6 +63,3 @@ var reasons = map[at]string{
 	{redLock, pauseWithToken}: noToken,
 	{redLock, lostAtFailover}: "its nodes are independent: none takes over from another",
 }
-
-// notApplicable says why a cell cannot be tested; empty: it can.
-func notApplicable(strategy, anomaly string) string { return reasons[at{strategy, anomaly}] }
