@@ -1,6 +1,6 @@
 // Package handlers answers HTTP. It makes no decisions about locks.
 //
-// A request is bounded first (bound.go, which also checks the admin token). A version is a prefix of the URL, with a lock or without ([Version]). One table turns errors
+// A request is bounded first (bound.go). A version is a prefix of the URL, with a lock or without ([Version]). One table turns errors
 // into statuses (errors.go). A client that disconnects ends its request's context, and the request stops waiting for the lock.
 package handlers
 
