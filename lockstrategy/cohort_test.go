@@ -58,10 +58,10 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		turn := first.keeper.(*holder).turn
+		turn := first.behind.(*holder).turn
 		mustRelease(t, first)
 		call := <-place.Value.(*caller).called
-		session := turn.granted.keeper.(*session)
+		session := turn.granted.behind.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()

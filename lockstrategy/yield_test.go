@@ -100,7 +100,7 @@ func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		idle := pubsub.New(inMemory(t, server), false)
 		defer idle.Close()
-		defer idle.Listen(channelOf("k"), func(pubsub.Event, int) {})()
+		defer idle.Listen(channelOf("k"), func(pubsub.Event) {})()
 		synctest.Wait()
 		c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
 		const turns = 10
@@ -110,6 +110,32 @@ func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
 		}
 		if took := time.Since(began); took != (turns-1)*firstProbe {
 			t.Errorf("%d turns took %s, want %s between each two", turns, took, firstProbe)
+		}
+	})
+}
+
+// A process that lets another go first, and finds that the other holds the key, is notified of the release: it asks no more.
+func TestAProcessThatYieldsDoesNotPoll(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		one, two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		first := mustAcquire(t, one, "k")
+		other, again := make(chan *Lease), make(chan *Lease)
+		go func() { other <- mustAcquire(t, two, "k") }()
+		synctest.Wait()
+		mustRelease(t, first)
+		held := <-other
+		go func() { again <- mustAcquire(t, one, "k") }()
+		time.Sleep(500 * time.Millisecond)
+		before := server.CommandCount()
+		time.Sleep(time.Second)
+		if sent := server.CommandCount() - before; sent > 0 {
+			t.Errorf("%d commands in a second in which nothing was released", sent)
+		}
+		released := time.Now()
+		mustRelease(t, held)
+		mustRelease(t, <-again)
+		if waited := time.Since(released); waited > 0 {
+			t.Errorf("it was granted the lock %s after the release", waited)
 		}
 	})
 }

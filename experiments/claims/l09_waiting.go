@@ -152,9 +152,12 @@ func (o handOverTest) run(
 		released := t.Now()
 		o.end(ctx, t, holder, conn)
 		wait()
+		if o.silent {
+			_ = holder.TryRelease(ctx) // not earlier: a release that finds no key notifies those that wait
+		}
 		waits, holder = append(waits, granted-released), next
 	}
-	o.end(ctx, t, holder, conn)
+	holder.Release(ctx)
 	return waits
 }
 
@@ -165,7 +168,6 @@ func (o handOverTest) end(ctx context.Context, t *experiments.Trial, h *kit.Hold
 		return
 	}
 	t.Must(conn.Del(ctx, h.Key).Err())
-	_ = h.TryRelease(ctx) // it no longer holds the lock
 }
 
 // requests asks a server how often clients have sent it one of some commands. Commands that scripts call are part of one

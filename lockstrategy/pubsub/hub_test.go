@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // tally counts what a listener is told.
 type tally [pubsub.Message + 1]atomic.Int64
 
-func (y *tally) tell(e pubsub.Event, _ int) { y[e].Add(1) }
+func (y *tally) tell(e pubsub.Event) { y[e].Add(1) }
 
 func (y *tally) counts() (counts [3]int64) {
 	for e := range y {
@@ -121,7 +121,7 @@ func TestAnIdleChannelIsUnsubscribed(t *testing.T) {
 		defer hub.Close()
 		subscribers := func() int64 { return client.PubSubNumSub(t.Context(), "c").Val()["c"] }
 		for range 3 {
-			stop := hub.Listen("c", func(pubsub.Event, int) {})
+			stop := hub.Listen("c", func(pubsub.Event) {})
 			synctest.Wait()
 			stop()
 			time.Sleep(pubsub.IdleTimeout / 2)
