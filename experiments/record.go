@@ -23,20 +23,12 @@ type Record struct {
 	Build       string          `json:"build"`
 	Machine     string          `json:"machine"` // operating system, processors, Go
 	Redis       string          `json:"redis"`   // which Redis ran, with its version
-	Clocks      []Clock         `json:"clocks"`
 	Variants    []VariantRecord `json:"variants"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Left        string          `json:"left,omitempty"` // what an interrupted run could not remove
 	Count       int             `json:"events"`         // how many the history has
 
 	Events []history.Event `json:"-"`
-}
-
-// Clock is by how much the clock of a process differs from the lab's: its time less the lab's at the same moment.
-type Clock struct {
-	Process string        `json:"process"`
-	Offset  time.Duration `json:"offset_ns"`
-	Error   time.Duration `json:"error_ns"` // of the offset, at most: half of the round trip in which it was asked
 }
 
 // VariantRecord is what became of a variant. What was expected of it stands in the experiment, not here.

@@ -22,8 +22,8 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.`,
 	Says: `
-		The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas have confirmed
-		its write, and a master can refuse writes when too few replicas follow it.`,
+		The articles name the window and go on to RedLock. Redis has two settings against it. A client can wait until replicas have
+		confirmed its write. A master can refuse writes when too few replicas follow it.`,
 	Drawing: `
 A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost

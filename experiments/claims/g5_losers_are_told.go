@@ -32,8 +32,8 @@ var _ = register(experiments.Experiment{
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,
 	How: `
-		20 drivers request one order simultaneously: at each version of the app, one order after the other, and at a small server that does what
-		A2's listing does.`,
+		20 drivers request one order simultaneously, at each version of the app, one order after the other. They do the same at a small server
+		that does what A2's listing does.`,
 	Takes: 4 * time.Second,
 	Check: toldNothing,
 	Variants: []experiments.Variant{

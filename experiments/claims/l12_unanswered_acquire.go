@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock of another holder.`,
 	Says: `
-		The articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a client that
+		The articles know two replies to an acquire, yes and no. The third case is no reply. The server has taken the lock for a client that
 		does not believe that it holds it, and never releases it.`,
 	Drawing: `
 A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"

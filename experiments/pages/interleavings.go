@@ -45,7 +45,7 @@ func contradicted(all []experiments.Experiment, found map[string][]experiments.E
 		for _, x := range found[e.ID] {
 			if x.Verdict != experiments.AsExpected {
 				err = errors.Join(err, fmt.Errorf("%w: %s, %s: %s: expected is %s, and it is %s",
-					ErrContradicted, e.ID, x.Of.Lock.Name, x.Of.Violation, x.Of.Expect, x.Seen()))
+					ErrContradicted, e.ID, x.Of.Lock.Name, x.Of.Violation, x.Of.Expect, x.Found))
 			}
 		}
 	}
