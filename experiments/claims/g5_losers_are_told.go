@@ -15,7 +15,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/experiments/kit"
-	"locklab/history"
 	"locklab/versions"
 )
 
@@ -35,17 +34,12 @@ driver 2   SET NX → nil   "null"                            neither of them kn
 		20 drivers request one order simultaneously, at each version of the app, one order after the other. They do the same at a small server
 		that does what A2's listing does.`,
 	Takes: 4 * time.Second,
-	Check: toldNothing,
+	Check: kit.Noted(burst.ToldNothing),
 	Variants: []experiments.Variant{
 		{Name: "v0 to v4", Run: grabsOfAll},
 		{Name: "A2's listing", Expect: experiments.Sometimes, Run: grabsOfListing},
 	},
 })
-
-// toldNothing finds the drivers whose answer does not say which driver has the order.
-func toldNothing(trial []history.Event) []history.Violation {
-	return kit.WithOwners(trial, history.Noted(trial, burst.ToldNothing))
-}
 
 // grabsOfAll uses all versions, each for an order of its own.
 func grabsOfAll(ctx context.Context, t *experiments.Trial) {

@@ -69,9 +69,7 @@ B                                                                            SET
 })
 
 // leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
-func leftBehind(trial []history.Event) []history.Violation {
-	return append(append(history.Counter(trial), kit.OrphanFound(trial)...), kit.LeftFound(trial, steps.LeftUntilExpiry)...)
-}
+var leftBehind = kit.Any(history.Counter, kit.Noted(string(steps.OrphanedLock)), kit.Noted(string(steps.LeftUntilExpiry)))
 
 // lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
 // this machine; then it is dropped, and the connection closed.

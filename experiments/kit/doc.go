@@ -15,6 +15,6 @@
 //	failover.go      a master with replicas that is replaced (F01 to F04)
 //	faults.go        kill, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P4, G1 to G6)
-//	evidence.go      what is added to a violation so that a reader can follow it
+//	checks.go        checks that are made of others
 //	measure.go       numbers
 package kit
