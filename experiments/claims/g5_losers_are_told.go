@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -55,7 +55,9 @@ func grabsOfAll(ctx context.Context, t *experiments.Trial) {
 // grabsOfListing is the order at A2's listing. One process is enough to show it.
 func grabsOfListing(ctx context.Context, t *experiments.Trial) {
 	l := &listing{redis: kit.StartRedis(ctx, t).Conn}
-	b := kit.RecordGrabs(ctx, t, serve(t, l.handler()), "A2", burst.Simultaneous)
+	server := httptest.NewServer(l.handler())
+	t.Cleanup(func() error { server.Close(); return nil })
+	b := kit.RecordGrabs(ctx, t, burst.Target{URL: server.URL}, "A2", burst.Simultaneous)
 	if len(b.Failed) > 0 || b.Winners() != 1 {
 		t.Must(fmt.Errorf("the order has %d winners, and %d requests failed", b.Winners(), len(b.Failed)))
 	}
@@ -107,15 +109,4 @@ func (l *listing) grab(ctx context.Context, driver uint64) error {
 		return err
 	}
 	return l.redis.Del(ctx, key).Err() // and return null
-}
-
-// serve lets a handler listen until the trial is over.
-func serve(t *experiments.Trial, h http.Handler) burst.Target {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	t.Must(err)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	t.Go(func() { _ = server.Serve(listener) })
-	t.Cleanup(server.Close)
-	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
-	return burst.Target{URL: "http://" + listener.Addr().String()}
 }

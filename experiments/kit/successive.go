@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"errors"
+	"time"
 
 	"locklab/experiments"
 	"locklab/history"
@@ -85,4 +86,30 @@ func OnSingle(fault Fault) experiments.Scenario {
 			},
 		)
 	}
+}
+
+// WorkBesideWaiter lets A take the lock with options, read, and work, while B waits for the lock. A does not look at its
+// lease: it works for so long, or until B has been in the section, and then writes. lease is that of both where the options
+// name none.
+func WorkBesideWaiter(lease, work time.Duration, options ...lockstrategy.Option) experiments.Scenario {
+	return OnRedis(func(ctx context.Context, x *Redis) {
+		r := NewResource(x.Trial, false)
+		a := x.NewClient("A", lease).Acquire(ctx, options...)
+		value := r.Read(a)
+		done := make(chan struct{})
+		waitForB := x.Go(func() {
+			defer close(done)
+			x.NewClient("B", lease).Update(ctx, r)
+		})
+		select {
+		case <-time.After(work):
+			r.Write(a, value+1)
+			a.Release(ctx)
+			waitForB()
+		case <-done:
+			waitForB()
+			r.Write(a, value+1)
+			x.Must(a.AwaitLoss(ctx))
+		}
+	})
 }
