@@ -107,7 +107,7 @@ func ways(lease time.Duration) (spin, sleep, message way) {
 	}
 	poll := []string{"set", "eval"}
 	listen := []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
-	return way{"spin", polling(0), poll}, way{"sleep", polling(sleepPause), poll}, way{"message", notified, listen}
+	return way{"spin", polling(kit.Spin), poll}, way{"sleep", polling(sleepPause), poll}, way{"message", notified, listen}
 }
 
 // handOverTest is the same work for all ways.

@@ -33,8 +33,8 @@ with a queue      A  ├─┤   ├─┤   ├─┤
 	How: `
 		Eight clients request one lock again and again, for two milliseconds each time, until it was granted 200 times. Measured is Jain's
 		index of their shares (1: all the same; 1/8: one client has all). So are the longest wait, and how often others were served meanwhile.
-		A violation is an index below 0.9. A process is a client of Redis with a cohort of its own. The pollers sleep for 100 ms between two
-		attempts, and a poller that has released requests the lock again immediately.`,
+		A violation is an index below 0.9. A process is a client of Redis with a cohort of its own. The pollers sleep for 50 to 100 ms between
+		two attempts, and a poller that has released requests the lock again immediately.`,
 	Alone: true,
 	Takes: 5 * time.Second,
 	Check: unfair,
