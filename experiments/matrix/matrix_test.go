@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,9 @@ func TestRowsAndColumns(t *testing.T) {
 // What cannot be says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
 	for where, why := range reasons {
+		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+			t.Errorf("%v is no cell of the matrix", where)
+		}
 		c := Of(nil, nil).Cell(where.strategy, where.anomaly)
 		if c.State != NotApplicable || c.Why != why || why == "" {
 			t.Errorf("%v: %+v", where, c)
