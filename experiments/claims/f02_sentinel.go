@@ -62,15 +62,14 @@ func threeHolders(trial []history.Event) (found []history.Violation) {
 }
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) {
-	x := withSentinels(ctx, t)
-	kit.Successive(ctx, t, x.BeforeReplication("A"),
-		func(ctx context.Context) *kit.Client {
-			x.FailOver(ctx)
-			awaitFollowers(ctx, x)
-			return x.BeforeReplication("B")(ctx)
-		},
-		x.AfterFailover("C"),
-	)
+	x, s := withSentinels(ctx, t), kit.NewSuccession(t)
+	s.Come(ctx, x.BeforeReplication(ctx, "A"))
+	x.FailOver(ctx)
+	awaitFollowers(ctx, x)
+	s.Come(ctx, x.BeforeReplication(ctx, "B"))
+	x.FailOver(ctx)
+	s.Come(ctx, x.NewClient(ctx, "C", kit.LongLease))
+	s.Finish(ctx)
 }
 
 // withSentinels is a master with three replicas and three sentinels.
