@@ -8,6 +8,7 @@ package experiments
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -78,16 +79,13 @@ func (v Verdict) Because(o Outcome) string {
 
 // Worst is the verdict over several: unexpected before inconclusive before as expected. Over none it is inconclusive.
 func Worst(verdicts ...Verdict) Verdict {
-	worst := Inconclusive
-	for i, v := range verdicts {
-		if v == Unexpected {
-			return Unexpected
-		}
-		if i == 0 || v == Inconclusive {
-			worst = v
-		}
+	switch {
+	case slices.Contains(verdicts, Unexpected):
+		return Unexpected
+	case len(verdicts) == 0 || slices.Contains(verdicts, Inconclusive):
+		return Inconclusive
 	}
-	return worst
+	return AsExpected
 }
 
 // String names the verdict.

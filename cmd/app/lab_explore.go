@@ -122,7 +122,7 @@ func (c *labExploreCommand) explore(ctx context.Context, e experiments.Experimen
 	f := x.Found
 	lock := exploredLock{
 		Lock: o.Lock.Name, Clients: bounds.Clients, Deaths: bounds.Deaths, Expiries: bounds.Expiry, Lost: bounds.Lost,
-		Breach: o.Violation, Expect: o.Expect, Orders: f.Interleavings, Broken: f.Violating, States: f.States, seen: x.Seen(),
+		Breach: o.Violation, Expect: o.Expect, Orders: f.Interleavings, Broken: f.Violating, States: f.States, seen: f.String(),
 	}
 	if claimed(o, bounds) {
 		lock.Verdict = &x.Verdict

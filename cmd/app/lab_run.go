@@ -181,7 +181,7 @@ func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experim
 // runOne runs one experiment, and saves and judges it.
 func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o experiments.Options) *labRun {
 	record := experiments.Run(ctx, e, o)
-	run := newRun(e, record, e.JudgeAny(record))
+	run := newRun(e, record, e.Judge(record))
 	dir, err := experiments.Save(c.Out, record)
 	run.Saved = dir
 	if err != nil {
