@@ -75,7 +75,7 @@ func TestHealthWhereNobodyListens(t *testing.T) {
 	wantSentence(t, app(t.Context(), "health", "--listen", "127.0.0.1:1"), exitUnavailable, "no instance answers", "127.0.0.1:1", "refused")
 }
 
-// Who listens on all addresses is asked on one: a name is no address of a request on every system.
+// An instance that listens on all addresses is asked on one: a name is no address of a request on every system.
 func TestHealthAsksThisMachineWhereAnInstanceListensOnAllAddresses(t *testing.T) {
 	asked := make(chan string, 1)
 	port := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

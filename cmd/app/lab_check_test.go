@@ -47,11 +47,11 @@ func TestLabCheckIsJudged(t *testing.T) {
 		says  []string
 	}{
 		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: as expected"}},
-		{"v3 loses", []string{loses}, exitRefuted, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
+		{"v3 loses", []string{loses}, exitUnexpected, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
 		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: as expected"}},
 		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"no violation happened this time", "Verdict: inconclusive"}},
 		{"one is empty", []string{holds, empty}, exitInconclusive, []string{"inconclusive: the file is empty", "Verdict: inconclusive"}},
-		{"one loses", []string{holds, empty, loses}, exitRefuted, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
+		{"one loses", []string{holds, empty, loses}, exitUnexpected, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
 		{"no such version", []string{jtl(t, "v7", 2, 2)}, exitInconclusive, []string{`nothing is claimed of version "v7"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -21,10 +20,10 @@ func TestLabExplore(t *testing.T) {
 		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{"no violation in all 8 interleavings", "not claimed", "as expected"}, []string{"  violation in"}},
 		{"more than is claimed", "L10 --clients AB --expiries 1", exitOK, []string{"not claimed", "an update is lost"}, []string{"unexpected"}},
 		{"lost answers", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the reply is lost"}, nil},
-		{"no orders", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
+		{"no steps", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
 		{"no such experiment", "L93", exitUsage, []string{"there is no experiment", "L03-foreign-unlock"}, nil},
-		{"no such clients", "L03 --clients AC", exitUsage, []string{`--clients is "AC"; allowed are AB and ABC`}, nil},
-		{"too many deaths", "L03 --deaths 9", exitUsage, []string{"--deaths is 9; allowed are 0 to 3"}, nil},
+		{"no such clients", "L03 --clients AC", exitUsage, []string{`but got "AC"`}, nil},
+		{"too many deaths", "L03 --deaths 9", exitUsage, []string{"--deaths is 9; allowed is from 0 to 3"}, nil},
 		{"fewer than none", "L03 --expiries=-1", exitUsage, []string{"--expiries is -1"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,23 +72,5 @@ func TestLabExploreIsInterrupted(t *testing.T) {
 	cancel()
 	if got := app(ctx, "lab", "explore", "L03"); got.code != exitInterrupted || !strings.Contains(got.err, "interrupted") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
-	}
-}
-
-// What breaks and must not is told by the exit status.
-func TestLabExploreIsJudged(t *testing.T) {
-	e, err := withOrders("L03")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := e.Interleavings[len(e.Interleavings)-1]
-	o.Expect = 0 // it breaks, and now it must not
-	lock, err := new(labExploreCommand).explore(t.Context(), e, o)
-	if err != nil || lock.Verdict == nil || *lock.Verdict != "unexpected" {
-		t.Fatalf("%+v, %v", lock, err)
-	}
-	var exit exitError
-	if err := (&exploreResult{Verdict: lock.Verdict}).exit(); !errors.As(err, &exit) || exit.code != exitRefuted {
-		t.Errorf("got %v", err)
 	}
 }
