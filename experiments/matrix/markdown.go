@@ -24,9 +24,9 @@ func (m Matrix) Markdown(root string) string {
 // markdown is the cell, short, leading to the first run that shows it.
 func (c Cell) markdown(root string) string {
 	text := c.String()
-	switch c.State { // the reasons and witnesses are in the details
-	case Broken:
-		text = "**broken**"
+	switch c.State { // the reasons and counterexamples are in the details
+	case Violated:
+		text = "**violated**"
 	case Undecided:
 		text = "not tested"
 	}
@@ -36,15 +36,15 @@ func (c Cell) markdown(root string) string {
 	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0].Experiment)
 }
 
-// Details says for each anomaly what the cells rest on: the witness, the reason, the run and the command.
+// Details says for each anomaly what the cells rest on: the counterexample, the reason, the run and the command.
 func (m Matrix) Details(root string) string {
 	var b strings.Builder
 	for _, anomaly := range m.Anomalies {
-		fmt.Fprintf(&b, "## %s\n\n| lock | | by | again |\n|---|---|---|---|\n", anomaly)
+		fmt.Fprintf(&b, "## %s\n\n| lock | | by | reproduce |\n|---|---|---|---|\n", anomaly)
 		for _, strategy := range m.Strategies {
 			c := m.Cell(strategy, anomaly)
-			by, again := c.shown(root)
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(c.long()), by, again)
+			by, reproduce := c.shown(root)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(c.long()), by, reproduce)
 		}
 		b.WriteString("\n")
 	}
@@ -59,16 +59,16 @@ func (c Cell) long() string {
 	return fmt.Sprintf("%s: %s", c, c.Why)
 }
 
-// shown are the arms that the cell rests on, and the commands that repeat them.
-func (c Cell) shown(root string) (by, again string) {
-	var arms, commands []string
+// shown are the variants that the cell rests on, and the commands that reproduce them.
+func (c Cell) shown(root string) (by, reproduce string) {
+	var variants, commands []string
 	for _, s := range c.Shown {
-		arms = append(arms, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Arm)))
+		variants = append(variants, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Variant)))
 		if command := "`" + tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment)) + "`"; !slices.Contains(commands, command) {
 			commands = append(commands, command)
 		}
 	}
-	return strings.Join(arms, "<br>"), strings.Join(commands, "<br>")
+	return strings.Join(variants, "<br>"), strings.Join(commands, "<br>")
 }
 
 // tableText makes of any text one that fits into a table.

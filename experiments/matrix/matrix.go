@@ -1,7 +1,7 @@
-// Package matrix sums saved runs up: which lock held and which broke, anomaly by anomaly.
+// Package matrix sums saved runs up: which lock was violated, anomaly by anomaly.
 //
-// What is NOT guaranteed: a lock that held did so in the trials that ran, under the faults that they had. What was not
-// tested is not said to hold.
+// What is NOT guaranteed: "no violation" is said of the trials that ran, under the faults that they had. Nothing is said of what was not
+// tested.
 package matrix
 
 import (
@@ -19,24 +19,24 @@ type State int
 const (
 	NotTested State = iota
 	NotApplicable
-	Held
+	NoViolation
 	Undecided // it was tested, and nothing was shown: it counts as not tested
-	Broken
+	Violated
 )
 
 // Cell is what became of a lock under an anomaly.
 type Cell struct {
 	State  State
-	Trials int     // in which it held
-	Why    string  // it does not apply, or was not shown; or the witness
+	Trials int     // without a violation
+	Why    string  // it does not apply, or was not shown; or the counterexample
 	Shown  []Shown // by which runs
 }
 
-// Shown is an arm of a saved run that a cell rests on.
+// Shown is a variant of a saved run that a cell rests on.
 type Shown struct {
 	Experiment string
-	Arm        string
-	Command    string // that repeats it
+	Variant    string
+	Command    string // that reproduces it
 	Dir        string // where it is saved
 }
 
@@ -49,29 +49,29 @@ type Matrix struct {
 
 type at struct{ strategy, anomaly string }
 
-// Of sums runs up. A row or column of an arm that is not known here comes after the others.
+// Of sums runs up. A row or column of a variant that is not known here comes after the others.
 func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
-	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
+	m := Matrix{strategies(), slices.Clone(anomalies), make(map[at]Cell)}
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID })
-		for i, arm := range e.Variants {
-			where := at{arm.Strategy, column(e, arm)}
+		for i, variant := range e.Variants {
+			where := at{variant.Strategy, column(e, variant)}
 			if where.strategy == "" || where.anomaly == "" {
 				continue
 			}
 			m.Strategies, m.Anomalies = with(m.Strategies, where.strategy), with(m.Anomalies, where.anomaly)
 			if saved >= 0 {
-				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, arm))
+				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, variant))
 			}
 		}
 	}
 	return m
 }
 
-// column is the anomaly of an arm.
-func column(e experiments.Experiment, arm experiments.Variant) string {
-	if arm.Anomaly != "" {
-		return arm.Anomaly
+// column is the anomaly of a variant.
+func column(e experiments.Experiment, variant experiments.Variant) string {
+	if variant.Anomaly != "" {
+		return variant.Anomaly
 	}
 	return e.Anomaly
 }
@@ -83,9 +83,9 @@ func with(list []string, name string) []string {
 	return append(list, name)
 }
 
-// cellOf is what one arm of a run shows.
-func cellOf(run experiments.Saved, i int, arm experiments.Variant) Cell {
-	c := Cell{Shown: []Shown{{run.Judgement.Experiment, arm.Name, run.Record.Command, run.Dir}}}
+// cellOf is what one variant of a run shows.
+func cellOf(run experiments.Saved, i int, variant experiments.Variant) Cell {
+	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name, run.Record.Command, run.Dir}}}
 	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c
@@ -94,14 +94,14 @@ func cellOf(run experiments.Saved, i int, arm experiments.Variant) Cell {
 	case a.Verdict == experiments.Inconclusive:
 		c.State, c.Why = Undecided, a.Why
 	case a.Violations > 0:
-		c.State, c.Why = Broken, a.Violation.What
+		c.State, c.Why = Violated, a.Violation.What
 	default:
-		c.State, c.Trials = Held, a.Trials
+		c.State, c.Trials = NoViolation, a.Trials
 	}
 	return c
 }
 
-// and adds what another arm shows: broken wins, and where one arm showed nothing another that held is not enough.
+// and adds what another variant shows: a violation wins. Where one variant showed nothing, another without a violation is not enough.
 func (c Cell) and(other Cell) Cell {
 	switch {
 	case other.State > c.State:
@@ -129,10 +129,10 @@ func (c Cell) String() string {
 	switch c.State {
 	case Undecided:
 		return fmt.Sprintf("not tested (the run showed nothing: %s)", c.Why)
-	case Held:
-		return fmt.Sprintf("held in %d trials", c.Trials)
-	case Broken:
-		return fmt.Sprintf("broken (%s)", c.Why)
+	case NoViolation:
+		return fmt.Sprintf("no violation in %d trials", c.Trials)
+	case Violated:
+		return fmt.Sprintf("violated (%s)", c.Why)
 	case NotApplicable:
 		return "not applicable"
 	}
@@ -142,10 +142,10 @@ func (c Cell) String() string {
 // Short is the cell in a word or two, for a narrow table.
 func (c Cell) Short() string {
 	switch c.State {
-	case Held:
-		return fmt.Sprintf("held, %d", c.Trials)
-	case Broken:
-		return "broken"
+	case NoViolation:
+		return fmt.Sprintf("none in %d", c.Trials)
+	case Violated:
+		return "violated"
 	case NotApplicable:
 		return "n/a"
 	}

@@ -1,7 +1,17 @@
 package matrix
 
-// strategies are the rows that there always are, from the weakest to the strongest.
-var strategies = []string{naiveSETNX, byDEL, setNXPX, mutex, redisLock, withWAIT, redLock}
+import "locklab/versions"
+
+// strategies are the rows that there always are: the naive locks, and the versions. v0 and v1 have no lock.
+func strategies() []string {
+	rows := []string{naiveSETNX, byDEL, setNXPX}
+	for _, version := range versions.Names()[2:] {
+		if rows = append(rows, version); version == redisLock {
+			rows = append(rows, withWAIT)
+		}
+	}
+	return rows
+}
 
 // The names of strategies, as variants have them.
 const (
