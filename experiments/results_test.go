@@ -31,7 +31,10 @@ func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	other := Experiment{ID: "F99-other", Needs: []Need{RedisServer}}
 	modest := Experiment{ID: "L98-modest"}
 	err := new(Selection).Missing([]Experiment{needy, other, modest}, false)
-	for _, says := range []string{"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another", "--embedded runs the 1 that need none"} {
+	for _, says := range []string{
+		"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another",
+		"--embedded runs the 1 that need none",
+	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("it does not say %q: %v", says, err)
 		}

@@ -79,7 +79,8 @@ func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 || says.Verdict != "as expected" {
+	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 ||
+		says.Verdict != "as expected" {
 		t.Errorf("%+v", says)
 	}
 	for i, row := range says.Pageview {
@@ -108,8 +109,10 @@ func TestBurstResetsWithTheAdminToken(t *testing.T) {
 
 func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
 	for _, url := range []string{
-		"https://127.0.0.1:1", "127.0.0.1:1", "localhost:1", "http://127.0.0.1", "http://", "ftp://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999",
-		"http://127.0.0.1:1/v3", "http://127.0.0.1:1/v3/", "http://127.0.0.1:1?users=3", "http://127.0.0.1:1/?users=3", "http://127.0.0.1:1#top", "http://me:hush@127.0.0.1:1", "%",
+		"https://127.0.0.1:1", "127.0.0.1:1", "localhost:1", "http://127.0.0.1", "http://", "ftp://127.0.0.1:1", "http://127.0.0.1:port",
+		"http://127.0.0.1:99999",
+		"http://127.0.0.1:1/v3", "http://127.0.0.1:1/v3/", "http://127.0.0.1:1?users=3", "http://127.0.0.1:1/?users=3",
+		"http://127.0.0.1:1#top", "http://me:hush@127.0.0.1:1", "%",
 	} {
 		got := app(t.Context(), "burst", url)
 		if got.code != exitUsage || !strings.Contains(got.err, fmt.Sprintf("%q", url)) || !strings.Contains(got.err, "http://host:port") {

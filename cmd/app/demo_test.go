@@ -94,7 +94,10 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
-	for _, want := range []string{"v0 ", "v3 ", "Redis lock", "20 simultaneous page views", "20 drivers grab one order", "10 + 10", "Verdict: as expected", "miniredis"} {
+	for _, want := range []string{
+		"v0 ", "v3 ", "Redis lock", "20 simultaneous page views", "20 drivers grab one order", "10 + 10",
+		"Verdict: as expected", "miniredis",
+	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}

@@ -41,7 +41,10 @@ func TestHealthIsThatOfAnInstanceThatIsReady(t *testing.T) {
 }
 
 func TestHealthNamesEachServerThatIsAwayAndWhy(t *testing.T) {
-	listen := blue(t, map[string]error{"redis": errors.New("dial tcp: refused"), "database": errors.New("too many\nconnections"), "redlock": nil})
+	listen := blue(t, map[string]error{
+		"redis": errors.New("dial tcp: refused"), "database": errors.New("too many\nconnections"),
+		"redlock": nil,
+	})
 	got := app(t.Context(), "health", "--listen", listen)
 	wantSentence(t, got, exitUnavailable, "instance blue is not ready: database: too many; connections; redis: dial tcp: refused")
 	if strings.Contains(got.err, "redlock") {

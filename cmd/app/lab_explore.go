@@ -30,7 +30,8 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	}
 	asked := c.bounds(steps.Bounds{})
 	if err := cmp.Or(
-		within("--deaths", asked.Deaths, 0, mostEvents), within("--expiries", asked.Expiry, 0, mostEvents), within("--lost", asked.Lost, 0, mostEvents),
+		within("--deaths", asked.Deaths, 0, mostEvents), within("--expiries", asked.Expiry, 0, mostEvents),
+		within("--lost", asked.Lost, 0, mostEvents),
 	); err != nil {
 		return err
 	}

@@ -15,9 +15,19 @@ func TestLabExplore(t *testing.T) {
 		says  []string
 		wrong []string
 	}{
-		{"as the experiment has it", "L03", exitOK, []string{"no violation in all 21384 interleavings", "violation in 62 of 136 interleavings", "A A A … B A B B B", `app lab step L03 --lock "SET NX PX, DEL" --clients AB --moves "A A A … B A B B B"`, "DEL → 1"}, []string{"not claimed", "unexpected"}},
+		{
+			"as the experiment has it", "L03", exitOK,
+			[]string{
+				"no violation in all 21384 interleavings", "violation in 62 of 136 interleavings",
+				"A A A … B A B B B", `app lab step L03 --lock "SET NX PX, DEL" --clients AB --moves "A A A … B A B B B"`, "DEL → 1",
+			},
+			[]string{"not claimed", "unexpected"},
+		},
 		{"fewer clients", "L03 --clients AB", exitOK, []string{"no violation in all 620 interleavings", "as expected"}, []string{"A B C"}},
-		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{"no violation in all 8 interleavings", "not claimed", "as expected"}, []string{"  violation in"}},
+		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{
+			"no violation in all 8 interleavings", "not claimed",
+			"as expected",
+		}, []string{"  violation in"}},
 		{"more than is claimed", "L10 --clients AB --expiries 1", exitOK, []string{"not claimed", "an update is lost"}, []string{"unexpected"}},
 		{"lost answers", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the reply is lost"}, nil},
 		{"no steps", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
@@ -59,10 +69,12 @@ func TestLabExploreAsJSON(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", got.code, err, got.out, got.err)
 	}
 	last := result.Locks[len(result.Locks)-1]
-	if last.Lock != "SETNX, DEL" || last.Expect != "violation" || last.Shortest != "A A† B" || last.Broken == 0 || last.Broken >= last.Orders || len(last.Events) == 0 {
+	if last.Lock != "SETNX, DEL" || last.Expect != "violation" || last.Shortest != "A A† B" || last.Broken == 0 ||
+		last.Broken >= last.Orders || len(last.Events) == 0 {
 		t.Errorf("%+v", last)
 	}
-	if first := result.Locks[0]; first.Orders != 620 || first.Broken != 0 || first.Expect != "no violation" || result.Verdict != "as expected" {
+	if first := result.Locks[0]; first.Orders != 620 || first.Broken != 0 || first.Expect != "no violation" ||
+		result.Verdict != "as expected" {
 		t.Errorf("%+v", result)
 	}
 }

@@ -24,7 +24,8 @@ type listed struct {
 	Takes   float64            `json:"takes_s"` // about
 }
 
-const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick · in containers, too (lab run --on docker): %[3]s
+const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick
+in containers, too (lab run --on docker): %[3]s
 Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
 `
 

@@ -21,8 +21,8 @@ const matrixPage = `# Which lock is violated by what
 
 <!-- written by ` + "`make matrix`" + ` from saved runs; do not edit -->
 
-"Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more. Below are the reasons
-of "not applicable", the counterexamples, and the commands that reproduce the runs. [All experiments](experiments/README.md)
+"Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more. Below are
+the reasons of "not applicable", the counterexamples, and the commands that reproduce the runs. [All experiments](experiments/README.md)
 
 `
 

@@ -101,8 +101,10 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 }
 
 // here keeps what runs where it is to run, and fails when something that it needs is missing.
-func (c *labRunCommand) here(ctx context.Context, chosen []experiments.Experiment, std streams) ([]experiments.Experiment, []string, error) {
-	kept, left, err := chosen, []string(nil), error(nil)
+func (c *labRunCommand) here(
+	ctx context.Context, chosen []experiments.Experiment, std streams,
+) (kept []experiments.Experiment, left []string, err error) {
+	kept = chosen
 	s := experiments.Selection(c.selection)
 	switch {
 	case c.On == onDocker:

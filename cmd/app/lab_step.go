@@ -54,11 +54,8 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 		return e.StepCommand(self(), lock, clients, moves)
 	}}
 	game.Begin(e.ID+": "+e.Claim, lock, e.Locks())
-	if c.Moves == "" {
-		if game.Ask(ctx, in) != nil {
-			return exitError{exitInterrupted, errors.New("interrupted")}
-		}
-		return nil
+	if c.Moves == "" && game.Ask(ctx, in) != nil {
+		return exitError{exitInterrupted, errors.New("interrupted")}
 	}
 	impossible := game.Do(ctx, moves)
 	if game.End(); impossible != nil {

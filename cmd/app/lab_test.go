@@ -37,7 +37,10 @@ func TestLabShow(t *testing.T) {
 		if e.ID != "L03-foreign-unlock" {
 			continue
 		}
-		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation", "lab run L03-foreign-unlock"} {
+		for _, says := range []string{
+			e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation",
+			"lab run L03-foreign-unlock",
+		} {
 			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
 				t.Errorf("it does not say %q:\n%s", says, got.out)
 			}
@@ -55,7 +58,11 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}
-	for _, says := range []string{"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial", "both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7", "Verdict: as expected"} {
+	for _, says := range []string{
+		"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial",
+		"both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7",
+		"Verdict: as expected",
+	} {
 		if !strings.Contains(got.out, says) {
 			t.Errorf("it does not say %q:\n%s", says, got.out)
 		}
@@ -70,7 +77,8 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
 		}
 	}
-	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: violated (") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK ||
+		!strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: violated (") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 	labPages(t, dir, store)
@@ -78,7 +86,8 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if err := os.Truncate(history, 50); err != nil { // in the middle of a line
 		t.Fatal(err)
 	}
-	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive || !strings.Contains(again.out, "history.jsonl is damaged or cut short") {
+	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive ||
+		!strings.Contains(again.out, "history.jsonl is damaged or cut short") {
 		t.Errorf("damaged: exit %d: %s", again.code, again.out)
 	}
 }
@@ -150,7 +159,8 @@ func TestLabRunMisuse(t *testing.T) {
 func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
-	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") || strings.Contains(got.err, "trial 1") {
+	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") ||
+		strings.Contains(got.err, "trial 1") {
 		t.Errorf("%d: %s", got.code, got.err)
 	}
 }
@@ -167,7 +177,8 @@ func TestLabRunInterrupted(t *testing.T) {
 	})}
 	code := run(ctx, []string{"lab", "run", "L03", "L05", "--parallel=1", "--embedded", "--out=" + store}, std.out, std.err)
 	out := std.out.(*strings.Builder).String()
-	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") || !strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
+	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") ||
+		!strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
 		t.Fatalf("exit %d:\n%s", code, out)
 	}
 	record, err := experiments.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
@@ -195,7 +206,8 @@ func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 		run.Judgement = experiments.Judgement{Experiment: "X", Verdict: v.verdict}
 		result := &experiments.Results{Runs: []experiments.Result{run}, Verdict: v.verdict}
 		err := c.finish(t.Context(), result, streams{&out, &out})
-		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") {
+		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code ||
+			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {
 			t.Errorf("%s: %v", v.verdict, err)
 		}
 		if !strings.Contains(out.String(), "Verdict: "+v.verdict.String()) {

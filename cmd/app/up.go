@@ -159,7 +159,8 @@ func list(w io.Writer, lines []string) {
 // urls says where the lab listens, and what comes next.
 func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
-	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" && runs.Build != stamp {
+	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&
+		runs.Build != stamp {
 		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {

@@ -32,7 +32,10 @@ func TestResultsAreJudged(t *testing.T) {
 		says   string
 	}{
 		{"v3 holds", experiments.Never, views("v3", 2), grabs("v3", 1), experiments.AsExpected, ""},
-		{"v3 loses a view", experiments.Never, views("v3", 1), grabs("v3", 1), experiments.Unexpected, "v3 page views, round 1: final 1 of 2, lost 1"},
+		{
+			"v3 loses a view", experiments.Never, views("v3", 1), grabs("v3", 1), experiments.Unexpected,
+			"v3 page views, round 1: final 1 of 2, lost 1",
+		},
 		{"v3 has two winners", experiments.Never, views("v3", 2), grabs("v3", 1, 2), experiments.Unexpected, "v3 order, round 1: 2 winners"},
 		{"v1 loses", experiments.Sometimes, views("v1", 1), grabs("v1", 1, 2), experiments.AsExpected, ""},
 		{"v1 loses nothing", experiments.Sometimes, views("v1", 2), grabs("v1", 1, 2), experiments.Inconclusive, "run it again"},

@@ -14,7 +14,8 @@ import (
 )
 
 // Legend explains the moves.
-const Legend = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · …: time passes, until every expiry is over"
+const Legend = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · " +
+	"…: time passes, until every expiry is over"
 
 // Game is a [Play] with a person at a terminal: it prints what happens, and reads moves.
 type Game struct {

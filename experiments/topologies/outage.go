@@ -15,15 +15,14 @@ import (
 	"locklab/topology"
 )
 
-// outageVersion is what the users ask for while the master dies: the lock and what it protects die
-// together.
+// outageVersion is what the users ask for while the master dies: the lock and what it protects die together.
 const outageVersion = "v3"
 
-// Outage is what users got while the master died, and who died.
+// Outage is what users got while the master died, and which service it was.
 type Outage struct {
 	burst.Outage
 	Killed   string // the service
-	Replaced bool   // somebody is there to take the master's place
+	Replaced bool   // another server takes the master's place
 }
 
 // Verdict is inconclusive when no request failed, which proves no death. It is unexpected when a topology that replaces its

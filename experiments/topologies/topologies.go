@@ -1,9 +1,7 @@
-// Package topologies brings the containers up over one Redis topology after the other, fires the same
-// bursts at each with several load tools, kills the master once during a burst, and writes the page
-// that compares what was left.
+// Package topologies compares Redis topologies and load tools. It starts the containers over each topology, and sends the same bursts with
+// each tool. It kills the master once during a burst, and writes a page about what was left.
 //
-// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of
-// different machines even less.
+// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of different machines even less.
 package topologies
 
 import (
@@ -25,8 +23,8 @@ type Config struct {
 	Dir        string // the checkout with docker-compose.yml
 	Topologies []string
 	Versions   []string
-	Users      int // page views at once
-	Drivers    int // who want one order at once
+	Users      int // simultaneous page views
+	Drivers    int // simultaneous requests for one order
 	Tools      []Tool
 	Tell       func(string, ...any) // progress
 }
@@ -202,7 +200,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Ve
 		shot.Users = cfg.Drivers
 	}
 	for _, tool := range cfg.Tools {
-		cfg.Tell("%s: %s %s, %d at once by %s", topology, claim.Name, kind, shot.Users, tool.Name)
+		cfg.Tell("%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, shot.Users, tool.Name)
 		cell, err := fire(ctx, tool, shot, claim)
 		if err != nil {
 			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)
