@@ -33,7 +33,7 @@ func (b *bursts) validate() error {
 		return err
 	}
 	if b.Users%2 != 0 || b.Drivers%2 != 0 {
-		return misuse("--users is %d and --drivers %d; both must be even, so that each instance gets exactly half", b.Users, b.Drivers)
+		return misuse("--users is %d and --drivers is %d; both must be even, so that each instance gets exactly half", b.Users, b.Drivers)
 	}
 	if len(b.Versions) == 0 {
 		return misuse("--versions is empty; name at least one, such as v3")

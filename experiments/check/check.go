@@ -130,11 +130,12 @@ func (r *Result) Text(colour bool) string {
 			parts = append(parts, strings.TrimRight(why, "\n"))
 		}
 	}
-	if views := r.pageviews(colour); views.Len() > 0 {
-		parts = append(parts, "Simultaneous page views", views.String(),
+	pageviews, orders := r.tables(colour)
+	if pageviews.Len() > 0 {
+		parts = append(parts, "Simultaneous page views", pageviews.String(),
 			" same: values that one process wrote twice · both: values that both wrote · requests: usable answers of each process")
 	}
-	if orders := r.orders(colour); orders.Len() > 0 {
+	if orders.Len() > 0 {
 		parts = append(parts, "Drivers grab one order simultaneously", orders.String())
 	}
 	var reasons []string
@@ -150,28 +151,22 @@ func (r *Result) Text(colour bool) string {
 	return strings.Join(parts, "\n\n")
 }
 
-func (r *Result) pageviews(colour bool) terminal.Table {
-	t := terminal.NewTable("file", "version", "users", "final", "lost", "same", "both", "p50", "p99", "max", "requests", "verdict").
+func (r *Result) tables(colour bool) (pageviews, orders terminal.Table) {
+	pageviews = terminal.NewTable("file", "version", "users", "final", "lost", "same", "both", "p50", "p99", "max", "requests", "verdict").
 		Right("users", "final", "lost", "same", "both", "p50", "p99", "max")
-	for _, f := range r.Files {
-		if v := f.Pageview; v != nil {
-			p50, p99, longest := f.Time.cells()
-			t.Row(f.File, f.Version, f.Users, v.Final, v.Lost, v.Inside, v.Across, p50, p99, longest, f.spread(), f.Verdict.Painted(colour))
-		}
-	}
-	return t
-}
-
-func (r *Result) orders(colour bool) terminal.Table {
-	t := terminal.NewTable("file", "version", "users", "winners", "p50", "p99", "max", "requests", "verdict").
+	orders = terminal.NewTable("file", "version", "users", "winners", "p50", "p99", "max", "requests", "verdict").
 		Right("users", "winners", "p50", "p99", "max")
 	for _, f := range r.Files {
+		p50, p99, longest := f.Time.cells()
+		requests, verdict := f.spread(), f.Verdict.Painted(colour)
+		if v := f.Pageview; v != nil {
+			pageviews.Row(f.File, f.Version, f.Users, v.Final, v.Lost, v.Inside, v.Across, p50, p99, longest, requests, verdict)
+		}
 		if f.Order != nil {
-			p50, p99, longest := f.Time.cells()
-			t.Row(f.File, f.Version, f.Users, f.Order.Winners, p50, p99, longest, f.spread(), f.Verdict.Painted(colour))
+			orders.Row(f.File, f.Version, f.Users, f.Order.Winners, p50, p99, longest, requests, verdict)
 		}
 	}
-	return t
+	return pageviews, orders
 }
 
 func (t *Times) cells() (p50, p99, longest string) {
