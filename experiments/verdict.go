@@ -9,8 +9,6 @@ package experiments
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 )
 
 // Expect is what a variant of an experiment says about violations.
@@ -114,14 +112,4 @@ func trialCount(n int) string {
 		return "1 trial"
 	}
 	return fmt.Sprintf("%d trials", n)
-}
-
-// Printable replaces the control characters in a text from a file: they could steer a terminal or change a page.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

@@ -21,7 +21,8 @@ func run(id, anomaly, strategy string, expect experiments.Expect, trials, violat
 	}
 	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
 	s.Record.Command = "app lab run " + id
-	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a}}
+	control := experiments.VariantJudgement{Name: "control", Trials: trials, Verdict: experiments.AsExpected}
+	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{control, a}}
 	return e, s
 }
 
@@ -94,7 +95,7 @@ func TestRowsAndColumns(t *testing.T) {
 // What cannot be says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
 	for where, why := range reasons {
-		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+		if !slices.Contains(strategies(), where.strategy) || !slices.Contains(anomalies, where.anomaly) {
 			t.Errorf("%v is no cell of the matrix", where)
 		}
 		c := Of(nil, nil).Cell(where.strategy, where.anomaly)

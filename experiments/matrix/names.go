@@ -1,11 +1,16 @@
 package matrix
 
-// strategies are the rows that there always are, from the weakest to the strongest. The names are those that variants have.
-var strategies = []string{
-	"naive SETNX",
-	"SET NX PX, DEL", // released by a plain DEL
-	"SET NX PX",      // released by a script that compares
-	"v2", "v3", "v3 with WAIT", "v4",
+import "locklab/versions"
+
+// strategies are the rows that there always are: the naive locks, and the versions with a lock. The names are those that variants have.
+func strategies() []string {
+	rows := []string{"naive SETNX", "SET NX PX, DEL" /* released by a plain DEL */, "SET NX PX" /* released by a script that compares */}
+	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
+		if rows = append(rows, version); version == "v3" {
+			rows = append(rows, "v3 with WAIT")
+		}
+	}
+	return rows
 }
 
 // anomalies are the columns that there always are, as experiments name them.

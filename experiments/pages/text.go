@@ -3,7 +3,7 @@ package pages
 import (
 	"strings"
 
-	"locklab/experiments"
+	"locklab/experiments/terminal"
 )
 
 // cell makes of any text one that fits into a table.
@@ -11,14 +11,10 @@ func cell(text string) string { return strings.ReplaceAll(inline(text), "|", "\\
 
 // inline makes of any text one that fits into a line.
 func inline(text string) string {
-	return strings.TrimRight(experiments.Printable(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")), ".")
+	return strings.TrimRight(terminal.OneLine(strings.TrimSpace(text)), ".")
 }
 
 // fenced makes of any text one that fits into a fenced block.
 func fenced(text string) string {
-	lines := strings.Split(strings.Trim(strings.ReplaceAll(text, "```", "'''"), "\n"), "\n")
-	for i := range lines {
-		lines[i] = experiments.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return terminal.PrintableLines(strings.Trim(strings.ReplaceAll(text, "```", "'''"), "\n"))
 }

@@ -16,18 +16,18 @@ import (
 
 // Bounds are what may happen in an interleaving.
 type Bounds struct {
-	Clients string // a letter each: AB, ABC
-	Deaths  int    // how many may die, each before any of its steps
-	Expiry  int    // how often time may pass, until every expiry is over
-	Lost    int    // how many replies to an acquire may be lost
+	Clients string `json:"clients"`      // a letter each: AB, ABC
+	Deaths  int    `json:"deaths"`       // how many may die, each before any of its steps
+	Expiry  int    `json:"expiries"`     // how often time may pass, until every expiry is over
+	Lost    int    `json:"lost_answers"` // how many replies to an acquire may be lost
 }
 
 // Found is what Explore found.
 type Found struct {
-	Interleavings  *big.Int // all of them
-	Violating      *big.Int // that end in a violation
-	States         int      // different ones that they go through
-	Counterexample []Move   // the shortest interleaving that violates; nil: there is none
+	Interleavings  *big.Int `json:"orders"` // all of them
+	Violating      *big.Int `json:"broken"` // that end in a violation
+	States         int      `json:"states"` // different ones that they go through
+	Counterexample []Move   `json:"-"`      // the shortest interleaving that violates; nil: there is none
 }
 
 // String is how many interleavings there are and how many violate.
