@@ -33,9 +33,10 @@ type Cohort struct {
 
 // queue is the callers that wait for one key. There is one while a caller has its turn, and for debtKept after it.
 type queue struct {
-	list.List      // of *caller, in the order of their arrival
-	busy      bool // a caller has its turn: it holds the key or competes for it
-	others    int  // processes that the next caller lets go first: see Lease.Others
+	list.List           // of *caller, in the order of their arrival
+	busy      bool      // a caller has its turn: it holds the key or competes for it
+	others    int       // processes that the next caller lets go first: see Lease.Others
+	idle      time.Time // when the last turn ended
 }
 
 // caller waits in a queue.
@@ -49,8 +50,9 @@ func (r Request) private() bool { return r.Lease != nil || r.Renew != nil }
 
 // call tells a caller that its turn has come.
 type call struct {
-	turn *turn // whose lease is handed off; nil: the caller competes
-	err  error // the turn does not come: the wait has ended
+	turn     *turn // whose lease is handed off
+	competes bool  // the caller asks the strategy
+	err      error // the turn does not come: the wait has ended
 }
 
 // debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it (row 8 × 1
@@ -115,6 +117,8 @@ func (c *Cohort) enter(key string, request Request) (*list.Element, error) {
 	defer c.mu.Unlock()
 	q := c.queues[key]
 	switch {
+	case c.closed:
+		return nil, errClosed
 	case q == nil:
 		c.queues[key] = &queue{busy: true}
 		return nil, nil
@@ -143,18 +147,23 @@ func (c *Cohort) take(ctx, waiting context.Context, key string, request Request,
 // leave takes a caller out of key's queue. If its turn came at the same moment, it is passed on.
 func (c *Cohort) leave(key string, place *list.Element) {
 	c.mu.Lock()
+	var late call
 	select {
-	case call := <-place.Value.(*caller).called:
-		c.mu.Unlock()
-		switch {
-		case call.turn != nil:
-			c.inBackground(func() { _, _ = c.handOff(context.Background(), call.turn) })
-		case call.err == nil:
-			c.next(key)
-		}
+	case late = <-place.Value.(*caller).called:
 	default:
 		c.queues[key].Remove(place)
-		c.mu.Unlock()
+	}
+	pass := func() { _, _ = c.handOff(context.Background(), late.turn) }
+	closed := c.closed
+	if late.turn != nil && !closed {
+		c.background.Go(pass) // the caller does not wait for it
+	}
+	c.mu.Unlock()
+	switch {
+	case late.turn != nil && closed: // Close does not wait any more
+		pass()
+	case late.competes:
+		c.next(key)
 	}
 }
 
@@ -172,7 +181,9 @@ func (c *Cohort) compete(ctx, waiting context.Context, key string, request Reque
 	request.Wait = nil // waiting is bounded
 	c.mu.Lock()
 	q := c.queues[key]
-	request.Others, q.others = q.others, 0
+	if !request.Once { // one attempt is no turn, and lets nobody go first
+		request.Others, q.others = q.others, 0
+	}
 	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
 	c.mu.Unlock()
 	granted, err := c.strategy.Acquire(bare{waiting}, key, func(r *Request) { *r = request })
@@ -224,12 +235,12 @@ func (c *Cohort) next(key string) {
 	defer c.mu.Unlock()
 	q := c.queues[key]
 	if first := q.Front(); first != nil {
-		q.Remove(first).(*caller).called <- call{}
+		q.Remove(first).(*caller).called <- call{competes: true}
 		return
 	}
-	q.busy = false
+	q.busy, q.idle = false, time.Now()
 	forget := func() {
-		if !q.busy && c.queues[key] == q {
+		if !q.busy && c.queues[key] == q && (q.others == 0 || time.Since(q.idle) >= debtKept) {
 			delete(c.queues, key)
 		}
 	}
@@ -248,11 +259,15 @@ func (c *Cohort) next(key string) {
 func (c *Cohort) disperse(key string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q := c.queues[key]
+	c.queues[key].end(err)
+	delete(c.queues, key)
+}
+
+// end ends the wait of every caller.
+func (q *queue) end(err error) {
 	for first := q.Front(); first != nil; first = q.Front() {
 		q.Remove(first).(*caller).called <- call{err: err}
 	}
-	delete(c.queues, key)
 }
 
 // Waiting returns how many callers wait in all queues, those that have their turn not counted.
@@ -266,19 +281,14 @@ func (c *Cohort) Waiting() int {
 	return n
 }
 
-// inBackground runs f, unless the cohort has been closed: then what is held ends by itself.
-func (c *Cohort) inBackground(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.background.Go(f)
-	}
-}
-
-// Close waits for what the cohort does in the background. It does not close the strategy.
+// Close ends the wait of every caller, and waits for what the cohort does in the background. From now on callers get
+// [ErrUnavailable]. Leases that are held stay held, and can be released. Close does not close the strategy.
 func (c *Cohort) Close() {
 	c.mu.Lock()
 	c.closed = true
+	for _, q := range c.queues {
+		q.end(errClosed)
+	}
 	c.mu.Unlock()
 	c.background.Wait()
 }

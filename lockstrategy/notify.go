@@ -15,8 +15,7 @@ const (
 	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
 	probeAfter   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
-	// pollInterval is how often a waiter tries that is not subscribed.
-	pollInterval = 50 * time.Millisecond
+	pollInterval = 50 * time.Millisecond // between two tries of a waiter that is not subscribed
 )
 
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
@@ -44,9 +43,7 @@ func (w *waiter) acquire(ctx context.Context, key string, options []Option, try 
 	ctx, cancel := request.within(ctx)
 	defer cancel()
 	defer w.stop()
-	if !request.Once {
-		w.yield = request.Others
-	}
+	w.yield = request.Others
 	for most := time.Duration(0); ; {
 		if err := w.wait(ctx, most); err != nil {
 			return nil, notAcquired(key, err)

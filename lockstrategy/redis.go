@@ -17,9 +17,6 @@ import (
 type RedisConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-	// PlainPublish notifies on plain channels in a cluster, too. It is for Redis before version 7, and for Java services whose
-	// subscriptions are not sharded. Redisson shards them since 3.22.
-	PlainPublish bool
 }
 
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
@@ -52,7 +49,7 @@ func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
 		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
-		hubs:          []*pubsub.Hub{pubsub.New(client, cluster && !cfg.PlainPublish)},
+		hubs:          []*pubsub.Hub{pubsub.New(client, cluster)},
 		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
 }
@@ -126,11 +123,9 @@ func (o *owner) renew(ctx context.Context) error {
 
 // release frees the key, and says how many other processes were notified.
 func (o *owner) release(ctx context.Context) (others int, err error) {
-	receives, notPublished := o.hubs[0].Publishing(channelOf(o.key))
+	receives, published := o.hubs[0].Publishing(channelOf(o.key))
 	notified, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hubs[0].Publish()).Int()
-	if err != nil || notified < 0 {
-		notPublished()
-	}
+	published(err == nil && notified >= 0)
 	switch {
 	case err != nil:
 		return 0, unavailable("release", o.key, err)
@@ -146,7 +141,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 
 // watch listens to releases of the key: nobody else has to release what is held here.
 func (o *owner) watch(notify func(released bool)) (stop func()) {
-	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { notify(e != pubsub.Subscribed) })
+	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { notify(e == pubsub.Message) })
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -49,7 +49,7 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 	}
 	r := &RedLock{sessions: NewSessions(), cfg: RedLockConfig{Lease: lease, Request: request}}
 	for _, client := range nodes {
-		r.nodes = append(r.nodes, &node{client: client, request: request})
+		r.nodes = append(r.nodes, &node{client: client, request: request, sessions: r.sessions})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil

@@ -15,43 +15,56 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
-// node is one Redis of a quorum. While it gives no answer, a limited number of requests is sent to it. The others fail immediately:
-// nobody waits for their answers when a majority has answered, and so they would pile up.
+// node is one Redis of a quorum. After a request that was not answered in time it is only pinged: the other requests fail
+// immediately. Otherwise contenders that share the other nodes between them would all wait for it.
 type node struct {
-	client  redis.UniversalClient
-	request time.Duration
-	hanging atomic.Bool // the last request was not answered in time
-	pending atomic.Int64
+	client   redis.UniversalClient
+	request  time.Duration
+	hanging  atomic.Bool
+	sessions *Sessions // whose background pings
 }
-
-const mostPending = 100
 
 var errHanging = errors.New("it has not answered the last requests in time")
 
 func (n *node) ask(request func(ctx context.Context) error) error {
-	defer n.pending.Add(-1)
-	if n.pending.Add(1) > mostPending && n.hanging.Load() {
+	if n.hanging.Load() {
 		return errHanging
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.request)
 	defer cancel()
 	err := request(ctx)
-	var network net.Error
-	n.hanging.Store(errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout())
+	if timedOut(err) && n.hanging.CompareAndSwap(false, true) {
+		n.sessions.inBackground(n.ping)
+	}
 	return err
+}
+
+// ping asks a node that hangs until it answers, or cannot be reached.
+func (n *node) ping() {
+	defer n.hanging.Store(false)
+	for answered := false; !answered && n.sessions.ctx.Err() == nil; {
+		ctx, cancel := context.WithTimeout(n.sessions.ctx, n.request)
+		answered = !timedOut(n.client.Ping(ctx).Err())
+		cancel()
+	}
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
 // publish notifies of a release, and says how many other processes were notified.
 func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
-	receives, notPublished := hub.Publishing(channel)
+	receives, published := hub.Publishing(channel)
 	err := n.ask(func(ctx context.Context) error {
 		notified, err := n.client.Publish(ctx, channel, "0").Result()
 		others = int(notified)
 		return err
 	})
+	published(err == nil)
 	switch {
 	case err != nil: // the node is away, and so nobody listens to it
-		notPublished()
 		return 0
 	case receives:
 		others--

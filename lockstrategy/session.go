@@ -38,7 +38,7 @@ type session struct {
 }
 
 // Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given back, and
-// the error is an [ErrUnavailable].
+// the error is an [ErrExpired].
 func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, error) {
 	s := &session{Grant: g, all: all}
 	s.confirmedLocked(g.Asked, g.Asked)
@@ -51,7 +51,7 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 	case end.IsZero() && g.Watch == nil: // nothing to keep
 	case g.Lease > 0 && left <= 0:
 		all.compensate(g)
-		return nil, fmt.Errorf("%w: the lease was over when its grant arrived", ErrUnavailable)
+		return nil, fmt.Errorf("%w when its grant arrived", ErrExpired)
 	default:
 		s.timer = time.AfterFunc(time.Hour, s.tick)
 		s.timer.Reset(max(0, min(left, g.Lease/12, startDelay))) // the field is set before tick runs
@@ -210,15 +210,22 @@ func (all *Sessions) Close() {
 	all.background.Wait()
 }
 
+// inBackground runs f, unless the strategy is closed. Close waits for it.
+func (all *Sessions) inBackground(f func()) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.ctx.Err() == nil {
+		all.background.Go(f)
+	}
+}
+
 // compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended.
 // After a failover the new master would keep the key although nobody holds it.
 func (all *Sessions) compensate(g Grant) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if g.Release == nil || all.ctx.Err() != nil {
+	if g.Release == nil {
 		return
 	}
-	all.background.Go(func() {
+	all.inBackground(func() {
 		ctx, cancel := context.WithTimeout(all.ctx, 2*g.Lease)
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

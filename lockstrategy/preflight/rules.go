@@ -86,7 +86,7 @@ var rules = []rule{
 	{
 		lock: single, found: findUnsharded,
 		why:    "releases are published on sharded channels: without them a waiter is not notified and polls; exclusion is not concerned",
-		remedy: "run Redis 7 or later, or set PlainPublish",
+		remedy: "run Redis 7 or later",
 	},
 }
 

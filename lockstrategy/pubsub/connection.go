@@ -27,7 +27,7 @@ type connection struct {
 
 	mu     sync.Mutex // orders subscribing
 	pubsub *redis.PubSub
-	asked  map[string]bool // what pubsub was asked for
+	asked  map[string]*channel // what pubsub was asked for
 }
 
 // run receives until stop is called.
@@ -54,9 +54,8 @@ func (s *connection) run() {
 func (s *connection) open() *redis.PubSub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = make(map[string]bool)
+	s.asked = make(map[string]*channel)
 	if s.shard != "" { // without its channel the connection would go to any server
-		s.asked[s.shard] = true
 		s.pubsub = s.hub.client.SSubscribe(s.ctx, s.shard)
 	} else {
 		s.pubsub = s.hub.client.Subscribe(s.ctx)
@@ -71,7 +70,7 @@ func (s *connection) update() {
 	defer s.mu.Unlock()
 	wanted := s.hub.wanted(s)
 	if s.shard != "" {
-		if !wanted[s.shard] {
+		if wanted[s.shard] == nil {
 			s.stop()
 		}
 		return
@@ -79,14 +78,14 @@ func (s *connection) update() {
 	if s.pubsub == nil { // not yet open: run calls update again
 		return
 	}
-	for name := range wanted {
-		if !s.asked[name] {
-			s.asked[name] = true
+	for name, c := range wanted {
+		if s.asked[name] != c { // also for a channel that was given up and is wanted again: the server confirms it once more
+			s.asked[name] = c
 			_ = s.pubsub.Subscribe(s.ctx, name) // without a connection it is asked for when there is one
 		}
 	}
 	for name := range s.asked {
-		if !wanted[name] {
+		if wanted[name] == nil {
 			delete(s.asked, name)
 			_ = s.pubsub.Unsubscribe(s.ctx, name)
 		}

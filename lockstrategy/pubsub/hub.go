@@ -1,7 +1,7 @@
 // Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
 //
 // A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
-// again after each loss. Then it can ask the server what it has missed.
+// again after each loss. Then it can ask the server what it has missed. It is told of the loss, too.
 package pubsub
 
 import (
@@ -22,8 +22,8 @@ type Event int
 // The events of a channel.
 const (
 	Subscribed Event = iota // the server sends messages from now on; earlier ones may have been lost
-	Own                     // a message that this process has published, see [Hub.Publishing]
-	Message                 // any other message
+	Lost                    // the server sends none until the channel is subscribed to again
+	Message                 // a message
 )
 
 // Hub receives from one server, or one cluster. Plain channels share a connection. A sharded channel has a connection of its own:
@@ -35,6 +35,7 @@ type Hub struct {
 
 	mu       sync.Mutex
 	closed   bool
+	mute     bool // the last message of this process could not be published
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 }
@@ -112,12 +113,13 @@ func (h *Hub) unsubscribe(name string, c *channel) {
 	}
 }
 
-// Subscribed reports whether the server sends this process the messages of a channel.
+// Subscribed reports whether this process can rely on the messages of a channel: the server sends them, and this process could
+// publish its last one. A process that may not publish takes it that the others may not either.
 func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	return c != nil && c.subscribed
+	return c != nil && c.subscribed && !h.mute
 }
 
 // Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
@@ -130,20 +132,21 @@ func (h *Hub) Others(name string) int {
 	return 0
 }
 
-// Publishing says that this process is about to publish a message on a channel. It reports whether the process will receive it
-// itself; then cancel says that the message was not published after all.
-func (h *Hub) Publishing(name string) (receives bool, cancel func()) {
+// Publishing says that this process is about to publish a message on a channel. It reports whether the process will receive the
+// message itself. Then the process must call published, and say whether the message was published.
+func (h *Hub) Publishing(name string) (receives bool, published func(bool)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	if c == nil || !c.subscribed {
-		return false, func() {}
+	if receives = c != nil && c.subscribed; receives {
+		c.own, c.others = c.own+1, 0
 	}
-	c.own, c.others = c.own+1, 0
-	return true, func() {
+	return receives, func(ok bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		c.own = max(0, c.own-1)
+		if h.mute = !ok; receives && !ok {
+			c.own = max(0, c.own-1)
+		}
 	}
 }
 
@@ -168,12 +171,11 @@ func (h *Hub) deliver(s *connection, received any) bool {
 	switch m := received.(type) {
 	case *redis.Message:
 		if c := h.channels[m.Channel]; c != nil && c.connection == s {
-			e := Message
 			c.others++
 			if c.own > 0 {
-				c.own, c.others, e = c.own-1, 0, Own
+				c.own, c.others = c.own-1, 0
 			}
-			c.tell(e)
+			c.tell(Message)
 		}
 	case *redis.Subscription:
 		switch c := h.channels[m.Channel]; {
@@ -194,26 +196,29 @@ func (c *channel) tell(e Event) {
 	}
 }
 
-// lost notes that s receives nothing.
+// lost tells the listeners that s receives nothing.
 func (h *Hub) lost(s *connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.channels {
-		c.subscribed = c.subscribed && c.connection != s
+		if c.connection == s && c.subscribed {
+			c.subscribed = false
+			c.tell(Lost)
+		}
 	}
 }
 
 // wanted returns the channels that s is to receive.
-func (h *Hub) wanted(s *connection) map[string]bool {
+func (h *Hub) wanted(s *connection) map[string]*channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	names := make(map[string]bool)
+	all := make(map[string]*channel)
 	for name, c := range h.channels {
 		if c.connection == s {
-			names[name] = true
+			all[name] = c
 		}
 	}
-	return names
+	return all
 }
 
 func (h *Hub) connectionLocked(name string) *connection {
