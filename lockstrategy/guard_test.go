@@ -20,7 +20,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 			go func() {
 				err := guard.Do(t.Context(), "k", func(context.Context, uint64) error {
 					if inside++; inside != 1 {
-						t.Error("two at once")
+						t.Error("two simultaneously")
 					}
 					time.Sleep(time.Second)
 					inside--

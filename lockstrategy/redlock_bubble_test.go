@@ -119,6 +119,12 @@ func TestRedLockWithTwoNodesAway(t *testing.T) {
 			}
 			mustRelease(t, holder)
 			mustRelease(t, <-granted)
+			time.Sleep(time.Second)
+			if err := servers[2].Set("redlock:k", "a third process"); err != nil { // nobody has a majority: that is no failure of a node
+				t.Fatal(err)
+			}
+			servers[2].SetTTL("redlock:k", time.Second)
+			mustRelease(t, mustAcquire(t, r, "k"))
 		})
 	}
 }
@@ -150,6 +156,7 @@ func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
 		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
+		time.Sleep(time.Second) // so that redsync's own releases are lost, too
 		for _, node := range slow[2:] {
 			node.mute.Store(false)
 		}
@@ -251,7 +258,7 @@ func TestRedLockReleaseDoesNotOvertake(t *testing.T) {
 	})
 }
 
-// A node that hangs is asked a limited number of times at once, however many callers there are.
+// A node that hangs is asked a limited number of times simultaneously, however many callers there are.
 func TestRedLockRequestsDoNotPileUp(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, _ []*miniredis.Miniredis, slow []*slowNode) {
 		slow[4].late.Store(int64(time.Hour))

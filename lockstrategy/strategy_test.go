@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Most cases wait most of their time, so more of them run at once than there are processors.
+// Most cases wait most of their time, so more of them run simultaneously than there are processors.
 func TestMain(m *testing.M) {
 	testing.Init()
 	if err := flag.Set("test.parallel", "8"); err != nil {

@@ -36,8 +36,8 @@ func connect(t *testing.T, dial func(ctx context.Context, network, addr string) 
 	return client
 }
 
-// turns lets processes with callers each want one key all the time, holding it for a millisecond, and returns which
-// process had the key, turn for turn.
+// turns lets processes with callers each want one key all the time, and hold it for a millisecond. It returns which process had the
+// key, turn for turn.
 func turns(t *testing.T, processes, callers, grants int, bounds HandOff, open func(Strategy, HandOff) Strategy) (order []int) {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
@@ -78,8 +78,8 @@ func turns(t *testing.T, processes, callers, grants int, bounds HandOff, open fu
 	return order
 }
 
-// After its turn a process lets those that wait go first: two processes take turns, and of more none comes again
-// before all others have come.
+// After its turn a process lets those that wait go first. Two processes take turns, and of more none comes again before all others
+// have come.
 func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 	for _, c := range []struct{ processes, callers, count int }{{2, 8, 4}, {2, 1, 1}, {3, 4, 2}, {5, 2, 1}, {8, 1, 1}} {
 		t.Run(fmt.Sprintf("%d processes, %d callers", c.processes, c.callers), func(t *testing.T) {
