@@ -258,6 +258,42 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 	})
 }
 
+// The server has forgotten the key, and granted it again: the first holder releases nobody else's lock.
+func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		server.Del("k")
+		another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) || !server.Exists("k") {
+			t.Errorf("the release says %v; the other's key is there: %t", err, server.Exists("k"))
+		}
+		mustRelease(t, another)
+	})
+}
+
+// The server has granted the key, and the reply is lost: the key is released long before its lease ends.
+func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, mustAcquire(t, r, "k")) // the server has the scripts
+		proxy.LoseReply(nil, func(faultproxy.Chunk) { proxy.Cut() })
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || !server.Exists("k") {
+			t.Errorf("got %v; the server has granted it: %t", err, server.Exists("k"))
+		}
+		proxy.Mend()
+		time.Sleep(time.Second)
+		if server.Exists("k") {
+			t.Error("a second later the key is still there")
+		}
+		_ = r.Close()
+	})
+}
+
 // A holder that listens is told of a forced unlock, and knows it from an eviction.
 func TestAForcedUnlockIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
