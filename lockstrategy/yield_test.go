@@ -258,17 +258,23 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 	})
 }
 
-// The server has forgotten the key, and granted it again: the first holder releases nobody else's lock.
+// The server has forgotten the key, and granted it again: the first holder renews and releases nobody else's lock.
 func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
-		server.Del("k")
-		another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
-		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) || !server.Exists("k") {
-			t.Errorf("the release says %v; the other's key is there: %t", err, server.Exists("k"))
-		}
-		mustRelease(t, another)
-	})
+	for learns, after := range map[string]time.Duration{"when it releases": 0, "when it renews": DefaultLease / 2} {
+		inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+			lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			server.Del("k")
+			another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			time.Sleep(after)
+			if lost := loss(lease.Context()); after > 0 && !errors.Is(lost, ErrGone) {
+				t.Errorf("%s: the context says %v, want ErrGone", learns, lost)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) || !server.Exists("k") {
+				t.Errorf("%s: the release says %v; the other's key is there: %t", learns, err, server.Exists("k"))
+			}
+			mustRelease(t, another)
+		})
+	}
 }
 
 // The server has granted the key, and the reply is lost: the key is released long before its lease ends.
