@@ -149,7 +149,8 @@ func (t test) leaveOut() map[string]string {
 // run runs a test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed. Our packages are not
 // optimised, because they are compiled more often than they run.
 func (t test) run(ctx context.Context, overlay string) result {
-	args := []string{"test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v", "-run", t.pattern}
+	args := []string{"test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v",
+		"-run", t.pattern}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

@@ -73,7 +73,8 @@ type promise struct {
 
 // Run checks every promise on b.
 func Run(t *testing.T, b Backend) {
-	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(), unreachable())
+	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(),
+		unreachable())
 	for i, p := range promises {
 		if p.by(b) {
 			t.Run(p.says, func(t *testing.T) {
