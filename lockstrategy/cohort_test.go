@@ -41,7 +41,7 @@ func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustRelease(t, first) // calls the one in place
-			c.leave("k", place)   // who no longer wants it
+			c.leave("k", place)   // the caller no longer wants it
 			synctest.Wait()
 			mustRelease(t, mustAcquire(t, c, "k"))
 		})
@@ -134,7 +134,7 @@ func TestCohortPassesOnAfterAPanic(t *testing.T) {
 	}
 }
 
-// A lease whose renewals fail goes back to the server, so that it is not handed to a caller who would lose it.
+// A lease whose renewals fail goes back to the server, so that no caller is handed a lease that it would lose.
 func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -211,8 +211,12 @@ func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
 		f.renew = func(context.Context) error { return ErrGone }
 		c := newCohort(t, f, HandOff{})
 		lease := mustAcquire(t, c, "k")
+		next := wait(t, c)
 		<-lease.Context().Done()
-		if again, err := c.Acquire(lease.Context(), "k"); again != nil || !errors.Is(err, ErrNotAcquired) {
+		mustRelease(t, <-next) // the next caller's turn has come, although nobody has released
+		another := mustAcquire(t, c, "k")
+		defer func() { mustRelease(t, another) }()
+		if again, err := c.Acquire(lease.Context(), "k", TryOnce()); again != nil || !errors.Is(err, ErrNotAcquired) {
 			t.Errorf("it entered again: %v", err)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {

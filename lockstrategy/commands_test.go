@@ -14,19 +14,19 @@ import (
 	"locklab/lockstrategy"
 )
 
-// heard keeps the scripts that a client sends whole.
-type heard struct {
+// recorder keeps the scripts that a client sends whole.
+type recorder struct {
 	mu    sync.Mutex
 	evals [][]any
 }
 
-func (h *heard) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *recorder) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *heard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (h *heard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "eval" {
 			h.mu.Lock()
@@ -37,10 +37,10 @@ func (h *heard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What an explorer interleaves is what the lock sends: the same scripts, keys and arguments, but for the number of
-// fencing tokens that a cohort reserves.
+// An explorer interleaves what the lock sends: the same scripts, keys and arguments. Only the number of fencing tokens that a
+// cohort reserves may differ.
 func TestCommandsAreWhatIsSent(t *testing.T) {
-	ctx, admin, h := testenv.Context(t), client(t, testenv.Redis(t, false).Addr), &heard{}
+	ctx, admin, h := testenv.Context(t), client(t, testenv.Redis(t, false).Addr), &recorder{}
 	admin.AddHook(h)
 	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Lease: 30 * time.Second})
 	lease, err := lock.Acquire(ctx, "lock:{7}", lockstrategy.TryOnce())

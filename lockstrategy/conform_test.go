@@ -171,7 +171,7 @@ func behindCohort(t *testing.T, cohort bool, s lockstrategy.Strategy, end func()
 	return opened
 }
 
-// owners lists who stands in any of the nodes, each once.
+// owners lists the owners that stand in any of the nodes, each once.
 func owners(t *testing.T, nodes []redis.UniversalClient, key string) (all []string) {
 	seen := make(map[string]bool)
 	for _, c := range nodes {

@@ -164,8 +164,7 @@ func ExampleLease_Context() {
 	// still held: false
 }
 
-// The holder is told, and its context ends: with ErrForced when it had heard of it, with ErrGone when its lease
-// was too young to listen.
+// The holder is told, and its context ends: with ErrForced when it was notified. A holder that does not listen yet gets ErrGone.
 func ExampleAdmin() {
 	lock, end := exampleLock()
 	defer end()

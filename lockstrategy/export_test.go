@@ -34,7 +34,7 @@ func BrokenLocks() []Broken {
 }
 
 // misspelt opens the Redis lock with something else in a script. It says when the script no longer contains what was
-// to be replaced: a broken lock that is not broken would be caught by nothing.
+// to be replaced: a lock without its fault would be caught by nothing.
 func misspelt(script func(*Redis) **redis.Script, source, right, wrong string) func(Backends) (*Opened, error) {
 	return func(b Backends) (*Opened, error) {
 		if strings.Count(source, right) != 1 {

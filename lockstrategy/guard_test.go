@@ -20,7 +20,7 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 			go func() {
 				err := guard.Do(t.Context(), "k", func(context.Context, uint64) error {
 					if inside++; inside != 1 {
-						t.Error("two at once")
+						t.Error("two simultaneously")
 					}
 					time.Sleep(time.Second)
 					inside--
@@ -91,19 +91,21 @@ func TestGuardTellsOfALostLease(t *testing.T) {
 }
 
 func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
-	cohort := newCohort(t, None{}, HandOff{})
-	guard := Guard{Strategy: cohort}
-	func() {
-		defer func() { _ = recover() }()
-		_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
-	}()
-	failed := errors.New("failed")
-	if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
-		t.Fatal(err)
-	}
-	if len(cohort.queues) != 0 {
-		t.Fatal("the lock was not released")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		cohort := newCohort(t, None{}, HandOff{})
+		guard := Guard{Strategy: cohort, Wait: time.Second}
+		func() {
+			defer func() { _ = recover() }()
+			_ = guard.Do(t.Context(), "k", func(context.Context, uint64) error { panic("oops") })
+		}()
+		failed := errors.New("failed")
+		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return failed }); !errors.Is(err, failed) {
+			t.Fatal(err)
+		}
+		if len(cohort.queues) != 0 {
+			t.Fatal("the lock was not released")
+		}
+	})
 }
 
 // recorder is an Observer. It is told of a release after the next holder was let in.

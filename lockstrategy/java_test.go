@@ -12,7 +12,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// java takes the lock as Redisson does when it has heard that it is free: once, a moment later.
+// java takes the lock as Redisson does when it is notified that it is free: once, a moment later.
 var (
 	javaTakes = redis.NewScript(`if redis.call('exists', KEYS[1]) == 1 then return 0 end
 redis.call('hset', KEYS[1], 'java:1', 1)
@@ -21,8 +21,8 @@ return 1`)
 	javaGives = redis.NewScript(`redis.call('del', KEYS[1]) redis.call('publish', KEYS[2], '0') return 1`)
 )
 
-// One process whose callers are always many leaves Java its chance after each turn: it hears its own release, and must
-// not take that for a call. Real Redisson does not show it where two processes of ours call each other.
+// One process with many callers leaves Java its chance after each turn. It receives its own release as well, and must not wake up by
+// that. Real Redisson does not show it where two processes of ours notify each other.
 func TestRedisLeavesJavaItsChance(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)

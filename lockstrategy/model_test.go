@@ -34,7 +34,8 @@ func TestModel(t *testing.T) {
 		}
 	})
 	took := time.Since(began)
-	t.Logf("seeds %d to %d: %d runs in %s, %.0f a second: %v", first, first+runs-1, runs, took.Round(time.Millisecond), float64(runs)/took.Seconds(), seen.counts)
+	t.Logf("seeds %d to %d: %d runs in %s, %.0f a second: %v",
+		first, first+runs-1, runs, took.Round(time.Millisecond), float64(runs)/took.Seconds(), seen.counts)
 	if runs >= 250 && !t.Failed() {
 		seen.wantEverything(t, int(runs))
 	}
@@ -70,7 +71,8 @@ func modelled(t *testing.T, seed uint64, open model.Open) []history.Event {
 			again++
 		}
 	}
-	t.Errorf("seed %d, and in %d of 10 more runs of it. Reproduce: make model SEED=%d RUNS=1\n%v\n%s", seed, again, seed, err, explain(found, events))
+	t.Errorf("seed %d, and in %d of 10 more runs of it. Reproduce: make model SEED=%d RUNS=1\n%v\n%s",
+		seed, again, seed, err, explain(found, events))
 	return events
 }
 

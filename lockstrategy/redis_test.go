@@ -127,7 +127,7 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 		if !errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
 			t.Errorf("got %v, want ErrUnavailable and ErrNotAcquired", err)
 		}
-		node.Resume() // now it executes what it was sent: the acquire, and its undoing
+		node.Resume() // now it executes what it was sent: the acquire, and its compensating release
 		lease, err := lock.Acquire(ctx, "lock:pview")
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestRedisIsClosedWhileACallerWaits(t *testing.T) {
 	}
 }
 
-// Callers give up and Close comes, in any order, while answers are on their way: nothing is left subscribed or held.
+// Callers leave and Close comes, in any order, while answers are on their way: nothing is left subscribed or held.
 func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, testenv.RedisServer.Met())

@@ -20,12 +20,14 @@ import (
 // slowNode is a hook of a client that makes its node answer late or not at all.
 type slowNode struct {
 	away    atomic.Bool  // it cannot be asked
-	mute    atomic.Bool  // it executes a request for the key, and its answers are lost
+	mute    atomic.Bool  // it executes a request for the key, and no release; its answers are lost
 	late    atomic.Int64 // how much later a request arrives
 	sent    atomic.Int64 // requests under way
 	most    atomic.Int64 // at the same time
 	command string       // of which; empty: all
 }
+
+var errLost = &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
 
 func (n *slowNode) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
@@ -40,11 +42,13 @@ func (n *slowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if n.away.Load() {
 			return &net.OpError{Op: "dial", Err: errors.New("the node is away")}
 		}
-		if n.mute.Load() {
-			if cmd.Name() == "set" {
-				_ = next(ctx, cmd)
-			}
-			return &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
+		switch name := cmd.Name(); {
+		case !n.mute.Load():
+		case name == "set":
+			_ = next(ctx, cmd)
+			return errLost
+		case strings.HasPrefix(name, "eval"):
+			return errLost
 		}
 		late := time.Duration(n.late.Load())
 		if late == 0 || n.command != "" && !strings.HasPrefix(cmd.Name(), n.command) {
@@ -119,6 +123,12 @@ func TestRedLockWithTwoNodesAway(t *testing.T) {
 			}
 			mustRelease(t, holder)
 			mustRelease(t, <-granted)
+			time.Sleep(time.Second)
+			if err := servers[2].Set("redlock:k", "a third process"); err != nil { // nobody has a majority: that is no failure of a node
+				t.Fatal(err)
+			}
+			servers[2].SetTTL("redlock:k", time.Second)
+			mustRelease(t, mustAcquire(t, r, "k"))
 		})
 	}
 }
@@ -150,6 +160,7 @@ func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
 		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
+		time.Sleep(time.Second) // so that redsync's own releases are lost, too
 		for _, node := range slow[2:] {
 			node.mute.Store(false)
 		}

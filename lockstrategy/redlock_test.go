@@ -73,7 +73,7 @@ func TestRedLockNeedsAMajorityThatAnswers(t *testing.T) {
 		if took := time.Since(began); took > 20*request {
 			t.Errorf("it took %s to find out, and one request may take %s", took, request)
 		}
-		for _, node := range nodes { // now they execute what they were sent: an acquire, and its undoing
+		for _, node := range nodes { // now they execute what they were sent: an acquire, and its compensating release
 			node.Resume()
 		}
 		testenv.Eventually(t, "the nodes are asked again", func() bool {
@@ -115,8 +115,8 @@ func TestRedLockRenewsOverLeases(t *testing.T) {
 	})
 }
 
-// redsync takes a failed try back under the caller's context; under one that has ended it would
-// leave the key of a minority until its lease ends.
+// redsync takes a failed try back under the caller's context. Under one that has ended, the key of a minority would stay until its
+// lease ends.
 func TestRedLockTakesBackWhatAMinorityGranted(t *testing.T) {
 	t.Parallel()
 	nodes := redlockNodes(t, false)

@@ -91,7 +91,7 @@ func TestSessionSurvivesRenewalsThatFailForAWhile(t *testing.T) {
 	})
 }
 
-// It hears that the lock may be gone, and the server does not answer the question: it asks again.
+// It is notified that the lock may be gone, and the server does not answer the question: it asks again.
 func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 0)

@@ -11,7 +11,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// BenchmarkStartDelay shows why a session starts later than a request may take: a timer that is due before all others makes the
+// BenchmarkStartDelay shows why a session starts later than the timeout of a request. A timer that is due before all others makes the
 // runtime wake a thread for each lock. It counts the context switches of this process for one acquire and release.
 func BenchmarkStartDelay(b *testing.B) {
 	testenv.Needs(b, testenv.RedisServer)

@@ -14,7 +14,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Most cases wait most of their time, so more of them run at once than there are processors.
+// Most cases wait most of their time, so more of them run simultaneously than there are processors.
 func TestMain(m *testing.M) {
 	testing.Init()
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -40,10 +40,12 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		want     string
 	}{
 		{"an unknown name", "postgres", lockstrategy.Backends{}, `no strategy "postgres"`},
-		{"a lease shorter than its renewal needs", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Second, Request: time.Second}, "lease 1s, request timeout 1s"},
+		{"a lease shorter than its renewal needs", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Second, Request: time.Second},
+			"lease 1s, request timeout 1s"},
 		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
 		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
-		{"RedLock with a negative lease", lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second}, "lease -1s"},
+		{"RedLock with a negative lease", lockstrategy.NameRedLock,
+			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second}, "lease -1s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := lockstrategy.Open(c.strategy, c.backends); err == nil || !strings.Contains(err.Error(), c.want) {

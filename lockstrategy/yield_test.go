@@ -36,8 +36,8 @@ func connect(t *testing.T, dial func(ctx context.Context, network, addr string) 
 	return client
 }
 
-// turns lets processes with callers each want one key all the time, holding it for a millisecond, and returns which
-// process had the key, turn for turn.
+// turns lets processes with callers each want one key all the time, and hold it for a millisecond. It returns which process had the
+// key, turn for turn.
 func turns(t *testing.T, processes, callers, grants int, bounds HandOff, open func(Strategy, HandOff) Strategy) (order []int) {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
@@ -78,8 +78,8 @@ func turns(t *testing.T, processes, callers, grants int, bounds HandOff, open fu
 	return order
 }
 
-// After its turn a process lets those that wait go first: two processes take turns, and of more none comes again
-// before all others have come.
+// After its turn a process lets those that wait go first. Two processes take turns, and of more none comes again before all others
+// have come.
 func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 	for _, c := range []struct{ processes, callers, count int }{{2, 8, 4}, {2, 1, 1}, {3, 4, 2}, {5, 2, 1}, {8, 1, 1}} {
 		t.Run(fmt.Sprintf("%d processes, %d callers", c.processes, c.callers), func(t *testing.T) {
@@ -325,6 +325,48 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
 		}
 		mustRelease(t, lease)
+	})
+}
+
+// The server has forgotten the key, and granted it again: the first holder renews and releases nobody else's lock.
+func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
+	for learns, after := range map[string]time.Duration{"when it releases": 0, "when it renews": DefaultLease / 2} {
+		inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+			lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			server.Del("k")
+			another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			time.Sleep(after)
+			if lost := loss(lease.Context()); after > 0 && !errors.Is(lost, ErrGone) {
+				t.Errorf("%s: the context says %v, want ErrGone", learns, lost)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) || !server.Exists("k") {
+				t.Errorf("%s: the release says %v; the other's key is there: %t", learns, err, server.Exists("k"))
+			}
+			mustRelease(t, another)
+		})
+	}
+}
+
+// The server has granted the key, and the reply is lost: the key is released long before its lease ends.
+func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, mustAcquire(t, r, "k")) // the server has the scripts
+		proxy.LoseReply(nil, func(faultproxy.Chunk) { proxy.Cut() })
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || !server.Exists("k") {
+			t.Errorf("got %v; the server has granted it: %t", err, server.Exists("k"))
+		}
+		proxy.Mend()
+		time.Sleep(time.Second)
+		if server.Exists("k") {
+			t.Error("a second later the key is still there")
+		}
+		_ = r.Close()
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 func forced() []promise {
 	return []promise{
-		{"Inspect says who holds a key, and for how long", admin, trial.inspect},
+		{"Inspect names the holder of a key, and says for how long it holds", admin, trial.inspect},
 		{"a holder of another kind is seen, excludes, and can be freed by force", admin, trial.foreign},
 		{"by force: the holder is notified, long before it would have renewed", admin, trial.forcedLoss},
 		{"by force: a holder that does not listen yet learns it as soon as it does", admin, trial.forcedEarly},
@@ -110,22 +110,11 @@ func (c trial) forcedWaiter() {
 
 func (c trial) forcedAfterHandOff() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
-	first := c.listening(client)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.worksUntilLoss(context.Background(), client, func() {
-			if freed, err := client.Admin.ForceUnlock(context.Background(), c.key); !freed || err != nil {
-				c.Errorf("ForceUnlock says %t (%v)", freed, err)
-			}
-		})
-	}()
-	c.waiters(client, 1)
-	third := c.wait(context.Background(), client)
-	c.waiters(client, 2)
-	c.release(first)
-	<-done
-	c.release(c.granted(third))
+	c.losesAfterHandOff(client, c.listening(client), func() {
+		if freed, err := client.Admin.ForceUnlock(context.Background(), c.key); !freed || err != nil {
+			c.Errorf("ForceUnlock says %t (%v)", freed, err)
+		}
+	})
 }
 
 func (c trial) forcedNothing() {

@@ -31,21 +31,14 @@ func handOffs() []promise {
 func (c trial) turns(client Client, n int) int {
 	c.Helper()
 	first := c.acquire(client)
-	var all sync.WaitGroup
+	var waiters []<-chan grant
 	for i := range n {
-		waiter := c.wait(context.Background(), client)
-		all.Go(func() {
-			if g := <-waiter; g.err != nil {
-				c.Error(g.err)
-			} else if err := g.lease.Release(context.Background()); err != nil {
-				c.Error(err)
-			}
-		})
+		waiters = append(waiters, c.wait(context.Background(), client))
 		c.waiters(client, i+1)
 	}
 	before := client.Sent()
 	c.release(first)
-	all.Wait()
+	c.serveAll(waiters)
 	c.eventually("the key is free", func() bool { return c.standing() == 0 })
 	return client.Sent() - before
 }

@@ -1,8 +1,8 @@
 // Package locktest is the conformance suite that every strategy of the lab passes. Each case states
 // the promise of package lockstrategy that it checks. A new guarantee is first a new case here.
 //
-// Nothing in it depends on how fast the machine is: what must come soon comes long before a lease of
-// minutes ends, and what must not come early is compared with the lease.
+// Nothing in it depends on the speed of the machine. What must come soon comes long before a lease of minutes ends. What must not
+// come early is compared with the lease.
 package locktest
 
 import (
@@ -67,13 +67,14 @@ const (
 // promise is one case.
 type promise struct {
 	says  string
-	by    func(Backend) bool // who makes it
+	by    func(Backend) bool // the backends that make it
 	check func(trial)
 }
 
 // Run checks every promise on b.
 func Run(t *testing.T, b Backend) {
-	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(), unreachable())
+	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(),
+		unreachable())
 	for i, p := range promises {
 		if p.by(b) {
 			t.Run(p.says, func(t *testing.T) {

@@ -17,7 +17,8 @@ func losses() []promise {
 		{"a lease that the server has forgotten is lost with ErrGone", served, trial.gone},
 		{"a dead holder's key is free after its lease, and not before it stopped", served, trial.dead},
 		{"a lease that is lost ends every context that relied on it", all(served, cohort), trial.lostTogether},
-		{"a lease that is lost after a hand-off is the next owner's loss, and the callers that wait go on", all(served, cohort), trial.lostAfterHandOff},
+		{"a lease that is lost after a hand-off is the next owner's loss, and the callers that wait go on",
+			all(served, cohort), trial.lostAfterHandOff},
 	}
 }
 
@@ -78,7 +79,7 @@ func (c trial) gone() {
 	c.backend.Server.Forget(c.T, c.key)
 	waiter := c.wait(context.Background(), client)
 	c.lost(lease, lockstrategy.ErrGone)
-	c.release(c.granted(waiter)) // the gate has passed on
+	c.release(c.granted(waiter)) // the turn was passed on
 }
 
 func (c trial) dead() {
@@ -106,10 +107,18 @@ func (c trial) lostTogether() {
 func (c trial) lostAfterHandOff() {
 	client := c.open(Settings{Lease: short, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
+	c.losesAfterHandOff(client, first, func() { c.backend.Server.Forget(c.T, c.key) })
+	if cause := context.Cause(first.Context()); errors.Is(cause, lockstrategy.ErrLost) {
+		c.Errorf("a lease that was released before counts as lost: %v", cause)
+	}
+}
+
+// losesAfterHandOff hands first's lease off to a caller that loses it by cause. A third caller goes on.
+func (c trial) losesAfterHandOff(client Client, first *lockstrategy.Lease, cause func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.worksUntilLoss(context.Background(), client, func() { c.backend.Server.Forget(c.T, c.key) })
+		c.worksUntilLoss(context.Background(), client, cause)
 	}()
 	c.waiters(client, 1)
 	third := c.wait(context.Background(), client)
@@ -117,9 +126,6 @@ func (c trial) lostAfterHandOff() {
 	c.release(first)
 	<-done
 	c.release(c.granted(third))
-	if cause := context.Cause(first.Context()); errors.Is(cause, lockstrategy.ErrLost) {
-		c.Errorf("a lease that was released before counts as lost: %v", cause)
-	}
 }
 
 // worksUntilLoss works under the lock, with one more entry inside, until the lock is lost by cause.

@@ -34,8 +34,8 @@ func (o *Overlap) Hold() error {
 	return nil
 }
 
-// Excludes lets goroutines of both clients fight for key, each for some turns, and returns an
-// error when two held it at once, or when anything else went wrong.
+// Excludes lets goroutines of both clients compete for key, each for some turns. It returns an error when two held it
+// simultaneously, or when anything else went wrong.
 func Excludes(ctx context.Context, one, two lockstrategy.Strategy, key string, goroutines, turns int) error {
 	var section Overlap
 	var entered atomic.Int64

@@ -23,7 +23,7 @@ func shares() []promise {
 // tally counts the grants of each process, from when each has had one.
 type tally struct {
 	mu       sync.Mutex
-	early    map[int]bool // who has had one
+	early    map[int]bool // processes that have had one
 	grants   []int
 	goal     int
 	finished bool

@@ -168,13 +168,13 @@ func (c trial) waiters(client Client, n int) {
 
 // waitListening is wait, and returns when the caller is subscribed to releases. Where that cannot be asked, it has tried
 // once more then.
-func (c trial) waitListening(ctx context.Context, client Client, options ...lockstrategy.Option) <-chan grant {
+func (c trial) waitListening(ctx context.Context, client Client) <-chan grant {
 	c.Helper()
 	listening, before := 0, client.Sent()
 	if c.backend.Server.Listening != nil {
 		listening = c.backend.Server.Listening(c.T, c.key)
 	}
-	granted := c.wait(ctx, client, options...)
+	granted := c.wait(ctx, client)
 	c.eventually("the caller listens", func() bool {
 		if c.backend.Server.Listening != nil {
 			return c.backend.Server.Listening(c.T, c.key) > listening

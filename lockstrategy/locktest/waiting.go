@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"locklab/lockstrategy"
@@ -109,49 +108,28 @@ func (c trial) serves(leave []int) {
 	const waiters = 12
 	client := c.open(Settings{Lease: long})
 	first := c.acquire(client)
-	var mu sync.Mutex
-	var order, want []int
-	var all sync.WaitGroup
-	defer all.Wait()
-	left := make(chan error, waiters)
-	var cancels [waiters]context.CancelFunc
+	var stay, left []<-chan grant
+	var cancels []context.CancelFunc
 	for i := range waiters {
 		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		cancels[i] = cancel
-		all.Go(func() {
-			lease, err := client.Acquire(ctx, c.key, lockstrategy.WaitAtMost(patience))
-			if err != nil {
-				left <- err
-				return
-			}
-			mu.Lock()
-			order = append(order, i)
-			mu.Unlock()
-			left <- lease.Release(context.Background())
-		})
+		c.Cleanup(cancel)
+		waiter := c.wait(ctx, client)
+		if slices.Contains(leave, i) {
+			left, cancels = append(left, waiter), append(cancels, cancel)
+		} else {
+			stay = append(stay, waiter)
+		}
 		c.waiters(client, i+1)
 	}
-	for i := range waiters {
-		if !slices.Contains(leave, i) {
-			want = append(want, i)
-			continue
-		}
+	for i, waiter := range left {
 		cancels[i]()
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			c.Errorf("a waiter that left got %v", err)
+		if g := <-waiter; !errors.Is(g.err, context.Canceled) {
+			c.Errorf("a waiter that left got %v", g.err)
 		}
 	}
-	c.waiters(client, len(want))
+	c.waiters(client, len(stay))
 	c.release(first)
-	for range want {
-		if err := <-left; err != nil {
-			c.Error(err)
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if !slices.Equal(order, want) {
-		c.Errorf("they came in the order %v, want %v", order, want)
+	if order := c.serveAll(stay); !slices.IsSorted(order) || len(order) != len(stay) {
+		c.Errorf("%d waiters came in the order %v", len(stay), order)
 	}
 }

@@ -65,7 +65,7 @@ func want(t *testing.T, what string, got, want [3]int64) {
 	}
 }
 
-// A listener hears that it is subscribed, then every message; a later listener of the same channel as well.
+// A listener is told that it is subscribed, then of every message; a later listener of the same channel as well.
 func TestListenersHearAllMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
@@ -219,7 +219,7 @@ func TestAChannelThatIsRefused(t *testing.T) {
 	if err := admin.Publish(t.Context(), "allowed", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the message is heard", func() bool { return allowed.counts()[pubsub.Message] == 1 })
+	testenv.Eventually(t, "the message is received", func() bool { return allowed.counts()[pubsub.Message] == 1 })
 	if hub.Subscribed("refused") {
 		t.Error("it believes to be subscribed to what was refused")
 	}
@@ -262,7 +262,7 @@ func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testenv.Eventually(t, "a message at the new place is heard", func() bool {
+	testenv.Eventually(t, "a message at the new place is received", func() bool {
 		n, err := other.SPublish(ctx, channel, "0").Result()
 		return err == nil && n == 1 && heard.counts()[pubsub.Message] > 0
 	})
