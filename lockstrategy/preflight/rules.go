@@ -42,7 +42,7 @@ var rules = []rule{
 	},
 	{
 		lock: single, found: findReplicas,
-		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
+		why:    "a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
 		remedy: "let the resource check the fencing token; or lock over independent nodes (RedLock)",
 	},
 	{
@@ -81,7 +81,7 @@ var rules = []rule{
 	},
 	{
 		lock: single, found: findClock,
-		why:    "leases end by the server's clock and fencing tokens start from it: set forward, it ends leases early; set back, it repeats tokens where the last one was lost",
+		why:    "set forward, the server's clock ends leases early; set back, it repeats fencing tokens where the last one was lost",
 		remedy: steadyClock,
 	},
 	{
