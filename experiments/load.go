@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"locklab/experiments/terminal"
 	"locklab/history"
 )
 
@@ -44,7 +45,7 @@ func Load(dir string) (r Record, err error) {
 	case *head.Format < Format:
 		r.Experiment = head.Experiment
 		return r, fmt.Errorf("%s has the old format %d, and this program reads %d: run the experiment again with app lab run %s",
-			RunFile, *head.Format, Format, Printable(head.Experiment))
+			RunFile, *head.Format, Format, terminal.Printable(head.Experiment))
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
@@ -120,7 +121,7 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	case s.Experiment.ID == "":
 		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
 	}
-	s.Judgement = s.Experiment.JudgeAny(s.Record)
+	s.Judgement = s.Experiment.Judge(s.Record)
 	return s
 }
 

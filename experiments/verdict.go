@@ -8,8 +8,7 @@ package experiments
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
+	"slices"
 )
 
 // Expect is what a variant of an experiment says about violations.
@@ -78,16 +77,13 @@ func (v Verdict) Because(o Outcome) string {
 
 // Worst is the verdict over several: unexpected before inconclusive before as expected. Over none it is inconclusive.
 func Worst(verdicts ...Verdict) Verdict {
-	worst := Inconclusive
-	for i, v := range verdicts {
-		if v == Unexpected {
-			return Unexpected
-		}
-		if i == 0 || v == Inconclusive {
-			worst = v
-		}
+	switch {
+	case slices.Contains(verdicts, Unexpected):
+		return Unexpected
+	case len(verdicts) == 0 || slices.Contains(verdicts, Inconclusive):
+		return Inconclusive
 	}
-	return worst
+	return AsExpected
 }
 
 // String names the verdict.
@@ -116,14 +112,4 @@ func trialCount(n int) string {
 		return "1 trial"
 	}
 	return fmt.Sprintf("%d trials", n)
-}
-
-// Printable replaces the control characters in a text from a file: they could steer a terminal or change a page.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

@@ -12,7 +12,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// A client that goes away frees its place in the queue.
+// A client that goes away frees its position in the queue.
 func TestAClientThatStopsWaiting(t *testing.T) {
 	for name, leaver := range map[string]struct {
 		method string
@@ -49,8 +49,10 @@ func TestAClientThatStopsWaiting(t *testing.T) {
 			}
 			testenv.Eventually(t, "all is counted", func() bool {
 				series := s.scrape()
-				return series[`locklab_requests_total{status="499",version="v2"}`] == 3 && series[`locklab_leases_total{outcome="cancelled",version="v2"}`] == 3 &&
-					series[`locklab_requests_total{status="200",version="v2"}`] == 2 && series[`locklab_leases_total{outcome="acquired",version="v2"}`] == 2 &&
+				return series[`locklab_requests_total{status="499",version="v2"}`] == 3 &&
+					series[`locklab_leases_total{outcome="cancelled",version="v2"}`] == 3 &&
+					series[`locklab_requests_total{status="200",version="v2"}`] == 2 &&
+					series[`locklab_leases_total{outcome="acquired",version="v2"}`] == 2 &&
 					series[`locklab_leases_total{outcome="timed_out",version="v2"}`] == 0
 			})
 			if s.views.value != 2 {
@@ -81,7 +83,8 @@ func TestAClientThatLeavesItsWork(t *testing.T) {
 	if got := s.ask(http.MethodPost, "/v2/pview", ""); got.status != http.StatusOK {
 		t.Errorf("the next got %d %s", got.status, got.body)
 	}
-	if series := s.scrape(); series[`locklab_leases_total{outcome="lost",version="v2"}`] != 0 || series[`locklab_requests_total{status="503",version="v2"}`] != 0 {
+	if series := s.scrape(); series[`locklab_leases_total{outcome="lost",version="v2"}`] != 0 ||
+		series[`locklab_requests_total{status="503",version="v2"}`] != 0 {
 		t.Error("the client's end counts as the lock's or the server's")
 	}
 }
@@ -103,7 +106,7 @@ func (s *instance) occupy() (finish func()) {
 	return sync.OnceFunc(func() {
 		close(end)
 		if got := <-done; got.err != nil || got.status != http.StatusOK {
-			s.t.Errorf("who held the lock got %+v", got)
+			s.t.Errorf("the holder of the lock got %+v", got)
 		}
 	})
 }

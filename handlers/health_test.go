@@ -42,7 +42,10 @@ func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
 		"nothing to ask": {nil, map[string]any{}},
 		"all answer":     {[]handlers.Check{up("redis"), up("mysql")}, map[string]any{}},
 		"one is away":    {[]handlers.Check{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
-		"two are away":   {[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))}, map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"}},
+		"two are away": {
+			[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
+			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Checks = test.checks })
@@ -70,8 +73,11 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 				return []preflight.Found{
 					{Lock: "v3", Report: preflight.Report{
 						Taken: noon, Servers: []preflight.Facts{{Node: "a:1"}},
-						Weaknesses: []preflight.Weakness{{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}},
-						Unknown:    []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
+						Weaknesses: []preflight.Weakness{{
+							Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that",
+							Grave: true,
+						}},
+						Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
 					}},
 					{Lock: "v4", Report: preflight.Report{Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}}},
 				}
@@ -86,8 +92,11 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 			"preflight": []any{
 				map[string]any{
 					"lock": "v3", "at": "2024-05-06T12:00:00Z",
-					"weaknesses": []any{map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true}},
-					"unknown":    []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
+					"weaknesses": []any{map[string]any{
+						"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that",
+						"grave": true,
+					}},
+					"unknown": []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
 				},
 				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
 			},
@@ -110,7 +119,10 @@ func TestReadinessDoesNotHang(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		answer{recorder.Code, recorder.Header(), recorder.Body.String()}.is(t, http.StatusServiceUnavailable, map[string]any{
-			"instance": "8080", "ready": false, "unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
+			"instance": "8080", "ready": false, "unreachable": map[string]any{
+				"redis": "context deadline exceeded",
+				"mysql": "context deadline exceeded",
+			},
 		})
 	})
 }

@@ -83,7 +83,10 @@ func TestEveryLineOfTheHomePageWorks(t *testing.T) {
 					t.Errorf("%s: %s", line, got.body)
 				}
 			}
-			want := []string{"GET /pview", "GET /pview?from=replica", "PUT /pview", "POST /orders", "GET /orders/1", "GET /healthz", "GET /readyz", "GET /metrics"}
+			want := []string{
+				"GET /pview", "GET /pview?from=replica", "PUT /pview", "POST /orders", "GET /orders/1", "GET /healthz", "GET /readyz",
+				"GET /metrics",
+			}
 			for _, v := range s.versions {
 				want = append(want, "POST /"+v.Name+"/pview", "POST /"+v.Name+"/orders/1/grab?driver=12")
 			}
@@ -105,7 +108,10 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%d %v", got.status, got.header)
 	}
-	for _, want := range []string{"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command", "RedLock over independent nodes"} {
+	for _, want := range []string{
+		"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command",
+		"RedLock over independent nodes",
+	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("it does not say %q", want)
 		}

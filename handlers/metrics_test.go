@@ -95,7 +95,8 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 	}
 	ask := func(n int) {
 		for _, path := range []string{
-			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d", "/v%d/pview", "/x%d", "/v2/%d", "/orders/1%dx",
+			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d", "/v%d/pview", "/x%d",
+			"/v2/%d", "/orders/1%dx",
 		} {
 			path = strings.ReplaceAll(path, "%d", fmt.Sprint(770000+n))
 			s.ask(http.MethodPost, path, "")
@@ -112,7 +113,8 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 	if again := series(); len(again) != len(first) {
 		t.Errorf("%d series have become %d", len(first), len(again))
 	}
-	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v[0-4])?"|status="\d{3}"|outcome="[a-z_]+"|resource="(order|pview)"|le="[0-9.e+Inf-]+"),?)+\}$`)
+	allowed := regexp.MustCompile(`^locklab_\w+\{((version="(v[0-4])?"|` +
+		`status="\d{3}"|outcome="[a-z_]+"|resource="(order|pview)"|le="[0-9.e+Inf-]+"),?)+\}$`)
 	for _, name := range first {
 		if !allowed.MatchString(name) || strings.Contains(name, "77") || strings.Contains(name, "lock:") {
 			t.Errorf("series %s", name)

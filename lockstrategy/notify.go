@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// A process that lets n others go first tries nevertheless after n times firstProbe without a notification. Each later probe
-	// takes twice as long. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
-	firstProbe   = 3 * time.Millisecond
+	// A process that lets n others go first tries nevertheless after n times probeAfter without a notification, and after longestProbe
+	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
+	probeAfter   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
 	// pollInterval is how often a waiter tries that is not subscribed.
 	pollInterval = 50 * time.Millisecond
@@ -74,7 +74,9 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	case most == 0 && w.yield == 0:
 		return nil
 	}
-	w.listen()
+	if w.yield != Unknown { // otherwise the others poll, and are given time
+		w.listen()
+	}
 	timer := time.NewTimer(w.timeout(most))
 	defer timer.Stop()
 	for {
@@ -89,7 +91,6 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 			}
 			timer.Reset(w.probe) // the others want the lock
 		case <-timer.C:
-			w.probe = min(2*w.probe, longestProbe)
 			return nil
 		}
 	}
@@ -100,7 +101,7 @@ func (w *waiter) listen() {
 	if w.wake != nil {
 		return
 	}
-	w.wake, w.probe = make(chan struct{}, 1), min(firstProbe*time.Duration(max(1, w.yield)), longestProbe)
+	w.wake, w.probe = make(chan struct{}, 1), min(probeAfter*time.Duration(max(1, w.yield)), longestProbe)
 	for _, hub := range w.hubs {
 		w.stops = append(w.stops, hub.Listen(w.channel, func(pubsub.Event) {
 			select {
@@ -126,7 +127,7 @@ func (w *waiter) passed() (most int) {
 }
 
 // yields reports whether other processes are to go first.
-func (w *waiter) yields() bool { return w.yield > 0 && w.passed() < w.yield }
+func (w *waiter) yields() bool { return w.passed() < w.yield }
 
 // subscribed reports whether a release is notified.
 func (w *waiter) subscribed() bool {
@@ -139,7 +140,7 @@ func (w *waiter) timeout(most time.Duration) time.Duration {
 	case w.yield == Unknown: // they poll
 		w.yield = 0
 		return w.interval + w.interval/5
-	case w.yields() && (most == 0 || !w.subscribed()): // whether another holds the lock is not known, or its release is not notified
+	case most == 0: // whether another holds the lock is not known
 		return w.probe
 	case !w.subscribed():
 		return min(w.interval/2+rand.N(w.interval/2), most)

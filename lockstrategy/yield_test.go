@@ -112,7 +112,7 @@ func idle(t *testing.T, server *miniredis.Miniredis, n int) {
 
 // Processes that listen and do not want the lock cost the others milliseconds, not their turns.
 func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
-	for listeners, each := range map[int]time.Duration{1: firstProbe, 2: 2 * firstProbe, 20: longestProbe} {
+	for listeners, each := range map[int]time.Duration{1: probeAfter, 2: 2 * probeAfter, 20: longestProbe} {
 		t.Run(fmt.Sprint(listeners), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 				idle(t, server, listeners)
@@ -165,8 +165,8 @@ func TestAProcessProbesAgainAfterARelease(t *testing.T) {
 		released := time.Now()
 		mustRelease(t, held)
 		lease := <-again
-		if waited := time.Since(released); waited < 2*firstProbe || waited > longestProbe {
-			t.Errorf("it was granted the lock %s after the release, want %s to %s", waited, 2*firstProbe, longestProbe)
+		if waited := time.Since(released); waited < 2*probeAfter || waited > longestProbe {
+			t.Errorf("it was granted the lock %s after the release, want %s to %s", waited, 2*probeAfter, longestProbe)
 		}
 		mustRelease(t, lease)
 	})
@@ -212,6 +212,20 @@ func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
 	})
 }
 
+// So it is, too, where this process is subscribed, but may not publish.
+func TestAProcessThatMayNotPublishYieldsByTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, began := newRedis(t, server, RedisConfig{}), time.Now()
+		w := waiter{hubs: r.hubs, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
+		_, err := w.acquire(t.Context(), "k", []Option{func(r *Request) { r.Others = Unknown }}, func(Request) (*Lease, time.Duration, error) {
+			return &Lease{}, 0, nil
+		})
+		if waited := time.Since(began); err != nil || waited <= pollInterval || waited > 2*pollInterval {
+			t.Errorf("it competed again after %s (%v); the others poll every %s", waited, err, pollInterval)
+		}
+	})
+}
+
 // polling is a fake that is not notified.
 type polling struct{ *fake }
 
@@ -246,6 +260,14 @@ func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
 			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
 		}
 		mustRelease(t, lease)
+		idle(t, server, 1)
+		c := newCohort(t, r, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		began = time.Now()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited != probeAfter {
+			t.Errorf("it probed after %s, want %s", waited, probeAfter)
+		}
 		_ = r.Close()
 	})
 }

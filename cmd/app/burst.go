@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,19 +15,64 @@ import (
 	"locklab/stack/compose"
 )
 
-// burstCommand holds the settings of bursts at instances that run already, such as those of
-// docker-compose.yml.
+// bursts are the flags of what the demo and app burst send.
+type bursts struct {
+	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half (default: ${default})."`
+	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even (default: ${default})."`
+	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all of it (default: ${default})."`
+	Versions []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to (default: ${default})."`
+	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
+}
+
+const mostUsers = 10000
+
+func (b *bursts) validate() error {
+	if err := cmp.Or(
+		within("--users", b.Users, 2, mostUsers), within("--drivers", b.Drivers, 2, mostUsers), within("--rounds", b.Rounds, 1, 1000),
+	); err != nil {
+		return err
+	}
+	if b.Users%2 != 0 || b.Drivers%2 != 0 {
+		return misuse("--users is %d and --drivers is %d; both must be even, so that each instance gets exactly half", b.Users, b.Drivers)
+	}
+	if len(b.Versions) == 0 {
+		return misuse("--versions is empty; name at least one, such as v3")
+	}
+	for i, v := range b.Versions {
+		if slices.Contains(b.Versions[:i], v) {
+			return misuse("--versions names %s twice; --rounds repeats", v)
+		}
+	}
+	return nil
+}
+
+func (b *bursts) plan() burst.Plan {
+	return burst.Plan{Users: b.Users, Drivers: b.Drivers, Rounds: b.Rounds, Versions: b.Versions}
+}
+
+// print prints the results, and for people what to try next.
+func (b *bursts) print(result *burst.Results, std streams, next string) error {
+	if err := std.print(b.JSON, result); err != nil {
+		return err
+	}
+	if !b.JSON {
+		fmt.Fprint(std.out, next)
+	}
+	return nil
+}
+
+// burstCommand sends bursts to instances that run already, such as those of docker-compose.yml.
 type burstCommand struct {
 	bursts
-	URL        string `arg:"" optional:"" help:"Where the balancer before the two instances listens (default: nginx as .env has it, or http://127.0.0.1:8000)."`
-	AdminToken string `placeholder:"SECRET" help:"What the instances ask for before they reset the counter (default: as .env has it, or none)."`
+	URL        string `arg:"" optional:"" help:"Address of the balancer before the two instances (default: nginx as .env has it, or http://127.0.0.1:8000)."`
+	AdminToken string `placeholder:"SECRET" help:"Token that the instances require for a reset of the counter (default: as .env has it, or none)."`
 }
 
 const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait --remove-orphans    another Redis; then this again
          docker compose down --remove-orphans                                   take everything down
 `
 
-// Run lets the bursts loose, version by version, and prints what was left.
+// Run sends the bursts, version by version, and prints what was left.
 func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -35,29 +82,24 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
 		return misuse("the URL is %q; it must be http://host:port, and no more", c.URL)
 	}
-	c.URL = base
-	began, tell := time.Now(), newProgress(std.err)
-	health, err := askHealth(ctx, c.URL)
+	began, tell, target := time.Now(), newProgress(std.err), burst.Target{URL: base, AdminToken: c.AdminToken}
+	health, err := askHealth(ctx, target)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
 	}
-	result := &burstsResult{URL: c.URL, Topology: health.Topology, next: burstNext}
-	err = c.play(ctx, burst.Target{URL: c.URL, AdminToken: c.AdminToken}, result, tell)
-	result.TookMS = time.Since(began).Milliseconds()
+	result, err := c.plan().Run(ctx, target, tell.step)
 	tell.done()
-	var refused *burst.StatusError
-	switch {
-	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted: nothing is judged")}
-	case errors.As(err, &refused) && refused.Code == http.StatusUnauthorized:
+	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
 		return misuse("%w: --admin-token is missing or wrong", err)
-	case err != nil:
-		return unavailable(err)
 	}
-	if err := c.print(result, std); err != nil {
+	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
 	}
-	return result.exit()
+	result.Topology, result.TookMS = health.Topology, time.Since(began).Milliseconds()
+	if err := c.print(result, std, burstNext); err != nil {
+		return err
+	}
+	return verdictExit(result.Verdict, result.Reasons())
 }
 
 // fromFiles takes what is not given from the compose files, where there are some.

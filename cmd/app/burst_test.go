@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/experiments/burst"
 	"locklab/internal/testenv"
 )
 
@@ -56,14 +57,14 @@ func fire(t *testing.T, args ...string) output {
 	return got
 }
 
-func TestBurstIsLetLooseOnWhatRunsAndJudged(t *testing.T) {
+func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
 	url := pair(t)
 	got := fire(t, url)
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	for _, want := range []string{
-		"40 page views at once, two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "20 + 20", "2 + 2",
+		"40 simultaneous page views, two instances behind " + url + ", Redis single\n", "4 drivers grab one order", "20 + 20", "2 + 2",
 		"v0 ", "v3 ", "Verdict: as expected", "\nNext: ",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -74,11 +75,12 @@ func TestBurstIsLetLooseOnWhatRunsAndJudged(t *testing.T) {
 		t.Errorf("it shows what it was not asked for or cannot know, or colours:\n%s", got.out)
 	}
 	got = fire(t, "--json", "--rounds=2", url)
-	var says burstsResult
+	var says burst.Results
 	if err := json.Unmarshal([]byte(got.out), &says); err != nil || got.code != exitOK {
 		t.Fatalf("exit %d: %v: %s%s", got.code, err, got.out, got.err)
 	}
-	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 || says.Verdict != "as expected" {
+	if says.URL != url || says.Topology != "single" || says.Users != 40 || len(says.Pageview) != 4 || len(says.Order) != 4 ||
+		says.Verdict != "as expected" {
 		t.Errorf("%+v", says)
 	}
 	for i, row := range says.Pageview {
@@ -107,8 +109,10 @@ func TestBurstResetsWithTheAdminToken(t *testing.T) {
 
 func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
 	for _, url := range []string{
-		"https://127.0.0.1:1", "127.0.0.1:1", "localhost:1", "http://127.0.0.1", "http://", "ftp://127.0.0.1:1", "http://127.0.0.1:port", "http://127.0.0.1:99999",
-		"http://127.0.0.1:1/v3", "http://127.0.0.1:1/v3/", "http://127.0.0.1:1?users=3", "http://127.0.0.1:1/?users=3", "http://127.0.0.1:1#top", "http://me:hush@127.0.0.1:1", "%",
+		"https://127.0.0.1:1", "127.0.0.1:1", "localhost:1", "http://127.0.0.1", "http://", "ftp://127.0.0.1:1", "http://127.0.0.1:port",
+		"http://127.0.0.1:99999",
+		"http://127.0.0.1:1/v3", "http://127.0.0.1:1/v3/", "http://127.0.0.1:1?users=3", "http://127.0.0.1:1/?users=3",
+		"http://127.0.0.1:1#top", "http://me:hush@127.0.0.1:1", "%",
 	} {
 		got := app(t.Context(), "burst", url)
 		if got.code != exitUsage || !strings.Contains(got.err, fmt.Sprintf("%q", url)) || !strings.Contains(got.err, "http://host:port") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"net"
@@ -42,15 +43,15 @@ const (
 
 // validate returns the first setting that cannot work, before anything is opened.
 func (c *serveCommand) validate() error {
-	if err := address("--listen", c.Listen); err != nil {
-		return err
-	}
-	if len(c.Instance) > 64 {
-		return misuse("--instance is %d characters long; allowed are 64", len(c.Instance))
-	}
-	if err := addresses("--redis", c.Redis); err != nil {
-		return err
-	}
+	return cmp.Or(
+		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
+		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
+		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
+	)
+}
+
+func (c *serveCommand) validateTopology() error {
 	if c.Topology == string(topology.Single) && len(c.Redis) != 1 {
 		return misuse("--redis names %d addresses; --topology single has one", len(c.Redis))
 	}
@@ -60,13 +61,7 @@ func (c *serveCommand) validate() error {
 	if c.SentinelMaster == "" {
 		return misuse("--sentinel-master is empty; it must be the name under which the sentinels know the master")
 	}
-	if err := c.validateRedlock(); err != nil {
-		return err
-	}
-	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
-		return misuse("--database is %w", err)
-	}
-	return c.validateDurations()
+	return nil
 }
 
 func (c *serveCommand) validateRedlock() error {
@@ -84,19 +79,9 @@ func (c *serveCommand) validateRedlock() error {
 	return addresses("--redlock", c.Redlock)
 }
 
-func (c *serveCommand) validateDurations() error {
-	for _, d := range []struct {
-		flag            string
-		value, min, max time.Duration
-	}{
-		{"--lease", c.Lease, shortestLease, longest},
-		{"--wait", c.Wait, time.Millisecond, longest},
-		{"--order-think", c.OrderThink, 0, longest},
-		{"--start-timeout", c.StartTimeout, time.Millisecond, longest},
-	} {
-		if d.value < d.min || d.value > d.max {
-			return misuse("%s is %s; allowed is from %s to %s", d.flag, d.value, d.min, d.max)
-		}
+func (c *serveCommand) validateDatabase() error {
+	if err := (order.Config{Database: c.Database}).Validate(); err != nil {
+		return misuse("--database is %w", err)
 	}
 	return nil
 }

@@ -97,7 +97,8 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, listen, redis, redlock, database string, lease int64, topology string) {
 		c := serveCommand{
 			Listen: listen, Redis: strings.Split(redis, ","), Redlock: strings.Split(redlock, ","),
-			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology, SentinelMaster: "lab",
+			Database: database, Lease: time.Duration(lease), Wait: time.Duration(lease), StartTimeout: time.Duration(lease), Topology: topology,
+			SentinelMaster: "lab",
 		}
 		if redlock == "" {
 			c.Redlock = nil

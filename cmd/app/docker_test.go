@@ -53,7 +53,8 @@ END
 "logs "*) echo 'nginx: [emerg] host not found' >&2 ;;
 *) echo "the fake docker does not know: $*" >&2; exit 9 ;;
 esac
-`, d.calls, d.first, quote(started(t)), quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")), d.ps, cmp.Or(d.up, "echo Started"))
+`, d.calls, d.first, quote(started(t)), quote("locklab|locklab-all-1|"+cmp.Or(d.ports, "127.0.0.1:1-65535->1-65535/tcp")),
+		d.ps, cmp.Or(d.up, "echo Started"))
 	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,9 @@ func (d *fakeDocker) called(words string) []string {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool { return !strings.Contains(line, words) })
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(text)), "\n"), func(line string) bool {
+		return !strings.Contains(line, words)
+	})
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,17 +16,12 @@ import (
 // doctorCommand checks this machine.
 type doctorCommand struct {
 	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml (default: ${default})."`
-	Skip []string `placeholder:"NAME,…" help:"Checks to leave out (default: none): docker, compose, files, images, ports, subnet, memory, limits, k6, jmeter."`
+	Skip []string `enum:"${checks}" placeholder:"NAME,…" help:"Checks to leave out (default: none): ${enum}."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
 }
 
 // Run checks this machine and says what is missing for a workshop.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
-	for _, name := range c.Skip {
-		if !slices.Contains(doctor.Names(), name) {
-			return misuse("--skip names %q; allowed are %s", name, strings.Join(doctor.Names(), ", "))
-		}
-	}
 	tell := newProgress(std.err)
 	tell.step("checking this machine")
 	checks := slices.DeleteFunc(doctor.Checks(labIn(ctx, c.Dir)), func(check doctor.Check) bool {
@@ -36,30 +29,26 @@ func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	})
 	results := doctor.Run(ctx, checks)
 	tell.done()
-	if ctx.Err() != nil {
-		return exitError{exitInterrupted, errors.New("interrupted: nothing is said")}
+	if err := stopped(ctx, nil, "nothing is said"); err != nil {
+		return err
 	}
-	if err := c.print(results, std); err != nil {
+	if err := std.print(c.JSON, diagnosis{doctor.Problems(results) == 0, results}); err != nil {
 		return err
 	}
 	if doctor.Problems(results) > 0 {
-		return exitError{code: exitRefuted}
+		return exitError{code: exitUnexpected}
 	}
 	return nil
 }
 
-func (c *doctorCommand) print(results []doctor.Result, std streams) error {
-	if c.JSON {
-		encoder := json.NewEncoder(std.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(struct {
-			OK     bool            `json:"ok"`
-			Checks []doctor.Result `json:"checks"`
-		}{doctor.Problems(results) == 0, results})
-	}
-	_, err := fmt.Fprint(std.out, doctor.Text(results))
-	return err
+// diagnosis is what the checks found; --json prints it.
+type diagnosis struct {
+	OK     bool            `json:"ok"`
+	Checks []doctor.Result `json:"checks"`
 }
+
+// Text is the same for people.
+func (d diagnosis) Text(bool) string { return doctor.Text(d.Checks) }
 
 // labIn reads what the doctor must know of the lab in dir. A workshop tries all topologies, so lab has the ports of all.
 func labIn(ctx context.Context, dir string) doctor.Lab {

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"slices"
-	"strings"
+	"net/url"
 	"time"
 
 	"locklab/experiments/burst"
@@ -16,7 +13,7 @@ import (
 
 // healthCommand asks an instance whether it is ready: the image has no other program that could.
 type healthCommand struct {
-	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where the instance listens, as for app serve (${default})."`
+	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the instance, as for app serve (default: ${default})."`
 }
 
 // healthWithin is longer than an instance waits for its servers.
@@ -31,73 +28,31 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	defer cancel()
 	host, port, _ := net.SplitHostPort(c.Listen)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // who listens everywhere listens there
+		host = "127.0.0.1" // an instance that listens on all addresses listens on this one
 	}
-	ready, err := askReady(ctx, "http://"+net.JoinHostPort(host, port))
+	ready, err := burst.Target{URL: "http://" + net.JoinHostPort(host, port)}.Ready(ctx)
 	switch {
 	case err != nil:
-		return unavailable(err)
+		return unavailable(noInstance(err))
 	case !ready.Ready:
-		return unavailable(fmt.Errorf("instance %s is not ready: %s", ready.Instance, ready.missing()))
+		return unavailable(fmt.Errorf("instance %s is not ready: %s", ready.Instance, ready.Missing()))
 	}
 	fmt.Fprintf(std.out, "instance %s is ready\n", ready.Instance)
 	return nil
 }
 
-// readiness is the answer of /readyz.
-type readiness struct {
-	Instance    string
-	Ready       bool
-	Unreachable map[string]string // server → why
-}
-
-func askReady(ctx context.Context, base string) (readiness, error) {
-	var ready readiness
-	err := getJSON(ctx, base+"/readyz", &ready)
-	if err == nil && ready.Instance == "" {
-		err = fmt.Errorf("what listens at %s is no instance of ours", base)
-	}
-	return ready, err
-}
-
 // askHealth asks an instance what it is.
-func askHealth(ctx context.Context, base string) (burst.Health, error) {
+func askHealth(ctx context.Context, target burst.Target) (burst.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	h, err := burst.Target{URL: base}.Health(ctx)
-	if err != nil {
-		err = fmt.Errorf("no instance answers: %w", err)
-	}
-	return h, err
+	h, err := target.Health(ctx)
+	return h, noInstance(err)
 }
 
-// getJSON asks an instance; its refusals are JSON too.
-func getJSON(ctx context.Context, url string, answer any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
+// noInstance says of an error that there was no answer, where that is so.
+func noInstance(err error) error {
+	if silent := (*url.Error)(nil); errors.As(err, &silent) {
 		return fmt.Errorf("no instance answers: %w", err)
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	if err != nil {
-		return fmt.Errorf("%s: %w", url, err)
-	}
-	if json.Unmarshal(body, answer) != nil {
-		return fmt.Errorf("%s is no instance of ours: it answers %s: %.80q", url, response.Status, body)
-	}
-	return nil
-}
-
-// missing names the servers that do not answer, and why.
-func (r readiness) missing() string {
-	var all []string
-	for server, why := range r.Unreachable {
-		all = append(all, server+": "+why)
-	}
-	slices.Sort(all)
-	return strings.Join(all, "; ")
+	return err
 }

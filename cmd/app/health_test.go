@@ -41,7 +41,10 @@ func TestHealthIsThatOfAnInstanceThatIsReady(t *testing.T) {
 }
 
 func TestHealthNamesEachServerThatIsAwayAndWhy(t *testing.T) {
-	listen := blue(t, map[string]error{"redis": errors.New("dial tcp: refused"), "database": errors.New("too many\nconnections"), "redlock": nil})
+	listen := blue(t, map[string]error{
+		"redis": errors.New("dial tcp: refused"), "database": errors.New("too many\nconnections"),
+		"redlock": nil,
+	})
 	got := app(t.Context(), "health", "--listen", listen)
 	wantSentence(t, got, exitUnavailable, "instance blue is not ready: database: too many; connections; redis: dial tcp: refused")
 	if strings.Contains(got.err, "redlock") {
@@ -75,7 +78,7 @@ func TestHealthWhereNobodyListens(t *testing.T) {
 	wantSentence(t, app(t.Context(), "health", "--listen", "127.0.0.1:1"), exitUnavailable, "no instance answers", "127.0.0.1:1", "refused")
 }
 
-// Who listens on all addresses is asked on one: a name is no address of a request on every system.
+// An instance that listens on all addresses is asked on one: a name is no address of a request on every system.
 func TestHealthAsksThisMachineWhereAnInstanceListensOnAllAddresses(t *testing.T) {
 	asked := make(chan string, 1)
 	port := listening(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -47,11 +47,11 @@ func TestLabCheckIsJudged(t *testing.T) {
 		says  []string
 	}{
 		{"v3 holds", []string{holds}, exitOK, []string{"v3", "7 ms", "a: 1, b: 1", "Verdict: as expected"}},
-		{"v3 loses", []string{loses}, exitRefuted, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
+		{"v3 loses", []string{loses}, exitUnexpected, []string{"unexpected: a violation happened that must not happen", "Verdict: unexpected"}},
 		{"v1 loses", []string{wanted}, exitOK, []string{"Verdict: as expected"}},
 		{"v1 loses nothing", []string{idle}, exitInconclusive, []string{"no violation happened this time", "Verdict: inconclusive"}},
 		{"one is empty", []string{holds, empty}, exitInconclusive, []string{"inconclusive: the file is empty", "Verdict: inconclusive"}},
-		{"one loses", []string{holds, empty, loses}, exitRefuted, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
+		{"one loses", []string{holds, empty, loses}, exitUnexpected, []string{"the file is empty", "must not happen", "Verdict: unexpected"}},
 		{"no such version", []string{jtl(t, "v7", 2, 2)}, exitInconclusive, []string{`nothing is claimed of version "v7"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,10 +93,12 @@ func TestLabCheckAsJSON(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s", got.code, err, got.out)
 	}
 	views, grabs, broken := result.Files[0], result.Files[1], result.Files[2]
-	if v := views.Pageview; v == nil || v.Lost != 20-v.Final || v.Inside+v.Across == 0 || views.Order != nil || views.Users != 20 || len(views.PerInstance) != 2 || views.Time.P50 <= 0 {
+	if v := views.Pageview; v == nil || v.Lost != 20-v.Final || v.Inside+v.Across == 0 || views.Order != nil || views.Users != 20 ||
+		len(views.PerInstance) != 2 || views.Time.P50 <= 0 {
 		t.Errorf("the views are %+v", views)
 	}
-	if grabs.Order == nil || grabs.Order.Winners != 20 || grabs.Pageview != nil || grabs.Kind != "order" || grabs.Tool != "k6" || grabs.Lock != "none" || grabs.Verdict != "as expected" {
+	if grabs.Order == nil || grabs.Order.Winners != 20 || grabs.Pageview != nil || grabs.Kind != "order" || grabs.Tool != "k6" ||
+		grabs.Lock != "none" || grabs.Verdict != "as expected" {
 		t.Errorf("the grabs are %+v", grabs)
 	}
 	if broken.Verdict != "inconclusive" || !strings.Contains(broken.Why, "cut off") || result.Verdict != "inconclusive" {
@@ -120,7 +122,8 @@ func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := app(t.Context(), "lab", "check", store)
-	if got.code != exitInconclusive || !strings.Contains(got.out, "L03-foreign-unlock") || !strings.Contains(got.out, "L10-set-without-nx/latest: inconclusive: the link to its newest run") {
+	if got.code != exitInconclusive || !strings.Contains(got.out, "L03-foreign-unlock") ||
+		!strings.Contains(got.out, "L10-set-without-nx/latest: inconclusive: the link to its newest run") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 }

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"locklab/experiments"
 	"locklab/experiments/claims"
+	"locklab/experiments/terminal"
 )
 
-// labListCommand holds the settings of lab list.
+// labListCommand lists the experiments.
 type labListCommand struct {
 	JSON bool `name:"json" help:"Print the list as JSON, for programs."`
 }
@@ -26,7 +24,8 @@ type listed struct {
 	Takes   float64            `json:"takes_s"` // about
 }
 
-const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick · in containers, too (lab run --on docker): %[3]s
+const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick
+in containers, too (lab run --on docker): %[3]s
 Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
 `
 
@@ -38,33 +37,23 @@ func (c *labListCommand) Run(std streams) error {
 		for i, e := range all {
 			list[i] = listed{e.ID, e.Article, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
 		}
-		return asJSON(std, list)
+		return std.json(list)
 	}
 	group := ""
-	t := newTable()
-	t.AppendHeader(table.Row{"id", "article", "claim", "needs", "about"})
-	t.SetColumnConfigs(append(right("about"), table.ColumnConfig{Name: "claim", WidthMax: 72, WidthMaxEnforcer: wrapped}))
+	t := terminal.NewTable("id", "article", "claim", "needs", "about").Right("about")
 	for _, e := range all {
 		if g := claims.Group(e.ID); g != group {
 			group = g
-			t.AppendRow(table.Row{g, "", "", "", ""})
+			t.Row(g, "", "", "", "")
 		}
 		about := fmt.Sprintf("%.0f s", e.Takes.Seconds())
 		if e.Slow {
 			about = "slow, " + about
 		}
-		t.AppendRow(table.Row{"  " + e.ID, e.Article, e.Claim, e.Needed(), about})
+		t.Row("  "+e.ID, e.Article, terminal.Trusted(terminal.Wrap(e.Claim, 72)), e.Needed(), about)
 	}
 	first, _, _ := strings.Cut(all[0].ID, "-")
-	fmt.Fprintf(std.out, "%s\n\n", render(t))
-	fmt.Fprintf(std.out, listNext, self(), first, strings.Join(inContainers(), ", "))
+	fmt.Fprintf(std.out, "%s\n\n", t)
+	fmt.Fprintf(std.out, listNext, self(), first, strings.Join(experiments.InContainers(all), ", "))
 	return nil
-}
-
-// asJSON prints a result for programs.
-func asJSON(std streams, result any) error {
-	encoder := json.NewEncoder(std.out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(result)
 }

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
+	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/pages"
 )
 
-// labPagesCommand holds the settings of lab pages.
+// labPagesCommand writes the pages that come from the code and the saved runs.
 type labPagesCommand struct {
 	saved
-	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Where the pages are written (${default})."`
+	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages (default: ${default})."`
 	Check bool   `help:"Write nothing; say which experiment has no page, and which page no experiment."`
 }
 
@@ -22,7 +25,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	all := claims.All()
 	if c.Check {
 		if err := pages.Check(c.Out, all); err != nil {
-			return exitError{exitRefuted, fmt.Errorf("%w; make pages writes them", err)}
+			return exitError{exitUnexpected, fmt.Errorf("%w; make pages writes them", err)}
 		}
 		_, err := fmt.Fprintf(std.out, "%d experiments have their pages\n", len(all))
 		return err
@@ -34,15 +37,44 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	made, err := pages.All(ctx, all, runs)
 	switch {
 	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+		return stopped(ctx, err, "nothing is written")
 	case errors.Is(err, pages.ErrContradicted):
-		return exitError{exitRefuted, err}
+		return exitError{exitUnexpected, err}
 	case err != nil:
 		return err
 	}
 	if err := pages.Write(c.Out, made); err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "%d pages are written in %s and %s, from %d saved runs\n", len(made), c.Out, filepath.Join(c.Out, "experiments"), len(runs))
+	_, err = fmt.Fprintf(std.out, "%d pages are written in %s and %s, from %d saved runs\n",
+		len(made), c.Out, filepath.Join(c.Out, "experiments"), len(runs))
 	return err
+}
+
+// saved is the store from whose runs pages are made.
+type saved struct {
+	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder with the saved runs (default: ${default})."`
+}
+
+// runs judges the newest run of each experiment again. A store that is not there has none. That is an error where pages are to be written:
+// they would lose what they say of earlier runs.
+func (s saved) runs(toWrite bool) (all []experiments.Saved, err error) {
+	switch info, err := os.Stat(s.Store); {
+	case err != nil && !os.IsNotExist(err):
+		return nil, unavailable(err)
+	case err == nil && !info.IsDir():
+		return nil, unavailable(fmt.Errorf("%s is no folder; name one with saved runs with --store", s.Store))
+	}
+	for _, dir := range experiments.Runs(s.Store) {
+		all = append(all, experiments.Rejudge(dir, claims.Find))
+	}
+	// The newest run of an experiment of this store; the store may be a run itself.
+	usable := func(run experiments.Saved) bool {
+		return run.Record.Experiment != "" && filepath.Dir(filepath.Dir(run.Dir)) == filepath.Clean(s.Store)
+	}
+	if toWrite && !slices.ContainsFunc(all, usable) {
+		return nil, unavailable(fmt.Errorf("%s holds no saved runs of experiments, and nothing is written; "+
+			"make some with %s lab run --all --out %[1]s, or name another folder with --store", s.Store, self()))
+	}
+	return all, nil
 }

@@ -1,32 +1,44 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/report"
 	"locklab/stack"
 	"locklab/stack/compose"
 )
 
-// labRunCommand holds the settings of lab run.
+// selection are the flags of [experiments.Selection].
+type selection struct {
+	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
+	All     bool     `help:"Run every experiment."`
+	Quick   bool     `help:"Run every experiment that waits for no real failover, a trial of each variant unless --trials says otherwise."`
+	Article string   `placeholder:"A2" help:"Article whose experiments to run: A0 to A4; with --quick those of them that are quick."`
+}
+
+// labRunCommand runs experiments.
 type labRunCommand struct {
 	selection
-	Trials   int     `default:"0" placeholder:"N" help:"Trials of each arm (default: the experiment's own number, mostly 3)."`
-	Seed     *uint64 `placeholder:"N" help:"Of what is left to chance (default: from the clock; it is printed)."`
-	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Where runs are saved (${default})."`
-	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (${default})."`
+	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
+	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
+	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs (default: ${default})."`
+	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (default: ${default})."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Where Redis runs: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (${default})."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (default: ${default})."`
 	checkout
 	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
 
@@ -37,22 +49,18 @@ type labRunCommand struct {
 const (
 	mostTrials   = 1000
 	mostParallel = 8
-	shortSeed    = 1_000_000 // a seed that somebody will type
+	shortSeed    = 1_000_000 // a seed that a person will type
 	onDocker     = "docker"  // of --on
 )
 
 func (c *labRunCommand) validate() error {
 	switch {
-	case c.Trials < 0 || c.Trials > mostTrials:
-		return misuse("--trials is %d; allowed is from 1 to %d", c.Trials, mostTrials)
-	case c.Parallel < 1 || c.Parallel > mostParallel:
-		return misuse("--parallel is %d; allowed is from 1 to %d", c.Parallel, mostParallel)
 	case c.Embedded && c.On == onDocker:
 		return misuse("--embedded and --on docker are two places for Redis; drop one of the two")
 	case c.Out == "":
 		return misuse("--out is empty; name a folder for the saved runs")
 	}
-	return nil
+	return cmp.Or(within("--trials", cmp.Or(c.Trials, 1), 1, mostTrials), within("--parallel", c.Parallel, 1, mostParallel))
 }
 
 // Run runs what was chosen, saves each run when it is over, and judges them all.
@@ -60,13 +68,13 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	chosen, err := c.choose()
+	chosen, err := experiments.Selection(c.selection).Choose(claims.All(), claims.Find)
 	if err != nil {
-		return err
+		return misuse("%w", err)
 	}
-	result := &labResult{Build: build(), elsewhere: "with a redis-server only"}
+	result := &experiments.Results{Build: build(), Elsewhere: "with a redis-server only"}
 	if c.On == onDocker {
-		result.elsewhere = "on processes only"
+		result.Elsewhere = "on processes only"
 	}
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
@@ -79,31 +87,41 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.command(options.Seed)
-	began := time.Now()
-	result.Runs = c.runAll(ctx, chosen, options, std)
-	result.Took = time.Since(began).Seconds()
-	result.sumUp()
+	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.reproduce(options.Seed)
+	began, tell := time.Now(), &labProgress{progress: newProgress(std.err), all: len(chosen)}
+	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
+		mine := options
+		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.trial
+		run := e.RunAndSave(ctx, c.Out, mine)
+		tell.judged(run)
+		return run
+	})
+	result.Took, result.Verdict = time.Since(began).Seconds(), experiments.WorstOf(result.Runs)
 	return c.finish(ctx, result, std)
 }
 
 // here keeps what runs where it is to run, and fails when something that it needs is missing.
-func (c *labRunCommand) here(ctx context.Context, chosen []experiments.Experiment, std streams) (kept []experiments.Experiment, left []string, err error) {
+func (c *labRunCommand) here(
+	ctx context.Context, chosen []experiments.Experiment, std streams,
+) (kept []experiments.Experiment, left []string, err error) {
+	kept = chosen
+	s := experiments.Selection(c.selection)
 	switch {
 	case c.On == onDocker:
-		if kept, left, err = c.contained(chosen); err == nil {
-			err = c.engineIsWell(ctx, std)
-		}
-		return kept, left, err
+		kept, left, err = s.Contained(claims.All(), chosen)
 	case c.Embedded:
-		kept, left, err = c.embedded(chosen)
-	default:
-		kept = chosen
+		kept, left, err = s.Embedded(chosen)
 	}
-	if err == nil {
-		err = c.missing(kept)
+	if err != nil {
+		return nil, nil, misuse("%w", err)
 	}
-	return kept, left, err
+	if c.On == onDocker {
+		return kept, left, c.engineIsWell(ctx, std)
+	}
+	if err := s.Missing(kept, stack.RealRedis()); err != nil {
+		return nil, nil, unavailable(err)
+	}
+	return kept, left, nil
 }
 
 // engineIsWell looks for Docker and the image of Redis, before any container is made.
@@ -114,15 +132,7 @@ func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
 	}
 	c.image = project.Variable("REDIS_IMAGE")
 	needs := func(image string) bool { return image == c.image }
-	problems := hindrances(ctx, c.Dir, project, needs, "docker", "compose", "images")
-	switch {
-	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted: nothing was run")}
-	case len(problems) == 0:
-		return nil
-	}
-	list(std.err, problems)
-	return unavailable(errors.New("containers cannot run here as it is; app doctor looks at everything"))
+	return hindered(ctx, std, c.Dir, project, needs, "docker", "compose", "images")
 }
 
 // options are those of every experiment.
@@ -131,12 +141,10 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	if err != nil {
 		return o, err
 	}
+	clock := uint64(time.Now().UnixNano()) % shortSeed
 	o = experiments.Options{
-		Trials: c.Trials, Seed: uint64(time.Now().UnixNano()) % shortSeed, Real: stack.RealRedis() && !c.Embedded,
+		Trials: c.Trials, Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
 		App: []string{self, "serve"}, Build: build(),
-	}
-	if c.Seed != nil {
-		o.Seed = *c.Seed
 	}
 	if c.Quick && c.Trials == 0 {
 		o.Trials = 1
@@ -148,69 +156,61 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	return o, err
 }
 
-// runAll runs the experiments, a few at a time, and then those that want to be alone. After an interruption none is begun.
-func (c *labRunCommand) runAll(ctx context.Context, chosen []experiments.Experiment, o experiments.Options, std streams) []*labRun {
-	tell := &labProgress{progress: newProgress(std.err), all: len(chosen)}
-	runs := make([]*labRun, len(chosen))
-	run := func(i int, e experiments.Experiment) {
-		if ctx.Err() != nil {
-			return
-		}
-		mine := o
-		mine.Command, mine.Tell = c.commandOf(e, o), tell.trial
-		runs[i] = c.runOne(ctx, e, mine)
-		tell.judged(runs[i])
-	}
-	var group errgroup.Group
-	group.SetLimit(c.Parallel)
-	for i, e := range chosen {
-		runs[i] = notRun(e)
-		if !e.Alone {
-			group.Go(func() error { run(i, e); return nil })
-		}
-	}
-	_ = group.Wait() // no run has an error: what went wrong stands in it
-	for i, e := range chosen {
-		if e.Alone {
-			run(i, e)
-		}
-	}
-	return runs
-}
-
-// runOne runs one experiment, and saves and judges it.
-func (c *labRunCommand) runOne(ctx context.Context, e experiments.Experiment, o experiments.Options) *labRun {
-	record := experiments.Run(ctx, e, o)
-	run := newRun(e, record, e.JudgeAny(record))
-	dir, err := experiments.Save(c.Out, record)
-	run.Saved = dir
-	if err != nil {
-		run.NotSaved = err.Error()
-	}
-	return run
-}
-
 // finish prints, and says with the exit status what it came to.
-func (c *labRunCommand) finish(ctx context.Context, result *labResult, std streams) error {
-	var reported, err error
-	result.Report, reported = writeReport(c.Out, result.Runs)
-	if c.JSON {
-		err = asJSON(std, result)
-	} else {
-		_, err = fmt.Fprint(std.out, result.text(colours(std.out)))
-	}
-	if err = errors.Join(err, reported, result.notSaved()); err != nil {
-		err = unavailable(err)
-	}
+func (c *labRunCommand) finish(ctx context.Context, result *experiments.Results, std streams) error {
+	var reported error
+	result.Report, reported = report.Write(c.Out, result.Runs, claims.All(), claims.Find)
+	err := errors.Join(std.print(c.JSON, result), reported, result.NotSaved())
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
 	case result.Verdict == experiments.Unexpected && err != nil:
-		return exitError{exitRefuted, err}
+		return exitError{exitUnexpected, err}
 	case err != nil:
-		return err
+		return unavailable(err)
 	}
-	return judgedExit(result.Verdict)
+	return verdictExit(result.Verdict, "")
+}
+
+// reproduce is the command that runs all of it again.
+func (c *labRunCommand) reproduce(seed uint64) string {
+	words := slices.Clone(c.IDs)
+	for _, flag := range []struct {
+		given bool
+		text  string
+	}{{c.All, "--all"}, {c.Quick, "--quick"}, {c.Article != "", "--article " + c.Article}} {
+		if flag.given {
+			words = append(words, flag.text)
+		}
+	}
+	return c.command(words, c.Trials, seed)
+}
+
+// reproduceOne is the command that runs one experiment again. A flag that chose it may have changed its number of trials.
+func (c *labRunCommand) reproduceOne(e experiments.Experiment, o experiments.Options) string {
+	trials := o.TrialsOf(e)
+	if trials == (experiments.Options{}).TrialsOf(e) {
+		trials = 0
+	}
+	return c.command([]string{e.ID}, trials, o.Seed)
+}
+
+// command runs what is chosen as it was run; with 0 trials, as often as is each experiment's own.
+func (c *labRunCommand) command(chosen []string, trials int, seed uint64) string {
+	words := append([]string{self(), "lab", "run"}, chosen...)
+	if trials > 0 {
+		words = append(words, fmt.Sprintf("--trials %d", trials))
+	}
+	if c.Embedded {
+		words = append(words, "--embedded")
+	}
+	if c.On == onDocker {
+		words = append(words, "--on docker")
+		if c.Dir != "." {
+			words = append(words, "--dir "+c.Dir)
+		}
+	}
+	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
 }
 
 // labProgress tells from several experiments what is being done.
@@ -227,10 +227,11 @@ func (p *labProgress) trial(what string) {
 }
 
 // judged leaves a line about an experiment that is over.
-func (p *labProgress) judged(r *labRun) {
+func (p *labProgress) judged(r experiments.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done()
 	p.over++
-	fmt.Fprintf(p.to, "%d/%d %s: %s (%.1f s)\n", p.over, p.all, r.Experiment, painted(r.Verdict, p.terminal && colours(p.to)), r.Took)
+	verdict := r.Judgement.Verdict.Painted(p.terminal && colours(p.to))
+	fmt.Fprintf(p.to, "%d/%d %s: %s (%.1f s)\n", p.over, p.all, r.Judgement.Experiment, verdict, r.Record.Took.Seconds())
 }

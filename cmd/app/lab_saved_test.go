@@ -10,7 +10,8 @@ import (
 // Without runs nothing is written: what the pages say of the runs of once would be lost.
 func TestPagesNeedRuns(t *testing.T) {
 	dir := t.TempDir()
-	store, file, empty, damaged := filepath.Join(dir, "store"), filepath.Join(dir, "README.md"), filepath.Join(dir, "empty"), filepath.Join(dir, "damaged")
+	store, file, empty, damaged := filepath.Join(dir, "store"), filepath.Join(dir, "README.md"), filepath.Join(dir, "empty"),
+		filepath.Join(dir, "damaged")
 	const before = "<!-- matrix: x -->\n<!-- /matrix -->\n"
 	for _, made := range []string{empty, filepath.Join(damaged, "L03-foreign-unlock", "latest"), filepath.Join(dir, "docs", "experiments")} {
 		if err := os.MkdirAll(made, 0o700); err != nil {
@@ -18,7 +19,10 @@ func TestPagesNeedRuns(t *testing.T) {
 		}
 	}
 	page := filepath.Join(dir, "docs", "experiments", "README.md")
-	for _, name := range []string{file, page, filepath.Join(dir, "docs", "matrix.md"), filepath.Join(damaged, "L03-foreign-unlock", "latest", "run.json")} {
+	for _, name := range []string{
+		file, page, filepath.Join(dir, "docs", "matrix.md"),
+		filepath.Join(damaged, "L03-foreign-unlock", "latest", "run.json"),
+	} {
 		if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -28,10 +32,12 @@ func TestPagesNeedRuns(t *testing.T) {
 	}
 	one := filepath.Join(store, "L10-set-without-nx")
 	for wrong, says := range map[string]string{
-		filepath.Join(dir, "missing"): "lab run --all --out " + filepath.Join(dir, "missing"), empty: "holds no saved runs", damaged: "holds no saved runs",
-		file: "is no folder", one: "holds no saved runs", filepath.Join(one, "latest"): "holds no saved runs",
+		filepath.Join(dir, "missing"): "lab run --all --out " + filepath.Join(dir, "missing"), empty: "holds no saved runs",
+		damaged: "holds no saved runs",
+		file:    "is no folder", one: "holds no saved runs", filepath.Join(one, "latest"): "holds no saved runs",
 	} {
-		wantSentence(t, app(t.Context(), "lab", "pages", "--store="+wrong, "--out="+filepath.Join(dir, "docs")), exitUnavailable, wrong, says, "--store")
+		wantSentence(t, app(t.Context(), "lab", "pages", "--store="+wrong, "--out="+filepath.Join(dir, "docs")), exitUnavailable, wrong, says,
+			"--store")
 		wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+wrong, "--dir="+dir), exitUnavailable, wrong, says, "--store")
 	}
 	for _, name := range []string{file, page, filepath.Join(dir, "docs", "matrix.md")} {

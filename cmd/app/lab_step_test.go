@@ -29,33 +29,70 @@ func TestLabStepIsPlayed(t *testing.T) {
 		wrong   []string
 	}{
 		{
-			"to a foreign unlock",
+			"to an unlock by a non-owner",
 			labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"},
 			"A\nA\nA\nt\nB\nA\nB B B\nq\n",
 			[]string{
 				"wants the lock", "SET NX PX → OK", "attempt-A", "in 1m0s", "holds the lock, read 0", "passes, until every expiry is over",
-				"✗ a client deleted another client's lock", "Broken: a client deleted another client's lock.", "│ DEL → 1", `--moves "A A A … B A B B B"`,
+				"✗ a client deleted another client's lock", "Violation: a client deleted another client's lock.", "│ DEL → 1",
+				`--moves "A A A … B A B B B"`,
 			},
-			[]string{"nothing is broken", "\x1b"},
+			[]string{"without a violation", "\x1b"},
 		},
 		{
 			"to a lost update",
 			labStepCommand{ID: "L10", Lock: "SET NX PX, reply"},
 			"a a b b a a b b\n",
-			[]string{"Broken: an update is lost.", "write 1", "Nothing more is typed"},
+			[]string{"Violation: an update is lost.", "write 1", "Nothing more is typed"},
 			nil,
 		},
-		{"a lock that holds", labStepCommand{ID: "L03", Lock: "v3"}, "A\nB A A A\nq\n", []string{"locklab_fence:{lock}", "attempt-A: 1", "Everybody has come to an end, and nothing is broken."}, []string{"Broken"}},
-		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{"SETNX → 1", "A†  die", "Broken: the lock stays for ever, and no client holds it.", "expires", "never"}, nil},
-		{"a lost reply", labStepCommand{ID: "L12", Lock: "compensated by script"}, "A?\nA B B B B\n", []string{"the reply is lost", "got no reply, and compensates", "nothing is broken"}, nil},
-		{"moves taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"}, "u\nA A\nu\nu\nB\nq\n", []string{"There is no move to take back.", "A is taken back.", "B   request; SET NX PX → OK; grant", `--moves "B"`, "Nothing is broken so far"}, nil},
-		{"the end taken back", labStepCommand{ID: "L03", Lock: "SET NX PX, script"}, "A! B!\nA\nu\nB B B B\nq\n", []string{"A is not possible: every client has ended", "B† is taken back", "nothing is broken"}, nil},
-		{"nonsense", labStepCommand{ID: "L03"}, "A X?! A\nwhat\nC\n\nq\n", []string{`"X?!" is no move`, `"what" is no move`, "C is not possible: there is no client C"}, []string{"SET NX PX → OK", "--moves"}},
-		{"who has ended", labStepCommand{ID: "L03"}, "A! A\nq\n", []string{"A is not possible: A cannot move: it is dead"}, nil},
-		{"a reply that is not to an acquire", labStepCommand{ID: "L03"}, "A A?\nq\n", []string{"A? is not possible: A cannot lose this reply"}, nil},
-		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Broken"}},
+		{"a lock that holds", labStepCommand{ID: "L03", Lock: "v3"}, "A\nB A A A\nq\n", []string{
+			"locklab_fence:{lock}", "attempt-A: 1",
+			"Every client has ended, without a violation.",
+		}, []string{"Violation"}},
+		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{
+			"SETNX → 1", "A†  die",
+			"Violation: the lock stays for ever, and no client holds it.", "expires", "never",
+		}, nil},
+		{"a lost reply", labStepCommand{ID: "L12", Lock: "compensated by script"}, "A?\nA B B B B\n", []string{
+			"the reply is lost",
+			"got no reply, and compensates", "without a violation",
+		}, nil},
+		{
+			"moves taken back",
+			labStepCommand{ID: "L03", Lock: "SET NX PX, DEL"},
+			"u\nA A\nu\nu\nB\nq\n",
+			[]string{
+				"There is no move to take back.", "A is taken back.", "B   request; SET NX PX → OK; grant", `--moves "B"`,
+				"No violation so far",
+			},
+			nil,
+		},
+		{
+			"the end taken back",
+			labStepCommand{ID: "L03", Lock: "SET NX PX, script"},
+			"A! B!\nA\nu\nB B B B\nq\n",
+			[]string{"A is not possible: every client has ended", "B† is taken back", "without a violation"},
+			nil,
+		},
+		{"nonsense", labStepCommand{ID: "L03"}, "A X?! A\nwhat\nC\n\nq\n", []string{
+			`"X?!" is no move`, `"what" is no move`,
+			"C is not possible: there is no client C",
+		}, []string{"SET NX PX → OK", "--moves"}},
+		{"a client that has ended", labStepCommand{ID: "L03"}, "A! A\nq\n", []string{"A is not possible: A cannot move: it is dead"}, nil},
+		{
+			"a reply that is not to an acquire",
+			labStepCommand{ID: "L03"},
+			"A A?\nq\n",
+			[]string{"A? is not possible: A cannot lose this reply"},
+			nil,
+		},
+		{"nothing at all", labStepCommand{ID: "L03"}, "", []string{"Nothing more is typed"}, []string{"Violation"}},
 		{"three clients", labStepCommand{ID: "L03", Clients: "ABC"}, "C\nq\n", []string{"C   request", "--clients ABC"}, nil},
-		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{"✗ a client deleted", "C   request; SET NX PX → OK; grant", "Broken: a client deleted"}, []string{"> ", "Which moves"}},
+		{"a list", labStepCommand{ID: "L03", Lock: "SET NX PX, DEL", Moves: "A A A … B A C"}, "never read", []string{
+			"✗ a client deleted",
+			"C   request; SET NX PX → OK; grant", "Violation: a client deleted",
+		}, []string{"> ", "Which moves"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := stepped(t, c.command, c.typed)
@@ -82,11 +119,11 @@ func TestLabStepNeedsSense(t *testing.T) {
 		"L77":                         "there is no experiment",
 		"L03 --lock nothing":          `--lock "nothing" is not one lock of L03-foreign-unlock; it has "SET NX PX, DEL"`,
 		"L03 --lock DEL":              `--lock "DEL" is not one lock`,
-		"L03 --clients B":             `--clients is "B"`,
+		"L03 --clients B":             `but got "B"`,
 		"L03 --moves D":               "--moves has a client D; there are A, B and C",
 		"L03 --moves A,B":             `--moves: "A,B" is no move`,
-		"L03 --clients= --moves=A":    `--clients is ""`,
-		"L03 --clients ABCD --moves=": `--clients is "ABCD"`,
+		"L03 --clients= --moves=A":    `but got ""`,
+		"L03 --clients ABCD --moves=": `but got "ABCD"`,
 	} {
 		got := app(t.Context(), append([]string{"lab", "step"}, strings.Fields(args)...)...)
 		if got.code != exitUsage || !strings.Contains(got.err, says) || got.out != "" {
@@ -112,7 +149,7 @@ func TestLabStepOfWhatIsNotPossible(t *testing.T) {
 	}
 }
 
-// Who is asked and says nothing can still be interrupted.
+// A player that types nothing can still be interrupted.
 func TestLabStepIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	silent, end := io.Pipe()

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/stack"
 )
 
 func TestLabListNamesEveryExperiment(t *testing.T) {
@@ -39,7 +37,10 @@ func TestLabShow(t *testing.T) {
 		if e.ID != "L03-foreign-unlock" {
 			continue
 		}
-		for _, says := range []string{e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation", "lab run L03-foreign-unlock"} {
+		for _, says := range []string{
+			e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation",
+			"lab run L03-foreign-unlock",
+		} {
 			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {
 				t.Errorf("it does not say %q:\n%s", says, got.out)
 			}
@@ -57,7 +58,11 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}
-	for _, says := range []string{"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial", "both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7", "Verdict: as expected"} {
+	for _, says := range []string{
+		"script (control)", "no violation in 1 trial", "violation in 1 of 1 trial",
+		"both wrote 2: one update is lost", "│ write 2", "Saved:   " + store, "lab run L03 l03-foreign-unlock --trials 1 --embedded --seed 7",
+		"Verdict: as expected",
+	} {
 		if !strings.Contains(got.out, says) {
 			t.Errorf("it does not say %q:\n%s", says, got.out)
 		}
@@ -72,7 +77,8 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
 		}
 	}
-	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: broken (") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK ||
+		!strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: violated (") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 	labPages(t, dir, store)
@@ -80,7 +86,8 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	if err := os.Truncate(history, 50); err != nil { // in the middle of a line
 		t.Fatal(err)
 	}
-	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive || !strings.Contains(again.out, "history.jsonl is damaged or cut short") {
+	if again := app(t.Context(), "lab", "check", saved); again.code != exitInconclusive ||
+		!strings.Contains(again.out, "history.jsonl is damaged or cut short") {
 		t.Errorf("damaged: exit %d: %s", again.code, again.out)
 	}
 }
@@ -88,7 +95,7 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 func labPages(t *testing.T, dir, store string) {
 	t.Helper()
 	docs := filepath.Join(dir, "docs")
-	wantSentence(t, app(t.Context(), "lab", "pages", "--check", "--out="+docs), exitRefuted, "README.md")
+	wantSentence(t, app(t.Context(), "lab", "pages", "--check", "--out="+docs), exitUnexpected, "README.md")
 	if got := app(t.Context(), "lab", "pages", "--store="+store, "--out="+docs); got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
@@ -104,8 +111,8 @@ func labPages(t *testing.T, dir, store string) {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
 	for page, says := range map[string]string{
-		readme:                           "[**broken**](docs/experiments/L03-foreign-unlock.md)",
-		filepath.Join(docs, "matrix.md"): "[**broken**](experiments/L03-foreign-unlock.md)",
+		readme:                           "[**violated**](docs/experiments/L03-foreign-unlock.md)",
+		filepath.Join(docs, "matrix.md"): "[**violated**](experiments/L03-foreign-unlock.md)",
 		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected",
 		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
 	} {
@@ -148,38 +155,12 @@ func TestLabRunMisuse(t *testing.T) {
 	}
 }
 
-// What is missing is named with what installs it, before anything runs; and a group of experiments has a way out.
-func TestLabRunNamesWhatIsMissing(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	needy := experiments.Experiment{ID: "F98-needy", Needs: []experiments.Need{experiments.RedisServer, "another"}}
-	other := experiments.Experiment{ID: "F99-other", Needs: []experiments.Need{experiments.RedisServer}}
-	modest := experiments.Experiment{ID: "L98-modest"}
-	err := new(selection).missing([]experiments.Experiment{needy, other, modest})
-	for _, says := range []string{"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another", "--embedded runs the 1 that need none"} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("it does not say %q: %v", says, err)
-		}
-	}
-	if err := new(selection).missing([]experiments.Experiment{modest}); err != nil {
-		t.Error(err)
-	}
-	kept, left, err := (&selection{All: true}).embedded([]experiments.Experiment{needy, modest})
-	if err != nil || len(kept) != 1 || len(left) != 1 || left[0] != needy.ID {
-		t.Errorf("kept %v, left %v, %v", kept, left, err)
-	}
-	if _, _, err := (&selection{IDs: []string{"F98"}}).embedded([]experiments.Experiment{needy, modest}); err == nil {
-		t.Error("an experiment that was named was left out")
-	}
-	if stack.RealRedis() {
-		t.Error("there is a redis-server on an empty PATH")
-	}
-}
-
 // Without Docker, or the image of Redis, nothing is begun, and the doctor's sentence says what to do.
 func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	got := app(t.Context(), "lab", "run", "F01", "--on", "docker", "--dir", "../..")
-	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") || strings.Contains(got.err, "trial 1") {
+	if got.code != exitUnavailable || !strings.Contains(got.err, "docker is not on the PATH: install Docker") ||
+		strings.Contains(got.err, "trial 1") {
 		t.Errorf("%d: %s", got.code, got.err)
 	}
 }
@@ -196,7 +177,8 @@ func TestLabRunInterrupted(t *testing.T) {
 	})}
 	code := run(ctx, []string{"lab", "run", "L03", "L05", "--parallel=1", "--embedded", "--out=" + store}, std.out, std.err)
 	out := std.out.(*strings.Builder).String()
-	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") || !strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
+	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") ||
+		!strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
 		t.Fatalf("exit %d:\n%s", code, out)
 	}
 	record, err := experiments.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
@@ -212,19 +194,20 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// What cannot be saved in the end is judged all the same; a refutation stays one.
+// What cannot be saved in the end is judged all the same; an unexpected verdict stays one.
 func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 	c := labRunCommand{Out: t.TempDir()}
 	for _, v := range []struct {
 		verdict experiments.Verdict
 		code    int
-	}{{experiments.AsExpected, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Unexpected, exitRefuted}} {
+	}{{experiments.AsExpected, exitUnavailable}, {experiments.Inconclusive, exitUnavailable}, {experiments.Unexpected, exitUnexpected}} {
 		var out strings.Builder
-		run := &labRun{Judgement: experiments.Judgement{Experiment: "X", Verdict: v.verdict}, NotSaved: "no space left on device", Took: time.Second.Seconds()}
-		result := &labResult{Runs: []*labRun{run}}
-		result.sumUp()
+		run := experiments.Result{NotSaved: "no space left on device"}
+		run.Judgement = experiments.Judgement{Experiment: "X", Verdict: v.verdict}
+		result := &experiments.Results{Runs: []experiments.Result{run}, Verdict: v.verdict}
 		err := c.finish(t.Context(), result, streams{&out, &out})
-		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code || !strings.Contains(err.Error(), "X is judged and not saved: no space left") {
+		if e := (exitError{}); !errors.As(err, &e) || e.code != v.code ||
+			!strings.Contains(err.Error(), "X is judged and not saved: no space left") {
 			t.Errorf("%s: %v", v.verdict, err)
 		}
 		if !strings.Contains(out.String(), "Verdict: "+v.verdict.String()) {

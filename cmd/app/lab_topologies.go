@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,15 +14,15 @@ import (
 	"locklab/stack/compose"
 )
 
-// labTopologiesCommand holds the settings of the comparison of topologies and load tools.
+// labTopologiesCommand compares the topologies of Redis and the load tools.
 type labTopologiesCommand struct {
 	checkout
-	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"Where the page is written (${default})."`
-	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Which to bring up, in this order (${default})."`
-	Versions   []string `default:"v0,v1,v2,v3,v4" placeholder:"vN" help:"Which versions to fire at (${default})."`
-	Tools      []string `default:"ours,k6,jmeter" placeholder:"TOOL" help:"Which load tools to fire with (${default})."`
-	Users      int      `default:"666" placeholder:"N" help:"Page views at once (${default})."`
-	Drivers    int      `default:"20" placeholder:"N" help:"Drivers who want the same order (${default})."`
+	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File for the page (default: ${default})."`
+	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topologies to bring up, in this order (default: ${default})."`
+	Versions   []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to (default: ${default})."`
+	Tools      []string `default:"ours,k6,jmeter" enum:"ours,k6,jmeter" placeholder:"TOOL" help:"Load tools to send them with (default: ${default})."`
+	Users      int      `default:"666" placeholder:"N" help:"Number of simultaneous page views (default: ${default})."`
+	Drivers    int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order (default: ${default})."`
 }
 
 // Run brings up, fires, breaks, takes down, and writes the page.
@@ -41,11 +39,8 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
 	result, err := topologies.Run(ctx, cfg)
 	tell.done()
-	switch {
-	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
-	case err != nil:
-		return unavailable(err)
+	if err := stopped(ctx, err, "nothing is written"); err != nil {
+		return err
 	}
 	var page bytes.Buffer
 	if err := result.Page(&page); err != nil {
@@ -68,7 +63,11 @@ func (c *labTopologiesCommand) config() (topologies.Config, error) {
 	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
 		return cfg, misuse("--out is %s, and there is no folder %s", c.Out, filepath.Dir(c.Out))
 	}
-	return cfg, c.choose(&cfg)
+	tools := map[string]topologies.Tool{"ours": topologies.Ours(), "k6": topologies.K6(c.Dir), "jmeter": topologies.JMeter(c.Dir)}
+	for _, name := range c.Tools {
+		cfg.Tools = append(cfg.Tools, tools[name])
+	}
+	return cfg, nil
 }
 
 // preflight looks at every topology, and for the load tools.
@@ -78,28 +77,9 @@ func (c *labTopologiesCommand) preflight(ctx context.Context, std streams) error
 		if err != nil {
 			return misuse("--topologies: %w", err)
 		}
-		problems := hindrances(ctx, c.Dir, project, project.Starts, append(c.Tools, whole...)...)
-		if ctx.Err() != nil {
-			return exitError{exitInterrupted, errors.New("interrupted: nothing is written")}
+		if err := hindered(ctx, std, c.Dir, project, project.Starts, append(c.Tools, whole...)...); err != nil {
+			return err
 		}
-		if len(problems) > 0 {
-			list(std.err, problems)
-			return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
-		}
-	}
-	return nil
-}
-
-// choose finds the tools by their names.
-func (c *labTopologiesCommand) choose(cfg *topologies.Config) error {
-	known := []string{"ours", "k6", "jmeter"}
-	tools := []topologies.Tool{topologies.Ours(), topologies.K6(c.Dir), topologies.JMeter(c.Dir)}
-	for _, name := range c.Tools {
-		i := slices.Index(known, name)
-		if i < 0 {
-			return misuse("--tools names %q; allowed are ours, k6 and jmeter", name)
-		}
-		cfg.Tools = append(cfg.Tools, tools[i])
 	}
 	return nil
 }

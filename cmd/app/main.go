@@ -2,7 +2,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +17,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"locklab/experiments"
+	"locklab/internal/doctor"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 func main() {
@@ -29,7 +34,7 @@ func main() {
 // The program's exit status.
 const (
 	exitOK           = 0
-	exitRefuted      = 1   // a result was unexpected
+	exitUnexpected   = 1   // a result was unexpected
 	exitInconclusive = 2   // nothing was shown
 	exitUsage        = 64  // a setting is wrong
 	exitUnavailable  = 69  // something that the command needs is missing or cannot be reached
@@ -60,8 +65,59 @@ func misuse(format string, args ...any) error {
 // unavailable is the error of something missing or out of reach.
 func unavailable(err error) error { return exitError{exitUnavailable, err} }
 
+// within is the error of a setting that is out of its bounds.
+func within[T cmp.Ordered](flag string, value, least, most T) error {
+	if value < least || value > most {
+		return misuse("%s is %v; allowed is from %v to %v", flag, value, least, most)
+	}
+	return nil
+}
+
+// stopped is the error of a command that did not come to its end: it was interrupted, or failed with err. Otherwise it is nil. left says
+// what an interruption means for the user.
+func stopped(ctx context.Context, err error, left string) error {
+	switch {
+	case ctx.Err() != nil:
+		return exitError{exitInterrupted, errors.New("interrupted: " + left)}
+	case err != nil:
+		return unavailable(err)
+	}
+	return nil
+}
+
+// verdictExit is the program's exit status for a verdict. Without why there is nothing to print: the reasons have been printed.
+func verdictExit(v experiments.Verdict, why string) error {
+	if v == experiments.AsExpected {
+		return nil
+	}
+	exit := exitError{code: exitInconclusive}
+	if v == experiments.Unexpected {
+		exit.code = exitUnexpected
+	}
+	if why != "" {
+		exit.err = fmt.Errorf("%s: %s", v, why)
+	}
+	return exit
+}
+
 // streams receive what a command prints: results go to out, everything else to err.
 type streams struct{ out, err io.Writer }
+
+// print prints a result: as JSON for programs, or as text for people.
+func (s streams) print(asJSON bool, result interface{ Text(colour bool) string }) error {
+	if asJSON {
+		return s.json(result)
+	}
+	_, err := fmt.Fprint(s.out, result.Text(colours(s.out)))
+	return err
+}
+
+func (s streams) json(result any) error {
+	encoder := json.NewEncoder(s.out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(result)
+}
 
 type commands struct {
 	Serve  serveCommand  `cmd:"" help:"Run an instance of the service."`
@@ -100,7 +156,9 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Name("app"),
 		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
 		kong.DefaultEnvars("LAB"),
-		kong.Vars{"version": build()},
+		kong.Vars{
+			"version": build(), "versions": strings.Join(versions.Names(), ","), "checks": strings.Join(doctor.Names(), ", "),
+		},
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),

@@ -63,7 +63,7 @@ func TestReadmeShowsWhatTheDemoPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := app(t.Context(), "demo", "--embedded", "--think=1ms")
-	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|inconclusive|supported`)
+	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|as expected|unexpected|inconclusive`)
 	words := func(line string) string {
 		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " ")), " ")
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -41,11 +40,8 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	defer cancel()
 	p, err := c.open(reach)
 	defer p.close(log)
-	switch {
-	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("stopped before it served")}
-	case err != nil:
-		return unavailable(err)
+	if err := stopped(ctx, err, "it did not serve"); err != nil {
+		return err
 	}
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())

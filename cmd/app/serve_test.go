@@ -83,7 +83,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			flags := []string{"serve", "--start-timeout=300ms"}
-			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db")} {
+			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(),
+				"orders.db")} {
 				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {
 					flags = append(flags, standard)
 				}
@@ -178,7 +179,7 @@ func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 	}
 }
 
-// The servers go away while the instance runs: each answer comes within a bound and says who.
+// The servers go away while the instance runs: each answer comes within a bound and names the server.
 func TestRedisGoesAway(t *testing.T) {
 	t.Parallel()
 	node := testenv.Redis(t, false)
@@ -193,7 +194,10 @@ func TestRedisGoesAway(t *testing.T) {
 		{"dead", node.Kill, func() {}},
 	} {
 		fault.do()
-		for _, request := range []string{"POST /v0/pview", "POST /v1/pview", "POST /v2/pview", "POST /v3/pview", "GET /pview", "POST /v3/orders/1/grab?driver=1", "GET /readyz"} {
+		for _, request := range []string{
+			"POST /v0/pview", "POST /v1/pview", "POST /v2/pview", "POST /v3/pview", "GET /pview",
+			"POST /v3/orders/1/grab?driver=1", "GET /readyz",
+		} {
 			method, path, _ := strings.Cut(request, " ")
 			began := time.Now()
 			status, _, body := ask(t, method, instance.URL+path)

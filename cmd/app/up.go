@@ -10,19 +10,20 @@ import (
 	"strings"
 	"time"
 
+	"locklab/experiments/burst"
 	"locklab/internal/doctor"
 	"locklab/stack/compose"
 )
 
 // checkout is where the compose files are.
 type checkout struct {
-	Dir string `default:"." placeholder:"PATH" help:"The checkout with docker-compose.yml (${default})."`
+	Dir string `default:"." placeholder:"PATH" help:"Directory with docker-compose.yml (default: ${default})."`
 }
 
 // upCommand brings the containers up, or changes their topology.
 type upCommand struct {
 	checkout
-	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"single, master-slave, sentinel or cluster (default: what .env says)."`
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: what .env says)."`
 	Build    bool   `help:"Build the instances' image again, from this checkout."`
 	Verbose  bool   `short:"v" help:"Show what docker compose says meanwhile."`
 }
@@ -41,30 +42,30 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	}
 	began, tell := time.Now(), newProgress(std.err)
 	tell.step("looking whether the lab can run here")
-	if problems := hindrances(ctx, c.Dir, project, project.Starts, whole...); len(problems) > 0 {
-		tell.done()
-		if ctx.Err() != nil {
-			return failed(ctx, nil)
-		}
-		list(std.err, problems)
-		return unavailable(errors.New("the lab cannot run here as it is; app doctor looks at everything"))
+	err = hindered(ctx, std, c.Dir, project, project.Starts, whole...)
+	tell.done()
+	if err != nil {
+		return err
 	}
 	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + build()}}
 	if c.Verbose {
 		docker.Progress = std.err
 	}
 	if docker.ForceRecreate, err = docker.RedisDied(ctx); err == nil {
-		tell.step("starting the lab over Redis %s%s", project.Topology, map[bool]string{true: ", all of it anew: a Redis server has died"}[docker.ForceRecreate])
+		tell.step("starting the lab over Redis %s", project.Topology)
+		if docker.ForceRecreate {
+			tell.step("a Redis server has died: starting all of it anew over Redis %s", project.Topology)
+		}
 		err = docker.Up(ctx)
 	}
 	tell.done()
-	switch {
-	case ctx.Err() != nil:
-		return exitError{exitInterrupted, errors.New("interrupted; app down takes down what was started")}
-	case err != nil:
+	if err != nil && ctx.Err() == nil {
 		problems, why := docker.Diagnosis(ctx)
 		list(std.err, problems)
-		return unavailable(errors.Join(err, why))
+		err = errors.Join(err, why)
+	}
+	if err := stopped(ctx, err, "app down takes down what was started"); err != nil {
+		return err
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s (%.0f s).\n%s", project.Topology, time.Since(began).Seconds(), urls(ctx, project))
 	return nil
@@ -74,7 +75,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 func (c *downCommand) Run(ctx context.Context, std streams) error {
 	topology, err := compose.Running(ctx, c.Dir)
 	if err != nil {
-		return failed(ctx, err)
+		return stopped(ctx, err, left)
 	}
 	project, err := compose.Load(ctx, c.Dir, topology)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 	err = compose.Docker{Project: project}.Down(ctx)
 	tell.done()
 	if err != nil {
-		return failed(ctx, err)
+		return stopped(ctx, err, left)
 	}
 	fmt.Fprintf(std.out, "The lab is down; nothing is left of it.\nNext: %s up, or %[1]s up cluster\n", self())
 	return nil
@@ -95,7 +96,7 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	topology, err := compose.Running(ctx, c.Dir)
 	if err != nil {
-		return failed(ctx, err)
+		return stopped(ctx, err, left)
 	}
 	if topology == "" {
 		return unavailable(errors.New("the lab is not up: app up starts it"))
@@ -106,29 +107,28 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	}
 	problems, err := compose.Docker{Project: project}.Diagnosis(ctx)
 	if err != nil || ctx.Err() != nil {
-		return failed(ctx, err)
+		return stopped(ctx, err, left)
 	}
 	if len(problems) > 0 {
 		list(std.err, problems)
-		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s brings it back, and begins anew where a Redis server has died; docker compose logs SERVICE tells more", topology))
+		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s brings it back, and begins anew where a Redis server "+
+			"has died; docker compose logs SERVICE tells more", topology))
 	}
 	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(ctx, project))
 	return nil
 }
 
-// failed says that something did not work, unless it was interrupted: then its error is Ctrl-C's.
-func failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return exitError{exitInterrupted, errors.New("interrupted; app status says what runs")}
-	}
-	return unavailable(err)
-}
+// left says what an interruption leaves.
+const left = "app status says what runs"
 
 // whole are the doctor's checks of what the whole lab needs.
 var whole = []string{"docker", "compose", "images", "ports", "subnet"}
 
-// hindrances finds with the doctor's checks what would make Docker fail with a worse sentence. needs says of which images.
-func hindrances(ctx context.Context, dir string, project *compose.Project, needs func(image string) bool, checks ...string) []string {
+// hindered finds with the doctor's checks what would make Docker fail with a worse sentence, lists it, and is an error then. needs says of
+// which images.
+func hindered(
+	ctx context.Context, std streams, dir string, project *compose.Project, needs func(image string) bool, checks ...string,
+) error {
 	lab := doctor.Lab{Dir: dir}
 	addTo(&lab, project)
 	lab.Images = slices.DeleteFunc(lab.Images, func(i doctor.Image) bool { return !needs(i.Name) })
@@ -139,7 +139,14 @@ func hindrances(ctx context.Context, dir string, project *compose.Project, needs
 			problems = append(problems, fmt.Sprintf("%s: %s: %s", line.Name, line.Found, line.Do))
 		}
 	}
-	return problems
+	switch {
+	case ctx.Err() != nil:
+		return stopped(ctx, nil, "nothing was started")
+	case len(problems) == 0:
+		return nil
+	}
+	list(std.err, problems)
+	return unavailable(errors.New("the lab's containers cannot run here as it is; app doctor looks at everything"))
 }
 
 // list prints one thing a line; what follows it says what they are.
@@ -152,7 +159,8 @@ func list(w io.Writer, lines []string) {
 // urls says where the lab listens, and what comes next.
 func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
-	if runs, err := askHealth(ctx, "http://"+project.Published("app-1")); err == nil && stamp != "" && runs.Build != stamp {
+	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&
+		runs.Build != stamp {
 		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {

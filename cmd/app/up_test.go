@@ -45,7 +45,10 @@ func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
-	for _, want := range []string{"up over Redis cluster", "nginx  http://127.0.0.1:8123\n", "app-2  http://127.0.0.1:8090\n", "mysql  127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down"} {
+	for _, want := range []string{
+		"up over Redis cluster", "nginx  http://127.0.0.1:8123\n", "app-2  http://127.0.0.1:8090\n",
+		"mysql  127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down",
+	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
@@ -57,7 +60,8 @@ func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
 	if len(up) != 1 || !strings.HasPrefix(up[0], "REDIS_TOPOLOGY=cluster APP_VERSION="+build()+" ") || !strings.Contains(up[0], "--wait") {
 		t.Errorf("docker was called as %q", up)
 	}
-	if got := inCheckout(t.Context(), "up", "--verbose"); got.code != exitOK || !strings.Contains(got.err, "Started") || !strings.Contains(got.out, "over Redis single") {
+	if got := inCheckout(t.Context(), "up", "--verbose"); got.code != exitOK || !strings.Contains(got.err, "Started") ||
+		!strings.Contains(got.out, "over Redis single") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
@@ -85,9 +89,11 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 }
 
 func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
-	docker := fakeDocker{first: `"info "*|"image "*|"ps "*|"network "*) echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)
+	docker := fakeDocker{first: `"info "*|"image "*|"ps "*|"network "*)
+		echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)
 	got := inCheckout(t.Context(), "up")
-	if got.code != exitUnavailable || !strings.Contains(got.err, "  docker: Cannot connect to the Docker daemon") || !strings.Contains(got.err, "start docker") {
+	if got.code != exitUnavailable || !strings.Contains(got.err, "  docker: Cannot connect to the Docker daemon") ||
+		!strings.Contains(got.err, "start docker") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
 	if up := docker.called("docker compose up"); len(up) > 0 {
@@ -98,7 +104,10 @@ func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
 func TestUpThatFailsNamesTheServiceAndWhy(t *testing.T) {
 	fakeDocker{ps: containers(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
 	got := inCheckout(t.Context(), "up", "sentinel")
-	for _, want := range []string{"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n", "app: docker compose up: container locklab-nginx-1 exited (1)"} {
+	for _, want := range []string{
+		"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n",
+		"app: docker compose up: container locklab-nginx-1 exited (1)",
+	} {
 		if !strings.Contains(got.err, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.err)
 		}
@@ -149,7 +158,8 @@ func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
 	fakeDocker{ps: containers(t, "master-slave", "running")}.start(t)
 	t.Setenv("REDIS_TOPOLOGY", "single") // what up would start is not what runs
 	got := inCheckout(t.Context(), "status")
-	if got.code != exitOK || got.err != "" || !strings.Contains(got.out, "up over Redis master-slave; every service is ready.\n  nginx  http://127.0.0.1:8000\n") {
+	if got.code != exitOK || got.err != "" || !strings.Contains(got.out,
+		"up over Redis master-slave; every service is ready.\n  nginx  http://127.0.0.1:8000\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
@@ -161,7 +171,8 @@ func TestDownTakesDownWhatRuns(t *testing.T) {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 	down := docker.called(" down ")
-	if len(down) != 1 || !strings.HasPrefix(down[0], "REDIS_TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") || !strings.Contains(down[0], "load") {
+	if len(down) != 1 || !strings.HasPrefix(down[0], "REDIS_TOPOLOGY=sentinel ") || !strings.Contains(down[0], "--remove-orphans") ||
+		!strings.Contains(down[0], "load") {
 		t.Errorf("docker was called as %q", down)
 	}
 }

@@ -3,9 +3,12 @@ package burst
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,7 +51,7 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 != 2 {
-		return &StatusError{Code: response.StatusCode, text: fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text)}
+		return &StatusError{response.StatusCode, fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text), text}
 	}
 	if result == nil {
 		return nil
@@ -60,6 +63,7 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 type StatusError struct {
 	Code int // of HTTP
 	text string
+	body []byte
 }
 
 // Error names the request and its answer.
@@ -74,6 +78,35 @@ func (t Target) Health(ctx context.Context) (h Health, err error) {
 		err = fmt.Errorf("%s is not an instance of this app", t.URL)
 	}
 	return h, err
+}
+
+// Readiness is what an instance says about its servers.
+type Readiness struct {
+	Instance    string
+	Ready       bool
+	Unreachable map[string]string // server → why
+}
+
+// Ready asks an instance whether its servers answer. Without an error it is an instance of this app, ready or not.
+func (t Target) Ready(ctx context.Context) (r Readiness, err error) {
+	err = t.call(ctx, http.MethodGet, "/readyz", "", &r)
+	if refused := (*StatusError)(nil); errors.As(err, &refused) && json.Unmarshal(refused.body, &r) == nil && r.Instance != "" {
+		err = nil // it answers 503 when it is not ready
+	}
+	if noAnswer := (*url.Error)(nil); r.Instance == "" && !errors.As(err, &noAnswer) {
+		err = errors.Join(fmt.Errorf("%s is no instance of ours", t.URL), err)
+	}
+	return r, err
+}
+
+// Missing names the servers that do not answer, and why.
+func (r Readiness) Missing() string {
+	var all []string
+	for server, why := range r.Unreachable {
+		all = append(all, server+": "+why)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
 }
 
 // Pauses of the questions after a burst.

@@ -101,6 +101,17 @@ func (b Views) Across() int {
 	return n
 }
 
+// Counts is what a burst of page views left.
+type Counts struct {
+	Final  int64 `json:"final"`
+	Lost   int   `json:"lost"`
+	Inside int   `json:"written_twice_inside_one"`
+	Across int   `json:"written_twice_across_both"`
+}
+
+// Counts sums the burst up.
+func (b Views) Counts() Counts { return Counts{b.Final, b.Lost(), b.Inside(), b.Across()} }
+
 // PerInstance counts the usable answers of each instance: views that were confirmed, and refused.
 func (b Views) PerInstance() map[string]int {
 	n := count(b.Stale)

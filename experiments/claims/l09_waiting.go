@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -108,7 +107,7 @@ func ways(lease time.Duration) (spin, sleep, message way) {
 	}
 	poll := []string{"set", "eval"}
 	listen := []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
-	return way{"spin", polling(0), poll}, way{"sleep", polling(sleepPause), poll}, way{"message", notified, listen}
+	return way{"spin", polling(kit.Spin), poll}, way{"sleep", polling(sleepPause), poll}, way{"message", notified, listen}
 }
 
 // handOverTest is the same work for all ways.
@@ -172,20 +171,13 @@ func (o handOverTest) end(ctx context.Context, t *experiments.Trial, h *kit.Hold
 
 // requests asks a server how often clients have sent it one of some commands. Commands that scripts call are part of one
 // request: they must not be among them.
-func requests(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, sent []string) int64 {
-	info, err := conn.Info(ctx, "commandstats").Result()
-	t.Must(err)
-	return callsOf(info, sent)
-}
-
-// callsOf reads the numbers of calls of some commands from INFO commandstats.
-func callsOf(info string, commands []string) (n int64) {
-	for line := range strings.Lines(info) {
-		name, stats, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
+func requests(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, sent []string) (n int64) {
+	info := conn.InfoMap(ctx, "commandstats")
+	t.Must(info.Err())
+	for _, command := range sent {
 		var calls int64
-		if _, err := fmt.Sscanf(stats, "calls=%d,", &calls); err == nil && slices.Contains(commands, name) {
-			n += calls
-		}
+		_, _ = fmt.Sscanf(info.Item("Commandstats", "cmdstat_"+command), "calls=%d,", &calls) // without an item there was none
+		n += calls
 	}
 	return n
 }

@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -24,9 +23,9 @@ func (m Matrix) Markdown(root string) string {
 // markdown is the cell, short, leading to the first run that shows it.
 func (c Cell) markdown(root string) string {
 	text := c.String()
-	switch c.State { // the reasons and witnesses are in the details
-	case Broken:
-		text = "**broken**"
+	switch c.State { // the reasons and counterexamples are in the details
+	case Violated:
+		text = "**violated**"
 	case Undecided:
 		text = "not tested"
 	}
@@ -36,39 +35,33 @@ func (c Cell) markdown(root string) string {
 	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0].Experiment)
 }
 
-// Details says for each anomaly what the cells rest on: the witness, the reason, the run and the command.
+// Details says for each anomaly what the cells rest on: the counterexample, the reason, the run and the command.
 func (m Matrix) Details(root string) string {
 	var b strings.Builder
 	for _, anomaly := range m.Anomalies {
-		fmt.Fprintf(&b, "## %s\n\n| lock | | by | again |\n|---|---|---|---|\n", anomaly)
+		fmt.Fprintf(&b, "## %s\n\n| lock | | by | reproduce |\n|---|---|---|---|\n", anomaly)
 		for _, strategy := range m.Strategies {
 			c := m.Cell(strategy, anomaly)
-			by, again := c.shown(root)
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(c.long()), by, again)
+			text := c.String()
+			if c.State == NotApplicable {
+				text += ": " + c.Why
+			}
+			by, commands := c.shown(root)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(text), by, commands)
 		}
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// long is the cell with its reason.
-func (c Cell) long() string {
-	if c.State != NotApplicable {
-		return c.String()
-	}
-	return fmt.Sprintf("%s: %s", c, c.Why)
-}
-
-// shown are the arms that the cell rests on, and the commands that repeat them.
-func (c Cell) shown(root string) (by, again string) {
-	var arms, commands []string
+// shown are the variants that the cell rests on, and the commands that reproduce them.
+func (c Cell) shown(root string) (by, commands string) {
+	var variants, distinct []string
 	for _, s := range c.Shown {
-		arms = append(arms, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Arm)))
-		if command := "`" + tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment)) + "`"; !slices.Contains(commands, command) {
-			commands = append(commands, command)
-		}
+		variants = append(variants, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Variant)))
+		distinct = with(distinct, "`"+tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment))+"`")
 	}
-	return strings.Join(arms, "<br>"), strings.Join(commands, "<br>")
+	return strings.Join(variants, "<br>"), strings.Join(distinct, "<br>")
 }
 
 // tableText makes of any text one that fits into a table.

@@ -1,10 +1,11 @@
-// Package matrix sums saved runs up: which lock held and which broke, anomaly by anomaly.
+// Package matrix sums saved runs up: which lock was violated by which anomaly.
 //
-// What is NOT guaranteed: a lock that held did so in the trials that ran, under the faults that they had. What was not
-// tested is not said to hold.
+// What is NOT guaranteed: a lock without a violation had none in the trials that ran, under the faults that they had. An
+// anomaly that was not tested says nothing.
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,25 +20,24 @@ type State int
 const (
 	NotTested State = iota
 	NotApplicable
-	Held
+	NoViolation
 	Undecided // it was tested, and nothing was shown: it counts as not tested
-	Broken
+	Violated
 )
 
 // Cell is what became of a lock under an anomaly.
 type Cell struct {
 	State  State
-	Trials int     // in which it held
-	Why    string  // it does not apply, or was not shown; or the witness
+	Trials int     // without a violation
+	Why    string  // it does not apply, or was not shown; or the counterexample
 	Shown  []Shown // by which runs
 }
 
-// Shown is an arm of a saved run that a cell rests on.
+// Shown is a variant of a saved run that a cell rests on.
 type Shown struct {
 	Experiment string
-	Arm        string
-	Command    string // that repeats it
-	Dir        string // where it is saved
+	Variant    string
+	Command    string // that reproduces it
 }
 
 // Matrix has a row for each strategy and a column for each anomaly.
@@ -49,31 +49,23 @@ type Matrix struct {
 
 type at struct{ strategy, anomaly string }
 
-// Of sums runs up. A row or column of an arm that is not known here comes after the others.
+// Of sums runs up. A strategy or an anomaly that is not known here comes after the others.
 func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
-	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
+	m := Matrix{strategies(), slices.Clone(anomalies), make(map[at]Cell)}
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID })
-		for i, arm := range e.Variants {
-			where := at{arm.Strategy, column(e, arm)}
+		for i, variant := range e.Variants {
+			where := at{variant.Strategy, cmp.Or(variant.Anomaly, e.Anomaly)}
 			if where.strategy == "" || where.anomaly == "" {
 				continue
 			}
 			m.Strategies, m.Anomalies = with(m.Strategies, where.strategy), with(m.Anomalies, where.anomaly)
 			if saved >= 0 {
-				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, arm))
+				m.cells[where] = m.cells[where].and(cellOf(runs[saved], i, variant))
 			}
 		}
 	}
 	return m
-}
-
-// column is the anomaly of an arm.
-func column(e experiments.Experiment, arm experiments.Variant) string {
-	if arm.Anomaly != "" {
-		return arm.Anomaly
-	}
-	return e.Anomaly
 }
 
 func with(list []string, name string) []string {
@@ -83,25 +75,26 @@ func with(list []string, name string) []string {
 	return append(list, name)
 }
 
-// cellOf is what one arm of a run shows.
-func cellOf(run experiments.Saved, i int, arm experiments.Variant) Cell {
-	c := Cell{Shown: []Shown{{run.Judgement.Experiment, arm.Name, run.Record.Command, run.Dir}}}
+// cellOf is what one variant of a run shows.
+func cellOf(run experiments.Saved, i int, variant experiments.Variant) Cell {
+	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name, run.Record.Command}}}
 	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c
 	}
-	switch a := run.Judgement.Variants[i]; {
-	case a.Verdict == experiments.Inconclusive:
-		c.State, c.Why = Undecided, a.Why
-	case a.Violations > 0:
-		c.State, c.Why = Broken, a.Violation.What
+	switch v := run.Judgement.Variants[i]; {
+	case v.Verdict == experiments.Inconclusive:
+		c.State, c.Why = Undecided, v.Why
+	case v.Violations > 0:
+		c.State, c.Why = Violated, v.Violation.What
 	default:
-		c.State, c.Trials = Held, a.Trials
+		c.State, c.Trials = NoViolation, v.Trials
 	}
 	return c
 }
 
-// and adds what another arm shows: broken wins, and where one arm showed nothing another that held is not enough.
+// and adds what another variant shows. A violation outweighs trials without one. Where one variant showed nothing, another
+// without a violation is not enough.
 func (c Cell) and(other Cell) Cell {
 	switch {
 	case other.State > c.State:
@@ -115,11 +108,10 @@ func (c Cell) and(other Cell) Cell {
 
 // Cell returns what is known. What was not run and does not apply says why.
 func (m Matrix) Cell(strategy, anomaly string) Cell {
-	c := m.cells[at{strategy, anomaly}]
-	if c.State == NotTested {
-		if why := notApplicable(strategy, anomaly); why != "" {
-			return Cell{State: NotApplicable, Why: why}
-		}
+	where := at{strategy, anomaly}
+	c := m.cells[where]
+	if why := reasons[where]; why != "" && c.State == NotTested {
+		return Cell{State: NotApplicable, Why: why}
 	}
 	return c
 }
@@ -129,10 +121,10 @@ func (c Cell) String() string {
 	switch c.State {
 	case Undecided:
 		return fmt.Sprintf("not tested (the run showed nothing: %s)", c.Why)
-	case Held:
-		return fmt.Sprintf("held in %d trials", c.Trials)
-	case Broken:
-		return fmt.Sprintf("broken (%s)", c.Why)
+	case NoViolation:
+		return fmt.Sprintf("no violation in %d trials", c.Trials)
+	case Violated:
+		return fmt.Sprintf("violated (%s)", c.Why)
 	case NotApplicable:
 		return "not applicable"
 	}
@@ -142,10 +134,10 @@ func (c Cell) String() string {
 // Short is the cell in a word or two, for a narrow table.
 func (c Cell) Short() string {
 	switch c.State {
-	case Held:
-		return fmt.Sprintf("held, %d", c.Trials)
-	case Broken:
-		return "broken"
+	case NoViolation:
+		return fmt.Sprintf("ok, %d", c.Trials)
+	case Violated:
+		return "violated"
 	case NotApplicable:
 		return "n/a"
 	}
@@ -156,9 +148,7 @@ func (c Cell) Short() string {
 func (c Cell) By() string {
 	var ids []string
 	for _, s := range c.Shown {
-		if !slices.Contains(ids, s.Experiment) {
-			ids = append(ids, s.Experiment)
-		}
+		ids = with(ids, s.Experiment)
 	}
 	return strings.Join(ids, ", ")
 }

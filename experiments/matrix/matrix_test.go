@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,30 +9,31 @@ import (
 	"locklab/history"
 )
 
-// run is a saved run of one arm beside its control.
-func run(id, anomaly, strategy string, expect experiments.Expect, trials, breaches int) (experiments.Experiment, experiments.Saved) {
-	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "arm", Strategy: strategy, Expect: expect}}}
-	a := experiments.VariantJudgement{Name: "arm", Expect: expect, Strategy: strategy, Trials: trials, Violations: breaches}
-	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: breaches})
-	if breaches > 0 {
+// run is a saved run of one variant beside its control.
+func run(id, anomaly, strategy string, expect experiments.Expect, trials, violations int) (experiments.Experiment, experiments.Saved) {
+	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}}}
+	a := experiments.VariantJudgement{Name: "variant", Expect: expect, Strategy: strategy, Trials: trials, Violations: violations}
+	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: violations})
+	if violations > 0 {
 		a.Violation = &history.Violation{What: "A and B | both"}
 	} else if a.Verdict == experiments.Inconclusive {
-		a.Why = "no witness"
+		a.Why = "no counterexample"
 	}
 	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
 	s.Record.Command = "app lab run " + id
-	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a}}
+	control := experiments.VariantJudgement{Name: "control", Trials: trials, Verdict: experiments.AsExpected}
+	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{control, a}}
 	return e, s
 }
 
 func TestCells(t *testing.T) {
 	type ran struct {
-		expect           experiments.Expect
-		trials, breaches int
-		void             bool
+		expect             experiments.Expect
+		trials, violations int
+		void               bool
 	}
-	held, broken, nothing := ran{trials: 3}, ran{experiments.Sometimes, 3, 2, false}, ran{experiments.Sometimes, 3, 0, false}
-	refuted, interrupted := ran{experiments.Never, 3, 1, false}, ran{experiments.Sometimes, 3, 3, true}
+	fine, violated, nothing := ran{trials: 3}, ran{experiments.Sometimes, 3, 2, false}, ran{experiments.Sometimes, 3, 0, false}
+	unexpected, interrupted := ran{experiments.Never, 3, 1, false}, ran{experiments.Sometimes, 3, 3, true}
 	for _, c := range []struct {
 		name  string
 		runs  []ran
@@ -39,22 +41,22 @@ func TestCells(t *testing.T) {
 		text  string
 	}{
 		{"no run", nil, NotTested, "not tested"},
-		{"held", []ran{held}, Held, "held in 3 trials"},
-		{"held twice", []ran{held, held}, Held, "held in 6 trials"},
-		{"broken", []ran{broken}, Broken, "broken (A and B | both)"},
-		{"broken where it must hold", []ran{refuted}, Broken, "broken (A and B | both)"},
-		{"no witness", []ran{nothing}, Undecided, "not tested (the run showed nothing: no witness)"},
-		{"no trial", []ran{{}}, Undecided, "not tested (the run showed nothing: no witness)"},
-		{"a witness of a run that is void", []ran{interrupted}, Undecided, "not tested (the run showed nothing: it was interrupted)"},
-		{"broken wins over held", []ran{held, broken, held}, Broken, "broken (A and B | both)"},
-		{"broken wins over nothing", []ran{nothing, broken}, Broken, "broken (A and B | both)"},
-		{"held is not enough", []ran{held, nothing}, Undecided, "not tested (the run showed nothing: no witness)"},
+		{"no violation", []ran{fine}, NoViolation, "no violation in 3 trials"},
+		{"no violation, twice", []ran{fine, fine}, NoViolation, "no violation in 6 trials"},
+		{"violated", []ran{violated}, Violated, "violated (A and B | both)"},
+		{"violated where it must not be", []ran{unexpected}, Violated, "violated (A and B | both)"},
+		{"no counterexample", []ran{nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"no trial", []ran{{}}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"a counterexample of a run that is void", []ran{interrupted}, Undecided, "not tested (the run showed nothing: it was interrupted)"},
+		{"a violation wins over none", []ran{fine, violated, fine}, Violated, "violated (A and B | both)"},
+		{"a violation wins over nothing", []ran{nothing, violated}, Violated, "violated (A and B | both)"},
+		{"no violation is not enough", []ran{fine, nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var all []experiments.Experiment
 			var saved []experiments.Saved
 			for i, r := range c.runs {
-				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.breaches)
+				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.violations)
 				if r.void {
 					s.Judgement.Void, s.Judgement.Why = true, "it was interrupted"
 				}
@@ -71,7 +73,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// An arm may have a column of its own, and a strategy or an anomaly that nobody knew comes behind the others.
+// A variant may have a column of its own, and a strategy or an anomaly that nobody knew comes behind the others.
 func TestRowsAndColumns(t *testing.T) {
 	e, s := run("X01", "pause", "v9", experiments.Never, 3, 0)
 	e.Variants[1].Anomaly = "solar flare"
@@ -79,7 +81,7 @@ func TestRowsAndColumns(t *testing.T) {
 	if m.Strategies[len(m.Strategies)-1] != "v9" || m.Anomalies[len(m.Anomalies)-1] != "solar flare" {
 		t.Errorf("%q, %q", m.Strategies, m.Anomalies)
 	}
-	if c := m.Cell("v9", "solar flare"); c.State != Held {
+	if c := m.Cell("v9", "solar flare"); c.State != NoViolation {
 		t.Errorf("%+v", c)
 	}
 	if c := m.Cell("v9", "pause"); c.State != NotTested {
@@ -93,12 +95,15 @@ func TestRowsAndColumns(t *testing.T) {
 // What cannot be says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
 	for where, why := range reasons {
+		if !slices.Contains(strategies(), where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+			t.Errorf("%v is no cell of the matrix", where)
+		}
 		c := Of(nil, nil).Cell(where.strategy, where.anomaly)
 		if c.State != NotApplicable || c.Why != why || why == "" {
 			t.Errorf("%v: %+v", where, c)
 		}
 		e, s := run("X01", where.anomaly, where.strategy, experiments.Never, 3, 0)
-		if c := Of([]experiments.Experiment{e}, []experiments.Saved{s}).Cell(where.strategy, where.anomaly); c.State != Held {
+		if c := Of([]experiments.Experiment{e}, []experiments.Saved{s}).Cell(where.strategy, where.anomaly); c.State != NoViolation {
 			t.Errorf("%v was tested: %+v", where, c)
 		}
 	}
@@ -113,11 +118,11 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("not 12 cells: %s", line)
 		}
 	}
-	if !strings.Contains(table, "[**broken**](docs/experiments/X01-x.md)") {
+	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") {
 		t.Error(table)
 	}
 	for _, says := range []string{
-		`| v3 | broken (A and B \| both) | [X01-x](experiments/X01-x.md), arm | ` + "`app lab run X01-x` |",
+		`| v3 | violated (A and B \| both) | [X01-x](experiments/X01-x.md), variant | ` + "`app lab run X01-x` |",
 		"| v2 | not applicable: the lock is in the process, and dies with it |  |  |",
 	} {
 		if !strings.Contains(details, says) {

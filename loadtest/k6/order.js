@@ -40,7 +40,7 @@ export function handleSummary(data) {
   const get = lab.reader(data);
   const recorded = get('lab_read', 'count') && get('lab_winners', 'value');
   const told = get('lab_grabbed{won:true}', 'count') || 0;
-  const text = lab.report(`${users} drivers grab one order at once`, [
+  const text = lab.report(`${users} drivers grab one order simultaneously`, [
     ['winners', recorded === undefined ? '-' : recorded],
     ['told so', told],
   ], get, outcome(get, recorded, told));

@@ -37,7 +37,7 @@ export function teardown() {
 export function handleSummary(data) {
   const get = lab.reader(data);
   const count = tally(get);
-  const text = lab.report(`${users} page views at once`, [
+  const text = lab.report(`${users} simultaneous page views`, [
     ['final value', count.final === undefined ? '-' : count.final],
     ['lost', count.lost],
     ['written twice', `${count.inside} inside one instance, ${count.across} by both`],

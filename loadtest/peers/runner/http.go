@@ -113,7 +113,7 @@ func parseDemo(out []byte, w Workload, names []string, rep int) (runs []record.R
 		r.Done = demo.Users - r.Failed
 		r.Rate = float64(r.Done) / max(r.Seconds, 1e-9)
 		// A version that may lose updates and lost none this time has a time all the same.
-		if none := r.MayLose() && r.Lost+r.Failed == 0; p.Verdict != "supported" && p.Verdict != "as expected" && !none {
+		if none := r.MayLose() && r.Lost+r.Failed == 0; p.Verdict != "as expected" && !none {
 			r.Error = cmp.Or(p.Why, p.Verdict)
 		}
 		runs = append(runs, r)

@@ -1,0 +1,67 @@
+package burst
+
+import (
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/versions"
+)
+
+// A lost update in v3 is unexpected, and no loss in v1 is inconclusive.
+func TestResultsAreJudged(t *testing.T) {
+	views := func(version string, final int64) Views {
+		b := Views{Version: version, Users: 2, Final: final}
+		b.Writes = []Write{{Instance: "a", Value: 1}, {Instance: "b", Value: 2}}
+		return b
+	}
+	grabs := func(version string, winners ...uint64) Grabs {
+		b := Grabs{Version: version, Drivers: 2, Recorded: winners}
+		for driver := uint64(1); driver <= 2; driver++ {
+			won := len(winners) >= int(driver)
+			b.Answers = append(b.Answers, Grab{Instance: string('a' + rune(driver) - 1), Driver: driver, Won: won})
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name   string
+		expect experiments.Expect
+		views  Views
+		grabs  Grabs
+		want   experiments.Verdict
+		says   string
+	}{
+		{"v3 holds", experiments.Never, views("v3", 2), grabs("v3", 1), experiments.AsExpected, ""},
+		{
+			"v3 loses a view", experiments.Never, views("v3", 1), grabs("v3", 1), experiments.Unexpected,
+			"v3 page views, round 1: final 1 of 2, lost 1",
+		},
+		{"v3 has two winners", experiments.Never, views("v3", 2), grabs("v3", 1, 2), experiments.Unexpected, "v3 order, round 1: 2 winners"},
+		{"v1 loses", experiments.Sometimes, views("v1", 1), grabs("v1", 1, 2), experiments.AsExpected, ""},
+		{"v1 loses nothing", experiments.Sometimes, views("v1", 2), grabs("v1", 1, 2), experiments.Inconclusive, "run it again"},
+		{"v1 has one winner", experiments.Sometimes, views("v1", 1), grabs("v1", 1), experiments.Inconclusive, "run it again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			result := &Results{Users: 2, Drivers: 2}
+			result.add(1, versions.Version{Name: c.views.Version, Loses: c.expect == experiments.Sometimes}, c.views, c.grabs)
+			if result.Verdict != c.want || !strings.Contains(result.Reasons(), c.says) {
+				t.Errorf("%s, %q; want %s, %q", result.Verdict, result.Reasons(), c.want, c.says)
+			}
+		})
+	}
+}
+
+// A request that was refused as a stale holder's is shown, and is no reason to doubt the rest.
+func TestResultsShowStaleHolders(t *testing.T) {
+	views := Views{Version: "v3", Users: 2, Final: 1, Writes: []Write{{Instance: "a", Value: 1}}, Stale: []string{"b"}}
+	grabs := Grabs{Version: "v3", Drivers: 4, Recorded: []uint64{1}, Stale: []string{"b", "b"}}
+	grabs.Answers = []Grab{{Instance: "a", Driver: 1, Won: true}, {Instance: "a", Driver: 2, Winner: 1}}
+	result := &Results{Users: 2, Drivers: 4}
+	result.add(1, versions.Version{Name: "v3"}, views, grabs)
+	if result.Verdict != experiments.AsExpected || result.Pageview[0].Stale != 1 || result.Order[0].Stale != 2 {
+		t.Errorf("%+v", result)
+	}
+	if text := result.Text(false); !strings.Contains(text, "v3: 1 page views and 2 drivers were refused") {
+		t.Errorf("printed: %s", text)
+	}
+}

@@ -1,0 +1,37 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+
+	"locklab/experiments/terminal"
+)
+
+// Describe says for people what the experiment is. program starts the commands in it.
+func (e Experiment) Describe(program string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s · %s\n\n%s\n", e.ID, e.Article, terminal.Wrap(e.Claim, terminal.Width))
+	for _, part := range []struct{ title, words string }{
+		{"The articles", e.Says}, {"Erratum", e.Erratum}, {"How it is run", e.How}, {"In the matrix", e.Anomaly},
+	} {
+		if part.words != "" {
+			fmt.Fprintf(&b, "\n%s\n%s\n", part.title, terminal.Indent(terminal.Wrap(part.words, terminal.Width-2)))
+		}
+		if part.title == "Erratum" && e.Drawing != "" {
+			fmt.Fprintf(&b, "\nDrawing\n%s\n", terminal.Indent(strings.Trim(e.Drawing, "\n")))
+		}
+	}
+	t := terminal.NewTable("variant", "expected", "lock")
+	for i, v := range e.Variants {
+		t.Row(VariantTitle(v.Name, i == 0), v.Expect, v.Strategy)
+	}
+	fmt.Fprintf(&b, "\n%s\n\n", t)
+	for _, i := range e.Interleavings {
+		fmt.Fprintf(&b, "Every interleaving of the steps of %s: expected %s\n", i.Lock.Name, i.Expect)
+	}
+	fmt.Fprintf(&b, "Needs %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
+	if e.Docker {
+		fmt.Fprintf(&b, "With the compose file's containers for Redis: %s lab run %s --on docker\n", program, e.ID)
+	}
+	return b.String()
+}

@@ -1,0 +1,170 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/experiments/steps"
+	"locklab/experiments/terminal"
+	"locklab/history"
+	"locklab/lockstrategy/naive"
+)
+
+// Exploration is what all interleavings of an experiment's locks show. `app lab explore --json` prints it.
+type Exploration struct {
+	Experiment string         `json:"experiment"`
+	Claim      string         `json:"claim"`
+	Locks      []ExploredLock `json:"locks"`
+	Verdict    *Verdict       `json:"verdict,omitempty"` // the worst; without one nothing is claimed within the bounds
+}
+
+// ExploredLock is what all interleavings of a lock show.
+type ExploredLock struct {
+	Lock string `json:"lock"`
+	steps.Bounds
+	Violation steps.Violation `json:"breach"` // that is looked for
+	Expect    Expect          `json:"expect"`
+	steps.Found
+	Verdict  *Verdict        `json:"verdict,omitempty"`
+	Shortest string          `json:"shortest,omitempty"` // interleaving that violates
+	Command  string          `json:"command,omitempty"`  // that plays it
+	Events   []history.Event `json:"events,omitempty"`   // of it
+}
+
+// ExploreAll tries every interleaving of every lock of the experiment. bounded returns the bounds of a lock from those that the experiment
+// names. program starts the commands in the result; tell is called before each lock. An error means that not all were tried.
+func (e Experiment) ExploreAll(
+	ctx context.Context, bounded func(steps.Bounds) steps.Bounds, program string, tell func(lock string),
+) (*Exploration, error) {
+	x := &Exploration{Experiment: e.ID, Claim: e.Claim}
+	var verdicts []Verdict
+	for _, i := range e.Interleavings {
+		tell(i.Lock.Name)
+		l, err := e.exploreLock(ctx, i, bounded(i.Bounds), program)
+		if err != nil {
+			return nil, err
+		}
+		if x.Locks = append(x.Locks, l); l.Verdict != nil {
+			verdicts = append(verdicts, *l.Verdict)
+		}
+	}
+	if len(verdicts) > 0 {
+		worst := Worst(verdicts...)
+		x.Verdict = &worst
+	}
+	return x, nil
+}
+
+func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bounds, program string) (l ExploredLock, err error) {
+	claimed := i.claims(b)
+	i.Bounds = b
+	x, err := i.Explore(ctx)
+	if err != nil {
+		return l, err
+	}
+	l = ExploredLock{Lock: i.Lock.Name, Bounds: b, Violation: i.Violation, Expect: i.Expect, Found: x.Found}
+	if claimed {
+		l.Verdict = &x.Verdict
+	}
+	if moves := x.Found.Counterexample; moves != nil {
+		l.Shortest, l.Command = steps.Text(moves), e.StepCommand(program, i.Lock, b.Clients, moves)
+		l.Events, _, err = steps.Replay(ctx, i.Lock, b.Clients, moves)
+	}
+	return l, err
+}
+
+// claims reports whether the experiment says anything about interleavings within b. That there is no violation it says for as many
+// clients and faults as it names, or fewer. That there is one it says for as many, or more.
+func (i Interleavings) claims(b steps.Bounds) bool {
+	less, more := b, i.Bounds
+	if i.Expect == Sometimes {
+		less, more = more, less
+	}
+	return len(less.Clients) <= len(more.Clients) && less.Deaths <= more.Deaths && less.Expiry <= more.Expiry && less.Lost <= more.Lost
+}
+
+// Text is the result for people: a line for each lock, and the shortest interleaving that violates.
+func (x *Exploration) Text(colour bool) string {
+	t := terminal.NewTable("lock", "what may happen", "looked for", "all interleavings", "verdict")
+	for _, l := range x.Locks {
+		verdict := terminal.Trusted("not claimed")
+		if l.Verdict != nil {
+			verdict = l.Verdict.Painted(colour)
+		}
+		t.Row(l.Lock, l.mayHappen(), l.Violation, l.String(), verdict)
+	}
+	parts := []string{terminal.Wrap(x.Experiment+": "+x.Claim, terminal.Width), t.String()}
+	for _, l := range x.Locks {
+		if l.Shortest != "" {
+			parts = append(parts, fmt.Sprintf("%s: the shortest complete interleaving in which %s\n\n  %s\n\n%s\n  %s",
+				l.Lock, l.Violation, l.Shortest, history.Timelines(l.Events), l.Command))
+		}
+	}
+	return strings.Join(append(parts, steps.Legend), "\n\n") + "\n"
+}
+
+// mayHappen says what the interleavings are made of: the clients, and the moves beside their steps.
+func (l ExploredLock) mayHappen() string {
+	words := strings.Split(l.Clients, "")
+	for _, n := range []struct {
+		count int
+		move  string
+	}{{l.Deaths, "†"}, {l.Lost, "?"}, {l.Expiry, "…"}} {
+		words = append(words, slices.Repeat([]string{n.move}, n.count)...)
+	}
+	return strings.Join(words, " ")
+}
+
+// StepCommand is the command that plays moves.
+func (e Experiment) StepCommand(program string, lock naive.Lock, clients string, moves []steps.Move) string {
+	number, _, _ := strings.Cut(e.ID, "-")
+	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", program, number, lock.Name, clients, steps.Text(moves))
+}
+
+// WithSteps is an error when the experiment has no lock that is a list of steps; it names those of all that have one.
+func (e Experiment) WithSteps(all []Experiment) error {
+	if len(e.Interleavings) > 0 {
+		return nil
+	}
+	var others []string
+	for _, o := range all {
+		if len(o.Interleavings) > 0 {
+			others = append(others, o.ID)
+		}
+	}
+	return fmt.Errorf("%s has no lock that is a list of steps. These have: %s", e.ID, strings.Join(others, ", "))
+}
+
+// Locks are the experiment's locks that are lists of steps, each once. Those that are expected to violate come first.
+func (e Experiment) Locks() (all []naive.Lock) {
+	for _, expect := range []Expect{Sometimes, Never} {
+		for _, i := range e.Interleavings {
+			known := slices.ContainsFunc(all, func(l naive.Lock) bool { return l.Name == i.Lock.Name })
+			if i.Expect == expect && !known {
+				all = append(all, i.Lock)
+			}
+		}
+	}
+	return all
+}
+
+// Lock finds one of [Experiment.Locks] by its name, or by a part of it that no other has; without a name it is the first.
+func (e Experiment) Lock(name string) (naive.Lock, error) {
+	var found []naive.Lock
+	var names []string
+	for _, l := range e.Locks() {
+		if strings.EqualFold(l.Name, name) {
+			return l, nil
+		}
+		if strings.Contains(strings.ToLower(l.Name), strings.ToLower(name)) {
+			found = append(found, l)
+		}
+		names = append(names, fmt.Sprintf("%q", l.Name))
+	}
+	if len(found) == 1 || len(found) > 0 && name == "" {
+		return found[0], nil
+	}
+	return naive.Lock{}, fmt.Errorf("--lock %q is not one lock of %s; it has %s", name, e.ID, strings.Join(names, ", "))
+}

@@ -1,0 +1,52 @@
+package experiments
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"locklab/history"
+)
+
+// A claim that is not ready for what was recorded loses no run: it is saved, and inconclusive.
+func TestRunAndSaveSavesWhatCannotBeJudged(t *testing.T) {
+	note := func(_ context.Context, t *Trial) { t.Note("A", "it was here") }
+	e := Experiment{
+		ID: "X01-fragile", Variants: []Variant{{Name: "control", Run: note}, {Name: "subject", Run: note}},
+		Check: func([]history.Event) []history.Violation { panic("no such event") },
+	}
+	run := e.RunAndSave(t.Context(), t.TempDir(), Options{Trials: 1})
+	if j := run.Judgement; j.Verdict != Inconclusive || !strings.Contains(j.Why, "makes no sense: no such event") || run.NotSaved != "" {
+		t.Errorf("%+v", run)
+	}
+	if record, err := Load(run.Dir); err != nil || record.Count != 2 {
+		t.Errorf("saved: %v, %+v", err, record)
+	}
+}
+
+// What is missing is named with what installs it, before anything runs; and a group of experiments has a way out.
+func TestSelectionNamesWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	needy := Experiment{ID: "F98-needy", Needs: []Need{RedisServer, "another"}}
+	other := Experiment{ID: "F99-other", Needs: []Need{RedisServer}}
+	modest := Experiment{ID: "L98-modest"}
+	err := new(Selection).Missing([]Experiment{needy, other, modest}, false)
+	for _, says := range []string{
+		"F98-needy, F99-other need redis-server", "apt-get install redis-server", "F98-needy needs another",
+		"--embedded runs the 1 that need none",
+	} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("it does not say %q: %v", says, err)
+		}
+	}
+	if err := new(Selection).Missing([]Experiment{modest}, false); err != nil {
+		t.Error(err)
+	}
+	kept, left, err := (&Selection{All: true}).Embedded([]Experiment{needy, modest})
+	if err != nil || len(kept) != 1 || len(left) != 1 || left[0] != needy.ID {
+		t.Errorf("kept %v, left %v, %v", kept, left, err)
+	}
+	if _, _, err := (&Selection{IDs: []string{"F98"}}).Embedded([]Experiment{needy, modest}); err == nil {
+		t.Error("an experiment that was named was left out")
+	}
+}

@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Selection says which experiments are meant: some by their ids, or a group.
+type Selection struct {
+	IDs     []string // as the catalogue's Find accepts them
+	All     bool
+	Quick   bool   // those that are not slow
+	Article string // those that it speaks of: A0 to A4, in any case; empty: any
+}
+
+var articles = []string{"A0", "A1", "A2", "A3", "A4"}
+
+// Choose returns the experiments of all that are meant, each once. An error names the flag of app lab run that is wrong.
+func (s Selection) Choose(all []Experiment, find func(id string) (Experiment, error)) (chosen []Experiment, err error) {
+	group := s.All || s.Quick || s.Article != ""
+	switch {
+	case len(s.IDs) == 0 && !group:
+		return nil, errors.New("name experiments, or --quick, --all or --article A2; app lab list shows what there is")
+	case len(s.IDs) > 0 && group:
+		return nil, fmt.Errorf("%s is named together with --all, --quick or --article; drop one of the two", s.IDs[0])
+	case s.All && (s.Quick || s.Article != ""):
+		return nil, errors.New("--all is given with --quick or --article; drop one of the two")
+	case s.Article != "" && !slices.Contains(articles, strings.ToUpper(s.Article)):
+		return nil, fmt.Errorf("--article is %q; allowed are %s", s.Article, strings.Join(articles, ", "))
+	case group:
+		chosen = slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool {
+			return s.Quick && e.Slow || !strings.Contains(e.Article, strings.ToUpper(s.Article))
+		})
+	}
+	for _, id := range s.IDs {
+		e, err := find(id)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(chosen, func(other Experiment) bool { return other.ID == e.ID }) {
+			chosen = append(chosen, e)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("no experiment is of that kind; app lab list shows what there is")
+	}
+	return chosen, nil
+}
+
+// Embedded keeps the experiments that run without a redis-server. The others are in left. It is an error when one of them was named, or
+// when all of them need one.
+func (s Selection) Embedded(chosen []Experiment) (kept []Experiment, left []string, err error) {
+	return s.keep(chosen, "--embedded", "needs a real redis-server; drop one of the two", func(e Experiment) bool {
+		return !slices.Contains(e.Needs, RedisServer)
+	})
+}
+
+// Contained keeps the experiments that run in containers, as [Selection.Embedded] does. all is the catalogue.
+func (s Selection) Contained(all, chosen []Experiment) (kept []Experiment, left []string, err error) {
+	why := "runs on processes only; in containers run " + strings.Join(InContainers(all), ", ")
+	return s.keep(chosen, "--on docker", why, func(e Experiment) bool { return e.Docker })
+}
+
+func (s Selection) keep(chosen []Experiment, flag, why string, fits func(Experiment) bool) (kept []Experiment, left []string, err error) {
+	for _, e := range chosen {
+		if fits(e) {
+			kept = append(kept, e)
+		} else {
+			left = append(left, e.ID)
+		}
+	}
+	if len(left) > 0 && (len(s.IDs) > 0 || len(kept) == 0) {
+		return nil, nil, fmt.Errorf("%s is given, and %s %s", flag, strings.Join(left, ", "), why)
+	}
+	return kept, left, nil
+}
+
+// InContainers are the ids of the experiments that can run in containers.
+func InContainers(all []Experiment) (ids []string) {
+	for _, e := range all {
+		if e.Docker {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// Missing is [Missing] with a way out: how many of the experiments run without the redis-server that real says is there.
+func (s Selection) Missing(chosen []Experiment, real bool) error {
+	err := Missing(chosen)
+	if err == nil {
+		return nil
+	}
+	if kept, left, e := s.Embedded(chosen); e == nil && len(left) > 0 && !real && Missing(kept) == nil {
+		err = fmt.Errorf("%w; --embedded runs the %d that need none", err, len(kept))
+	}
+	return err
+}

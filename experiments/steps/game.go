@@ -1,0 +1,204 @@
+package steps
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"locklab/experiments/terminal"
+	"locklab/history"
+	"locklab/lockstrategy/naive"
+)
+
+// Legend explains the moves.
+const Legend = "A: its next step · A†: it dies · A?: the server executes its step, and the reply is lost · " +
+	"…: time passes, until every expiry is over"
+
+// Game is a [Play] with a person at a terminal: it prints what happens, and reads moves.
+type Game struct {
+	*Play
+	Out       io.Writer
+	Colour    bool
+	Reproduce func([]Move) string // the command that plays moves again
+
+	moves []Move // so far
+	told  bool   // how it has ended
+}
+
+// Begin says what is played. others are the locks that could be played instead.
+func (g *Game) Begin(title string, lock naive.Lock, others []naive.Lock) {
+	say := func(words string) { fmt.Fprintln(g.Out, terminal.Wrap(words, terminal.Width)) }
+	say(title)
+	article := ""
+	if lock.Article != "" {
+		article = " (" + lock.Article + ")"
+	}
+	say("The lock: " + lock.Name + article + ". Each client takes it, reads a counter, writes it back plus one, and gives the lock back.")
+	if len(others) > 1 {
+		say("The locks of this experiment, for --lock:")
+		for _, l := range others {
+			fmt.Fprintf(g.Out, "  %s\n", l.Name)
+		}
+	}
+	say("Moves: " + Legend + ".")
+}
+
+// Ask plays the moves that are typed, until in ends, or a q is typed. Its error is that of ctx.
+func (g *Game) Ask(ctx context.Context, in io.Reader) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := typed(reading, in)
+	for {
+		g.board()
+		g.prompt()
+		select {
+		case <-ctx.Done():
+			fmt.Fprintln(g.Out)
+			return ctx.Err()
+		case line, more := <-lines:
+			if !more {
+				fmt.Fprintln(g.Out, "\nNothing more is typed: that is the end.")
+			}
+			if !more || line == "q" {
+				g.End()
+				return nil
+			}
+			g.line(ctx, line)
+		}
+	}
+}
+
+// typed passes on lines, until in or ctx ends. A read that does not end is left to the end of the program.
+func typed(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			select {
+			case lines <- strings.TrimSpace(scanner.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// line does what one line asks for. A line that cannot be read changes nothing.
+func (g *Game) line(ctx context.Context, line string) {
+	switch line {
+	case "":
+		return
+	case "u":
+		if !g.TakeBack() {
+			fmt.Fprintln(g.Out, "There is no move to take back.")
+			return
+		}
+		last := len(g.moves) - 1
+		fmt.Fprintf(g.Out, "%s is taken back.\n", g.moves[last])
+		g.moves, g.told = g.moves[:last], false
+		return
+	}
+	moves, err := Parse(capitals(line))
+	if err != nil {
+		fmt.Fprintf(g.Out, "%v; u takes a move back, q ends\n", err)
+		return
+	}
+	if err := g.Do(ctx, moves); err != nil {
+		fmt.Fprintf(g.Out, "%v.\n", err)
+	}
+	if g.Over() {
+		g.End()
+	}
+}
+
+// capitals lets a client be named by a small letter, where that means nothing else.
+func capitals(line string) string {
+	words := strings.Fields(line)
+	for i, w := range words {
+		if w[0] >= 'a' && w[0] <= 'c' {
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Do plays moves, and stops before the first that is not possible; the error says why.
+func (g *Game) Do(ctx context.Context, moves []Move) error {
+	for _, m := range moves {
+		before := g.Violations()
+		happened, err := g.Move(ctx, m)
+		if err != nil {
+			return fmt.Errorf("%s is not possible: %w", m, err)
+		}
+		g.moves, g.told = append(g.moves, m), false
+		g.tell(m, happened, before)
+	}
+	return nil
+}
+
+// tell says what came of a move, and what it violates that was not violated before.
+func (g *Game) tell(m Move, happened []history.Event, before []Violation) {
+	var words []string
+	for _, e := range happened {
+		says := e.Summary()
+		if e.Timeline != m.Client {
+			says = e.Timeline + ": " + says
+		}
+		words = append(words, says)
+	}
+	fmt.Fprintf(g.Out, "%-3s %s\n", m, strings.Join(words, "; "))
+	for _, v := range g.Violations() {
+		if !slices.Contains(before, v) {
+			fmt.Fprintln(g.Out, "    "+terminal.Paint("✗ "+string(v), terminal.Red, g.Colour))
+		}
+	}
+}
+
+// board shows the clients with their next steps, and what Redis stores, side by side.
+func (g *Game) board() {
+	clients := terminal.NewTable("client", "is", "next step")
+	for _, c := range g.Clients() {
+		where, next := c.Where()
+		clients.Row(c.Name, where, next)
+	}
+	keys := terminal.NewTable("key in Redis", "holds", "expires")
+	for _, k := range g.Keys() {
+		keys.Row(k.Key, k.Value, k.Expires)
+	}
+	if keys.Len() == 0 {
+		keys.Row("(none)", "", "")
+	}
+	fmt.Fprintln(g.Out, "\n"+terminal.Beside(clients.String(), keys.String()))
+}
+
+func (g *Game) prompt() {
+	if g.Over() {
+		fmt.Fprint(g.Out, "\nEvery client has ended. u: take a move back · q: quit\n> ")
+		return
+	}
+	fmt.Fprint(g.Out, "\nWhich moves next? A, A† (or A!), A?, … (or t); several with spaces · u: take a move back · q: quit\n> ")
+}
+
+// End says what is violated, and draws what has happened; once.
+func (g *Game) End() {
+	if len(g.moves) == 0 || g.told {
+		return
+	}
+	g.told = true
+	found := g.Violations()
+	for _, v := range found {
+		fmt.Fprintf(g.Out, "\n%s\n", terminal.Paint("Violation: "+string(v)+".", terminal.Red, g.Colour))
+	}
+	switch {
+	case len(found) > 0:
+	case g.Over():
+		fmt.Fprintf(g.Out, "\n%s\n", terminal.Paint("Every client has ended, without a violation.", terminal.Green, g.Colour))
+	default:
+		fmt.Fprintln(g.Out, "\nNo violation so far; not every client has ended.")
+	}
+	fmt.Fprintf(g.Out, "\n%s\n  %s\n", history.Timelines(g.Events()), g.Reproduce(g.moves))
+}
