@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -22,9 +23,11 @@ func newContainer(c compose.Container) *container {
 	return &container{Container: c, killed: make(chan struct{})}
 }
 
-// dockerContext is for a command to Docker that must not end with the trial.
-func dockerContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), stopTimeout)
+// bounded calls Docker with a context that does not end with the trial.
+func bounded(call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return call(ctx)
 }
 
 func (c *container) String() string { return c.Service }
@@ -32,9 +35,7 @@ func (c *container) String() string { return c.Service }
 // Kill ends the container. Ended returns the error.
 func (c *container) Kill() {
 	c.kill.Do(func() {
-		ctx, cancel := dockerContext()
-		defer cancel()
-		c.keep(c.Container.Kill(ctx))
+		c.keep(bounded(c.Container.Kill))
 		close(c.killed)
 	})
 }
@@ -44,38 +45,25 @@ func (c *container) Done() <-chan struct{} { return c.killed }
 // Ended waits until Kill was called and the container has ended.
 func (c *container) Ended() (proof string, err error) {
 	<-c.killed
-	ctx, cancel := dockerContext()
-	defer cancel()
-	status, err := c.Wait(ctx)
-	c.keep(err)
+	var status string
+	c.keep(bounded(func(ctx context.Context) (err error) { status, err = c.Wait(ctx); return err }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return fmt.Sprintf("container %s has ended, Docker reports status %s", c.Name, status), c.err
 }
 
-func (c *container) Pause() error {
-	ctx, cancel := dockerContext()
-	defer cancel()
-	return c.Container.Pause(ctx)
-}
+func (c *container) Pause() error { return bounded(c.Container.Pause) }
 
-func (c *container) Resume() {
-	ctx, cancel := dockerContext()
-	defer cancel()
-	c.keep(c.Unpause(ctx))
-}
+func (c *container) Resume() { c.keep(bounded(c.Unpause)) }
 
 // keep stores the first error for Ended.
 func (c *container) keep(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-	}
+	c.err = cmp.Or(c.err, err)
 }
 
-func (c *container) lastOutput() string {
-	ctx, cancel := dockerContext()
-	defer cancel()
-	return c.LastLine(ctx)
+func (c *container) lastOutput() (line string) {
+	_ = bounded(func(ctx context.Context) error { line = c.LastLine(ctx); return nil })
+	return line
 }

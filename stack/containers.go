@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.Docker, failed error) {
 	for range attempts {
 		name := fmt.Sprintf("locklab-lab-%d-%04x", os.Getpid(), rand.N(1<<16))
-		settings, err := s.freeSettings(ctx, name)
+		settings, err := freeSettings(name)
 		if err != nil {
 			return docker, err
 		}
@@ -74,7 +75,6 @@ func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.D
 		s.add(takedown)
 		docker = compose.Docker{Project: project}
 		failed = docker.Up(ctx, readyService)
-		takedown.created = failed == nil
 		if failed == nil || ctx.Err() != nil || !taken(failed) {
 			return docker, failed
 		}
@@ -89,63 +89,25 @@ func taken(err error) bool {
 	})
 }
 
-// Settings of the compose files that a project of its own changes.
-const (
-	nameVariable = "COMPOSE_PROJECT_NAME"
-	netVariable  = "LAB_NET"
-)
-
-// freeSettings are settings that no other project has: a name, a network near that of the files, and ports that are free now.
-func (s *Stack) freeSettings(ctx context.Context, name string) ([]string, error) {
-	files, err := compose.Load(ctx, s.checkout, "")
-	if err != nil {
-		return nil, err
-	}
-	network, err := freeNetwork(files.Variable(netVariable))
-	if err != nil {
-		return nil, err
-	}
-	for range 100 {
-		prefix := fmt.Sprint(200 + rand.N(120)) // below the ports that the kernel gives to clients
-		if freePorts(prefix) {
-			return []string{
-				nameVariable + "=" + name, netVariable + "=" + network, "REDIS_SINGLE_PORT=" + prefix + "00",
-				"REDIS_PORTS=" + prefix + "1", "SENTINEL_PORTS=" + prefix + "2", "CLUSTER_PORTS=" + prefix + "3", "REDLOCK_PORTS=" + prefix + "4",
-			}, nil
-		}
-	}
-	return nil, fmt.Errorf("stack: no free ports from 20000 to 31999")
-}
-
-// freeNetwork returns the first three numbers of a network. It differs from lab in the last one, and this machine has no address in
-// it.
-func freeNetwork(lab string) (string, error) {
-	numbers := strings.Split(lab, ".")
+// freeSettings are settings that no other project has: a name, a network in which this machine has no address, and ports.
+func freeSettings(name string) ([]string, error) {
 	ours, err := net.InterfaceAddrs()
-	if err != nil || len(numbers) != 3 {
-		return "", errors.Join(err, fmt.Errorf("stack: %s is %q: it must be the first three numbers of a network", netVariable, lab))
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
 	}
 	for range 100 {
-		candidate := fmt.Sprintf("%s.%s.%d", numbers[0], numbers[1], rand.N(256))
-		taken := slices.ContainsFunc(ours, func(a net.Addr) bool {
-			at, is := a.(*net.IPNet)
-			return is && (at.Contains(net.ParseIP(candidate+".1")) || strings.HasPrefix(at.IP.String(), candidate+"."))
-		})
-		if candidate != lab && !taken {
-			return candidate, nil
+		network := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 66, byte(rand.N(256)), 0}), 24)
+		if slices.ContainsFunc(ours, func(a net.Addr) bool {
+			at, err := netip.ParsePrefix(a.String())
+			return err == nil && at.Overlaps(network)
+		}) {
+			continue
 		}
+		ports := fmt.Sprint(200 + rand.N(120)) // 20000 to 31999: below the ports that the kernel gives to clients
+		return []string{
+			"COMPOSE_PROJECT_NAME=" + name, "LAB_NET=" + strings.TrimSuffix(network.Addr().String(), ".0"), "REDIS_SINGLE_PORT=" + ports + "00",
+			"REDIS_PORTS=" + ports + "1", "SENTINEL_PORTS=" + ports + "2", "CLUSTER_PORTS=" + ports + "3", "REDLOCK_PORTS=" + ports + "4",
+		}, nil
 	}
-	return "", fmt.Errorf("stack: no network near %s.0/24 is free on this machine", lab)
-}
-
-// freePorts reports whether no program listens on the 50 ports that begin with prefix.
-func freePorts(prefix string) bool {
-	for i := range 50 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%s%02d", prefix, i))
-		if err != nil {
-			return false
-		}
-		l.Close()
-	}
-	return true
+	return nil, errors.New("stack: this machine has addresses in every network of 10.66.0.0/16")
 }

@@ -52,19 +52,8 @@ func (s *Stack) node(ctx context.Context, name string, start func(addr string) (
 	return n, nil
 }
 
-// answers waits until a server listens at the node's address, and then until it answers with this process id. Another server may
-// have taken the port, and answers as well.
+// answers waits until a server answers with this process id. Another server may have taken the port, and answers as well.
 func (n *Node) answers(ctx context.Context, pid int) error {
-	err := n.Await(ctx, func(ctx context.Context) error {
-		connection, err := new(net.Dialer).DialContext(ctx, "tcp", n.Addr)
-		if err == nil {
-			err = connection.Close()
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	return n.Await(ctx, func(ctx context.Context) error {
 		answering, err := n.Number(ctx, "server", "process_id")
 		if err == nil && answering != int64(pid) {

@@ -39,10 +39,8 @@ func (n *Node) cutOff(ctx context.Context, replicas []*Node) (mend func() error,
 	}
 	var cut []*container
 	mend = sync.OnceValue(func() (err error) {
-		ctx, cancel := dockerContext()
-		defer cancel()
 		for _, c := range cut {
-			err = errors.Join(err, c.Connect(ctx))
+			err = errors.Join(err, bounded(c.Connect))
 		}
 		return err
 	})

@@ -17,7 +17,6 @@ type takedown struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *strings.Builder
-	created bool // Docker creates no more containers of the project
 }
 
 func (s *Stack) takedown(project string) (*takedown, error) {
@@ -38,14 +37,8 @@ func (s *Stack) takedown(project string) (*takedown, error) {
 	return t, nil
 }
 
-// createdLine tells the process that Docker creates no more containers.
-const createdLine = "created"
-
 // Stop takes the containers down, and returns when they are gone, or an error after takedownTimeout.
 func (t *takedown) Stop() error {
-	if t.created {
-		_, _ = fmt.Fprintln(t.in, createdLine)
-	}
 	_ = t.in.Close()
 	if err := t.process.Wait(); err != nil {
 		return fmt.Errorf("stack: %s: %w", strings.TrimSpace(t.out.String()), err)
@@ -61,8 +54,8 @@ var takedownRole = Role("takedown", func(in io.Reader, out io.Writer) int {
 	if err != nil {
 		return 0
 	}
-	rest, _ := io.ReadAll(lines) // returns when the lab ends
-	err = removeContainers(strings.TrimSpace(project), strings.Contains(string(rest), createdLine))
+	_, _ = io.Copy(io.Discard, lines) // returns when the lab ends
+	err = removeContainers(strings.TrimSpace(project))
 	_ = os.RemoveAll(os.Getenv(dirVariable)) // before the output, which may have no reader any more
 	if err != nil {
 		fmt.Fprintln(out, err)
@@ -71,18 +64,15 @@ var takedownRole = Role("takedown", func(in io.Reader, out io.Writer) int {
 	return 0
 })
 
-// takedownTimeout bounds how long a project may take to go.
-const takedownTimeout = 2 * time.Minute
+const (
+	takedownTimeout = 2 * time.Minute // until a project is gone
+	wantedAbsent    = 3               // how often, a second apart, nothing of it must be there: Docker may still create something
+)
 
-// removeContainers removes a project's containers and its network until there are none. When the lab died while it created them,
-// Docker may still create some: then it must find none three times, a second apart.
-func removeContainers(project string, created bool) (err error) {
+// removeContainers removes a project's containers and its network until there are none.
+func removeContainers(project string) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), takedownTimeout)
 	defer cancel()
-	wanted := 3
-	if created {
-		wanted = 1
-	}
 	for absent := 0; ; {
 		_, err = docker(ctx, "compose", "--project-name", project, "down", "--timeout", "5")
 		left, failed := containersOf(ctx, project)
@@ -91,7 +81,7 @@ func removeContainers(project string, created bool) (err error) {
 		} else {
 			absent = 0
 		}
-		if absent == wanted {
+		if absent == wantedAbsent {
 			return nil
 		}
 		select {

@@ -23,10 +23,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
 	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
 	"final":    final,
-	"agree":    agree,
 	"statuses": statuses,
-	"counter":  counter,
-	"lost":     lost,
 	"readable": func(o Outage) string { return o.after(o.ReadAfter) },
 	"back":     func(o Outage) string { return o.after(o.BackAfter) },
 }).Parse(pageSource))
@@ -53,13 +50,6 @@ func final(c Cell) string {
 // cellText makes of any text one that fits into a table.
 var cellText = strings.NewReplacer("\n", "; ", "|", "\\|")
 
-func agree(r Row) string {
-	if r.Agree() {
-		return "yes"
-	}
-	return "**no**"
-}
-
 func statuses(o Outage) string {
 	var all []string
 	for _, status := range slices.Sorted(maps.Keys(o.Statuses)) {
@@ -70,20 +60,6 @@ func statuses(o Outage) string {
 		all = append(all, fmt.Sprintf("%d × %s", o.Statuses[status], name))
 	}
 	return strings.Join(all, ", ")
-}
-
-func counter(o Outage) string {
-	if o.ReadAfter == 0 {
-		return "gone"
-	}
-	return fmt.Sprint(o.Final)
-}
-
-func lost(o Outage) string {
-	if o.ReadAfter == 0 {
-		return "all"
-	}
-	return fmt.Sprint(o.Lost())
 }
 
 // after says how long something took, or that it did not happen.

@@ -69,7 +69,10 @@ func TestPreflightOfTheLabsServer(t *testing.T) {
 	if facts.Node != node.Addr || facts.RoundTrip <= 0 || facts.ClockOffset.Abs() > facts.RoundTrip {
 		t.Errorf("on one machine the clocks are one: %+v", facts)
 	}
-	for name, want := range map[string]string{"redis_mode": "standalone", "role": "master", "connected_slaves": "0", "maxmemory": "0", "maxmemory_policy": "noeviction", "appendonly": "no", "appendfsync": "everysec", "save": "", "min-replicas-to-write": "0"} {
+	for name, want := range map[string]string{
+		"redis_mode": "standalone", "role": "master", "connected_slaves": "0", "maxmemory": "0", "maxmemory_policy": "noeviction",
+		"appendonly": "no", "appendfsync": "everysec", "save": "", "min-replicas-to-write": "0",
+	} {
 		if got, told := facts.Said[name]; !told || got != want {
 			t.Errorf("%s is %q (told: %t), want %q", name, got, told, want)
 		}
@@ -101,7 +104,9 @@ func TestPreflightOfAMasterAndOfItsReplica(t *testing.T) {
 
 func TestPreflightNamesTheSentinelsMaster(t *testing.T) {
 	started := arranged(t, "sentinel")
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: stack.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true})
+	c := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: stack.SentinelMaster, SentinelAddrs: started.Addrs, ContextTimeoutEnabled: true,
+	})
 	t.Cleanup(func() { _ = c.Close() })
 	report := asked(t, c)
 	wantWeaknesses(t, report, "it has replicas: 3", "min-replicas-to-write is 0", "nothing on disk")

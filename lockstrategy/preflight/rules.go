@@ -24,12 +24,14 @@ type rule struct {
 // refuses a lock, and loses none.
 var rules = []rule{
 	{
-		grave: true, found: findReplica,
+		grave: true, found: func(f Facts) string { return sayIf(f.is(saidRole, "slave"), "it is a replica") },
 		why:    "a replica takes no writes; one that did would lose each lock at its next synchronization",
 		remedy: "name the master, or let sentinel or a cluster name it",
 	},
 	{
-		lock: single, grave: true, found: findOld,
+		lock: single, grave: true, found: func(f Facts) string {
+			return sayIf(f.older(6, 2), "it is Redis "+f.Said[saidVersion]+": its SET has no option GET")
+		},
 		why:    "no lock is granted: each grant reads the last fencing token and sets the new one with SET and GET",
 		remedy: "run Redis 6.2 or later",
 	},
@@ -40,16 +42,20 @@ var rules = []rule{
 	},
 	{
 		lock: single, found: findReplicas,
-		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
+		why:    "a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
 		remedy: "let the resource check the fencing token; or lock over independent nodes (RedLock)",
 	},
 	{
-		lock: single, found: findUnguarded,
+		lock: single, found: func(f Facts) string {
+			return sayIf(f.some(saidReplicas) && f.is(saidInSync, "0"), "min-replicas-to-write is 0")
+		},
 		why:    "a master that is cut off goes on granting after one of its replicas was promoted and grants too",
 		remedy: "set min-replicas-to-write 1 and min-replicas-max-lag to seconds: the time of two masters gets shorter",
 	},
 	{
-		lock: single, found: findAlone,
+		lock: single, found: func(f Facts) string { // a replica may have none of its own
+			return sayIf(f.is(saidReplicas, "0") && !f.is(saidRole, "slave"), "it has no replica that is connected")
+		},
 		why:    "while it is down nobody gets a lock that it keeps, and no holder can renew one",
 		remedy: "add replicas with sentinel or a cluster, at the price of failovers that may lose a lock; or RedLock",
 	},
@@ -75,7 +81,7 @@ var rules = []rule{
 	},
 	{
 		lock: single, found: findClock,
-		why:    "leases end by the server's clock and fencing tokens start from it: set forward, it ends leases early; set back, it repeats tokens where the last one was lost",
+		why:    "set forward, the server's clock ends leases early; set back, it repeats fencing tokens where the last one was lost",
 		remedy: steadyClock,
 	},
 	{
@@ -84,7 +90,10 @@ var rules = []rule{
 		remedy: steadyClock,
 	},
 	{
-		lock: single, found: findUnsharded,
+		lock: single, found: func(f Facts) string {
+			unsharded := f.is(saidMode, "cluster") && f.older(7, 0)
+			return sayIf(unsharded, "it is Redis "+f.Said[saidVersion]+": this cluster has no sharded channels")
+		},
 		why:    "releases are published on sharded channels: without them a waiter is not notified and polls; exclusion is not concerned",
 		remedy: "run Redis 7 or later",
 	},
@@ -140,16 +149,6 @@ func counted(nodes []Facts) []Weakness {
 	return all
 }
 
-func findReplica(f Facts) string { return sayIf(f.is(saidRole, "slave"), "it is a replica") }
-
-func findOld(f Facts) string {
-	return sayIf(f.older(6, 2), "it is Redis "+f.Said[saidVersion]+": its SET has no option GET")
-}
-
-func findUnsharded(f Facts) string {
-	return sayIf(f.is(saidMode, "cluster") && f.older(7, 0), "it is Redis "+f.Said[saidVersion]+": this cluster has no sharded channels")
-}
-
 func findEviction(f Facts) string {
 	policy := f.Said[saidPolicy]
 	evicting := strings.HasPrefix(policy, "allkeys-") || strings.HasPrefix(policy, "volatile-") // each lock has an expiry
@@ -158,15 +157,6 @@ func findEviction(f Facts) string {
 
 func findReplicas(f Facts) string {
 	return sayIf(f.some(saidReplicas), "it has replicas: "+f.Said[saidReplicas])
-}
-
-func findUnguarded(f Facts) string {
-	return sayIf(f.some(saidReplicas) && f.is(saidInSync, "0"), "min-replicas-to-write is 0")
-}
-
-// findAlone excludes a replica: it may have none of its own.
-func findAlone(f Facts) string {
-	return sayIf(f.is(saidReplicas, "0") && !f.is(saidRole, "slave"), "it has no replica that is connected")
 }
 
 func findForgetting(f Facts) string {

@@ -50,7 +50,9 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 func TestPreflightWhereCommandsAreRenamed(t *testing.T) {
 	report := asked(t, client(t, server(t, "--rename-command", "CONFIG", "", "--rename-command", "TIME", "").Addr))
 	wantWeaknesses(t, report, "no replica", "no file of its writes")
-	wantUnknown(t, report, "appendfsync, save, min-replicas-to-write: CONFIG GET could not be asked: ERR unknown command", "clock: TIME could not be asked: ERR unknown command")
+	wantUnknown(t, report,
+		"appendfsync, save, min-replicas-to-write: CONFIG GET could not be asked: ERR unknown command",
+		"clock: TIME could not be asked: ERR unknown command")
 }
 
 func TestPreflightOfMiniredis(t *testing.T) {
