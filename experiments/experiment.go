@@ -62,9 +62,6 @@ type Interleavings struct {
 // Control is the variant that shows that there is no violation without its cause.
 func (e Experiment) Control() Variant { return e.Variants[0] }
 
-// trials is how often each variant runs by default.
-func (e Experiment) trials() int { return cmp.Or(max(e.Trials, 0), 3) }
-
 // Needed names what an experiment needs beside this program.
 func (e Experiment) Needed() string {
 	names := make([]string, len(e.Needs))

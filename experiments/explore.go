@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 
 	"locklab/experiments/steps"
 )
@@ -21,12 +20,4 @@ func (i Interleavings) Explore(ctx context.Context) (Explored, error) {
 		return Explored{}, err
 	}
 	return Explored{i, f, Judge(i.Expect, Outcome{Trials: 1, Violations: f.Violating.Sign()})}, nil
-}
-
-// Seen is how many interleavings there are and how many violate.
-func (x Explored) Seen() string {
-	if x.Found.Violating.Sign() == 0 {
-		return fmt.Sprintf("no violation in all %s interleavings", x.Found.Interleavings)
-	}
-	return fmt.Sprintf("violation in %s of %s interleavings", x.Found.Violating, x.Found.Interleavings)
 }

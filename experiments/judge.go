@@ -45,9 +45,15 @@ func (v VariantJudgement) Seen() string {
 // Judge says what r shows about e. It reads nothing but r: a saved run is judged as it was on the day.
 //
 // A violation in the control makes all the rest meaningless: then the run is inconclusive. So is one without a control, one
-// that was interrupted, one of other variants, and one in which our checks and porcupine disagree.
-func (e Experiment) Judge(r Record) Judgement {
-	j := Judgement{Experiment: e.ID}
+// that was interrupted, one of other variants, and one in which our checks and porcupine disagree. A check may panic because
+// it was not written for such a history: then the judgement is inconclusive, too.
+func (e Experiment) Judge(r Record) (j Judgement) {
+	defer func() {
+		if p := recover(); p != nil {
+			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
+		}
+	}()
+	j.Experiment = e.ID
 	var verdicts []Verdict
 	for i, variant := range e.Variants {
 		v := e.judgeVariant(variant, r)
@@ -154,15 +160,4 @@ func sound(variant Variant, t TrialRecord, events []history.Event) error {
 		return fmt.Errorf("%s%w", prefix, err)
 	}
 	return nil
-}
-
-// JudgeAny is Judge of a record from any source. A check may panic because it was not written for such a history: then the
-// judgement is inconclusive.
-func (e Experiment) JudgeAny(r Record) (j Judgement) {
-	defer func() {
-		if p := recover(); p != nil {
-			j = Judgement{Experiment: e.ID, Why: fmt.Sprintf("its history makes no sense: %v", p), Void: true}
-		}
-	}()
-	return e.Judge(r)
 }

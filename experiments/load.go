@@ -121,7 +121,7 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	case s.Experiment.ID == "":
 		return inconclusive(fmt.Sprintf("there is no experiment %.60q here", s.Record.Experiment))
 	}
-	s.Judgement = s.Experiment.JudgeAny(s.Record)
+	s.Judgement = s.Experiment.Judge(s.Record)
 	return s
 }
 

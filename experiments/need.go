@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -23,17 +24,13 @@ var installs = map[Need]string{
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
 // command that installs it.
 func Missing(all []Experiment) (err error) {
-	var needs []Need
 	by := make(map[Need][]string)
 	for _, e := range all {
 		for _, n := range e.Needs {
-			if !slices.Contains(needs, n) {
-				needs = append(needs, n)
-			}
 			by[n] = append(by[n], e.ID)
 		}
 	}
-	for _, n := range needs {
+	for _, n := range slices.Sorted(maps.Keys(by)) {
 		if _, missing := exec.LookPath(string(n)); missing != nil {
 			verb := "needs"
 			if len(by[n]) > 1 {

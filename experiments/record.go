@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"locklab/history"
@@ -21,20 +23,12 @@ type Record struct {
 	Build       string          `json:"build"`
 	Machine     string          `json:"machine"` // operating system, processors, Go
 	Redis       string          `json:"redis"`   // which Redis ran, with its version
-	Clocks      []Clock         `json:"clocks"`
 	Variants    []VariantRecord `json:"variants"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Left        string          `json:"left,omitempty"` // what an interrupted run could not remove
 	Count       int             `json:"events"`         // how many the history has
 
 	Events []history.Event `json:"-"`
-}
-
-// Clock is by how much the clock of a process differs from the lab's: its time less the lab's at the same moment.
-type Clock struct {
-	Process string        `json:"process"`
-	Offset  time.Duration `json:"offset_ns"`
-	Error   time.Duration `json:"error_ns"` // of the offset, at most: half of the round trip in which it was asked
 }
 
 // VariantRecord is what became of a variant. What was expected of it stands in the experiment, not here.
@@ -59,5 +53,39 @@ func (r Record) TookBy(variant string) (all time.Duration) {
 			}
 		}
 	}
+	return all
+}
+
+// Measured is what was measured of one timeline, in one unit, in all trials of a variant.
+type Measured struct {
+	Unit, Variant, Timeline string
+	Values                  []int64 // sorted; there is at least one
+}
+
+// Lowest is the smallest value.
+func (m Measured) Lowest() int64 { return m.Values[0] }
+
+// Median is the middle value; of an even number the smaller one of both.
+func (m Measured) Median() int64 { return m.Values[(len(m.Values)-1)/2] }
+
+// Highest is the largest value.
+func (m Measured) Highest() int64 { return m.Values[len(m.Values)-1] }
+
+// Measures sums up what a run measured: by unit, and of one unit as it was first recorded.
+func (r Record) Measures() (all []Measured) {
+	for _, e := range r.Events {
+		if e.Kind != history.Measure {
+			continue
+		}
+		i := slices.IndexFunc(all, func(m Measured) bool { return m.Unit == e.Text && m.Variant == e.Variant && m.Timeline == e.Timeline })
+		if i < 0 {
+			i, all = len(all), append(all, Measured{Unit: e.Text, Variant: e.Variant, Timeline: e.Timeline})
+		}
+		all[i].Values = append(all[i].Values, e.Value)
+	}
+	for _, m := range all {
+		slices.Sort(m.Values)
+	}
+	slices.SortStableFunc(all, func(a, b Measured) int { return strings.Compare(a.Unit, b.Unit) })
 	return all
 }

@@ -51,7 +51,7 @@ type Results struct {
 // RunAndSave runs the experiment, judges the run, and saves it below store.
 func (e Experiment) RunAndSave(ctx context.Context, store string, o Options) (r Result) {
 	r.Experiment, r.Record = e, Run(ctx, e, o)
-	r.Judgement = e.JudgeAny(r.Record)
+	r.Judgement = e.Judge(r.Record)
 	var err error
 	if r.Dir, err = Save(store, r.Record); err != nil {
 		r.NotSaved = err.Error()

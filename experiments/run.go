@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -33,7 +34,6 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 		Format: Format, Experiment: e.ID, Claim: e.Claim, Command: o.Command, Seed: o.Seed, Began: began.UTC(), Build: o.Build,
 		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
 		Redis:   o.Engine(),
-		Clocks:  []Clock{{Process: "lab"}},
 	}
 	recorder := history.NewRecorder()
 	for i := range e.Variants {
@@ -59,7 +59,6 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 		}
 		start := time.Now()
 		err := t.run(ctx, variant)
-		r.Clocks = append(r.Clocks, t.clocks...)
 		if ctx.Err() != nil { // a trial that was cut short does not count
 			r.Left = text(t.left)
 			break
@@ -71,10 +70,7 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 
 // TrialsOf is how often each variant of e runs.
 func (o Options) TrialsOf(e Experiment) int {
-	if o.Trials > 0 {
-		return o.Trials
-	}
-	return e.trials()
+	return cmp.Or(max(o.Trials, 0), e.Trials, 3)
 }
 
 // Engine says what serves as Redis.

@@ -27,7 +27,7 @@ func find(id string) (Experiment, error) {
 // ran is a record of a run of it that is as expected.
 func ran() Record {
 	_, r := judged{expect: Sometimes, violation: true}.build()
-	r.Began, r.Command, r.Clocks = time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), "app lab run X01-test", []Clock{}
+	r.Began, r.Command = time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), "app lab run X01-test"
 	return r
 }
 

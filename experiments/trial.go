@@ -40,7 +40,6 @@ type Trial struct {
 	mu      sync.Mutex
 	cleanup []func() error
 	left    error // what could not be cleaned up
-	clocks  []Clock
 	failed  error // of the functions that run beside it
 }
 
@@ -85,15 +84,11 @@ func (t *Trial) Heal(timeline, text string) {
 // Now is the time on the history's clock.
 func (t *Trial) Now() time.Duration { return t.recorder.Now() }
 
+// Began is when the history's time began.
+func (t *Trial) Began() time.Time { return t.recorder.Began() }
+
 // Events returns what this trial has recorded so far.
 func (t *Trial) Events() []history.Event { return history.Of(t.recorder.Events(), t.variant, t.Number) }
-
-// Clock reports by how much the clock of a process differs from the lab's.
-func (t *Trial) Clock(c Clock) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.clocks = append(t.clocks, c)
-}
 
 // Cleanup calls f when the trial is over, the last first, also after a failure and an interruption.
 func (t *Trial) Cleanup(f func() error) {

@@ -6,7 +6,10 @@
 // What is NOT guaranteed: "as expected" means that the trials that ran showed what was expected, and nothing more.
 package experiments
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Expect is what a variant of an experiment says about violations.
 type Expect int
@@ -74,16 +77,13 @@ func (v Verdict) Because(o Outcome) string {
 
 // Worst is the verdict over several: unexpected before inconclusive before as expected. Over none it is inconclusive.
 func Worst(verdicts ...Verdict) Verdict {
-	worst := Inconclusive
-	for i, v := range verdicts {
-		if v == Unexpected {
-			return Unexpected
-		}
-		if i == 0 || v == Inconclusive {
-			worst = v
-		}
+	switch {
+	case slices.Contains(verdicts, Unexpected):
+		return Unexpected
+	case len(verdicts) == 0 || slices.Contains(verdicts, Inconclusive):
+		return Inconclusive
 	}
-	return worst
+	return AsExpected
 }
 
 // String names the verdict.

@@ -127,7 +127,7 @@ func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 	})
 }
 
-// inFakeTime serves over connections in memory, where the seconds of a bound pass at once.
+// inFakeTime serves over connections in memory, where the seconds of a bound pass immediately.
 func inFakeTime(t *testing.T, test func(t *testing.T, s *instance, dial func() net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cfg := parts(t)

@@ -82,6 +82,15 @@ func staleAt(err error) string {
 	return ""
 }
 
+// answered makes a handler of one that answers or returns an error.
+func answered(handle func(c *gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if err := handle(c); err != nil {
+			fail(c, err)
+		}
+	}
+}
+
 // fail answers with the error's status and its sentence. The refused write of a stale holder has a field of its own, because other
 // conflicts have the same status.
 func fail(c *gin.Context, err error) {

@@ -12,7 +12,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// A client that goes away frees its place in the queue.
+// A client that goes away frees its position in the queue.
 func TestAClientThatStopsWaiting(t *testing.T) {
 	for name, leaver := range map[string]struct {
 		method string
@@ -106,7 +106,7 @@ func (s *instance) occupy() (finish func()) {
 	return sync.OnceFunc(func() {
 		close(end)
 		if got := <-done; got.err != nil || got.status != http.StatusOK {
-			s.t.Errorf("who held the lock got %+v", got)
+			s.t.Errorf("the holder of the lock got %+v", got)
 		}
 	})
 }

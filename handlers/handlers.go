@@ -8,9 +8,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
@@ -86,14 +88,14 @@ func New(cfg Config) http.Handler {
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
 	}
-	r.PUT("/pview", a.admin, a.setView)
-	r.POST("/orders", a.createOrder)
+	r.PUT("/pview", a.admin, answered(a.setView))
+	r.POST("/orders", answered(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{
-		"/pview":      a.getView,
-		"/orders/:id": a.getOrder,
+		"/pview":      answered(a.getView),
+		"/orders/:id": answered(a.getOrder),
 		"/healthz":    a.healthz,
 		"/readyz":     a.readyz,
-		"/metrics":    gin.WrapH(cfg.Metrics.handler()),
+		"/metrics":    gin.WrapH(promhttp.HandlerFor(cfg.Metrics.registry, promhttp.HandlerOpts{})),
 		"/":           a.home,
 	} { // probes send HEAD; net/http omits the answer's body
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, read)
@@ -113,9 +115,10 @@ func (a *api) inVersion(name string) gin.HandlerFunc {
 func (a *api) observe(c *gin.Context) {
 	start := time.Now()
 	c.Next()
-	a.Metrics.request(c.GetString("version"), c.Writer.Status())
+	version := c.GetString("version")
+	a.Metrics.requests.WithLabelValues(version, strconv.Itoa(c.Writer.Status())).Inc()
 	if resource := c.GetString("stale"); resource != "" {
-		a.Metrics.staleWrite(c.GetString("version"), resource)
+		a.Metrics.stale.WithLabelValues(version, resource).Inc()
 	}
 	a.Log.Debug("request", "method", c.Request.Method, "path", c.Request.URL.Path,
 		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))

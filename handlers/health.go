@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	_ "embed"
+	"html/template"
 	"net/http"
 	"sync"
 	"time"
@@ -52,4 +54,19 @@ func (a *api) readyz(c *gin.Context) {
 		answer["preflight"] = found
 	}
 	c.JSON(status, answer)
+}
+
+//go:embed home.html
+var homeSource string
+
+var homePage = template.Must(template.New("home").Parse(homeSource))
+
+// home describes this instance and lists its endpoints.
+func (a *api) home(c *gin.Context) {
+	c.Header("Content-Type", "text/html; charset=utf-8")
+	c.Status(http.StatusOK)
+	err := homePage.Execute(c.Writer, gin.H{"Config": a.Config, "Base": "http://" + c.Request.Host})
+	if err != nil {
+		a.Log.Warn("home page", "error", err)
+	}
 }

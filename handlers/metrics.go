@@ -3,13 +3,10 @@ package handlers
 import (
 	"context"
 	"errors"
-	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"locklab/lockstrategy"
 )
@@ -83,18 +80,6 @@ func (m *Metrics) Queue(version string, waiting func() int) {
 	}, func() float64 { return float64(waiting()) }))
 }
 
-func (m *Metrics) request(version string, status int) {
-	m.requests.WithLabelValues(version, strconv.Itoa(status)).Inc()
-}
-
-func (m *Metrics) staleWrite(version, resource string) {
-	m.stale.WithLabelValues(version, resource).Inc()
-}
-
-func (m *Metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
 // LockMetrics observes the locks of one version; it is a lockstrategy.Observer.
 type LockMetrics struct {
 	metrics *Metrics
@@ -114,8 +99,11 @@ func (l *LockMetrics) Refused(waited time.Duration, err error) {
 // Released counts the end of a lease.
 func (l *LockMetrics) Released(held time.Duration, err error) {
 	l.metrics.hold.WithLabelValues(l.version).Observe(held.Seconds())
-	if err != nil {
-		l.metrics.leases.WithLabelValues(l.version, ending(err)).Inc()
+	switch {
+	case errors.Is(err, lockstrategy.ErrLost):
+		l.metrics.leases.WithLabelValues(l.version, lost).Inc()
+	case err != nil:
+		l.metrics.leases.WithLabelValues(l.version, unconfirmed).Inc()
 	}
 }
 
@@ -128,14 +116,6 @@ func refusal(err error) string {
 		return timedOut
 	}
 	return cancelled
-}
-
-// ending names why a lease did not end with a confirmed release.
-func ending(err error) string {
-	if errors.Is(err, lockstrategy.ErrLost) {
-		return lost
-	}
-	return unconfirmed
 }
 
 func (l *LockMetrics) count(outcome string, in *prometheus.HistogramVec, d time.Duration) {

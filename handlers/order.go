@@ -46,28 +46,27 @@ type grabAnswer struct {
 	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
 }
 
-func (a *api) createOrder(c *gin.Context) {
+func (a *api) createOrder(c *gin.Context) error {
 	o, err := a.Orders.Create(c.Request.Context())
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
 	c.Header("Location", fmt.Sprintf("/orders/%d", o.ID))
 	c.JSON(http.StatusCreated, a.orderAnswer(o))
+	return nil
 }
 
-func (a *api) getOrder(c *gin.Context) {
+func (a *api) getOrder(c *gin.Context) error {
 	id, err := number("the order's id", c.Param("id"))
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
 	o, err := a.Orders.Get(c.Request.Context(), id)
 	if err != nil {
-		fail(c, notThis(err, id))
-		return
+		return notThis(err, id)
 	}
 	c.JSON(http.StatusOK, a.orderAnswer(o))
+	return nil
 }
 
 func (a *api) orderAnswer(o order.Order) orderAnswer {
@@ -86,17 +85,15 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			return a.Orders.Grab(ctx, v.Lock, at)
 		}
 	}
-	return func(c *gin.Context) {
+	return answered(func(c *gin.Context) error {
 		attempt, err := attemptOf(c)
 		if err != nil {
-			fail(c, err)
-			return
+			return err
 		}
 		attempt.Version, attempt.Instance = v.Name, a.Instance
 		result, err := try(c.Request.Context(), attempt)
 		if err != nil {
-			fail(c, notThis(err, attempt.OrderID))
-			return
+			return notThis(err, attempt.OrderID)
 		}
 		status, why := http.StatusOK, "the order was open"
 		if !result.Won {
@@ -107,7 +104,8 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			Won: result.Won, Winner: result.Winner, Why: why,
 			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
-	}
+		return nil
+	})
 }
 
 func attemptOf(c *gin.Context) (order.Attempt, error) {

@@ -36,64 +36,60 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 	if v.Lock != nil {
 		count = func(ctx context.Context) (pview.View, error) { return a.Views.Increment(ctx, v.Lock) }
 	}
-	return func(c *gin.Context) {
+	return answered(func(c *gin.Context) error {
 		view, err := count(c.Request.Context())
 		if err != nil {
-			fail(c, err)
-			return
+			return err
 		}
 		c.Set("value", view.Value)
 		if wantsText(c) { // A4's answer, to the letter
 			c.String(http.StatusOK, "%s increase pview end!", a.Instance)
-			return
+			return nil
 		}
 		c.JSON(http.StatusOK, viewAnswer{
 			Instance: a.Instance, Version: v.Name, Value: view.Value,
 			WaitedMS: milliseconds(view.Waited), HeldMS: milliseconds(view.Held), Token: view.Token,
 		})
-	}
+		return nil
+	})
 }
 
 // getView reads the counter from the master, or with ?from=replica from a replica, where it may be old.
-func (a *api) getView(c *gin.Context) {
+func (a *api) getView(c *gin.Context) error {
 	from, err := one(c, "from")
 	read := a.Views.Get
 	switch {
 	case err != nil:
+		return err
 	case from == "" || from == "master":
 	case from == "replica":
 		read = a.Views.GetStale
 	default:
-		err = badRequest("from is %.20q; allowed are master and replica", from)
-	}
-	if err != nil {
-		fail(c, err)
-		return
+		return badRequest("from is %.20q; allowed are master and replica", from)
 	}
 	value, err := read(c.Request.Context())
-	a.answerValue(c, value, err)
+	return a.answerValue(c, value, err)
 }
 
 // setView writes the counter: A4's "set pview 0".
-func (a *api) setView(c *gin.Context) {
+func (a *api) setView(c *gin.Context) error {
 	value, err := valueOf(c.Request.Body)
 	if err != nil {
-		fail(c, err)
-		return
+		return err
 	}
-	a.answerValue(c, value, a.Views.Set(c.Request.Context(), value))
+	return a.answerValue(c, value, a.Views.Set(c.Request.Context(), value))
 }
 
-func (a *api) answerValue(c *gin.Context, value int64, err error) {
-	if err != nil {
-		fail(c, err)
-		return
-	}
-	if wantsText(c) {
+func (a *api) answerValue(c *gin.Context, value int64, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case wantsText(c):
 		c.String(http.StatusOK, fmt.Sprint(value))
-		return
+	default:
+		c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "value": value})
 	}
-	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "value": value})
+	return nil
 }
 
 // valueOf parses {"value": N}, and accepts nothing else.

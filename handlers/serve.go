@@ -30,7 +30,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	ended := make(chan error, 1) // http.ErrServerClosed, unless it broke
+	ended := make(chan error, 1) // http.ErrServerClosed, unless it failed
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:

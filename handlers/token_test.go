@@ -20,8 +20,8 @@ func refusedWrite(stale error) error {
 	return fmt.Errorf("%w: its fencing token is 1, and a holder with the newer token 2 has written; nothing was changed", stale)
 }
 
-// wasStale fails unless the answer says that a stale holder's write was refused, in words, in the
-// field that no other conflict has, and by whom.
+// wasStale fails unless the answer says that a stale holder's write was refused. It says so in words and in the field that no
+// other conflict has, and names the instance.
 func (a answer) wasStale(t *testing.T, sentence string) {
 	t.Helper()
 	a.is(t, http.StatusConflict, map[string]any{"error": sentence, "stale": true, "instance": "8080"})
@@ -64,8 +64,8 @@ func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
 	}
 }
 
-// What the counter itself says: while a holder with the fencing token 1 is between reading and writing,
-// another with the fencing token 42 counts a view.
+// What the counter itself says. While a holder with the fencing token 1 is between reading and writing, another with the fencing
+// token 42 counts a view.
 func TestAHolderThatSleptIsRefused(t *testing.T) {
 	node := testenv.Redis(t, false)
 	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})

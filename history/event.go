@@ -5,8 +5,7 @@
 // stores). The experiments judge by effects where there are some; the model check of the Redis lock judges by the
 // promises in [Check]. Every check is a pure function of the events.
 //
-// What is NOT guaranteed: the true order of events of two processes that are closer than the error of the offset
-// between their clocks. What is NOT checked: a process that does not run, because its lease's context cannot end in time.
+// What is NOT guaranteed: the true order of events of two processes while somebody sets the machine's clock. What is NOT checked: a process that does not run, because its lease's context cannot end in time.
 package history
 
 import (
@@ -56,8 +55,8 @@ type Event struct {
 	Seq      int           `json:"seq"`               // its number in the run, from 1
 	Variant  string        `json:"variant"`           // of the experiment, by name
 	Trial    int           `json:"trial"`             // of the variant, from 1
-	At       time.Duration `json:"at_ns"`             // since the run began, by the monotonic clock of Process
-	Process  string        `json:"process,omitempty"` // of the client, whose clock gives At; empty: the lab's own
+	At       time.Duration `json:"at_ns"`             // since the run began, as Process measured it
+	Process  string        `json:"process,omitempty"` // of the client; empty: the lab's own
 	Timeline string        `json:"timeline"`          // the client or node, as a drawing names it
 	Kind     Kind          `json:"kind"`
 	Key      string        `json:"key,omitempty"`

@@ -10,8 +10,8 @@ import (
 const Explained = 12
 
 // Explain returns the smallest slice of events that shows v, 12 or fewer: its own events, and the faults, deaths and
-// losses among them. Where there is room it adds how the clients got the lock: their grants, the releases between
-// these and the end, and the faults before.
+// losses among them. Where there is room it adds how the clients got the lock: their grants, or their requests where no
+// grant was recorded. Then it adds the releases between these and the end, and the causes before.
 func Explain(events []Event, v Violation) (slice []Event) {
 	own := v.Events[max(0, len(v.Events)-Explained):]
 	if len(own) == 0 {
@@ -31,7 +31,7 @@ func Explain(events []Event, v Violation) (slice []Event) {
 		}
 	}
 	for _, e := range slices.Backward(events) { // the cause, the latest first
-		if e.Kind == Fault && e.Seq < from && len(seqs) < Explained {
+		if causes(e, len(own)) && e.Seq < from && len(seqs) < Explained {
 			seqs = append(seqs, e.Seq)
 		}
 	}
@@ -43,13 +43,19 @@ func Explain(events []Event, v Violation) (slice []Event) {
 	return slice
 }
 
-// grants are those by which the owners of some events held the lock at the first of them.
+// causes reports whether e may be the cause of a violation that is shown by so many events. One event alone, such as a lock
+// that stays, says nothing of the clients: their last commands, deaths and refusals explain it.
+func causes(e Event, shownBy int) bool {
+	return e.Kind == Fault || shownBy == 1 && (e.Kind == Command || e.Kind == Die || e.Kind == Refuse)
+}
+
+// grants are those by which the owners of some events held the lock at the first of them; without a grant, their requests.
 func grants(events []Event, seqs []int) (all []int) {
 	newest := make(map[string]int) // by owner
 	added := make(map[string]bool)
 	for _, e := range events {
 		switch {
-		case e.Kind == Grant:
+		case e.Kind == Grant || e.Kind == Request:
 			newest[e.Owner] = e.Seq
 		case slices.Contains(seqs, e.Seq) && newest[e.Owner] > 0 && !added[e.Owner]:
 			added[e.Owner] = true

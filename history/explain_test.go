@@ -34,6 +34,13 @@ func TestExplain(t *testing.T) {
 			[]int{3, 4, 5, 6, 7, 8},
 		},
 		{
+			"one event, and what the clients did",
+			"A request lock\nA command: SETNX → 1\nA grant lock\nA die\nB command: SETNX → 0\nB refuse lock\nredis final n 0\nredis left: x\nB command: y",
+			[]int{8},
+			[]int{2, 4, 5, 6, 8},
+		},
+		{"requests without grants", "A request n\nB request n\nA write n 1\nB write n 1", []int{3, 4}, []int{1, 2, 3, 4}},
+		{
 			"and the release before",
 			"A grant lock\nB grant lock\nB read n 0\nA release lock\nA released lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1",
 			[]int{3, 7, 8, 9},

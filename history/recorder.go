@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,6 +38,9 @@ func (r *Recorder) NewOwner() string {
 	return fmt.Sprintf("#%d", r.owners)
 }
 
+// Began is when its time began.
+func (r *Recorder) Began() time.Time { return r.began }
+
 // Now is the time on the recorder's clock.
 func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
 
@@ -44,5 +48,5 @@ func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
 func (r *Recorder) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Event(nil), r.events...)
+	return slices.Clone(r.events)
 }

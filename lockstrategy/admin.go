@@ -11,7 +11,7 @@ import (
 
 // Admin looks at locks from outside.
 type Admin interface {
-	// Inspect says who holds key. By the time it is read, the answer may be old.
+	// Inspect says whether key is held, and which owner holds it. By the time it is read, the answer may be old.
 	Inspect(ctx context.Context, key string) (State, error)
 	// ForceUnlock frees key, whatever its holder, and reports whether it was held. A holder that listens is notified, and its lease
 	// ends with [ErrForced]; one that cannot listen loses it at its next renewal.

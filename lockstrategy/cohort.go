@@ -12,15 +12,15 @@ import (
 )
 
 // Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
-// first caller of a queue competes, so that a process shows the strategy one contender whatever its load. On release the lease is
-// handed off to the next caller in the queue, without a request to the server, within the bounds of [HandOff]. Then the key goes
-// back, and other processes that wait go first (see [Request].Others).
+// first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
+// caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
+// that wait go first (see [Request].Others).
 //
-// A caller that acquires a key under the context of its own lease on that key enters again, without a request; the options then
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options then
 // change nothing.
 //
-// It knows the order of its own process's callers only. When the strategy is unavailable every caller in the queue is told so: one
-// after the other they would find out too slowly.
+// A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
+// error immediately: one after the other they would wait too long.
 type Cohort struct {
 	strategy   Strategy
 	bounds     HandOff
@@ -53,11 +53,13 @@ type call struct {
 	err  error // the turn does not come: the wait has ended
 }
 
-// debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it.
+// debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it (row 8 × 1
+// of docs/benchmark.md).
 const debtKept = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults. It is looked at when a lease is released: a holder that keeps it longer is not interrupted.
+// the defaults (row sustained of docs/benchmark.md). They are looked at when a lease is released: a holder that keeps it longer is not
+// interrupted.
 type HandOff struct {
 	Count int           // leases in a row; 0: 256, 1: no hand-off
 	Time  time.Duration // since the key came to the process; 0: 100 ms
@@ -193,9 +195,8 @@ type bare struct{ context.Context }
 // Value finds nothing.
 func (bare) Value(any) any { return nil }
 
-// perCaller is how many fencing tokens a turn reserves for each caller that waits, which may come again in it. They must not outrun
-// the server's clock, from which they are taken: a grant takes longer than 32 microseconds, and so do the leases of one caller and
-// the turns of others together.
+// perCaller is how many fencing tokens a turn reserves for each caller that waits: a caller may come again in the same turn. Tokens
+// are taken from the server's clock and must not outrun it. A grant takes longer than the 32 microseconds that these numbers stand for.
 const perCaller = 32
 
 // handOff hands the lease off to the next caller, or gives the key back and the turn to the next caller.

@@ -16,11 +16,11 @@ import (
 // is fake.
 
 // wait lets a caller wait for key in c, and returns when it does.
-func wait(t *testing.T, c *Cohort, ctx context.Context, options ...Option) <-chan *Lease {
+func wait(t *testing.T, c *Cohort, options ...Option) <-chan *Lease {
 	t.Helper()
 	before, granted := c.Waiting(), make(chan *Lease, 1)
 	go func() {
-		lease, _ := c.Acquire(ctx, "k", options...)
+		lease, _ := c.Acquire(t.Context(), "k", options...)
 		granted <- lease
 	}()
 	synctest.Wait()
@@ -58,10 +58,10 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		turn := first.keeper.(*holder).turn
+		turn := first.behind.(*holder).turn
 		mustRelease(t, first)
 		call := <-place.Value.(*caller).called
-		session := turn.granted.keeper.(*session)
+		session := turn.granted.behind.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()
@@ -150,7 +150,7 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 				f.renew = func(context.Context) error { return c.renew }
 				cohort := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
 				first := mustAcquire(t, cohort, "k")
-				next := wait(t, cohort, t.Context())
+				next := wait(t, cohort)
 				time.Sleep(40 * time.Second) // less than the lease
 				mustRelease(t, first)
 				mustRelease(t, <-next)
@@ -160,6 +160,65 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lease on the terms of one caller would end for the next one by what it has not asked for. Nor does such a caller take another's.
+func TestCohortHandsOffNoLeaseOnOneCallersTerms(t *testing.T) {
+	for name, terms := range map[string]Option{"LeaseFor": LeaseFor(time.Minute), "RenewAtMost": RenewAtMost(time.Hour)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, time.Minute)
+				c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
+				first := mustAcquire(t, c, "k")
+				next, last := wait(t, c, terms), wait(t, c)
+				mustRelease(t, first)
+				mustRelease(t, <-next)
+				mustRelease(t, <-last)
+				if f.grants.Load() != 3 {
+					t.Errorf("%d grants, want one for each caller", f.grants.Load())
+				}
+			})
+		})
+	}
+}
+
+// A lease that is handed off leaves the first holder's context behind: that has ended, and its values are not the next holder's.
+func TestCohortKeepsContextsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type tag struct{}
+		c := newCohort(t, newFake(t, time.Minute), HandOff{Count: 100, Time: time.Hour})
+		first, err := c.Acquire(context.WithValue(t.Context(), tag{}, "the first request's"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := wait(t, c)
+		mustRelease(t, first)
+		second := <-next
+		if first.Context().Err() == nil {
+			t.Error("the context of a released lease has not ended")
+		}
+		if got := second.Context().Value(tag{}); got != nil {
+			t.Errorf("the second holder has %v", got)
+		}
+		mustRelease(t, second)
+	})
+}
+
+// Under the context of a lease that was lost nobody enters again: there would be nothing to hold.
+func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.renew = func(context.Context) error { return ErrGone }
+		c := newCohort(t, f, HandOff{})
+		lease := mustAcquire(t, c, "k")
+		<-lease.Context().Done()
+		if again, err := c.Acquire(lease.Context(), "k"); again != nil || !errors.Is(err, ErrNotAcquired) {
+			t.Errorf("it entered again: %v", err)
+		}
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+			t.Errorf("the release of the lost lease says %v", err)
+		}
+	})
 }
 
 // Tokens are one range per turn: a turn ends when they are used up, whatever the bounds say.
@@ -173,7 +232,7 @@ func TestCohortGivesEachHolderATokenOfItsOwn(t *testing.T) {
 		first := mustAcquire(t, c, "k")
 		var all []<-chan *Lease
 		for range 2 * perCaller {
-			all = append(all, wait(t, c, t.Context()))
+			all = append(all, wait(t, c))
 		}
 		tokens := []uint64{first.FencingToken()}
 		mustRelease(t, first)
@@ -207,7 +266,7 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
 		c := newCohort(t, f, HandOff{Count: 1})
 		first := mustAcquire(t, c, "k")
-		next := wait(t, c, t.Context())
+		next := wait(t, c)
 		mustRelease(t, first)
 		mustRelease(t, <-next)
 		mustRelease(t, mustAcquire(t, c, "k")) // right after

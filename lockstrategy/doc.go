@@ -1,7 +1,7 @@
 // Package lockstrategy holds the lab's ways to take a distributed lock.
 //
-// A [Strategy] grants a [Lease] on a key. A lease is a held lock with a lifetime: its context ends, with a cause that
-// wraps [ErrLost], when the holder can no longer rely on it.
+// A [Strategy] grants a [Lease] on a key. A lease is a held lock with a lifetime. When the holder can no longer rely on
+// it, its context ends with a cause that wraps [ErrLost].
 //
 //	None      grants everybody                     v1 (alone), v2 (behind a Cohort: a mutex in the process)
 //	Redis     one Redis, Redisson's wire protocol  v3 (behind a Cohort)
@@ -24,29 +24,29 @@
 //
 // # What is promised
 //
-//   - Until its context ends, a lease is the only one on its key, as far as the backend keeps its word. The end is
+//   - Until its context ends, a lease is the only one on its key, unless the backend itself loses the key. The end is
 //     counted from before the request was sent, less what clocks may drift.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
-//   - A release works under a context that has ended. It is repeated until it is confirmed or the lease has surely
-//     ended. So is the compensating release of an acquire without a reply.
-//   - Fencing tokens grow from lease to lease, over hand-offs too, and over a failover that lost the last of them, as
-//     long as the new master's clock is not behind.
+//   - A release works under a context that has ended. It is repeated until the server confirms it, or until the lease
+//     must have ended. So is the compensating release of an acquire without a reply.
+//   - Fencing tokens grow from lease to lease, over hand-offs too. They grow over a failover that lost the last of them,
+//     unless the new master's clock is behind.
 //
 // A [Cohort] adds:
 //
 //   - In one process callers are served in the order of their arrival. One that leaves costs the others nothing.
-//   - A lease is handed off to the next caller of the process at most as often, and as long, as [HandOff] says, and not
-//     when its renewal fails.
+//   - A lease is handed off to the next caller of the process within the bounds of [HandOff]. It is not handed off when
+//     its renewal fails.
 //   - No process starves: after its turn a process lets those that wait go first ([Request].Others).
-//   - A caller that acquires a key under the context of its own lease on it enters again, without a request, and is out
-//     when it has released as often.
+//   - A caller that acquires a key under the context of its own lease on it enters again, without a request. The lock
+//     is released when the caller has released it as often.
 //
 // # What is NOT guaranteed
 //
 //   - A holder that ignores its lease's context may write after the next holder. Only a check of the fencing token at
 //     the resource refuses that write; the scenarios do it (order.ErrStale, pview.ErrStale).
-//   - A holder that is stopped (a paused process, a long garbage collection, a suspended laptop, whose monotonic clock
-//     stands still) learns of its loss only when it runs again.
+//   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
+//     collection, and a suspended laptop, whose monotonic clock stands still.
 //   - Redis: a master that dies before it replicated the key loses the lock, and the promoted replica grants it again
 //     (A2, A3, A4). So does a key that is evicted or deleted by hand.
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;

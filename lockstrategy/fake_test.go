@@ -50,7 +50,10 @@ func (f *fake) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 			}
 			return f.renew(ctx)
 		},
-		Release: func(context.Context) (int, error) {
+		Release: func(ctx context.Context) (int, error) {
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
 			f.releases.Add(1)
 			return f.others, f.release
 		},

@@ -23,10 +23,10 @@ type Observer interface {
 	Released(held time.Duration, err error)
 }
 
-// Do runs fn while it holds key. fn's context ends with ctx and with the lease, and with the lease's cause. The error is fn's,
-// joined with [ErrLost] when the lease was lost before it was released: then fn may have run beside another holder. A release that
-// the server did not confirm is no error of Do, for fn has done its work under the lock; the Observer hears of it.
-func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, fence uint64) error) (err error) {
+// Do runs fn while it holds key. fn's context ends with ctx, and with the lease and its cause. The error is fn's. It is joined with
+// [ErrLost] when the lease was lost before it was released: then fn may have run beside another holder. A release that the server
+// did not confirm is no error of Do, for fn has done its work under the lock. The Observer is told of it.
+func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) (err error) {
 	asked := time.Now()
 	lease, err := g.acquire(ctx, key)
 	if err != nil {

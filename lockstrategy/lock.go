@@ -19,42 +19,41 @@ type Strategy interface {
 type Lease struct {
 	ctx           context.Context
 	token, tokens uint64 // the first, and how many
-	keeper        keeper
+	behind        behind
 	released      atomic.Bool
 	others        atomic.Int64
 }
 
-// keeper is what stands behind a lease: the [Sessions] of a backend, or a [Cohort].
-type keeper interface {
+// behind is what a lease asks: its session, or its holder in a [Cohort].
+type behind interface {
 	until() time.Time
 	release(ctx context.Context) (others int, err error)
 }
 
-// Context ends when the lock is no longer held: with a cause that wraps [ErrLost] when the lease was lost, with [context.Canceled]
-// when it was released. It has the values of the context under which the lease was acquired. Work under the lock belongs under this
-// context.
+// Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
+// release. It has the values of the context under which the lease was acquired. Work under the lock belongs under this context.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
 func (l *Lease) FencingToken() uint64 { return l.token }
 
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
-func (l *Lease) Until() time.Time { return l.keeper.until() }
+func (l *Lease) Until() time.Time { return l.behind.until() }
 
-// Others is how many other processes waited for the key when this lease was released, as far as the backend can tell: 0 before the
-// release and where nobody waited, [Unknown] where the backend cannot tell.
+// Others is how many other processes waited for the key when this lease was released. It is 0 before the release, and [Unknown]
+// where the backend cannot tell.
 func (l *Lease) Others() int { return int(l.others.Load()) }
 
 // Release gives the lock back and ends the context. It works under a ctx that has ended.
 //
-// The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns why, an [ErrLost]: the work under it may
-// have overlapped with another holder's. Any other error means that the server did not confirm the release: then it is repeated in
-// the background, and the lock is free at the latest when its lease ends.
+// The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
+// may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
+// repeated in the background, and the lock is free at the latest when its lease ends.
 func (l *Lease) Release(ctx context.Context) error {
-	if l.keeper == nil || l.released.Swap(true) {
+	if l.behind == nil || l.released.Swap(true) {
 		return ErrNotHeld
 	}
-	others, err := l.keeper.release(ctx)
+	others, err := l.behind.release(ctx)
 	l.others.Store(int64(others))
 	return err
 }
@@ -79,11 +78,11 @@ type Option func(*Request)
 // TryOnce makes one attempt and does not wait: [ErrTaken] when another holds the key.
 func TryOnce() Option { return func(r *Request) { r.Once = true } }
 
-// WaitAtMost waits for d at most; then the error wraps [context.DeadlineExceeded]. Without time left (d is zero or negative) it is
-// that error immediately, without an attempt.
+// WaitAtMost waits for d at most. Then the error wraps [context.DeadlineExceeded]. If d is zero or negative, Acquire returns that
+// error immediately and makes no attempt.
 func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d } }
 
-// LeaseFor takes a lease of d that is not renewed: afterwards it is lost with [ErrExpired], and the lock is free even if its holder
+// LeaseFor takes a lease of d that is not renewed. Afterwards it is lost with [ErrExpired], and the lock is free even if its holder
 // hangs. Less than ten milliseconds are refused.
 func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Lease = &d } }
 
@@ -121,7 +120,7 @@ var (
 	ErrNotAcquired = errors.New("lock: not acquired")
 	// ErrTaken answers an attempt that was not to wait: another holds the key.
 	ErrTaken = errors.New("lock: another holds it")
-	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown; what it may
+	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. What it may
 	// have granted is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
 )
@@ -132,13 +131,13 @@ var (
 	// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's
 	// context is one of the four errors below, and each of them is an ErrLost.
 	ErrLost = errors.New("lock: lease lost")
-	// ErrExpired: the time that was asked for is over, or the holder did not run when it should have renewed.
+	// ErrExpired says that the time that was asked for is over, or that the holder did not run when it should have renewed.
 	ErrExpired = fmt.Errorf("%w: its time is over", ErrLost)
-	// ErrForced: the lock was freed by force, and the holder was notified.
+	// ErrForced says that the lock was freed by force, and that the holder was notified.
 	ErrForced = fmt.Errorf("%w: it was freed by force", ErrLost)
-	// ErrGone: the server no longer has the lock as the holder's: it was deleted, evicted, or lost in a failover.
+	// ErrGone says that the server no longer has the lock as the holder's: it was deleted, evicted, or lost in a failover.
 	ErrGone = fmt.Errorf("%w: the server no longer has it as this holder's", ErrLost)
-	// ErrUnreachable: no renewal was confirmed before the lease's end.
+	// ErrUnreachable says that no renewal was confirmed before the lease's end.
 	ErrUnreachable = fmt.Errorf("%w: no renewal was confirmed in time", ErrLost)
 )
 

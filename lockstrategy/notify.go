@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// A process that lets others go first tries nevertheless when it was not notified for firstProbe, then for twice as long each
-	// time: another that does not want the lock, or has died, costs milliseconds.
-	firstProbe   = 3 * time.Millisecond
+	// A process that lets n others go first tries nevertheless after n times probeAfter without a notification, and after longestProbe
+	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
+	probeAfter   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
 	// pollInterval is how often a waiter tries that is not subscribed.
 	pollInterval = 50 * time.Millisecond
@@ -74,8 +74,9 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	case most == 0 && w.yield == 0:
 		return nil
 	}
-	w.listen()
-	passed := w.passed()
+	if w.yield != Unknown { // otherwise the others poll, and are given time
+		w.listen()
+	}
 	timer := time.NewTimer(w.timeout(most))
 	defer timer.Stop()
 	for {
@@ -85,14 +86,11 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 		case <-w.life.Done():
 			return errClosed
 		case <-w.wake:
-			return nil
-		case <-timer.C:
-			if now := w.passed(); w.yields() && now > passed { // the others want the lock
-				passed = now
-				timer.Reset(w.probe)
-				continue
+			if !w.yields() {
+				return nil
 			}
-			w.probe = min(2*w.probe, longestProbe)
+			timer.Reset(w.probe) // the others want the lock
+		case <-timer.C:
 			return nil
 		}
 	}
@@ -103,12 +101,9 @@ func (w *waiter) listen() {
 	if w.wake != nil {
 		return
 	}
-	w.wake, w.probe = make(chan struct{}, 1), min(firstProbe*time.Duration(max(1, w.yield)), longestProbe)
+	w.wake, w.probe = make(chan struct{}, 1), min(probeAfter*time.Duration(max(1, w.yield)), longestProbe)
 	for _, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, func(_ pubsub.Event, others int) {
-			if others < w.yield { // nothing to wake up for
-				return
-			}
+		w.stops = append(w.stops, hub.Listen(w.channel, func(pubsub.Event) {
 			select {
 			case w.wake <- struct{}{}:
 			default: // it is awake already
@@ -132,16 +127,22 @@ func (w *waiter) passed() (most int) {
 }
 
 // yields reports whether other processes are to go first.
-func (w *waiter) yields() bool { return w.yield > 0 && w.passed() < w.yield }
+func (w *waiter) yields() bool { return w.passed() < w.yield }
 
+// subscribed reports whether a release is notified.
+func (w *waiter) subscribed() bool {
+	return slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) })
+}
+
+// timeout is the longest wait for a notification. most: see wait.
 func (w *waiter) timeout(most time.Duration) time.Duration {
 	switch {
 	case w.yield == Unknown: // they poll
 		w.yield = 0
 		return w.interval + w.interval/5
-	case w.yields():
+	case most == 0: // whether another holds the lock is not known
 		return w.probe
-	case !slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) }):
+	case !w.subscribed():
 		return min(w.interval/2+rand.N(w.interval/2), most)
 	}
 	return most

@@ -34,7 +34,7 @@ type Backends struct {
 type Opened struct {
 	Strategy
 	Cohort *Cohort      // nil: this strategy has no queue
-	Admin  Admin        // nil: nobody can be asked who holds a lock
+	Admin  Admin        // nil: its locks cannot be inspected
 	Close  func() error // ends its goroutines and connections; not the clients it was given
 }
 

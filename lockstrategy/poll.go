@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Poll is acquire for a strategy that is not notified: it calls try until that returns a lease or an error, with random pauses of
-// interval at most and half of it at least.
+// Poll is Acquire for a strategy that is not notified. It calls try until try returns a lease or an error. The pauses between two
+// calls are random: interval at most, and half of it at least.
 func (all *Sessions) Poll(
 	ctx context.Context, key string, options []Option, interval time.Duration, try func(Request) (*Lease, error),
 ) (*Lease, error) {

@@ -17,17 +17,18 @@ import (
 type RedisConfig struct {
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-	// PlainPublish notifies on plain channels in a cluster, too, where Redisson since 3.22 uses sharded ones: for Java services
-	// whose subscriptions are not sharded, and for Redis before version 7.
+	// PlainPublish notifies on plain channels in a cluster, too. It is for Redis before version 7, and for Java services whose
+	// subscriptions are not sharded. Redisson shards them since 3.22.
 	PlainPublish bool
 }
 
-// Redis is a lock on one Redis (a single server, a master, or the key's master in a cluster) on the wire protocol of Redisson's
-// RLock (A1): Java services that use the same key are excluded and notified, and exclude and notify us.
+// Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
+// Redisson's RLock (A1), so Java services can use the same locks.
 //
-// Exclusion holds while the server keeps the key for its whole lease and the holder stops when its lease's context ends. It breaks
-// when a replica that has not got the key is promoted, when the key is evicted, and when a holder ignores its context. Every caller
-// competes on the server, in no order: a [Cohort] queues those of one process.
+// There is one holder while the server keeps the key for its whole lease and the holder stops when its lease's context ends. There
+// may be two when a replica without the key is promoted, when the key is evicted, or when a holder ignores its context.
+//
+// Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
 	cfg      RedisConfig
@@ -41,7 +42,7 @@ type Redis struct {
 
 // NewRedis returns a lock on client. Close it before client.
 //
-// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing, and must not
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing. It must not
 // repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
 func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
@@ -144,8 +145,8 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 }
 
 // watch listens to releases of the key: nobody else has to release what is held here.
-func (o *owner) watch(heard func(released bool)) (stop func()) {
-	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event, _ int) { heard(e != pubsub.Subscribed) })
+func (o *owner) watch(notify func(released bool)) (stop func()) {
+	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { notify(e != pubsub.Subscribed) })
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -64,8 +64,8 @@ func (r *RedLock) Close() error {
 	return nil
 }
 
-// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses, so that
-// contenders who have shared the nodes between them do not meet again. It gives up when a majority of the nodes gives no answer.
+// Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses. So contenders
+// that have shared the nodes between them do not meet again. It returns an error when a majority of the nodes gives no answer.
 func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
@@ -82,7 +82,7 @@ func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*
 	})
 }
 
-// Pauses between tries when nothing is notified.
+// Pauses between tries when nothing is notified: of redsync's order (rows of v4 in docs/benchmark.md).
 const (
 	shortPause = 5 * time.Millisecond
 	longPause  = 25 * time.Millisecond
@@ -145,15 +145,15 @@ func (q *quorum) release(ctx context.Context) (others int, err error) {
 	return q.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
 }
 
-// publish notifies on every node, and returns when a majority has answered: how many other processes the best heard node has
+// publish notifies on every node, and returns when a majority has answered. Its result is the most processes that one node has
 // notified.
 func (q *quorum) publish() (others int) {
-	heard := make(chan int, len(q.nodes))
+	notified := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
-		go func() { heard <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
+		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
 	}
 	for range q.majority() {
-		others = max(others, <-heard)
+		others = max(others, <-notified)
 	}
 	return others
 }
@@ -163,8 +163,8 @@ func redlockChannel(key string) string { return "redlock_channel:" + key }
 
 func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
 
-// mayBlock reports whether a try that failed with err may keep everybody else from a majority until its lease ends: redsync takes
-// it back, but some nodes may not have heard of that.
+// mayBlock reports whether a try that failed with err may keep all others from a majority until its lease ends. redsync takes it
+// back, but some nodes may not have received that.
 func (r *RedLock) mayBlock(err error) bool {
 	asked := 0
 	for _, e := range silent(err) {

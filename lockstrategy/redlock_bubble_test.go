@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync"
@@ -16,8 +17,10 @@ import (
 
 // RedLock over five nodes in a synctest bubble: time is that of the bubble.
 
-// slowNode is a hook of a client that makes its node answer late.
+// slowNode is a hook of a client that makes its node answer late or not at all.
 type slowNode struct {
+	away    atomic.Bool  // it cannot be asked
+	mute    atomic.Bool  // it executes a request for the key, and its answers are lost
 	late    atomic.Int64 // how much later a request arrives
 	sent    atomic.Int64 // requests under way
 	most    atomic.Int64 // at the same time
@@ -34,6 +37,15 @@ func (n *slowNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 func (n *slowNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if n.away.Load() {
+			return &net.OpError{Op: "dial", Err: errors.New("the node is away")}
+		}
+		if n.mute.Load() {
+			if cmd.Name() == "set" {
+				_ = next(ctx, cmd)
+			}
+			return &net.OpError{Op: "read", Err: errors.New("the answer is lost")}
+		}
 		late := time.Duration(n.late.Load())
 		if late == 0 || n.command != "" && !strings.HasPrefix(cmd.Name(), n.command) {
 			return next(ctx, cmd)
@@ -86,6 +98,145 @@ func TestRedLockWaitsForAMajorityOnly(t *testing.T) {
 			t.Errorf("with two nodes that hang ten locks took %s", took)
 		}
 	})
+}
+
+// A majority is of all nodes: with two away, whichever, the lock is taken and given back, waited for, and no less exclusive.
+func TestRedLockWithTwoNodesAway(t *testing.T) {
+	for _, away := range [][2]int{{0, 1}, {3, 4}} {
+		redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+			another := sameNodes(t, servers)
+			for _, node := range away {
+				slow[node].away.Store(true)
+			}
+			holder := mustAcquire(t, another, "k")
+			granted := make(chan *Lease)
+			go func() { granted <- mustAcquire(t, r, "k") }()
+			time.Sleep(time.Second)
+			select {
+			case <-granted:
+				t.Error("two hold it")
+			default:
+			}
+			mustRelease(t, holder)
+			mustRelease(t, <-granted)
+		})
+	}
+}
+
+// One node more than that, and nobody is granted anything.
+func TestRedLockWithThreeNodesAway(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		for _, node := range slow[2:] {
+			node.away.Store(true)
+		}
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		synctest.Wait()
+		for _, server := range servers[:2] {
+			if server.Exists("redlock:k") {
+				t.Error("a node has the key of a try that failed")
+			}
+		}
+	})
+}
+
+// What three nodes may have granted would keep everybody from a majority until the lease ends.
+func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		for _, node := range slow[2:] {
+			node.mute.Store(true)
+		}
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		for _, node := range slow[2:] {
+			node.mute.Store(false)
+		}
+		began := time.Now()
+		mustRelease(t, mustAcquire(t, sameNodes(t, servers), "k"))
+		if waited := time.Since(began); waited > 5*time.Second {
+			t.Errorf("another process waited %s for what nobody holds", waited)
+		}
+	})
+}
+
+// The nodes have forgotten the key, and granted it again: the first holder renews and releases nobody else's lock.
+func TestRedLockLeavesAnothersKeyAlone(t *testing.T) {
+	for _, learns := range []string{"when it renews", "when it releases"} {
+		redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
+			lease, another := mustAcquire(t, r, "k"), sameNodes(t, servers)
+			synctest.Wait()
+			for _, server := range servers {
+				server.Del("redlock:k")
+			}
+			held := mustAcquire(t, another, "k", LeaseFor(time.Minute))
+			if learns == "when it renews" {
+				<-lease.Context().Done()
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+				t.Errorf("%s: it was told %v, want ErrGone", learns, err)
+			}
+			synctest.Wait()
+			for i, server := range servers {
+				if !server.Exists("redlock:k") {
+					t.Errorf("%s: node %d no longer has the other's key", learns, i)
+				}
+			}
+			<-held.Context().Done()
+			if cause := context.Cause(held.Context()); !errors.Is(cause, ErrExpired) {
+				t.Errorf("a lease that is not renewed ended with %v, want ErrExpired", cause)
+			}
+			_ = held.Release(t.Context())
+		})
+	}
+}
+
+// Every node is asked and told, although a majority is enough. What a node counts are other processes.
+func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
+		another := sameNodes(t, servers)
+		for _, waiting := range [][]*RedLock{{r}, {r, another}} {
+			lease := mustAcquire(t, r, "k")
+			synctest.Wait()
+			for i, server := range servers {
+				if !server.Exists("redlock:k") {
+					t.Errorf("node %d was not asked", i)
+				}
+			}
+			var all sync.WaitGroup
+			for _, process := range waiting {
+				all.Go(func() { mustRelease(t, mustAcquire(t, process, "k")) })
+			}
+			time.Sleep(time.Second)
+			mustRelease(t, lease)
+			if others := len(waiting) - 1; lease.Others() != others {
+				t.Errorf("it says that %d others wait, want %d", lease.Others(), others)
+			}
+			all.Wait()
+			time.Sleep(time.Second)
+			for i, server := range servers {
+				if server.Exists("redlock:k") {
+					t.Errorf("node %d was not told of the release", i)
+				}
+			}
+		}
+	})
+}
+
+// sameNodes is the lock of one more process.
+func sameNodes(t *testing.T, servers []*miniredis.Miniredis) *RedLock {
+	t.Helper()
+	var clients []redis.UniversalClient
+	for _, server := range servers {
+		clients = append(clients, inMemory(t, server))
+	}
+	r, err := NewRedLock(clients, RedLockConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
 }
 
 // A node that is asked late for the key is told of the release later still.

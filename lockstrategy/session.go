@@ -17,7 +17,7 @@ type Grant struct {
 	Renewed       bool                                              // Renew extends the lease; otherwise it only asks whether the key is still held
 	Renew         func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
 	Release       func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
-	Watch         func(heard func(released bool)) (stop func())     // tells that somebody else may have released the key; nil: never
+	Watch         func(notify func(released bool)) (stop func())    // tells that somebody else may have released the key; nil: never
 }
 
 // session keeps one granted lock: it renews it, and ends its context when it can no longer be relied on.
@@ -30,9 +30,9 @@ type session struct {
 
 	mu       sync.Mutex
 	expires  time.Time // as last confirmed; zero: never
-	due      time.Time // when the server is asked next; zero: when something is heard
+	due      time.Time // when the server is asked next; zero: after a notification
 	failing  error     // why the last renewal was not confirmed; nil: it was
-	released bool      // a release by somebody else was heard
+	released bool      // a release by another process was notified
 	timer    *time.Timer
 	unwatch  func()
 }
@@ -56,7 +56,7 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 		s.timer = time.AfterFunc(time.Hour, s.tick)
 		s.timer.Reset(max(0, min(left, g.Lease/12, startDelay))) // the field is set before tick runs
 	}
-	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, keeper: s}, nil
+	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, behind: s}, nil
 }
 
 // startDelay is the delayed start of a session, or a twelfth of its lease: one that ends sooner costs no subscription. It is longer
@@ -130,8 +130,8 @@ func (s *session) ask(released bool) {
 	}
 }
 
-// confirmedLocked counts the lease from when it was asked for, less what the two clocks may drift apart in it: one per cent, and the
-// millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
+// confirmedLocked counts the lease from when it was asked for. It takes off what the two clocks may drift apart: one per cent, and
+// the millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
 func (s *session) confirmedLocked(asked, answered time.Time) {
 	s.failing, s.released = nil, false
 	if s.Lease > 0 && (s.Renewed || s.expires.IsZero()) {
@@ -159,7 +159,7 @@ func (s *session) endLocked(cause error) {
 	}
 }
 
-// release implements keeper. Nobody may rely on the lock from its beginning on, whatever the server will say.
+// release implements behind. Nobody may rely on the lock from its beginning on, whatever the server will say.
 func (s *session) release(ctx context.Context) (others int, err error) {
 	s.mu.Lock()
 	s.endLocked(nil)
@@ -174,7 +174,7 @@ func (s *session) release(ctx context.Context) (others int, err error) {
 	return others, err
 }
 
-// until implements keeper.
+// until implements behind.
 func (s *session) until() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

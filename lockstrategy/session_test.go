@@ -118,6 +118,47 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	})
 }
 
+// The message of a release was a hint: the server still has the lock. What is lost later was not freed by force.
+func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		var heard func(bool)
+		listens := false
+		f.watch = func(h func(bool)) func() {
+			heard, listens = h, true
+			return func() { listens = false }
+		}
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(2 * startDelay)
+		heard(true)
+		synctest.Wait()
+		if lease.Context().Err() != nil || f.renewals.Load() != 1 {
+			t.Fatalf("%d renewals; the context: %v", f.renewals.Load(), lease.Context().Err())
+		}
+		f.renew = func(context.Context) error { return ErrGone }
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrGone) || errors.Is(cause, ErrForced) {
+			t.Errorf("it was lost with %v, want ErrGone", cause)
+		}
+		_ = lease.Release(t.Context())
+		if listens {
+			t.Error("the session is over, and it listens")
+		}
+	})
+}
+
+func TestSessionReleasesUnderAContextThatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		lease := mustAcquire(t, f, "k")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := lease.Release(ctx); err != nil || f.releases.Load() != 1 {
+			t.Errorf("%d releases: %v", f.releases.Load(), err)
+		}
+	})
+}
+
 // An answer that takes its time takes it from the lease: at the grant, and at each renewal.
 func TestSessionCountsFromBeforeItAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

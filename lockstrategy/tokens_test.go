@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +51,7 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 				server.SetTime(time.Now().Add(-time.Hour))
 			}
 			first := mustAcquire(t, one, "k")
-			second, third := wait(t, one, t.Context()), wait(t, one, t.Context())
+			second, third := wait(t, one), wait(t, one)
 			hold(first)
 			hold(<-second)
 			hold(<-third)
@@ -85,9 +86,27 @@ func TestARepeatedAcquireIsHarmless(t *testing.T) {
 				t.Fatalf("the owner asked again, and got %v (%v)", reply, err)
 			}
 		}
+		if count := server.HGet("k", "owner"); count != "1" {
+			t.Errorf("the owner has entered %s times, as Redisson and Inspect see it", count)
+		}
 		if err := client.Do(t.Context(), release...).Err(); err != nil || server.Exists("k") {
 			t.Fatalf("one release does not free what was asked for three times: %v", err)
 		}
+	})
+}
+
+// A renewal extends the lease where it counts: on the server.
+func TestARenewalExtendsTheKey(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		for range 10 {
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if left := server.TTL("k"); left < time.Minute/2 || lease.Context().Err() != nil {
+				t.Fatalf("the key has %s left, the lease says %v", left, lease.Context().Err())
+			}
+		}
+		mustRelease(t, lease)
 	})
 }
 
@@ -107,8 +126,8 @@ func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 			}
 		}
 		<-lease.Context().Done()
-		if left := server.TTL("k"); left > time.Second {
-			t.Errorf("the lease has ended, and the key has %s left", left)
+		if left := server.TTL("k"); left <= 0 || left > time.Second || !errors.Is(context.Cause(lease.Context()), ErrExpired) {
+			t.Errorf("the lease has ended (%v), and the key has %s left", context.Cause(lease.Context()), left)
 		}
 		if err := lease.Release(context.Background()); err == nil {
 			t.Error("the release of a lost lease says nothing")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// turn is the time for which a process has a key: one lease of the strategy behind a [Cohort], and the holders to which it is
-// handed off, one after the other.
+// turn is the time for which a process has a key. It is one lease of the strategy behind a [Cohort], handed off from one holder to
+// the next.
 type turn struct {
 	cohort  *Cohort
 	key     string
@@ -98,7 +98,7 @@ func (t *turn) lose() {
 
 // lease is one entry of the holder.
 func (h *holder) lease(ctx context.Context) *Lease {
-	return &Lease{ctx: &heldContext{h.ctx, ctx, h}, token: h.token, keeper: h}
+	return &Lease{ctx: &heldContext{h.ctx, ctx, h}, token: h.token, behind: h}
 }
 
 func (h *holder) until() time.Time { return h.turn.granted.Until() }
@@ -164,7 +164,7 @@ func (c *heldContext) Value(key any) any {
 
 // under is ctx for work that may enter again.
 func (l *Lease) under(ctx context.Context) context.Context {
-	if h, ok := l.keeper.(*holder); ok {
+	if h, ok := l.behind.(*holder); ok {
 		return context.WithValue(ctx, h.key(), h)
 	}
 	return ctx

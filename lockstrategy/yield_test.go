@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +17,19 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/lockstrategy/pubsub"
+	"locklab/stack/faultproxy"
 )
 
 // The yield rule, in a synctest bubble with a Redis in memory: nothing depends on the speed of the machine.
 
 // inMemory connects to a server in the bubble.
 func inMemory(t *testing.T, server *miniredis.Miniredis) *redis.Client {
+	return connect(t, func(context.Context, string, string) (net.Conn, error) { return server.Dial() })
+}
+
+func connect(t *testing.T, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
 	client := redis.NewClient(&redis.Options{
-		Dialer:     func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
-		MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100,
+		Dialer: dial, MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	t.Cleanup(func() { _ = client.Close() })
@@ -95,21 +100,200 @@ func TestAProcessYieldsAfterItsTurn(t *testing.T) {
 	}
 }
 
-// A process that listens and does not want the lock costs the others milliseconds, not its turn.
+// idle lets n processes listen to releases of a key that they do not want.
+func idle(t *testing.T, server *miniredis.Miniredis, n int) {
+	for range n {
+		hub := pubsub.New(inMemory(t, server), false)
+		t.Cleanup(hub.Close)
+		t.Cleanup(hub.Listen(channelOf("k"), func(pubsub.Event) {}))
+	}
+	synctest.Wait()
+}
+
+// Processes that listen and do not want the lock cost the others milliseconds, not their turns.
 func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
+	for listeners, each := range map[int]time.Duration{1: probeAfter, 2: 2 * probeAfter, 20: longestProbe} {
+		t.Run(fmt.Sprint(listeners), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+				idle(t, server, listeners)
+				c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+				const turns = 10
+				began := time.Now()
+				for range turns {
+					mustRelease(t, mustAcquire(t, c, "k"))
+				}
+				if took := time.Since(began); took != (turns-1)*each {
+					t.Errorf("%d turns took %s, want %s between each two", turns, took, each)
+				}
+			})
+		})
+	}
+}
+
+// A process that yields and finds the key held asks again when its lease ends: the holder's release would be notified.
+func TestAProcessThatYieldsDoesNotPollAForeignLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		idle := pubsub.New(inMemory(t, server), false)
-		defer idle.Close()
-		defer idle.Listen(channelOf("k"), func(pubsub.Event, int) {})()
-		synctest.Wait()
-		c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
-		const turns = 10
-		began := time.Now()
-		for range turns {
-			mustRelease(t, mustAcquire(t, c, "k"))
+		idle(t, server, 1)
+		c, another := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), inMemory(t, server)
+		mustRelease(t, mustAcquire(t, c, "k"))
+		another.HSet(t.Context(), "k", "java:1", 1)
+		another.PExpire(t.Context(), "k", time.Second)
+		before, began := server.CommandCount(), time.Now()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited > time.Second+longestProbe {
+			t.Errorf("it waited %s for a key that was held for a second", waited)
 		}
-		if took := time.Since(began); took != (turns-1)*firstProbe {
-			t.Errorf("%d turns took %s, want %s between each two", turns, took, firstProbe)
+		// It subscribes, probes once (a script and three commands in it), acquires and releases.
+		if sent, most := server.CommandCount()-before, 20; sent > most {
+			t.Errorf("in a second the server executed %d commands, want %d at most", sent, most)
+		}
+	})
+}
+
+// A process lets two others go first. One has its turn, the other does not want the key: then the process waits for milliseconds.
+func TestAProcessProbesAgainAfterARelease(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		idle(t, server, 1)
+		one, two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		first, other, again := mustAcquire(t, one, "k"), make(chan *Lease), make(chan *Lease)
+		go func() { other <- mustAcquire(t, two, "k") }()
+		synctest.Wait()
+		mustRelease(t, first)
+		held := <-other
+		go func() { again <- mustAcquire(t, one, "k") }()
+		time.Sleep(500 * time.Millisecond)
+		released := time.Now()
+		mustRelease(t, held)
+		lease := <-again
+		if waited := time.Since(released); waited < 2*probeAfter || waited > longestProbe {
+			t.Errorf("it was granted the lock %s after the release, want %s to %s", waited, 2*probeAfter, longestProbe)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A lease says at its release how many other processes wait. Its own process may listen, too: that is not another.
+func TestALeaseTellsHowManyOthersWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		one := newRedis(t, server, RedisConfig{})
+		for _, waiting := range [][]*Redis{nil, {one}, {newRedis(t, server, RedisConfig{}), one, newRedis(t, server, RedisConfig{})}} {
+			lease := mustAcquire(t, one, "k")
+			var all sync.WaitGroup
+			others := 0
+			for _, process := range waiting {
+				all.Go(func() { mustRelease(t, mustAcquire(t, process, "k")) })
+				if process != one {
+					others++
+				}
+			}
+			time.Sleep(2 * startDelay) // the holder listens
+			mustRelease(t, lease)
+			if lease.Others() != others {
+				t.Errorf("it says that %d others wait, want %d", lease.Others(), others)
+			}
+			all.Wait()
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// Where nobody can tell how many others wait, they poll: a process lets a little more than their interval pass.
+func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		c := newCohort(t, polling{f}, HandOff{})
+		f.others = Unknown
+		mustRelease(t, mustAcquire(t, c, "k"))
+		began := time.Now()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited <= pollInterval || waited > 2*pollInterval {
+			t.Errorf("it competed again after %s; the others poll every %s", waited, pollInterval)
+		}
+	})
+}
+
+// So it is, too, where this process is subscribed, but may not publish.
+func TestAProcessThatMayNotPublishYieldsByTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, began := newRedis(t, server, RedisConfig{}), time.Now()
+		w := waiter{hubs: r.hubs, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
+		_, err := w.acquire(t.Context(), "k", []Option{func(r *Request) { r.Others = Unknown }}, func(Request) (*Lease, time.Duration, error) {
+			return &Lease{}, 0, nil
+		})
+		if waited := time.Since(began); err != nil || waited <= pollInterval || waited > 2*pollInterval {
+			t.Errorf("it competed again after %s (%v); the others poll every %s", waited, err, pollInterval)
+		}
+	})
+}
+
+// polling is a fake that is not notified.
+type polling struct{ *fake }
+
+func (p polling) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	return p.Sessions.Poll(ctx, key, options, pollInterval, func(Request) (*Lease, error) { return p.fake.Acquire(ctx, key, options...) })
+}
+
+// Without a subscription a waiter polls: here its connection for messages leads nowhere.
+func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		proxy.Label = func(label string, request []byte) string {
+			if bytes.Contains(request, []byte("subscribe")) {
+				return "subscription"
+			}
+			return label
+		}
+		proxy.DropMatching(faultproxy.Both, func(label string) bool { return label == "subscription" })
+		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		mustRelease(t, holder)
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+		idle(t, server, 1)
+		c := newCohort(t, r, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		began = time.Now()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited != probeAfter {
+			t.Errorf("it probed after %s, want %s", waited, probeAfter)
+		}
+		_ = r.Close()
+	})
+}
+
+// A process that lets another go first, and finds that the other holds the key, is notified of the release: it asks no more.
+func TestAProcessThatYieldsDoesNotPoll(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		one, two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		first := mustAcquire(t, one, "k")
+		other, again := make(chan *Lease), make(chan *Lease)
+		go func() { other <- mustAcquire(t, two, "k") }()
+		synctest.Wait()
+		mustRelease(t, first)
+		held := <-other
+		go func() { again <- mustAcquire(t, one, "k") }()
+		time.Sleep(500 * time.Millisecond)
+		before := server.CommandCount()
+		time.Sleep(time.Second)
+		if sent := server.CommandCount() - before; sent > 0 {
+			t.Errorf("%d commands in a second in which nothing was released", sent)
+		}
+		released := time.Now()
+		mustRelease(t, held)
+		mustRelease(t, <-again)
+		if waited := time.Since(released); waited > 0 {
+			t.Errorf("it was granted the lock %s after the release", waited)
 		}
 	})
 }
@@ -126,6 +310,37 @@ func TestAWaiterNeedsNoNotification(t *testing.T) {
 			t.Errorf("it waited %s for a lease of a minute", waited)
 		}
 		mustRelease(t, lease)
+	})
+}
+
+// A key of another program may have no expiry, and be deleted without a message. A waiter looks at it once in a while.
+func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client := inMemory(t, server)
+		client.HSet(t.Context(), "k", "java:1", 1)
+		time.AfterFunc(90*time.Second, func() { server.Del("k") })
+		began := time.Now()
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		if waited := time.Since(began); waited > 150*time.Second {
+			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A holder that listens is told of a forced unlock, and knows it from an eviction.
+func TestAForcedUnlockIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k", LeaseFor(time.Hour))
+		time.Sleep(2 * startDelay)
+		if freed, err := newRedis(t, server, RedisConfig{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
+			t.Errorf("it was not freed: %v", err)
+		}
+		synctest.Wait()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) {
+			t.Errorf("the context says %v, want ErrForced", cause)
+		}
+		_ = lease.Release(t.Context())
 	})
 }
 
@@ -176,7 +391,7 @@ func TestCohortEndsItsTurn(t *testing.T) {
 				leases := []<-chan *Lease{}
 				first := mustAcquire(t, cohort, "k")
 				for range 9 {
-					leases = append(leases, wait(t, cohort, t.Context()))
+					leases = append(leases, wait(t, cohort))
 				}
 				time.Sleep(c.hold)
 				mustRelease(t, first)

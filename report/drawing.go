@@ -155,7 +155,7 @@ func (c *canvas) addBars(holds []history.Holder) {
 	}
 }
 
-// hold returns where a lock was requested, granted and given up.
+// hold returns where a lock was requested, granted and released.
 func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 	granted := slices.IndexFunc(h.Seqs, func(seq int) bool { return c.grants[seq] })
 	asked, from, to = c.at(h.Seqs[0]), c.at(h.Seqs[granted]), c.Width

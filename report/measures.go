@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"locklab/experiments"
-	"locklab/history"
 )
 
 // measured holds the measurements of one unit, side by side.
@@ -29,38 +28,26 @@ type measuredRow struct {
 // barRoom is the length of the longest bar.
 const barRoom = 400
 
-// measures collects the measurements of a run, over all trials, by unit and way.
+// measures shows the measurements of a run, over all trials, by unit and way.
 func measures(r experiments.Record) (all []measured) {
-	type way struct{ unit, variant, timeline string }
-	values := make(map[way][]int64)
-	var ways []way
+	measurements := r.Measures()
 	variants, timelines := make(map[string]bool), make(map[string]bool)
-	for _, e := range r.Events {
-		if e.Kind != history.Measure {
-			continue
-		}
-		w := way{e.Text, e.Variant, e.Timeline}
-		if values[w] == nil {
-			ways = append(ways, w)
-		}
-		values[w] = append(values[w], e.Value)
-		variants[e.Variant], timelines[e.Timeline] = true, true
+	for _, m := range measurements {
+		variants[m.Variant], timelines[m.Timeline] = true, true
 	}
-	for _, w := range ways {
-		i := slices.IndexFunc(all, func(m measured) bool { return m.Unit == w.unit })
-		if i < 0 {
-			i, all = len(all), append(all, measured{Unit: w.unit})
+	for _, m := range measurements {
+		if len(all) == 0 || all[len(all)-1].Unit != m.Unit {
+			all = append(all, measured{Unit: m.Unit})
 		}
-		name := w.variant + " · " + w.timeline
+		way := m.Variant + " · " + m.Timeline
 		switch {
-		case len(variants) == 1 || w.variant == w.timeline:
-			name = w.timeline
+		case len(variants) == 1 || m.Variant == m.Timeline:
+			way = m.Timeline
 		case len(timelines) == 1:
-			name = w.variant
+			way = m.Variant
 		}
-		sorted := slices.Sorted(slices.Values(values[w]))
-		middle := sorted[(len(sorted)-1)/2]
-		all[i].Rows = append(all[i].Rows, measuredRow{Way: name, Value: middle, Text: grouped(middle), values: sorted})
+		last := &all[len(all)-1]
+		last.Rows = append(last.Rows, measuredRow{Way: way, Value: m.Median(), Text: grouped(m.Median()), values: m.Values})
 	}
 	for i := range all {
 		all[i].scale()

@@ -21,8 +21,8 @@ type overlap struct {
 	holds []history.Holder
 }
 
-// overlaps finds where two or more clients hold one key, and writes it above. It is red only where it has an effect: a holder whose
-// lease has expired may believe that it holds the lock and do no harm.
+// overlaps finds where two or more clients hold one key, and writes it above. It is red only where it has an effect. A holder
+// whose lease has expired may believe that it holds the lock and do no harm.
 func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all []*overlap) {
 	owners, effect := c.involved(found)
 	harmed := false
@@ -59,7 +59,7 @@ func (c *canvas) addOverlaps(all []*overlap) {
 	}
 }
 
-// involved returns the owners of the locks under which the violation happened, and whether the resource saw it: a violation of
+// involved returns the owners of the locks under which the violation happened, and whether the resource saw it. A violation of
 // another kind, such as too many requests, does not come from an overlap.
 func (c *canvas) involved(found *history.Violation) (owners map[string]bool, effect bool) {
 	owners = make(map[string]bool)

@@ -9,10 +9,14 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
+	"strings"
+	"time"
 
 	"locklab/experiments"
+	"locklab/history"
 )
 
 // Entry is a run in a report: what was claimed, what was recorded, and the judgement.
@@ -32,26 +36,26 @@ func Lab(w io.Writer, runs []Entry) error {
 	return write(w, newPage("The lab", true, runs...))
 }
 
-//go:embed page
-var files embed.FS
+//go:embed page/*.tmpl
+var sources embed.FS
 
-var (
-	pages  = template.Must(template.ParseFS(files, "page/*.tmpl"))
-	style  = source("page/style.css")
-	script = source("page/script.js")
-)
+//go:embed page/style.css
+var style string
+
+//go:embed page/script.js
+var script string
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"milliseconds": milliseconds,
+	"number":       number,
+	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"timelines":    history.Timelines,
+	"trim":         func(text string) string { return strings.Trim(text, "\n") },
+}).ParseFS(sources, "page/*.tmpl"))
 
 // policy allows this package's own style and script, and nothing else: no request is sent, and no text of a history can become a script.
 var policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
 	"'; base-uri 'none'; form-action 'none'"
-
-func source(name string) string {
-	text, err := files.ReadFile(name)
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(text)
-}
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))

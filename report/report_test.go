@@ -136,7 +136,7 @@ func TestEscaping(t *testing.T) {
 		events = append(events, e)
 	}
 	e := made(history.Counter, events...)
-	e.Record.Command, e.Record.Build, e.Record.Clocks[0].Process = evil, evil, evil
+	e.Record.Command, e.Record.Build, e.Record.Machine = evil, evil, evil
 	e.Record.Variants[1].Trials[0].Err = evil
 	e.Judgement = e.Experiment.Judge(e.Record)
 	page := render(t, e)

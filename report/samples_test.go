@@ -14,7 +14,7 @@ func made(breach func([]history.Event) []history.Violation, events ...history.Ev
 		ID: "X01-made", Article: "A4", Claim: "Something is so.", Check: breach,
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Expect: experiments.Sometimes}},
 	}
-	r := experiments.Record{Format: experiments.Format, Experiment: e.ID, Clocks: []experiments.Clock{{Process: "lab"}}}
+	r := experiments.Record{Format: experiments.Format, Experiment: e.ID}
 	for _, a := range e.Variants {
 		r.Variants = append(r.Variants, experiments.VariantRecord{Name: a.Name, Trials: []experiments.TrialRecord{{Number: 1}}})
 	}

@@ -87,7 +87,7 @@ func label(e history.Event, token func(uint64) string) (text string, row int) {
 func describe(e history.Event, began time.Duration) string {
 	parts := []string{milliseconds(e.At-began) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
-		{"key", e.Key}, {"owner", e.Owner}, {"clock of", e.Process}, {"proof:", e.Proof},
+		{"key", e.Key}, {"owner", e.Owner}, {"process", e.Process}, {"proof:", e.Proof},
 	} {
 		if p.text != "" {
 			parts = append(parts, p.name+" "+p.text)

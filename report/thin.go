@@ -21,7 +21,8 @@ const (
 	other
 )
 
-// thin returns the events of a long trial that are drawn: those of the violation, the faults and the end, and what is next to them.
+// thin returns the events of a long trial that are drawn. These are the violation, the faults, the end, and the events next to
+// them.
 func thin(events []history.Event, found *history.Violation) (shown []history.Event, left string) {
 	importance := func(e history.Event) int {
 		switch {

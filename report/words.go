@@ -64,8 +64,6 @@ func number(n int, what string) string {
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
-
 // short cuts text to n characters.
 func short(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")

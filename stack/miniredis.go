@@ -20,7 +20,7 @@ const listening = "miniredis listens at "
 // miniredis starts a Redis written in Go, as a process, and waits until it prints its address.
 func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	start := func(addr string) (*Process, error) {
-		return s.startRole(miniredisRole, command{name: name, env: []string{addrVariable + "=" + addr}})
+		return s.start(s.inRole(miniredisRole, command{name: name, env: []string{addrVariable + "=" + addr}}))
 	}
 	p, err := start("")
 	if err != nil {

@@ -70,10 +70,10 @@ func (s *Stack) start(c command) (*Process, error) {
 	return p, nil
 }
 
-// startRole runs this same binary in a role.
-func (s *Stack) startRole(role string, c command) (*Process, error) {
+// inRole makes a command run this same binary in a role.
+func (s *Stack) inRole(role string, c command) command {
 	c.argv, c.env = []string{s.self}, append(append(os.Environ(), serverVariable+"="+role), c.env...)
-	return s.start(c)
+	return c
 }
 
 // PID is the server's process id.

@@ -18,18 +18,27 @@ func Role(name string, serve func(in io.Reader, out io.Writer) int) string {
 	return name
 }
 
-// Worker is a process of this same binary with a dialogue on its standard input and output.
+// Worker is a process with a dialogue on its standard input and output.
 type Worker struct {
 	*Process
 	In  io.WriteCloser // requests to it
 	Out io.ReadCloser  // its replies; it ends with the process
 }
 
-// Worker starts a process in a role. The caller must Stop or Kill it, and then read Out to its end and close it.
+// Worker starts a process of this same binary in a role. The caller must Stop or Kill it, and then read Out to its end and close it.
 func (s *Stack) Worker(role, name string) (*Worker, error) {
 	if workers[role] == nil {
 		return nil, fmt.Errorf("stack: no worker has the role %q", role)
 	}
+	return s.dialogue(s.inRole(role, command{name: name}))
+}
+
+// Program starts another program, as Worker does.
+func (s *Stack) Program(name string, argv ...string) (*Worker, error) {
+	return s.dialogue(command{name: name, argv: argv})
+}
+
+func (s *Stack) dialogue(c command) (*Worker, error) {
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
@@ -38,7 +47,8 @@ func (s *Stack) Worker(role, name string) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", errors.Join(err, stdin.Close(), in.Close()))
 	}
-	p, err := s.startRole(role, command{name: name, in: stdin, out: stdout})
+	c.in, c.out = stdin, stdout
+	p, err := s.start(c)
 	_, _ = stdin.Close(), stdout.Close() // the process has duplicates
 	if err != nil {
 		_, _ = in.Close(), out.Close()

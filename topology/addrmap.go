@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -12,12 +13,11 @@ import (
 // reach each other. A client elsewhere, such as on the host of containers, needs other ones. The zero value changes no address.
 type AddrMap struct{ rules []rule }
 
-// rule maps the addresses of a network, or of one host, to another host. An empty fromPort matches every port; an empty toPort
-// keeps the port.
+// rule maps the addresses of a network, of a host, or one address, to another host. An empty toPort keeps the port.
 type rule struct {
-	network            netip.Prefix // if it is valid, fromHost is not used
-	fromHost, fromPort string
-	toHost, toPort     string
+	network        netip.Prefix // not valid: from is a host or host:port
+	from           string
+	toHost, toPort string
 }
 
 // ParseAddrMap reads rules of the form FROM=TO. FROM is a network (10.66.6.0/24), a host or
@@ -34,33 +34,24 @@ func ParseAddrMap(rules []string) (AddrMap, error) {
 	return m, nil
 }
 
-func parseRule(text string) (rule, error) {
+func parseRule(text string) (r rule, err error) {
 	from, to, _ := strings.Cut(text, "=")
 	if from == "" || to == "" {
-		return rule{}, fmt.Errorf("write FROM=TO, such as 10.66.6.0/24=127.0.0.1")
+		return r, fmt.Errorf("write FROM=TO, such as 10.66.6.0/24=127.0.0.1")
 	}
-	var r rule
-	var err error
+	r = rule{from: from, toHost: to}
 	if strings.Contains(from, "/") {
 		if r.network, err = netip.ParsePrefix(from); err != nil {
-			return rule{}, fmt.Errorf("%s is no network", from)
+			return r, fmt.Errorf("%s is no network", from)
 		}
-	} else {
-		r.fromHost, r.fromPort = split(from)
 	}
-	r.toHost, r.toPort = split(to)
-	if r.toPort != "" && r.fromPort == "" {
-		return rule{}, fmt.Errorf("%s names a port, so %s must name one", to, from)
+	if host, port, err := net.SplitHostPort(to); err == nil {
+		if _, _, err := net.SplitHostPort(from); err != nil {
+			return r, fmt.Errorf("%s names a port, so %s must name one", to, from)
+		}
+		r.toHost, r.toPort = host, port
 	}
 	return r, nil
-}
-
-// split splits host:port; a host without a port is returned as it is.
-func split(addr string) (host, port string) {
-	if host, port, err := net.SplitHostPort(addr); err == nil {
-		return host, port
-	}
-	return addr, ""
 }
 
 // Resolve returns the address to dial instead of addr, a host:port.
@@ -69,23 +60,13 @@ func (m AddrMap) Resolve(addr string) string {
 	if err != nil {
 		return addr
 	}
+	ip, _ := netip.ParseAddr(host) // of a name it is not valid, and in no network
 	for _, r := range m.rules {
-		if r.matches(host, port) {
-			if r.toPort != "" {
-				port = r.toPort
-			}
-			return net.JoinHostPort(r.toHost, port)
+		if r.from == addr || r.from == host || r.network.Contains(ip) {
+			return net.JoinHostPort(r.toHost, cmp.Or(r.toPort, port))
 		}
 	}
 	return addr
-}
-
-func (r rule) matches(host, port string) bool {
-	if r.network.IsValid() {
-		ip, err := netip.ParseAddr(host)
-		return err == nil && r.network.Contains(ip)
-	}
-	return r.fromHost == host && (r.fromPort == "" || r.fromPort == port)
 }
 
 // dialer is what a go-redis client takes as its Dialer.

@@ -69,7 +69,13 @@ func started(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join(slices.DeleteFunc(project.Images(), func(image string) bool { return strings.Contains(image, "k6") }), "\n")
+	var images []string
+	for _, service := range project.Files.Services {
+		if len(service.Profiles) == 0 {
+			images = append(images, service.Image)
+		}
+	}
+	return strings.Join(images, "\n")
 }
 
 // called are the calls that have the words, in their order.

@@ -105,7 +105,7 @@ func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 		return fmt.Errorf("--redis: %w", err)
 	}
 	p.backends.Redis = p.redis.Master
-	p.asks[versions.Redis] = func(ctx context.Context) (preflight.Report, error) { return preflight.Redis(ctx, p.redis.Master, 0) }
+	p.asks[versions.Redis] = preflight.Redis(p.redis.Master)
 	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
 	return nil
 }
@@ -133,7 +133,7 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--redlock: %w", err)
 	}
 	p.backends.Nodes = nodes.Nodes
-	p.asks[versions.RedLockNodes] = func(ctx context.Context) (preflight.Report, error) { return preflight.RedLock(ctx, nodes.Nodes, 0) }
+	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes)
 	p.opened("redlock", nodes.Ping, nodes.Close)
 	return nil
 }

@@ -93,8 +93,8 @@ func TestChecksFindTheirTexts(t *testing.T) {
 		{"L12, for ever", leftBehind, string(steps.OrphanedLock), 1},
 		{"L12, until the lease ends", leftBehind, string(steps.LeftUntilExpiry), 1},
 		{"L12, nothing", leftBehind, "something else", 0},
-		{"L01, for ever", kit.OrphanFound, string(steps.OrphanedLock), 1},
-		{"L01, until the lease ends", kit.OrphanFound, string(steps.LeftUntilExpiry), 0},
+		{"L01, for ever", kit.Noted(string(steps.OrphanedLock)), string(steps.OrphanedLock), 1},
+		{"L01, until the lease ends", kit.Noted(string(steps.OrphanedLock)), string(steps.LeftUntilExpiry), 0},
 		{"L08", reentered, acceptedRelease, 1},
 		{"L08, nothing", reentered, string(steps.OrphanedLock), 0},
 	} {

@@ -83,11 +83,3 @@ func TestNotBelow(t *testing.T) {
 		}
 	}
 }
-
-func TestCallsOf(t *testing.T) {
-	const info = "# Commandstats\r\ncmdstat_set:calls=12,usec=3,usec_per_call=0.25\r\ncmdstat_setnx:calls=5,usec=3\r\n" +
-		"cmdstat_eval:calls=7,usec=1\r\ncmdstat_script|load:calls=2,usec=1\r\n"
-	if n := callsOf(info, []string{"set", "eval", "get"}); n != 19 {
-		t.Errorf("%d calls, want 19", n)
-	}
-}

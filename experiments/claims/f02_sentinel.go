@@ -29,8 +29,8 @@ var _ = register(experiments.Experiment{
 		Sentinel (which misses a master after a second and a half) promotes a replica. B takes the lock there. The same is done once more when
 		the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can
 		know. A and B know their dead masters only, so that they learn of the new one late. A client that reconnects immediately asks the new
-		master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until the master is dead, and
-		Sentinel misses a master after two seconds.`,
+		master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until the master is dead.
+		There Sentinel misses a master after two seconds.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,
@@ -62,15 +62,14 @@ func threeHolders(trial []history.Event) (found []history.Violation) {
 }
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) {
-	x := withSentinels(ctx, t)
-	kit.Successive(ctx, t, x.BeforeReplication("A"),
-		func(ctx context.Context) *kit.Client {
-			x.FailOver(ctx)
-			awaitFollowers(ctx, x)
-			return x.BeforeReplication("B")(ctx)
-		},
-		x.AfterFailover("C"),
-	)
+	x, s := withSentinels(ctx, t), kit.NewSuccession(t)
+	s.Come(ctx, x.BeforeReplication(ctx, "A"))
+	x.FailOver(ctx)
+	awaitFollowers(ctx, x)
+	s.Come(ctx, x.BeforeReplication(ctx, "B"))
+	x.FailOver(ctx)
+	s.Come(ctx, x.NewClient(ctx, "C", kit.LongLease))
+	s.Finish(ctx)
 }
 
 // withSentinels is a master with three replicas and three sentinels.

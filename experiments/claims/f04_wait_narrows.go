@@ -22,8 +22,8 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.`,
 	Says: `
-		The articles name the window and go on to RedLock. Redis has two settings against it: a client can wait until replicas have confirmed
-		its write, and a master can refuse writes when too few replicas follow it.`,
+		The articles name the window and go on to RedLock. Redis has two settings against it. A client can wait until replicas have
+		confirmed its write. A master can refuse writes when too few replicas follow it.`,
 	Drawing: `
 A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
@@ -61,67 +61,59 @@ func againstLoss(scenario func(context.Context, *kit.Replicated)) experiments.Sc
 }
 
 func confirmed(ctx context.Context, x *kit.Replicated) {
-	kit.Successive(ctx, x.Trial,
-		func(ctx context.Context) *kit.Client { return waitingClient(ctx, x, time.Second, confirmTimeout) },
-		x.AfterFailover("B"),
-	)
+	s := kit.NewSuccession(x.Trial)
+	s.Come(ctx, waitingClient(ctx, x, time.Second, confirmTimeout))
+	failOver(ctx, x, s)
 	kit.MustRefuse(x.Trial, "B")
+}
+
+// failOver kills the master. B comes when it was replaced.
+func failOver(ctx context.Context, x *kit.Replicated, s *kit.Succession) {
+	x.FailOver(ctx)
+	s.Come(ctx, x.NewClient(ctx, "B", kit.LongLease))
+	s.Finish(ctx)
 }
 
 // unconfirmed lets A request a lock that no replica receives. It is not granted, and B is alone.
 func unconfirmed(ctx context.Context, x *kit.Replicated) {
-	kit.Successive(ctx, x.Trial,
-		func(ctx context.Context) *kit.Client {
-			x.CutReplication(ctx, x.Replicas...)
-			a := waitingClient(ctx, x, kit.LongLease, cutTimeout)
-			_, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
-			noteGrant(x, err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
-			return nil
-		},
-		x.AfterFailover("B"),
-	)
+	x.CutReplication(ctx, x.Replicas...)
+	_, err := waitingClient(ctx, x, kit.LongLease, cutTimeout).TryAcquire(ctx, lockstrategy.TryOnce())
+	noteGrant(x, err, func(err error) bool { return errors.Is(err, errUnconfirmed) })
+	failOver(ctx, x, kit.NewSuccession(x.Trial))
 }
 
 // confirmedByOne lets the replica that confirmed the lock die with the master.
 func confirmedByOne(ctx context.Context, x *kit.Replicated) {
-	kit.Successive(ctx, x.Trial,
-		func(ctx context.Context) *kit.Client {
-			x.CutReplication(ctx, x.Replicas[1:]...)
-			return waitingClient(ctx, x, kit.LongLease, confirmTimeout)
-		},
-		func(ctx context.Context) *kit.Client {
-			kit.Kill(x.Trial, x.Replicas[0])
-			x.Replicas = x.Replicas[1:]
-			return x.AfterFailover("B")(ctx)
-		},
-	)
+	s := kit.NewSuccession(x.Trial)
+	x.CutReplication(ctx, x.Replicas[1:]...)
+	s.Come(ctx, waitingClient(ctx, x, kit.LongLease, confirmTimeout))
+	kit.Kill(x.Trial, x.Replicas[0])
+	x.Replicas = x.Replicas[1:]
+	failOver(ctx, x, s)
 }
 
 // withinLag cuts off the replicas of a master that takes no writes without them, before it has missed them.
 func withinLag(ctx context.Context, x *kit.Replicated) {
 	requireReplica(ctx, x, 10*time.Second)
-	kit.Successive(ctx, x.Trial, x.BeforeReplication("A"), x.AfterFailover("B"))
+	s := kit.NewSuccession(x.Trial)
+	s.Come(ctx, x.BeforeReplication(ctx, "A"))
+	failOver(ctx, x, s)
 }
 
 // afterLag lets A come when the master has missed its replicas. It is not granted the lock, and B is alone.
 func afterLag(ctx context.Context, x *kit.Replicated) {
 	requireReplica(ctx, x, 2*time.Second)
-	kit.Successive(ctx, x.Trial,
-		func(ctx context.Context) *kit.Client {
-			a := x.BeforeReplication("A")(ctx)
-			x.Must(x.Master.Await(ctx, func(ctx context.Context) error {
-				good, err := goodReplicas(ctx, x)
-				if err == nil && good != "0" {
-					err = fmt.Errorf("it still counts %s replicas", good)
-				}
-				return err
-			}))
-			_, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
-			noteGrant(x, err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
-			return nil
-		},
-		x.AfterFailover("B"),
-	)
+	a := x.BeforeReplication(ctx, "A")
+	x.Must(x.Master.Await(ctx, func(ctx context.Context) error {
+		good, err := goodReplicas(ctx, x)
+		if err == nil && good != "0" {
+			err = fmt.Errorf("it still counts %s replicas", good)
+		}
+		return err
+	}))
+	_, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
+	noteGrant(x, err, func(err error) bool { return strings.Contains(err.Error(), "NOREPLICAS") })
+	failOver(ctx, x, kit.NewSuccession(x.Trial))
 }
 
 // onMasterOnly is noted of a grant that must not be where a replica is required.

@@ -54,13 +54,11 @@ func lostOf(list ...int) experiments.Scenario {
 func emptyOf(list ...int) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		q := kit.StartQuorum(ctx, t, 3)
-		kit.Successive(ctx, t,
-			func(ctx context.Context) *kit.Client { return namedClient(ctx, q, "A", list) },
-			func(ctx context.Context) *kit.Client {
-				kit.Restart(ctx, t, q.Nodes[1])
-				return namedClient(ctx, q, "B", list)
-			},
-		)
+		s := kit.NewSuccession(t)
+		s.Come(ctx, namedClient(ctx, q, "A", list))
+		kit.Restart(ctx, t, q.Nodes[1])
+		s.Come(ctx, namedClient(ctx, q, "B", list))
+		s.Finish(ctx)
 	}
 }
 

@@ -42,10 +42,10 @@ func grantedTwice(trial []history.Event) (found []history.Violation) {
 			first = e
 		case e.Text != first.Text:
 			what := fmt.Sprintf("%s and %s both won %s", first.Timeline, e.Timeline, e.Key)
-			return kit.WithOwners(trial, []history.Violation{{What: what, Events: []int{first.Seq, e.Seq}}})
+			return []history.Violation{{What: what, Events: []int{first.Seq, e.Seq}}}
 		}
 	}
-	return kit.TwoWinners(trial)
+	return history.Winners(trial)
 }
 
 // byBoth ends the trial unless both instances have granted the order.

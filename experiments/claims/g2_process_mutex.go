@@ -5,6 +5,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -20,7 +21,7 @@ driver 3 at instance-1   waits                                   [ read: taken ]
 		20 drivers request one order simultaneously, at one instance and at two. Between reading and writing an instance thinks for 100 ms.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   3 * time.Second,
-	Check:   kit.TwoWinners,
+	Check:   history.Winners,
 	Variants: []experiments.Variant{
 		{Name: "one instance", Run: kit.Grabs(kit.Service{Version: "v2", Instances: 1})},
 		{Name: "two instances", Expect: experiments.Sometimes, Strategy: "v2", Run: kit.Grabs(kit.Service{Version: "v2"})},

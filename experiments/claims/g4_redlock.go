@@ -5,6 +5,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -20,7 +21,7 @@ driver 2 at instance-2   waits                                                 [
 		the mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   5 * time.Second,
-	Check:   kit.TwoWinners,
+	Check:   history.Winners,
 	Variants: []experiments.Variant{
 		{Name: "conditional UPDATE", Run: kit.Grabs(kit.Service{Version: "v0"})},
 		{Name: "process mutex", Expect: experiments.Sometimes, Strategy: "v2", Run: kit.Grabs(kit.Service{Version: "v2"})},

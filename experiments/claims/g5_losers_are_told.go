@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -15,7 +15,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/experiments/kit"
-	"locklab/history"
 	"locklab/versions"
 )
 
@@ -32,20 +31,15 @@ var _ = register(experiments.Experiment{
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,
 	How: `
-		20 drivers request one order simultaneously: at each version of the app, one order after the other, and at a small server that does what
-		A2's listing does.`,
+		20 drivers request one order simultaneously, at each version of the app, one order after the other. They do the same at a small server
+		that does what A2's listing does.`,
 	Takes: 4 * time.Second,
-	Check: toldNothing,
+	Check: kit.Noted(burst.ToldNothing),
 	Variants: []experiments.Variant{
 		{Name: "v0 to v4", Run: grabsOfAll},
 		{Name: "A2's listing", Expect: experiments.Sometimes, Run: grabsOfListing},
 	},
 })
-
-// toldNothing finds the drivers whose answer does not say which driver has the order.
-func toldNothing(trial []history.Event) []history.Violation {
-	return kit.WithOwners(trial, history.Noted(trial, burst.ToldNothing))
-}
 
 // grabsOfAll uses all versions, each for an order of its own.
 func grabsOfAll(ctx context.Context, t *experiments.Trial) {
@@ -61,7 +55,9 @@ func grabsOfAll(ctx context.Context, t *experiments.Trial) {
 // grabsOfListing is the order at A2's listing. One process is enough to show it.
 func grabsOfListing(ctx context.Context, t *experiments.Trial) {
 	l := &listing{redis: kit.StartRedis(ctx, t).Conn}
-	b := kit.RecordGrabs(ctx, t, serve(t, l.handler()), "A2", burst.Simultaneous)
+	server := httptest.NewServer(l.handler())
+	t.Cleanup(func() error { server.Close(); return nil })
+	b := kit.RecordGrabs(ctx, t, burst.Target{URL: server.URL}, "A2", burst.Simultaneous)
 	if len(b.Failed) > 0 || b.Winners() != 1 {
 		t.Must(fmt.Errorf("the order has %d winners, and %d requests failed", b.Winners(), len(b.Failed)))
 	}
@@ -113,15 +109,4 @@ func (l *listing) grab(ctx context.Context, driver uint64) error {
 		return err
 	}
 	return l.redis.Del(ctx, key).Err() // and return null
-}
-
-// serve lets a handler listen until the trial is over.
-func serve(t *experiments.Trial, h http.Handler) burst.Target {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	t.Must(err)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	t.Go(func() { _ = server.Serve(listener) })
-	t.Cleanup(server.Close)
-	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
-	return burst.Target{URL: "http://" + listener.Addr().String()}
 }

@@ -5,6 +5,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
+	"locklab/history"
 )
 
 var _ = register(experiments.Experiment{
@@ -20,7 +21,7 @@ driver 2 at instance-2   UPDATE … WHERE status = 'open' → 0 rows   "driver 1
 		another uses one conditional UPDATE. The control reads, thinks and writes for one driver after the other.`,
 	Anomaly: kit.LostUpdate,
 	Takes:   4 * time.Second,
-	Check:   kit.TwoWinners,
+	Check:   history.Winners,
 	Variants: []experiments.Variant{
 		{Name: "read and write, one driver at a time", Run: kit.Grabs(kit.Service{Version: "v1", Sequential: true})},
 		{Name: "read and write, 20 simultaneously", Expect: experiments.Sometimes, Run: kit.Grabs(kit.Service{Version: "v1"})},

@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"context"
 	"time"
 
 	"locklab/experiments"
@@ -29,9 +28,12 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 	Takes:   4 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
-		{Name: "short work", Run: kit.OnRedis(shortWork)},
-		{Name: "long work", Expect: experiments.Sometimes, Run: kit.OnRedis(longWork)},
-		{Name: "long work, renewed", Strategy: "v3", Run: kit.OnRedis(renewedWork)},
+		{Name: "short work", Run: kit.WorkBesideWaiter(workLease, 0, lockstrategy.LeaseFor(time.Minute))},
+		{
+			Name: "long work", Expect: experiments.Sometimes,
+			Run: kit.WorkBesideWaiter(workLease, 3*workLease, lockstrategy.LeaseFor(workLease)),
+		},
+		{Name: "long work, renewed", Strategy: "v3", Run: kit.WorkBesideWaiter(workLease, 3*workLease)},
 		{
 			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
 			Run: kit.Interleaving(naive.Compare, "A A … B B B B A A"),
@@ -41,35 +43,3 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 
 // workLease is the lease in which the work is measured.
 const workLease = 300 * time.Millisecond
-
-func shortWork(ctx context.Context, x *kit.Redis) {
-	r := kit.NewResource(x.Trial, false)
-	for _, name := range []string{"A", "B"} {
-		x.NewClient(name, workLease).Update(ctx, r, lockstrategy.LeaseFor(time.Minute))
-	}
-}
-
-func longWork(ctx context.Context, x *kit.Redis) {
-	r := kit.NewResource(x.Trial, false)
-	a := x.NewClient("A", workLease).Acquire(ctx, lockstrategy.LeaseFor(workLease))
-	value := r.Read(a)
-	b := x.NewClient("B", workLease).Acquire(ctx) // when A's lease is over
-	r.Add(b)
-	r.Write(a, value+1) // it has not looked
-	x.Must(a.AwaitLoss(ctx))
-	b.Release(ctx)
-}
-
-func renewedWork(ctx context.Context, x *kit.Redis) {
-	r := kit.NewResource(x.Trial, false)
-	a := x.NewClient("A", workLease).Acquire(ctx)
-	waitForB := x.Go(func() { x.NewClient("B", workLease).Update(ctx, r) })
-	value := r.Read(a)
-	select {
-	case <-time.After(3 * workLease): // that is the work
-	case <-a.Lease.Context().Done():
-	}
-	r.Write(a, value+1)
-	a.Release(ctx)
-	waitForB()
-}

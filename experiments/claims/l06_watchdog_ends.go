@@ -51,10 +51,7 @@ func alive(ctx context.Context, x *kit.HolderProcess) {
 	r := x.Resource
 	value := r.Read(x.Holder)
 	waitForB := x.Go(func() { x.B.Update(ctx, r) })
-	select {
-	case <-time.After(3 * kit.ProcessLease): // that is the work
-	case <-ctx.Done():
-	}
+	time.Sleep(3 * kit.ProcessLease) // that is the work
 	x.Write(ctx, value+1)
 	x.Release(ctx)
 	waitForB()

@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"context"
 	"time"
 
 	"locklab/experiments"
@@ -28,36 +27,15 @@ B  waits                                                    ├─ read 1, write
 		A takes the lock, reads, and works for two leases, or until B has been in the section; then it writes. B waits for the lock from the
 		beginning. The variants differ in one argument of A's: the lease.`,
 	Takes: 5 * time.Second,
-	Check: func(trial []history.Event) []history.Violation { return kit.WithOwners(trial, history.Counter(trial)) },
+	Check: history.Counter,
 	Variants: []experiments.Variant{
-		{Name: "no lease named", Run: twoLeases()},
-		{Name: "a lease named", Expect: experiments.Sometimes, Run: twoLeases(lockstrategy.LeaseFor(namedLease))},
+		{Name: "no lease named", Run: kit.WorkBesideWaiter(namedLease, 2*namedLease)},
+		{
+			Name: "a lease named", Expect: experiments.Sometimes,
+			Run: kit.WorkBesideWaiter(namedLease, 2*namedLease, lockstrategy.LeaseFor(namedLease)),
+		},
 	},
 })
 
 // namedLease is both leases: the one that is named, and the one that is renewed.
 const namedLease = 500 * time.Millisecond
-
-// twoLeases lets A work for two leases while B waits. A takes the lock with options.
-func twoLeases(options ...lockstrategy.Option) experiments.Scenario {
-	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
-		r := kit.NewResource(x.Trial, false)
-		a := x.NewClient("A", namedLease).Acquire(ctx, options...)
-		value := r.Read(a)
-		done := make(chan struct{})
-		waitForB := x.Go(func() {
-			defer close(done)
-			x.NewClient("B", namedLease).Update(ctx, r)
-		})
-		select {
-		case <-time.After(2 * namedLease): // that is the work
-			r.Write(a, value+1)
-			a.Release(ctx)
-			waitForB()
-		case <-done:
-			waitForB()
-			r.Write(a, value+1) // it has not looked at its lease
-			x.Must(a.AwaitLoss(ctx))
-		}
-	})
-}

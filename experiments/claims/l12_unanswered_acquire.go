@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock of another holder.`,
 	Says: `
-		The articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a client that
+		The articles know two replies to an acquire, yes and no. The third case is no reply. The server has taken the lock for a client that
 		does not believe that it holds it, and never releases it.`,
 	Drawing: `
 A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
@@ -69,9 +69,7 @@ B                                                                            SET
 })
 
 // leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
-func leftBehind(trial []history.Event) []history.Violation {
-	return append(append(history.Counter(trial), kit.OrphanFound(trial)...), kit.LeftFound(trial, steps.LeftUntilExpiry)...)
-}
+var leftBehind = kit.Any(history.Counter, kit.Noted(string(steps.OrphanedLock)), kit.Noted(string(steps.LeftUntilExpiry)))
 
 // lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
 // this machine; then it is dropped, and the connection closed.

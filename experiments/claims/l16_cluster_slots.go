@@ -33,9 +33,7 @@ locklab_fence:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over bot
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Takes:  7 * time.Second,
 	Trials: 1, // a cluster takes its time to form, and nothing here is random
-	Check: func(trial []history.Event) []history.Violation {
-		return kit.WithCauses(trial, history.Noted(trial, crossSlot))
-	},
+	Check:  kit.Noted(crossSlot),
 	Variants: []experiments.Variant{
 		{Name: "tag", Run: onCluster(tagged)},
 		{Name: "no tag", Expect: experiments.Sometimes, Run: onCluster(untagged)},

@@ -16,7 +16,7 @@ import (
 )
 
 // taken is the line of acquire.lua that excludes other owners.
-const taken = "if redis.call('exists', KEYS[1]) == 1 then"
+const taken = "if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[2]) == 0 then"
 
 // Each mutant takes one thing out. It must change the verdict of every experiment beside it, for the reason beside it. A
 // mechanism that no verdict depends on has not been shown, and a server that does not start changes verdicts, too.

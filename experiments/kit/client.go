@@ -33,8 +33,6 @@ type Client struct {
 
 	t        *experiments.Trial
 	attempts int
-	// confirms: after a grant it waits until its lease was confirmed once, before anything else happens.
-	confirms bool
 }
 
 // NewClient returns a client of a lock.

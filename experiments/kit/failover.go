@@ -125,35 +125,34 @@ func FailoverVariants(start StartReplicated, lease time.Duration, violates exper
 // KilledOnce is the variant in which the master is killed before it replicated the lock: two clients hold it.
 func KilledOnce(start StartReplicated) experiments.Variant {
 	return experiments.Variant{Name: "replication cut, lock taken, killed", Run: func(ctx context.Context, t *experiments.Trial) {
-		x := start(ctx, t)
-		Successive(ctx, t, x.BeforeReplication("A"), x.AfterFailover("B"))
+		x, s := start(ctx, t), NewSuccession(t)
+		s.Come(ctx, x.BeforeReplication(ctx, "A"))
+		x.FailOver(ctx)
+		s.Come(ctx, x.NewClient(ctx, "B", LongLease))
+		s.Finish(ctx)
 	}}
 }
 
 func withoutKill(start StartReplicated) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x := start(ctx, t)
-		Successive(ctx, t,
-			func(ctx context.Context) *Client { return x.NewClient(ctx, "A", LongLease) },
-			func(ctx context.Context) *Client { return x.NewClient(ctx, "B", LongLease) },
-		)
+		x, s := start(ctx, t), NewSuccession(t)
+		s.Come(ctx, x.NewClient(ctx, "A", LongLease))
+		s.Come(ctx, x.NewClient(ctx, "B", LongLease))
+		s.Finish(ctx)
 	}
 }
 
 func killAfterReplication(start StartReplicated, lease time.Duration) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x := start(ctx, t)
+		x, s := start(ctx, t), NewSuccession(t)
 		if t.InContainers() { // to kill one takes a while
 			lease = max(lease, 5*time.Second)
 		}
-		Successive(ctx, t,
-			func(ctx context.Context) *Client { return x.NewClient(ctx, "A", lease) },
-			func(ctx context.Context) *Client {
-				x.AwaitReplication(ctx)
-				x.FailOver(ctx)
-				return x.NewClient(ctx, "B", lease)
-			},
-		)
+		s.Come(ctx, x.NewClient(ctx, "A", lease))
+		x.AwaitReplication(ctx)
+		x.FailOver(ctx)
+		s.Come(ctx, x.NewClient(ctx, "B", lease))
+		s.Finish(ctx)
 		MustRefuse(t, "B")
 	}
 }
@@ -161,19 +160,9 @@ func killAfterReplication(start StartReplicated, lease time.Duration) experiment
 // BeforeReplication is a client that comes when nothing reaches the replicas any more. It knows the master only, and will not
 // learn of a new one. A client that reconnects immediately asks the new master for its lock, and stops. Then luck would
 // decide whether it or the next holder is first.
-func (x *Replicated) BeforeReplication(name string) Arrival {
-	return func(ctx context.Context) *Client {
-		x.CutReplication(ctx, x.Replicas...)
-		known := *x
-		known.Servers = x.Servers.At(x.Master.AnnouncedAddr())
-		return known.NewClient(ctx, name, LongLease)
-	}
-}
-
-// AfterFailover is a client that comes when the master has been replaced.
-func (x *Replicated) AfterFailover(name string) Arrival {
-	return func(ctx context.Context) *Client {
-		x.FailOver(ctx)
-		return x.NewClient(ctx, name, LongLease)
-	}
+func (x *Replicated) BeforeReplication(ctx context.Context, name string) *Client {
+	x.CutReplication(ctx, x.Replicas...)
+	known := *x
+	known.Servers = x.Servers.At(x.Master.AnnouncedAddr())
+	return known.NewClient(ctx, name, LongLease)
 }

@@ -6,7 +6,6 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
-	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -52,14 +51,4 @@ func OrphanedLocks(locks ...naive.Lock) (all []experiments.Interleavings) {
 	}
 	all[len(all)-1].Expect = experiments.Sometimes
 	return all
-}
-
-// LeftFound finds the leftover locks of a kind.
-func LeftFound(trial []history.Event, kind steps.Violation) []history.Violation {
-	return WithCauses(trial, history.Noted(trial, string(kind)))
-}
-
-// OrphanFound finds locks that stay for ever although no client holds them.
-func OrphanFound(trial []history.Event) []history.Violation {
-	return LeftFound(trial, steps.OrphanedLock)
 }

@@ -16,11 +16,14 @@ import (
 type Polling struct {
 	Try     func(ctx context.Context, key string) (granted bool, err error)
 	Release func(ctx context.Context, key string) (released bool, err error)
-	Pause   time.Duration // between two attempts; 0: none
+	Pause   time.Duration // between two attempts, at most; it is random, and half of that at least
 	Lease   time.Duration
 
 	sessions *lockstrategy.Sessions
 }
+
+// Spin is the pause of a client that does not pause: the shortest that there is.
+const Spin = time.Microsecond
 
 // NewPolling returns a client of a polling lock. This file is the only one of the lab that implements a lock of its own.
 func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
@@ -31,11 +34,7 @@ func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
 
 // Acquire implements [lockstrategy.Strategy]. The lease is not renewed, whatever the options say.
 func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
-	request, err := lockstrategy.NewRequest(options...)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
-	}
-	for {
+	return p.sessions.Poll(ctx, key, options, p.Pause, func(request lockstrategy.Request) (*lockstrategy.Lease, error) {
 		sent := time.Now()
 		granted, err := p.Try(ctx, key)
 		switch {
@@ -43,15 +42,9 @@ func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrateg
 			return p.sessions.Lease(ctx, request, lockstrategy.Grant{Key: key, Asked: sent, Lease: p.Lease, Release: p.release(key)})
 		case err != nil:
 			err = fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
-		case request.Once:
-			err = lockstrategy.ErrTaken
-		case p.Pause > 0: // otherwise the next attempt returns the error of a context that has ended
-			err = sleep(ctx, p.Pause)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", lockstrategy.ErrNotAcquired, err)
-		}
-	}
+		return nil, err
+	})
 }
 
 // release returns a [lockstrategy.Grant]'s function.
@@ -62,15 +55,6 @@ func (p Polling) release(key string) func(context.Context) (others int, err erro
 			err = lockstrategy.ErrGone
 		}
 		return lockstrategy.Unknown, err
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

@@ -45,7 +45,7 @@ func InProcess(
 		for _, n := range x.Nodes {
 			addrs = append(addrs, n.Addr)
 		}
-		x.A = worker.Start(ctx, t, "A")
+		x.A = worker.Start(t, "A")
 		token := x.A.Acquire(ctx, worker.Lock{Strategy: strategy, Addrs: addrs, Lease: ProcessLease, AtMost: bound, Key: LockKey})
 		x.Holder = &Holder{Client: NewClient(t, "A", nil), owner: x.A.Owner(), token: token}
 		scenario(ctx, x)

@@ -67,13 +67,11 @@ func OnDecidingNode(fault Fault) experiments.Scenario { return OnThirdNode(fault
 func OnThirdNode(fault Fault, without ...int) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		q := StartQuorum(ctx, t, 5)
-		Successive(ctx, t,
-			func(ctx context.Context) *Client { return q.NewClient(ctx, "A", LongLease, without...) },
-			func(ctx context.Context) *Client {
-				fault(ctx, t, q.Nodes[2])
-				return q.NewClient(ctx, "B", LongLease)
-			},
-		)
+		s := NewSuccession(t)
+		s.Come(ctx, q.NewClient(ctx, "A", LongLease, without...))
+		fault(ctx, t, q.Nodes[2])
+		s.Come(ctx, q.NewClient(ctx, "B", LongLease))
+		s.Finish(ctx)
 	}
 }
 

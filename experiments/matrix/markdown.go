@@ -3,7 +3,6 @@ package matrix
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -43,32 +42,26 @@ func (m Matrix) Details(root string) string {
 		fmt.Fprintf(&b, "## %s\n\n| lock | | by | reproduce |\n|---|---|---|---|\n", anomaly)
 		for _, strategy := range m.Strategies {
 			c := m.Cell(strategy, anomaly)
-			by, reproduce := c.shown(root)
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(c.long()), by, reproduce)
+			text := c.String()
+			if c.State == NotApplicable {
+				text += ": " + c.Why
+			}
+			by, commands := c.shown(root)
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(text), by, commands)
 		}
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// long is the cell with its reason.
-func (c Cell) long() string {
-	if c.State != NotApplicable {
-		return c.String()
-	}
-	return fmt.Sprintf("%s: %s", c, c.Why)
-}
-
 // shown are the variants that the cell rests on, and the commands that reproduce them.
-func (c Cell) shown(root string) (by, reproduce string) {
-	var variants, commands []string
+func (c Cell) shown(root string) (by, commands string) {
+	var variants, distinct []string
 	for _, s := range c.Shown {
 		variants = append(variants, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Variant)))
-		if command := "`" + tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment)) + "`"; !slices.Contains(commands, command) {
-			commands = append(commands, command)
-		}
+		distinct = with(distinct, "`"+tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment))+"`")
 	}
-	return strings.Join(variants, "<br>"), strings.Join(commands, "<br>")
+	return strings.Join(variants, "<br>"), strings.Join(distinct, "<br>")
 }
 
 // tableText makes of any text one that fits into a table.

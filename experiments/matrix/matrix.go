@@ -1,10 +1,11 @@
-// Package matrix sums saved runs up: which lock was violated, anomaly by anomaly.
+// Package matrix sums saved runs up: which lock was violated by which anomaly.
 //
-// What is NOT guaranteed: "no violation" is said of the trials that ran, under the faults that they had. Nothing is said of what was not
-// tested.
+// What is NOT guaranteed: a lock without a violation had none in the trials that ran, under the faults that they had. An
+// anomaly that was not tested says nothing.
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,6 @@ type Shown struct {
 	Experiment string
 	Variant    string
 	Command    string // that reproduces it
-	Dir        string // where it is saved
 }
 
 // Matrix has a row for each strategy and a column for each anomaly.
@@ -49,13 +49,13 @@ type Matrix struct {
 
 type at struct{ strategy, anomaly string }
 
-// Of sums runs up. A row or column of a variant that is not known here comes after the others.
+// Of sums runs up. A strategy or an anomaly that is not known here comes after the others.
 func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
 	m := Matrix{strategies(), slices.Clone(anomalies), make(map[at]Cell)}
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID })
 		for i, variant := range e.Variants {
-			where := at{variant.Strategy, column(e, variant)}
+			where := at{variant.Strategy, cmp.Or(variant.Anomaly, e.Anomaly)}
 			if where.strategy == "" || where.anomaly == "" {
 				continue
 			}
@@ -68,14 +68,6 @@ func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
 	return m
 }
 
-// column is the anomaly of a variant.
-func column(e experiments.Experiment, variant experiments.Variant) string {
-	if variant.Anomaly != "" {
-		return variant.Anomaly
-	}
-	return e.Anomaly
-}
-
 func with(list []string, name string) []string {
 	if slices.Contains(list, name) {
 		return list
@@ -85,23 +77,24 @@ func with(list []string, name string) []string {
 
 // cellOf is what one variant of a run shows.
 func cellOf(run experiments.Saved, i int, variant experiments.Variant) Cell {
-	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name, run.Record.Command, run.Dir}}}
+	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name, run.Record.Command}}}
 	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c
 	}
-	switch a := run.Judgement.Variants[i]; {
-	case a.Verdict == experiments.Inconclusive:
-		c.State, c.Why = Undecided, a.Why
-	case a.Violations > 0:
-		c.State, c.Why = Violated, a.Violation.What
+	switch v := run.Judgement.Variants[i]; {
+	case v.Verdict == experiments.Inconclusive:
+		c.State, c.Why = Undecided, v.Why
+	case v.Violations > 0:
+		c.State, c.Why = Violated, v.Violation.What
 	default:
-		c.State, c.Trials = NoViolation, a.Trials
+		c.State, c.Trials = NoViolation, v.Trials
 	}
 	return c
 }
 
-// and adds what another variant shows: a violation wins. Where one variant showed nothing, another without a violation is not enough.
+// and adds what another variant shows. A violation outweighs trials without one. Where one variant showed nothing, another
+// without a violation is not enough.
 func (c Cell) and(other Cell) Cell {
 	switch {
 	case other.State > c.State:
@@ -115,11 +108,10 @@ func (c Cell) and(other Cell) Cell {
 
 // Cell returns what is known. What was not run and does not apply says why.
 func (m Matrix) Cell(strategy, anomaly string) Cell {
-	c := m.cells[at{strategy, anomaly}]
-	if c.State == NotTested {
-		if why := notApplicable(strategy, anomaly); why != "" {
-			return Cell{State: NotApplicable, Why: why}
-		}
+	where := at{strategy, anomaly}
+	c := m.cells[where]
+	if why := reasons[where]; why != "" && c.State == NotTested {
+		return Cell{State: NotApplicable, Why: why}
 	}
 	return c
 }
@@ -143,7 +135,7 @@ func (c Cell) String() string {
 func (c Cell) Short() string {
 	switch c.State {
 	case NoViolation:
-		return fmt.Sprintf("none in %d", c.Trials)
+		return fmt.Sprintf("ok, %d", c.Trials)
 	case Violated:
 		return "violated"
 	case NotApplicable:
@@ -156,9 +148,7 @@ func (c Cell) Short() string {
 func (c Cell) By() string {
 	var ids []string
 	for _, s := range c.Shown {
-		if !slices.Contains(ids, s.Experiment) {
-			ids = append(ids, s.Experiment)
-		}
+		ids = with(ids, s.Experiment)
 	}
 	return strings.Join(ids, ", ")
 }

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,8 +11,7 @@ import (
 
 // run is a saved run of one variant beside its control.
 func run(id, anomaly, strategy string, expect experiments.Expect, trials, violations int) (experiments.Experiment, experiments.Saved) {
-	variants := []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}}
-	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: variants}
+	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}}}
 	a := experiments.VariantJudgement{Name: "variant", Expect: expect, Strategy: strategy, Trials: trials, Violations: violations}
 	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: violations})
 	if violations > 0 {
@@ -21,8 +21,7 @@ func run(id, anomaly, strategy string, expect experiments.Expect, trials, violat
 	}
 	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
 	s.Record.Command = "app lab run " + id
-	control := experiments.VariantJudgement{Name: "control", Trials: trials, Verdict: experiments.AsExpected}
-	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{control, a}}
+	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a}}
 	return e, s
 }
 
@@ -32,7 +31,7 @@ func TestCells(t *testing.T) {
 		trials, violations int
 		void               bool
 	}
-	clean, violated, nothing := ran{trials: 3}, ran{experiments.Sometimes, 3, 2, false}, ran{experiments.Sometimes, 3, 0, false}
+	fine, violated, nothing := ran{trials: 3}, ran{experiments.Sometimes, 3, 2, false}, ran{experiments.Sometimes, 3, 0, false}
 	unexpected, interrupted := ran{experiments.Never, 3, 1, false}, ran{experiments.Sometimes, 3, 3, true}
 	for _, c := range []struct {
 		name  string
@@ -41,16 +40,16 @@ func TestCells(t *testing.T) {
 		text  string
 	}{
 		{"no run", nil, NotTested, "not tested"},
-		{"no violation", []ran{clean}, NoViolation, "no violation in 3 trials"},
-		{"no violation twice", []ran{clean, clean}, NoViolation, "no violation in 6 trials"},
+		{"no violation", []ran{fine}, NoViolation, "no violation in 3 trials"},
+		{"no violation, twice", []ran{fine, fine}, NoViolation, "no violation in 6 trials"},
 		{"violated", []ran{violated}, Violated, "violated (A and B | both)"},
 		{"violated where it must not be", []ran{unexpected}, Violated, "violated (A and B | both)"},
 		{"no counterexample", []ran{nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
 		{"no trial", []ran{{}}, Undecided, "not tested (the run showed nothing: no counterexample)"},
 		{"a counterexample of a run that is void", []ran{interrupted}, Undecided, "not tested (the run showed nothing: it was interrupted)"},
-		{"a violation wins over none", []ran{clean, violated, clean}, Violated, "violated (A and B | both)"},
+		{"a violation wins over none", []ran{fine, violated, fine}, Violated, "violated (A and B | both)"},
 		{"a violation wins over nothing", []ran{nothing, violated}, Violated, "violated (A and B | both)"},
-		{"no violation is not enough", []ran{clean, nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"no violation is not enough", []ran{fine, nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var all []experiments.Experiment
@@ -95,6 +94,9 @@ func TestRowsAndColumns(t *testing.T) {
 // What cannot be says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
 	for where, why := range reasons {
+		if !slices.Contains(strategies(), where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+			t.Errorf("%v is no cell of the matrix", where)
+		}
 		c := Of(nil, nil).Cell(where.strategy, where.anomaly)
 		if c.State != NotApplicable || c.Why != why || why == "" {
 			t.Errorf("%v: %+v", where, c)

@@ -2,47 +2,27 @@ package matrix
 
 import "locklab/versions"
 
-// strategies are the rows that there always are: the naive locks, and the versions. v0 and v1 have no lock.
+// strategies are the rows that there always are: the naive locks, and the versions, of which v0 and v1 have no lock. The names are those
+// that variants have.
 func strategies() []string {
-	rows := []string{naiveSETNX, byDEL, setNXPX}
+	rows := []string{
+		"naive SETNX",
+		"SET NX PX, DEL", // released by a plain DEL
+		"SET NX PX",      // released by a script that compares
+	}
 	for _, version := range versions.Names()[2:] {
-		if rows = append(rows, version); version == redisLock {
-			rows = append(rows, withWAIT)
+		if rows = append(rows, version); version == "v3" {
+			rows = append(rows, "v3 with WAIT")
 		}
 	}
 	return rows
 }
 
-// The names of strategies, as variants have them.
-const (
-	naiveSETNX = "naive SETNX"
-	byDEL      = "SET NX PX, DEL" // released by a plain DEL
-	setNXPX    = "SET NX PX"      // released by a script that compares
-	mutex      = "v2"
-	redisLock  = "v3"
-	withWAIT   = "v3 with WAIT"
-	redLock    = "v4"
-)
-
-// anomalies are the columns that there always are.
+// anomalies are the columns that there always are, as experiments name them.
 var anomalies = []string{
-	lostUpdate, orphan, nonOwner, expired, pause, pauseWithToken, lostAtFailover, dataLoss, clockJump, eviction, lostReply,
+	"lost update over instances", "orphaned lock", "unlock by a non-owner", "lease expired during work", "pause",
+	"pause with fencing token", "lost at failover", "restart with data loss", "clock jump", "eviction", "acquire with lost reply",
 }
-
-// The names of anomalies, as experiments have them.
-const (
-	lostUpdate     = "lost update over instances"
-	orphan         = "orphaned lock"
-	nonOwner       = "unlock by a non-owner"
-	expired        = "lease expired during work"
-	pause          = "pause"
-	pauseWithToken = "pause with fencing token"
-	lostAtFailover = "lost at failover"
-	dataLoss       = "restart with data loss"
-	clockJump      = "clock jump"
-	eviction       = "eviction"
-	lostReply      = "acquire with lost reply"
-)
 
 const (
 	noServer = "the lock is in the process: there is no server that could do it"
@@ -52,27 +32,24 @@ const (
 
 // reasons say why an anomaly cannot meet a lock.
 var reasons = map[at]string{
-	{mutex, orphan}:         "the lock is in the process, and dies with it",
-	{mutex, nonOwner}:       "only its holder can unlock it",
-	{mutex, expired}:        noLease,
-	{mutex, pause}:          "a process that stops stops all its waiters with it, and there is no lease",
-	{mutex, pauseWithToken}: noToken,
-	{mutex, lostAtFailover}: noServer,
-	{mutex, dataLoss}:       noServer,
-	{mutex, clockJump}:      noServer,
-	{mutex, eviction}:       noServer,
-	{mutex, lostReply}:      noServer,
+	{"v2", "orphaned lock"}:             "the lock is in the process, and dies with it",
+	{"v2", "unlock by a non-owner"}:     "only its holder can unlock it",
+	{"v2", "lease expired during work"}: noLease,
+	{"v2", "pause"}:                     "a process that stops stops all its waiters with it, and there is no lease",
+	{"v2", "pause with fencing token"}:  noToken,
+	{"v2", "lost at failover"}:          noServer,
+	{"v2", "restart with data loss"}:    noServer,
+	{"v2", "clock jump"}:                noServer,
+	{"v2", "eviction"}:                  noServer,
+	{"v2", "acquire with lost reply"}:   noServer,
 
-	{naiveSETNX, expired}:        noLease,
-	{naiveSETNX, pause}:          noLease,
-	{naiveSETNX, pauseWithToken}: noToken,
-	{naiveSETNX, clockJump}:      "its key has no expiry that a clock could bring forward",
+	{"naive SETNX", "lease expired during work"}: noLease,
+	{"naive SETNX", "pause"}:                     noLease,
+	{"naive SETNX", "pause with fencing token"}:  noToken,
+	{"naive SETNX", "clock jump"}:                "its key has no expiry that a clock could bring forward",
 
-	{byDEL, pauseWithToken}:   noToken,
-	{setNXPX, pauseWithToken}: noToken,
-	{redLock, pauseWithToken}: noToken,
-	{redLock, lostAtFailover}: "its nodes are independent: none takes over from another",
+	{"SET NX PX, DEL", "pause with fencing token"}: noToken,
+	{"SET NX PX", "pause with fencing token"}:      noToken,
+	{"v4", "pause with fencing token"}:             noToken,
+	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
 }
-
-// notApplicable says why a cell cannot be tested; empty: it can.
-func notApplicable(strategy, anomaly string) string { return reasons[at{strategy, anomaly}] }

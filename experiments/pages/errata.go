@@ -36,16 +36,6 @@ var errata = []erratum{
 	{Article: "A4", What: "The controller creates one RedLock for all requests. Re-entrance goes by thread, so that it still excludes.", Why: harmless},
 }
 
-// shown are the experiments that show an erratum.
-func shown(list []page) (all []page) {
-	for _, p := range list {
-		if p.Experiment.Erratum != "" {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
 // others are the errata that no experiment here shows.
 func others(all []experiments.Experiment) (left []erratum) {
 	for _, e := range errata {

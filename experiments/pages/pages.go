@@ -1,5 +1,5 @@
-// Package pages writes the documents that are generated from the experiments and their saved runs: a page for each, their
-// index, and the errata of the articles. Nothing in them is typed by hand.
+// Package pages writes the documents that are generated from the experiments and their saved runs. There is a page for each
+// experiment, an index, and the errata of the articles. Nothing in them is typed by hand.
 package pages
 
 import (
@@ -23,91 +23,48 @@ import (
 //go:embed *.md.tmpl
 var sources embed.FS
 
-// generated stands in every page.
-const generated = "<!-- written by `make pages` from the code and a saved run; do not edit -->"
-
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"bounds":  bounds,
-	"cell":    cell,
-	"inline":  inline,
-	"fenced":  fenced,
-	"lanes":   func(e []history.Event) string { return fenced(history.Timelines(e)) },
-	"seconds": func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"bounds":    bounds,
+	"cell":      cell,
+	"inline":    inline,
+	"fenced":    fenced,
+	"group":     claims.Group,
+	"timelines": func(e []history.Event) string { return fenced(history.Timelines(e)) },
+	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
 
 // page is an experiment with its newest run, if there is one.
 type page struct {
-	Generated  string
-	Experiment experiments.Experiment
-	Saved      bool
-	Record     experiments.Record
-	Judgement  experiments.Judgement
-	Orders     []experiments.Explored // every order of its locks' steps
+	Experiment    experiments.Experiment
+	Saved         bool
+	Record        experiments.Record
+	Judgement     experiments.Judgement
+	Interleavings []experiments.Explored
 }
 
-// arm is an arm's judgement, with the time that it took.
-type arm struct {
-	experiments.VariantJudgement
-	Took time.Duration
-}
-
-// Arms are those of the run.
-func (p page) Arms() (all []arm) {
-	for _, a := range p.Judgement.Variants {
-		all = append(all, arm{a, p.Record.TookBy(a.Name)})
-	}
-	return all
-}
-
-// Command runs the experiment again.
-func (p page) Command() string {
-	if p.Record.Command != "" {
-		return p.Record.Command
-	}
-	return "go run ./cmd/app lab run " + p.Experiment.ID
-}
-
-// group is the experiments below one headline.
-type group struct {
-	Title string
-	Pages []page
-}
-
-// All makes the pages, by their path below docs. It tries every order of the locks' steps for them, which ends with ctx.
+// All makes the pages, by their path below docs. It tries every interleaving of the locks' steps for them, which ends with
+// ctx.
 func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved) (map[string][]byte, error) {
-	orders, err := explored(ctx, all)
+	interleavings, err := exploreInterleavings(ctx, all)
 	if err != nil {
 		return nil, err
 	}
 	made := make(map[string][]byte)
 	var list []page
-	var groups []group
 	for _, e := range all {
-		p := newPage(e, runs)
-		p.Orders = orders[e.ID]
+		p := page{Experiment: e, Interleavings: interleavings[e.ID]}
+		if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
+			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
+		}
 		list = append(list, p)
-		if title := claims.Group(e.ID); len(groups) == 0 || groups[len(groups)-1].Title != title {
-			groups = append(groups, group{Title: title})
-		}
-		last := &groups[len(groups)-1]
-		last.Pages = append(last.Pages, p)
-		if err := add(made, path(e.ID), "experiment.md.tmpl", p); err != nil {
-			return nil, err
-		}
+		err = errors.Join(err, add(made, path(e.ID), "experiment.md.tmpl", p))
 	}
-	err = errors.Join(
-		add(made, path("README"), "index.md.tmpl", map[string]any{"Generated": generated, "Groups": groups}),
-		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Generated": generated, "Shown": shown(list), "Others": others(all)}),
+	err = errors.Join(err,
+		add(made, path("README"), "index.md.tmpl", list),
+		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": others(all)}),
 	)
 	return made, err
-}
-
-func newPage(e experiments.Experiment, runs []experiments.Saved) page {
-	p := page{Generated: generated, Experiment: e}
-	if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
-		p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
-	}
-	return p
 }
 
 // path is where the page of an experiment is, below docs.

@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 		"experiments/L03-foreign-unlock.md": {
 			"The claim.", "What is said.", "What | is wrong.", "```text\nA ──\n```", "How it goes.", "Verdict: **as expected**.",
 			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |", "| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
-			"| commands | DEL | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
+			"| commands | DEL | A | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
 		},
 		"experiments/README.md": {"## L · anatomy of a Redis lock", "| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | as expected |"},
 		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`, "not yet: P0-atomic is to come"},

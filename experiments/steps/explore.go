@@ -24,39 +24,36 @@ type Bounds struct {
 
 // Found is what Explore found.
 type Found struct {
-	Interleavings  *big.Int  `json:"orders"` // all of them
-	Violating      *big.Int  `json:"broken"` // that end in a violation
-	States         int       `json:"states"` // different ones that they go through
-	Counterexample []Move    `json:"-"`      // the shortest interleaving that violates; nil: there is none
-	Violation      Violation `json:"-"`
+	Interleavings  *big.Int `json:"orders"` // all of them
+	Violating      *big.Int `json:"broken"` // that end in a violation
+	States         int      `json:"states"` // different ones that they go through
+	Counterexample []Move   `json:"-"`      // the shortest interleaving that violates; nil: there is none
 }
 
-// String is the result in a sentence.
+// String is how many interleavings there are and how many violate.
 func (f Found) String() string {
 	if f.Violating.Sign() == 0 {
-		return fmt.Sprintf("no violation in all %s interleavings (%d states)", f.Interleavings, f.States)
+		return fmt.Sprintf("no violation in all %s interleavings", f.Interleavings)
 	}
-	return fmt.Sprintf("violation in %s of %s interleavings (%d states); the shortest: %s: %s",
-		f.Violating, f.Interleavings, f.States, Text(f.Counterexample), f.Violation)
+	return fmt.Sprintf("violation in %s of %s interleavings", f.Violating, f.Interleavings)
 }
 
 // Explore runs every interleaving within bounds: clients do their steps or die, and time passes. It counts those that end in
-// one of the violations. Interleavings that reach the same state continue together, so that each state is run once. What is
+// violation. Interleavings that reach the same state continue together, so that each state is run once. What is
 // counted is interleavings all the same.
-func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violations ...Violation) (f Found, err error) {
+func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violation Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
 		return Found{}, err
 	}
 	defer func() { err = errors.Join(err, x.memory.Close()) }()
-	x.violations = violations
+	x.violation = violation
 	top, err := x.explore(ctx, start)
 	if err != nil {
 		return Found{}, err
 	}
 	f = Found{Interleavings: top.all, Violating: top.violating, States: len(x.seen)}
 	if f.Violating.Sign() > 0 {
-		f.Violation = top.violation
 		for n := top; n.next != nil; n = n.next {
 			f.Counterexample = append(f.Counterexample, n.move)
 		}
@@ -65,11 +62,11 @@ func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violations ...
 }
 
 type explorer struct {
-	memory     *Memory
-	lock       naive.Lock
-	violations []Violation
-	seen       map[string]*node
-	record     func(history.Event)
+	memory    *Memory
+	lock      naive.Lock
+	violation Violation // that is looked for
+	seen      map[string]*node
+	record    func(history.Event)
 }
 
 // newExplorer starts a server, and returns the position at which every interleaving begins.
@@ -108,8 +105,7 @@ type position struct {
 // node is what follows from a state.
 type node struct {
 	all, violating *big.Int
-	depth          int // moves to the nearest end with a violation; -1: there is none
-	violation      Violation
+	depth          int  // moves to the nearest end with a violation; -1: there is none
 	move           Move // the first of them
 	next           *node
 }
@@ -126,8 +122,8 @@ func (x *explorer) explore(ctx context.Context, p position) (*node, error) {
 	moves := p.moves()
 	if len(moves) == 0 {
 		n.all.SetInt64(1)
-		if i := slices.IndexFunc(x.violations, p.has); i >= 0 {
-			n.violation, n.depth = x.violations[i], 0
+		if p.has(x.violation) {
+			n.depth = 0
 			n.violating.SetInt64(1)
 		}
 	}
@@ -143,7 +139,7 @@ func (x *explorer) explore(ctx context.Context, p position) (*node, error) {
 		n.all.Add(n.all, next.all)
 		n.violating.Add(n.violating, next.violating)
 		if next.depth >= 0 && (n.depth < 0 || next.depth+1 < n.depth) {
-			n.depth, n.move, n.next, n.violation = next.depth+1, m, next, next.violation
+			n.depth, n.move, n.next = next.depth+1, m, next
 		}
 	}
 	x.seen[key] = n

@@ -3,26 +3,22 @@ package topologies
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/stack/compose"
-	"locklab/topology"
 )
 
-// outageVersion is what the users ask for while the master dies: the lock and what it protects die together.
+// outageVersion is what the users ask for while the master dies. The lock and what it protects are lost together.
 const outageVersion = "v3"
 
-// Outage is what users got while the master died, and which service it was.
+// Outage is what users got while the master was dead, and which server it was.
 type Outage struct {
 	burst.Outage
 	Killed   string // the service
-	Replaced bool   // another server takes the master's place
+	Replaced bool   // sentinels or the cluster replace the master
 }
 
 // Verdict is inconclusive when no request failed, which proves no death. It is unexpected when a topology that replaces its
@@ -38,14 +34,14 @@ func (o Outage) Verdict() experiments.Verdict {
 }
 
 func outage(ctx context.Context, docker compose.Docker, target burst.Target, users int) (Outage, error) {
-	o := Outage{Replaced: docker.Topology == string(topology.Sentinel) || docker.Topology == string(topology.Cluster)}
+	o := Outage{Replaced: docker.Topology == "sentinel" || docker.Topology == "cluster"}
 	var err error
 	if o.Killed, err = master(ctx, docker); err != nil {
 		return o, err
 	}
 	within := backWithin
 	if !o.Replaced {
-		within = backWithin / 6 // nobody will come
+		within = backWithin / 6 // no server replaces it
 	}
 	container, err := docker.Container(ctx, o.Killed)
 	if err != nil {
@@ -55,56 +51,20 @@ func outage(ctx context.Context, docker compose.Docker, target burst.Target, use
 	return o, err
 }
 
-// master is the service that holds the counter. It is asked from this machine, as a client on the
-// host of the containers is: through the address map.
+// master is the service whose Redis is a master and has the counter.
 func master(ctx context.Context, docker compose.Docker) (string, error) {
-	cfg, err := fromHost(docker.Project)
-	if err != nil {
-		return "", err
-	}
-	r, err := topology.Open(ctx, cfg)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = r.Close() }()
-	var node redis.Cmdable = r.Master
-	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
-		if node, err = cluster.MasterForKey(ctx, "pview"); err != nil {
+	for service := range docker.Files.Services["redis-ready"].DependsOn {
+		container, err := docker.Container(ctx, service)
+		if err != nil {
 			return "", err
 		}
-	}
-	info, err := node.InfoMap(ctx, "server").Result()
-	if err != nil {
-		return "", err
-	}
-	port, err := strconv.Atoi(info["Server"]["tcp_port"])
-	if err != nil {
-		return "", fmt.Errorf("the master does not say its port: %w", err)
-	}
-	for _, published := range docker.Ports() {
-		if published.Number == port {
-			return published.Service, nil
+		answers, err := container.Run(ctx, "sh", "-c", `redis-cli -p "$PORT" role | head -1; redis-cli -p "$PORT" exists pview`)
+		if err != nil {
+			return "", err
+		}
+		if slices.Equal(strings.Fields(answers), []string{"master", "1"}) {
+			return service, nil
 		}
 	}
-	return "", fmt.Errorf("no service has the master's port %d", port)
-}
-
-// fromHost is the topology that the instances are told, as it is reached from outside of their network.
-func fromHost(project *compose.Project) (topology.Config, error) {
-	app := project.Files.Services["app-1"].Environment
-	set := func(name string) string {
-		if value := app[name]; value != nil {
-			return *value
-		}
-		return ""
-	}
-	reached := project.HostAddrMap()
-	if reached == "" || set("LAB_REDIS") == "" {
-		return topology.Config{}, errors.New("docker-compose.yml has no network lab with a subnet, or app-1 no LAB_REDIS")
-	}
-	addrMap, err := topology.ParseAddrMap([]string{reached})
-	return topology.Config{
-		Kind: topology.Kind(set("LAB_TOPOLOGY")), Addrs: strings.Split(set("LAB_REDIS"), ","), SentinelMaster: "lab",
-		Access: topology.Access{Password: set("LAB_REDIS_PASSWORD"), Map: addrMap},
-	}, err
+	return "", errors.New("no service is a master that has the counter")
 }

@@ -1,7 +1,8 @@
-// Package topologies compares Redis topologies and load tools. It starts the containers over each topology, and sends the same bursts with
-// each tool. It kills the master once during a burst, and writes a page about what was left.
+// Package topologies compares the Redis topologies in containers. For each one it starts the containers, and sends the same bursts with
+// several load tools. It kills the master once during a burst. Then it writes the page that compares the results.
 //
-// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of different machines even less.
+// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of
+// different machines even less.
 package topologies
 
 import (
@@ -24,7 +25,7 @@ type Config struct {
 	Topologies []string
 	Versions   []string
 	Users      int // simultaneous page views
-	Drivers    int // simultaneous requests for one order
+	Drivers    int // that simultaneously want one order
 	Tools      []Tool
 	Tell       func(string, ...any) // progress
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"locklab/experiments"
 	"locklab/history"
@@ -27,8 +26,8 @@ type Process struct {
 // backlog is how many reports of a worker may wait to be read.
 const backlog = 1024
 
-// Start starts a worker, and compares its clock with the lab's. It ends with the trial.
-func Start(ctx context.Context, t *experiments.Trial, name string) *Process {
+// Start starts a worker. It ends with the trial.
+func Start(t *experiments.Trial, name string) *Process {
 	w, err := t.Stack.Worker(role, "worker-"+name)
 	t.Must(err)
 	p := &Process{t: t, name: name, worker: w, reports: make(chan history.Event, backlog)}
@@ -42,15 +41,13 @@ func Start(ctx context.Context, t *experiments.Trial, name string) *Process {
 		<-received
 		return errors.Join(err, w.Out.Close())
 	})
-	p.Do(ctx, Command{Do: SetBack, By: p.ahead(ctx).Offset})
-	t.Clock(p.ahead(ctx))
 	return p
 }
 
 // Owner is the owner in all events of the worker: it acquires once.
 func (p *Process) Owner() string { return p.name + "1" }
 
-// String is the process, whose clock is not the lab's.
+// String names the process.
 func (p *Process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.worker.PID()) }
 
 // receive records the events of the lock's client, and passes on all reports.
@@ -110,7 +107,7 @@ func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Even
 
 // Acquire lets the worker take a lock; a refusal ends the trial.
 func (p *Process) Acquire(ctx context.Context, l Lock) (token uint64) {
-	p.Send(Command{Do: Acquire, Lock: l})
+	p.Send(Command{Do: Acquire, Lock: l, Began: p.t.Began()})
 	e := p.Wait(ctx, history.Grant, history.Refuse)
 	if e.Kind == history.Refuse {
 		p.t.Must(fmt.Errorf("%s was refused: %s", p, e.Text))
@@ -138,18 +135,4 @@ func (p *Process) Pause() {
 func (p *Process) Resume() {
 	p.t.Heal(p.name, "resumed")
 	p.worker.Resume()
-}
-
-// ahead measures by how much the worker's clock is ahead: several times, of which the shortest round trip is the most exact.
-func (p *Process) ahead(ctx context.Context) experiments.Clock {
-	const times = 5
-	best := experiments.Clock{Process: p.String(), Error: time.Hour}
-	for range times {
-		sent := p.t.Now()
-		e := p.Do(ctx, Command{Do: SetBack})
-		if half := (p.t.Now() - sent) / 2; half < best.Error {
-			best.Offset, best.Error = e.At-sent-half, half
-		}
-	}
-	return best
 }

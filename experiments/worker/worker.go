@@ -5,8 +5,8 @@
 // What it writes goes to a resource that lives in the lab: its write is a report that the lab applies when it arrives. So a
 // write that a paused worker was about to make arrives when it is resumed.
 //
-// What is NOT guaranteed: that its clock goes as the lab's does. It is set by the lab's when the worker starts, and the
-// offset that is left is measured; see experiments.Clock.
+// What is NOT guaranteed: the times of its reports while somebody sets the machine's clock. A worker counts from the lab's
+// beginning, by that clock.
 package worker
 
 import (
@@ -27,10 +27,10 @@ import (
 
 // Command is what the lab sends to a worker.
 type Command struct {
-	Do    Do            `json:"do"`
-	By    time.Duration `json:"by_ns,omitempty"` // SetBack
-	Lock  Lock          `json:"lock,omitzero"`   // Acquire
-	Value int64         `json:"value,omitempty"` // Write
+	Do    Do        `json:"do"`
+	Lock  Lock      `json:"lock,omitzero"`   // Acquire
+	Began time.Time `json:"began,omitzero"`  // Acquire: when the history's time began
+	Value int64     `json:"value,omitempty"` // Write
 }
 
 // Lock says which lock to acquire, and how.
@@ -47,10 +47,9 @@ type Do string
 
 // The commands. The worker reports each when it is done, by the same name.
 const (
-	SetBack Do = "set back" // its clock
-	Acquire Do = "acquire"  // it reports the grant or the refusal
-	Look    Do = "look"     // at its lease; the report's text is empty when the lease is good
-	Write   Do = "write"    // without another look at the lease
+	Acquire Do = "acquire" // it reports the grant or the refusal
+	Look    Do = "look"    // at its lease; the report's text is empty when the lease is good
+	Write   Do = "write"   // without another look at the lease
 	Release Do = "release"
 )
 
@@ -61,18 +60,17 @@ var role = stack.Role("lock client", serve)
 
 // client is the worker in its own process.
 type client struct {
-	began time.Time
-
 	mu  sync.Mutex // of out
 	out *json.Encoder
 
+	began time.Time // of the history's time
 	lease *lockstrategy.Lease
 	key   string
 }
 
 // serve carries out commands until in ends, which is the end of the process: everything that it has open ends with it.
 func serve(in io.Reader, out io.Writer) int {
-	c := &client{began: time.Now(), out: json.NewEncoder(out)}
+	c := &client{out: json.NewEncoder(out)}
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		var command Command
 		err := json.Unmarshal(lines.Bytes(), &command)
@@ -87,14 +85,12 @@ func serve(in io.Reader, out io.Writer) int {
 }
 
 func (c *client) carryOut(ctx context.Context, command Command) error {
-	if c.lease == nil && command.Do != SetBack && command.Do != Acquire {
+	if c.lease == nil && command.Do != Acquire {
 		return fmt.Errorf("%s: there is no lease", command.Do)
 	}
 	switch command.Do {
-	case SetBack:
-		c.began = c.began.Add(command.By)
-		c.report(history.Kind(SetBack), "", 0)
 	case Acquire:
+		c.began = command.Began
 		return c.acquire(ctx, command.Lock)
 	case Look:
 		c.report(history.Kind(Look), Reason(context.Cause(c.lease.Context())), 0)

@@ -78,60 +78,36 @@ func load(list, only string) ([]mutant, error) {
 	return all, nil
 }
 
-// run tests each mutant, writes what it found, and returns how many were not killed. First it runs each named test
-// without a mutant: a test that fails anyway would kill everything.
+// run tests each mutant, some of them simultaneously, writes what it found, and returns how many were not killed. It also runs
+// each test without a mutant: a test that fails anyway would kill everything.
 func run(ctx context.Context, out io.Writer, all []mutant) (notKilled int, err error) {
 	began := time.Now()
-	broken := make(map[test]verdict)
-	each(named(all), func(t test) result { return t.run(ctx, "") }, func(t test, r result) {
-		if r.verdict != survived {
-			broken[t] = r.verdict
-		}
-	})
-	each(all, func(m mutant) result {
-		switch broken[m.test] {
-		case "":
-			return m.try(ctx)
-		case killed:
-			return result{verdict: fails, detail: m.test.String() + "\n"}
-		}
-		return result{verdict: broken[m.test], detail: m.test.String() + "\n"}
-	}, func(m mutant, r result) {
-		if r.verdict != killed && r.verdict != skipped {
-			notKilled++
-		}
-		r.print(out, m.name)
-	})
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	fmt.Fprintf(out, "%d mutants, %d not killed, %s\n", len(all), notKilled, time.Since(began).Round(time.Second))
-	return notKilled, nil
-}
-
-// named returns each test that a mutant names, once.
-func named(all []mutant) (tests []test) {
+	unchanged := make(map[string]func() result)
 	for _, m := range all {
-		if !slices.Contains(tests, m.test) {
-			tests = append(tests, m.test)
-		}
+		unchanged[m.test] = sync.OnceValue(func() result { return m.run(ctx, "") })
 	}
-	return tests
-}
-
-// each calls do for all, some of them simultaneously. It calls done for one at a time.
-func each[T any](all []T, do func(T) result, done func(T, result)) {
 	var group errgroup.Group
 	group.SetLimit(simultaneous)
-	var one sync.Mutex
-	for _, item := range all {
+	var printing sync.Mutex
+	for _, m := range all {
 		group.Go(func() error {
-			r := do(item)
-			one.Lock()
-			defer one.Unlock()
-			done(item, r)
-			return nil
+			r := unchanged[m.test]()
+			switch r.verdict {
+			case survived:
+				r = m.try(ctx)
+			case killed:
+				r.verdict = fails
+			}
+			printing.Lock()
+			defer printing.Unlock()
+			if r.verdict != killed && r.verdict != skipped {
+				notKilled++
+			}
+			r.print(out, m.name)
+			return ctx.Err()
 		})
 	}
-	_ = group.Wait()
+	err = group.Wait()
+	fmt.Fprintf(out, "%d mutants, %d not killed, %s\n", len(all), notKilled, time.Since(began).Round(time.Second))
+	return notKilled, err
 }

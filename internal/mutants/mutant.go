@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,13 +21,8 @@ type mutant struct {
 	name     string
 	file     string // below the root of the module
 	old, new string // old occurs once in the file
-	test     test
+	test     string // a package, a space, and a regular expression for go test -run
 }
-
-// test is a package and a regular expression for go test -run.
-type test struct{ pkg, pattern string }
-
-func (t test) String() string { return t.pkg + " " + t.pattern }
 
 // verdict is what became of a mutant.
 type verdict string
@@ -48,6 +46,9 @@ type result struct {
 
 func (r result) print(out io.Writer, what string) {
 	fmt.Fprintf(out, "%-14s %5.1f s  %s\n", r.verdict, r.took.Seconds(), what)
+	if r.verdict == killed {
+		return
+	}
 	for line := range strings.Lines(r.detail) {
 		fmt.Fprint(out, "        ", line)
 	}
@@ -60,31 +61,21 @@ func parse(list string) (all []mutant, err error) {
 			continue
 		}
 		field, value, ok := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		if field != "name" && len(all) == 0 {
+		if field == "name" {
+			all = append(all, mutant{})
+		}
+		if len(all) == 0 {
 			return nil, fmt.Errorf("line %d: a mutant begins with its name", i+1)
 		}
-		switch field {
-		case "name":
-			all = append(all, mutant{name: value})
-		case "file":
-			all[len(all)-1].file = value
-		case "old":
-			all[len(all)-1].old = value
-		case "new":
-			all[len(all)-1].new = value
-		case "test":
-			pkg, pattern, _ := strings.Cut(value, " ")
-			all[len(all)-1].test = test{pkg, pattern}
-		default:
-			ok = false
-		}
-		if !ok {
+		m := &all[len(all)-1]
+		to := map[string]*string{"name": &m.name, "file": &m.file, "old": &m.old, "new": &m.new, "test": &m.test}[field]
+		if to == nil || !ok {
 			return nil, fmt.Errorf("line %d: %q is not name, file, old, new or test, followed by a colon and a space", i+1, line)
 		}
+		*to = strings.TrimPrefix(value, " ")
 	}
 	for _, m := range all {
-		if m.file == "" || m.old == "" || m.old == m.new || m.test.pattern == "" {
+		if _, pattern, _ := strings.Cut(m.test, " "); m.file == "" || m.old == "" || m.old == m.new || pattern == "" {
 			return nil, fmt.Errorf("%q lacks its file, what is old or new, or the package and pattern of its test", m.name)
 		}
 	}
@@ -93,53 +84,76 @@ func parse(list string) (all []mutant, err error) {
 
 // try runs the test of a mutant with the change.
 func (m mutant) try(ctx context.Context) result {
+	dir, err := os.MkdirTemp("", "mutant-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = m.apply(dir)
+	}
+	if err != nil {
+		return result{verdict: notApplied, detail: err.Error() + "\n"}
+	}
+	return m.run(ctx, filepath.Join(dir, overlayFile))
+}
+
+// overlayFile tells go test to read the changed file.
+const overlayFile = "overlay.json"
+
+// apply writes the changed file and the overlay into dir.
+func (m mutant) apply(dir string) error {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
-		return result{verdict: notApplied, detail: err.Error() + "\n"}
+		return err
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		return result{verdict: notApplied, detail: fmt.Sprintf("%s contains %d times: %s\n", m.file, n, m.old)}
+		return fmt.Errorf("%s contains %d times: %s", m.file, n, m.old)
 	}
-	dir, err := os.MkdirTemp("", "mutant-")
-	if err != nil {
-		return result{verdict: notApplied, detail: err.Error() + "\n"}
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	overlay, err := m.overlay(dir, strings.Replace(string(source), m.old, m.new, 1))
-	if err != nil {
-		return result{verdict: notApplied, detail: err.Error() + "\n"}
-	}
-	return m.test.run(ctx, overlay)
-}
-
-// overlay writes the changed file, and the file that tells go test to read it, into dir.
-func (m mutant) overlay(dir, changed string) (string, error) {
 	original, err := filepath.Abs(m.file)
 	if err != nil {
-		return "", err
+		return err
 	}
-	copied, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: copied}})
-	return overlay, errors.Join(err, os.WriteFile(copied, []byte(changed), 0o600), os.WriteFile(overlay, replace, 0o600))
+	copied := filepath.Join(dir, filepath.Base(m.file))
+	files := m.leaveOut()
+	files[original] = copied
+	replace, err := json.Marshal(map[string]any{"Replace": files})
+	return errors.Join(err, os.WriteFile(copied, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600),
+		os.WriteFile(filepath.Join(dir, overlayFile), replace, 0o600))
 }
 
-// run runs a test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed.
-func (t test) run(ctx context.Context, overlay string) result {
-	args := []string{"test", "-count=1", "-vet=off", "-ldflags=-s -w", "-failfast", "-timeout=20s", "-v", "-run", t.pattern}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
+// leaveOut lists the files of the external test package, as an overlay without them, when the test is in the package itself. To compile
+// them, and what they import, takes most of the time.
+func (m mutant) leaveOut() map[string]string {
+	files := make(map[string]string)
+	pkg, pattern, _ := strings.Cut(m.test, " ")
+	name, _, _ := strings.Cut(strings.Trim(pattern, "^$"), "/")
+	dir, _ := filepath.Abs(pkg)
+	p, err := build.ImportDir(dir, 0)
+	if err == nil && slices.ContainsFunc(p.TestGoFiles, func(file string) bool {
+		source, _ := os.ReadFile(filepath.Join(dir, file))
+		return bytes.Contains(source, []byte("func "+name+"("))
+	}) {
+		for _, external := range p.XTestGoFiles {
+			files[filepath.Join(dir, external)] = ""
+		}
 	}
+	return files
+}
+
+// run runs the test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed. Our packages are not
+// optimised, because they are compiled more often than they run.
+func (m mutant) run(ctx context.Context, overlay string) result {
+	pkg, pattern, _ := strings.Cut(m.test, " ")
 	began := time.Now()
-	printed, err := exec.CommandContext(ctx, "go", append(args, t.pkg)...).CombinedOutput()
+	printed, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast",
+		"-timeout=20s", "-v", "-overlay="+overlay, "-run", pattern, pkg).CombinedOutput()
 	out := string(printed)
-	r := result{took: time.Since(began)}
+	r := result{took: time.Since(began), detail: m.test + "\n"}
 	switch {
 	case err == nil && strings.Contains(out, "no tests to run"):
-		r.verdict, r.detail = noTest, t.String()+"\n"
+		r.verdict = noTest
 	case err == nil && strings.Contains(out, "--- SKIP"):
-		r.verdict, r.detail = skipped, t.String()+"\n"
+		r.verdict = skipped
 	case err == nil:
-		r.verdict, r.detail = survived, t.String()+"\n"
+		r.verdict = survived
 	case strings.Contains(out, "--- FAIL") || strings.Contains(out, "panic:"):
 		r.verdict = killed
 	default:

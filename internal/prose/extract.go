@@ -32,32 +32,18 @@ func texts(name string, source []byte) map[string]string {
 	switch filepath.Ext(name) {
 	case ".md", ".tmpl":
 		return map[string]string{name: unindented(string(source))}
-	case ".lua":
-		return map[string]string{name + commentSuffix: luaComments(string(source))}
-	case ".html", ".java", ".js":
+	case ".html", ".java", ".js", ".lua":
 		return map[string]string{name: string(source)}
 	}
 	return nil
 }
 
-// continued is a line that goes on with the paragraph of a list item.
-var continued = regexp.MustCompile(`^ {2,4}[A-Za-z(*_]`)
+// continued is the indentation of a wrapped list item.
+var continued = regexp.MustCompile(`(\S\n) {2,4}([A-Za-z(*_])`)
 
 // unindented removes the indentation of wrapped list items, which changes nothing in Markdown. Vale does not report a
 // match that begins on one line and ends on an indented one.
-func unindented(source string) string {
-	lines := strings.Split(source, "\n")
-	code := false
-	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			code = !code
-		}
-		if !code && i > 0 && strings.TrimSpace(lines[i-1]) != "" && continued.MatchString(line) {
-			lines[i] = strings.TrimLeft(line, " ")
-		}
-	}
-	return strings.Join(lines, "\n")
-}
+func unindented(source string) string { return continued.ReplaceAllString(source, "$1$2") }
 
 // page is Markdown with one list item for each text, at the line of its origin.
 type page []string
@@ -108,11 +94,10 @@ func goTexts(name string, source []byte) map[string]string {
 			if text := unquoted(node); !tags[node] && sentence.MatchString(text) {
 				line := set.Position(node.Pos()).Line
 				for i, part := range strings.Split(text, "\n") {
-					if strings.HasPrefix(node.Value, "`") {
-						texts.item(line+i, part)
-					} else {
-						texts.item(line, part)
+					if node.Value[0] == '"' {
+						i = 0
 					}
+					texts.item(line+i, part)
 				}
 			}
 		}
@@ -121,18 +106,15 @@ func goTexts(name string, source []byte) map[string]string {
 	return map[string]string{name + commentSuffix: comments.String(), name + helpSuffix: helps.String(), name + stringSuffix: texts.String()}
 }
 
-// comment is the text of a group of comments, line by line, without directives for tools.
+// directive is a comment for a tool.
+var directive = regexp.MustCompile(`^//[a-z0-9]+:[a-z].*`)
+
+// comment is the text of a group of comments, line by line.
 func comment(group *ast.CommentGroup) string {
 	var lines []string
 	for _, c := range group.List {
-		text, ok := strings.CutPrefix(c.Text, "//")
-		if !ok {
-			lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(text, "/*"), "*/"))
-			continue
-		}
-		if regexp.MustCompile(`^[a-z0-9]+:[a-z]`).MatchString(text) {
-			text = ""
-		}
+		text := directive.ReplaceAllString(c.Text, "")
+		text = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(text, "//"), "/*"), "*/")
 		lines = append(lines, text)
 	}
 	return strings.Join(lines, "\n")
@@ -141,30 +123,6 @@ func comment(group *ast.CommentGroup) string {
 func unquoted(literal *ast.BasicLit) string {
 	text, _ := strconv.Unquote(literal.Value)
 	return text
-}
-
-// described is a line of a script's header that says what a key, an argument or a part of the reply is.
-var described = regexp.MustCompile(`^ ?(?:KEYS|ARGV|Reply)\b|^ {3,}`)
-
-// luaComments returns the comments of a script. What its header describes is a list, and no sentence.
-func luaComments(source string) string {
-	p := newPage(source)
-	var text []string
-	begun := 0
-	for i, line := range append(strings.Split(source, "\n"), "") {
-		comment, ok := strings.CutPrefix(strings.TrimSpace(line), "--")
-		if len(text) > 0 && (!ok || described.MatchString(comment)) {
-			p.item(begun, strings.Join(text, "\n"))
-			text = nil
-		}
-		if ok {
-			if len(text) == 0 {
-				begun = i + 1
-			}
-			text = append(text, " "+strings.TrimSpace(comment))
-		}
-	}
-	return p.String()
 }
 
 // makeHelp returns what `make help` prints.

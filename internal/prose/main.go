@@ -7,17 +7,16 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
-
-// exceptionsFile lists the phrases in which a rule is wrong. Vale reads it, too.
-const exceptionsFile = "docs/style/config/vocabularies/Locklab/accept.txt"
 
 // Exit codes, as those of the program.
 const (
@@ -31,7 +30,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: prose VALE [ARGUMENT...], the command that runs Vale; in the root of the checkout")
 		os.Exit(exitUsage)
 	}
-	findings, err := repository(os.Args[1:])
+	tracked, err := exec.Command("git", "ls-files").Output()
+	var findings []string
+	if err == nil {
+		findings, err = lint(os.Args[1:], ".", strings.Fields(string(tracked)))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(exitUnavailable)
@@ -45,38 +48,40 @@ func main() {
 	}
 }
 
-// repository returns what is wrong with the files that git knows, and with the list of exceptions.
-func repository(vale []string) ([]finding, error) {
-	tracked, err := exec.Command("git", "ls-files", "-z").Output()
-	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w", err)
-	}
-	texts, err := read(".", strings.Split(strings.TrimSuffix(string(tracked), "\x00"), "\x00"))
-	if err != nil {
-		return nil, err
-	}
-	list, err := os.ReadFile(exceptionsFile)
-	if err != nil {
-		return nil, err
-	}
-	unused, err := unusedExceptions(exceptionsFile, string(list), strings.Join(slices.Collect(maps.Values(texts)), "\n"))
-	if err != nil {
-		return nil, err
-	}
-	findings, err := lint(vale, texts)
-	return append(findings, unused...), err
-}
+// found is a line of Vale: PATH:LINE:COLUMN:RULE:MESSAGE. The path and the column are those of the copy.
+var found = regexp.MustCompile(`(?m)^([^:]+?)(?:` + commentSuffix + `|` + helpSuffix + `|` + stringSuffix + `)?:(\d+):\d+:([\w.]+):(.*)$`)
 
-// read returns the prose of the files below root, by the name under which Vale gets it. A file that is not there was
-// deleted, and that is not committed yet.
-func read(root string, files []string) (map[string]string, error) {
-	all := make(map[string]string)
+// lint runs Vale over the prose of files below root, and returns its findings, by file and line.
+func lint(vale []string, root string, files []string) (findings []string, err error) {
+	dir, err := os.MkdirTemp("", "prose-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
 	for _, file := range files {
 		source, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil && !os.IsNotExist(err) {
+		if err != nil && !os.IsNotExist(err) { // a file that is not there was deleted, and that is not committed yet
 			return nil, err
 		}
-		maps.Copy(all, texts(file, source))
+		for name, text := range texts(file, source) {
+			copied := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(copied), 0o755), os.WriteFile(copied, []byte(text), 0o644)); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return all, nil
+	cmd := exec.Command(vale[0], append(vale[1:], "--no-global", "--output=line", dir)...)
+	cmd.Stderr = new(strings.Builder)
+	printed, err := cmd.Output()
+	all := found.FindAllStringSubmatch(strings.ReplaceAll(string(printed), dir+string(filepath.Separator), ""), -1)
+	if err != nil && len(all) == 0 { // with findings its exit code is 1
+		return nil, fmt.Errorf("%s: %w: %s%s", strings.Join(vale, " "), err, printed, cmd.Stderr)
+	}
+	slices.SortStableFunc(all, func(a, b []string) int {
+		return cmp.Or(cmp.Compare(a[1], b[1]), cmp.Compare(len(a[2]), len(b[2])), cmp.Compare(a[2], b[2]))
+	})
+	for _, f := range all {
+		findings = append(findings, fmt.Sprintf("%s:%s: %s (%s)", f[1], f[2], f[4], f[3]))
+	}
+	return findings, nil
 }

@@ -17,11 +17,11 @@ import (
 func main() {
 	stack.Reexec()
 	var cli struct {
-		Run  runCommand  `cmd:"" help:"Measure (default: the short form of the page)."`
+		Run  runCommand  `cmd:"" help:"Measure (default: all that the page shows)."`
 		Page pageCommand `cmd:"" help:"Make the page docs/benchmark.md of saved runs."`
 	}
 	var workloads []string
-	for _, w := range runner.Short() {
+	for _, w := range runner.Plan() {
 		workloads = append(workloads, w.Name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -46,21 +46,16 @@ type runCommand struct {
 	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
 	Workload []string `help:"Workloads: ${workloads} (default: all)."`
 	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows (default: ${default})."`
-	Long     bool     `help:"Measure all rows, with longer runs."`
 	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
-	Jar      string   `default:"java/target/peers-1.jar" help:"The Java worker (default: ${default})."`
 }
 
 // Run measures, and prints the tables.
 func (c runCommand) Run(ctx context.Context) error {
-	plan, form := runner.Short(), "short"
-	if c.Long {
-		plan, form = runner.Long(), "long"
-	}
+	form := "all rows"
 	if len(c.Only)+len(c.Workload) > 0 {
 		form = "quick look"
 	}
-	plan = runner.Only(plan, c.Workload, c.Only)
+	plan := runner.Only(runner.Plan(), c.Workload, c.Only)
 	if len(plan) == 0 {
 		return fmt.Errorf("no workload %v", c.Workload)
 	}
@@ -77,7 +72,7 @@ func (c runCommand) Run(ctx context.Context) error {
 
 // measure runs all rows of the plan in every repetition, each time in another order.
 func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved record.Saved, err error) {
-	bench, err := runner.Open(ctx, plan, c.Jar)
+	bench, err := runner.Open(ctx, plan)
 	if err != nil {
 		return saved, err
 	}
@@ -91,7 +86,7 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form st
 		for _, w := range plan {
 			times := max(1, w.Times)
 			for again := range times {
-				rows := w.Round(rep, again, form != "short")
+				rows := w.Round(rep, again)
 				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 				runs, err := bench.Run(ctx, w, rows, rep*times+again, func(row string) {
 					fmt.Fprintf(os.Stderr, "\r%d/%d %-15s %-20s", rep+1, c.Reps, w.Name, row)

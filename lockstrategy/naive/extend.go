@@ -13,12 +13,7 @@ var ExtendBySET = Lock{
 var Extend = Lock{
 	Name:    "SET NX PX, extended by comparison",
 	Acquire: []Step{setNXPX},
-	Renew: []Step{{
-		Name: "script: compare, PEXPIRE",
-		Command: func(c *Client) []any {
-			const script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
-			return eval(script, c.Value, c.Millis())
-		},
-	}},
+	Renew: []Step{script("script: compare, PEXPIRE", nil,
+		"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0")},
 	Release: []Step{compareAndDelete},
 }

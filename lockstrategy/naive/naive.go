@@ -74,14 +74,10 @@ var setNXPX = Step{
 }
 
 // compareAndDelete deletes the lock if it contains the client's value, in one script.
-var compareAndDelete = Step{
-	Name: "script: compare, DEL",
-	Command: func(c *Client) []any {
-		return eval("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", c.Value)
-	},
-}
+var compareAndDelete = script("script: compare, DEL", nil,
+	"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
 
-// eval is a script about the lock's key.
-func eval(script string, args ...any) []any {
-	return append([]any{"EVAL", script, 1, Key}, args...)
+// script is a step in Lua. KEYS[1] is the lock's key, ARGV[1] the client's value, ARGV[2] its lease in milliseconds.
+func script(name string, then func(*Client, any) Next, lua string) Step {
+	return Step{Name: name, Then: then, Command: func(c *Client) []any { return []any{"EVAL", lua, 1, Key, c.Value, c.Millis()} }}
 }

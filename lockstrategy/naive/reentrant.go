@@ -18,22 +18,22 @@ var Uncounted = Lock{
 }
 
 func enterCounted(name string) Step {
-	const script = `if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+	return script(name, won, `
+if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
 redis.call('hincrby', KEYS[1], ARGV[1], 1)
-return redis.call('pexpire', KEYS[1], ARGV[2])`
-	return Step{Name: name, Command: func(c *Client) []any { return eval(script, c.Value, c.Millis()) }, Then: won}
+return redis.call('pexpire', KEYS[1], ARGV[2])`)
 }
 
 func leaveCounted(name string) Step {
-	const script = `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 'not yours' end
+	return script(name, nil, `
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 'not yours' end
 local left = redis.call('hincrby', KEYS[1], ARGV[1], -1)
 if left == 0 then redis.call('del', KEYS[1]) end
-return left`
-	return Step{Name: name, Command: func(c *Client) []any { return eval(script, c.Value) }}
+return left`)
 }
 
 func enterUncounted(name string) Step {
-	const script = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
-return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`
-	return Step{Name: name, Command: func(c *Client) []any { return eval(script, c.Value, c.Millis()) }, Then: won}
+	return script(name, won, `
+if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
+return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`)
 }

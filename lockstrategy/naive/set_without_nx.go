@@ -10,11 +10,5 @@ var SETWithoutNX = Lock{
 }
 
 func setScript(name string) Step {
-	return Step{
-		Name: name,
-		Command: func(c *Client) []any {
-			return eval("redis.call('set', KEYS[1], ARGV[1]) return redis.call('pexpire', KEYS[1], ARGV[2])", c.Value, c.Millis())
-		},
-		Then: won,
-	}
+	return script(name, won, "redis.call('set', KEYS[1], ARGV[1]) return redis.call('pexpire', KEYS[1], ARGV[2])")
 }

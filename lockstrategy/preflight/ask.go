@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -12,16 +13,13 @@ import (
 
 // Facts is what one server said of itself.
 type Facts struct {
-	Node    string            // host:port, where the client knows it
-	Cluster bool              // it is a master of a cluster, asked by a client of the cluster
-	Said    map[string]string // under Redis's own names; what it did not tell is missing here
-	Unknown []Unknown         // without Where
+	Node        string            // host:port, where the client knows it
+	Said        map[string]string // under Redis's own names; what it did not tell is missing; nil: it did not answer
+	ClockOffset time.Duration     // how far its clock is ahead of ours, to half of RoundTrip
+	RoundTrip   time.Duration     // 0: it did not tell the time
 
-	ClockOffset time.Duration // how far its clock is ahead of ours, to half of RoundTrip
-	RoundTrip   time.Duration // 0: it did not tell the time
-	ClockBound  time.Duration // a larger offset is a weakness
-
-	run string // identifies the server's process
+	unknown []Unknown // without Where
+	run     string    // identifies the server's process
 }
 
 // What servers are asked: the names in Said.
@@ -36,8 +34,6 @@ const (
 	saidFsync    = "appendfsync"
 	saidSave     = "save"
 	saidInSync   = "min-replicas-to-write"
-	saidWait     = "wait"
-	saidSharded  = "sharded publish"
 
 	saidYes, saidNo = "yes", "no"
 )
@@ -47,65 +43,46 @@ var (
 	configured = []string{saidAOF, saidFsync, saidSave, saidInSync}                              // by CONFIG GET
 )
 
-// askServer asks one server, in two round trips: a command that is refused costs its own answer only. The
-// error says why the server is silent.
-func askServer(ctx context.Context, client redis.UniversalClient, node string, cluster bool) (Facts, error) {
-	f := Facts{Node: node, Cluster: cluster, Said: make(map[string]string)}
+// askServer asks one server, in two round trips. A command that is refused does not change the replies to the others.
+func askServer(ctx context.Context, client redis.UniversalClient) Facts {
+	f := Facts{Node: addrOf(client), Said: make(map[string]string)}
 	pipe := client.Pipeline()
-	info := pipe.Info(ctx)
-	config := make(map[string]*redis.MapStringStringCmd)
-	for _, name := range configured { // one by one: several at once need Redis 7
-		config[name] = pipe.ConfigGet(ctx, name)
+	info := pipe.InfoMap(ctx)
+	configs := make([]*redis.MapStringStringCmd, len(configured))
+	for i, name := range configured { // one by one: several in one command need Redis 7
+		configs[i] = pipe.ConfigGet(ctx, name)
 	}
-	shards := pipe.Do(ctx, "PUBSUB", "SHARDNUMSUB")
-	wait := pipe.Do(ctx, "WAIT", 0, 0)
-	_, err := pipe.Exec(ctx) // each command has its own error
-	if err != nil && !replied(info.Err()) {
-		return silentFacts(node, cluster, info.Err()), info.Err()
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	if !replied(info.Err()) {
+		return silent(f.Node, info.Err())
 	}
-	f.heardInfo(info)
-	f.heardConfig(config)
-	f.heardSharded(shards.Err())
-	if f.missed(wait.Err(), saidWait) {
-		f.Said[saidWait] = saidYes
+	f.takeInfo(info)
+	said, refusal := make(map[string]string), error(nil)
+	for _, config := range configs {
+		maps.Copy(said, config.Val())
+		refusal = cmp.Or(refusal, config.Err())
 	}
+	f.take(said, configured, "CONFIG GET", refusal)
 	f.askTime(ctx, client)
-	return f, nil
+	return f
 }
 
-func (f *Facts) heardInfo(info *redis.StringCmd) {
+func (f *Facts) takeInfo(info *redis.InfoCmd) {
 	said := make(map[string]string)
-	for line := range strings.Lines(info.Val()) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			said[name] = value
-		}
+	for _, section := range info.Val() {
+		maps.Copy(said, section)
 	}
 	f.take(said, informed, "INFO", info.Err())
 	f.run = said["run_id"]
-	if aof, told := said["aof_enabled"]; told { // for where CONFIG is refused
-		f.Said[saidAOF] = saidNo
-		if aof == "1" {
-			f.Said[saidAOF] = saidYes
-		}
+	if aof, told := said["aof_enabled"]; told { // for a server that refuses CONFIG
+		f.Said[saidAOF] = map[string]string{"0": saidNo, "1": saidYes}[aof]
 	}
 	if port, told := said["tcp_port"]; told && f.Node == sentinelsMaster {
 		f.Node += ", port " + port
 	}
 }
 
-func (f *Facts) heardConfig(config map[string]*redis.MapStringStringCmd) {
-	said := make(map[string]string)
-	var refusal error
-	for _, name := range configured {
-		maps.Copy(said, config[name].Val())
-		if err := config[name].Err(); err != nil {
-			refusal = err
-		}
-	}
-	f.take(said, configured, "CONFIG GET", refusal)
-}
-
-// take takes over the names that were told, and notes those that were not told by other means.
+// take copies the names that were told. Those that no command told are unknown.
 func (f *Facts) take(said map[string]string, names []string, command string, refusal error) {
 	var missing []string
 	for _, name := range names {
@@ -115,56 +92,39 @@ func (f *Facts) take(said map[string]string, names []string, command string, ref
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) == 0 {
-		return
-	}
-	why := command + " does not tell it"
-	if refusal != nil {
-		why = command + " could not be asked: " + short(refusal)
-	}
-	f.Unknown = append(f.Unknown, Unknown{What: strings.Join(missing, ", "), Why: why})
-}
-
-// heardSharded takes a refusal for a no, as Redisson does, but says so where the user is what is refused.
-func (f *Facts) heardSharded(err error) {
 	switch {
-	case err == nil:
-		f.Said[saidSharded] = saidYes
-	case redis.HasErrorPrefix(err, "NOPERM") || !replied(err):
-		f.missed(err, saidSharded)
+	case len(missing) == 0:
+	case refusal != nil:
+		f.refused(strings.Join(missing, ", "), command, refusal)
 	default:
-		f.Said[saidSharded] = saidNo
+		f.unknown = append(f.unknown, Unknown{What: strings.Join(missing, ", "), Why: command + " does not tell it"})
 	}
 }
 
-// askTime compares the clocks. The server looked at its own between question and answer, so half of
-// the round trip bounds the error.
+// askTime compares the clocks. The server read its own between question and answer, so half of the round trip bounds the error.
 func (f *Facts) askTime(ctx context.Context, client redis.UniversalClient) {
 	asked := time.Now()
 	at, err := client.Time(ctx).Result()
 	trip := time.Since(asked)
-	if f.missed(err, "clock") {
-		f.ClockOffset, f.RoundTrip = at.Sub(asked.Add(trip/2)), trip
-	}
-}
-
-// missed notes what was not told, and reports whether it was told.
-func (f *Facts) missed(err error, what string) (told bool) {
 	if err != nil {
-		f.Unknown = append(f.Unknown, Unknown{What: what, Why: "it could not be asked: " + short(err)})
+		f.refused("clock", "TIME", err)
+		return
 	}
-	return err == nil
+	f.ClockOffset, f.RoundTrip = at.Sub(asked.Add(trip/2)), trip
 }
 
-// silentFacts are those of a server that answers nothing.
-func silentFacts(node string, cluster bool, err error) Facts {
-	return Facts{Node: node, Cluster: cluster, Unknown: []Unknown{{What: "everything", Why: "it gives no answer: " + short(err)}}}
+func (f *Facts) refused(what, command string, err error) {
+	f.unknown = append(f.unknown, Unknown{What: what, Why: command + " could not be asked: " + short(err)})
 }
 
-// answered reports whether the server answered anything at all.
+// silent returns the facts of a server that does not answer.
+func silent(node string, err error) Facts {
+	return Facts{Node: node, unknown: []Unknown{{What: "everything", Why: "it gives no answer: " + short(err)}}}
+}
+
 func (f Facts) answered() bool { return f.Said != nil }
 
-// replied reports whether err, if any, is the answer of a server.
+// replied reports whether err, if any, is the reply of a server.
 func replied(err error) bool {
 	var reply redis.Error
 	return err == nil || errors.As(err, &reply)
@@ -176,7 +136,7 @@ func short(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
 }
 
-// sentinelsMaster stands for a host:port: go-redis does not say which server the sentinels named.
+// sentinelsMaster replaces a host:port: go-redis does not say which server the sentinels named.
 const sentinelsMaster = "the sentinels' master"
 
 // addrOf names the server that client is connected to.

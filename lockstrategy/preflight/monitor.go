@@ -16,9 +16,6 @@ type Lock struct {
 	Ask  Ask
 }
 
-// Ask asks the servers of a lock, such as [Redis] or [RedLock].
-type Ask func(context.Context) (Report, error)
-
 // Found is the last report about a lock.
 type Found struct {
 	Lock string `json:"lock"`
@@ -53,7 +50,7 @@ func (m *Monitor) Reports(ctx context.Context) []Found {
 	return []Found{}
 }
 
-// ask asks the servers of all locks simultaneously. What a caller that left before the answers would have learned is dropped.
+// ask asks the servers of all locks simultaneously. It drops the answers when the caller has left before.
 func (m *Monitor) ask(ctx context.Context) {
 	found := make([]Found, len(m.locks))
 	before := m.last.Load()

@@ -113,7 +113,7 @@ func TestPreflightIsLoggedInLines(t *testing.T) {
 		return Facts{Node: node, Said: map[string]string{"redis_version": version}, ClockOffset: offset, RoundTrip: time.Millisecond}
 	}
 	report := Report{
-		Servers: []Facts{said("a:1", "7", 0), said("b:2", "6", 0), said("c:3", "7", -2*time.Millisecond), {Node: "d:4"}},
+		Servers: []Facts{said("a:1", "7", 0), said("b:2", "6", -2*time.Millisecond), {Node: "d:4"}},
 		Weaknesses: []Weakness{
 			{Where: []string{"a:1"}, What: "worst", Why: "so", Remedy: "this", Grave: true},
 			{Where: []string{"a:1", "b:2"}, What: "bad", Why: "thus", Remedy: "that"},
@@ -129,8 +129,8 @@ func TestPreflightIsLoggedInLines(t *testing.T) {
 		return a
 	}}
 	m.Log(t.Context(), slog.New(slog.NewTextHandler(&out, &plain)))
-	want := `level=INFO msg=preflight lock=v3 redis_version=7 clock="-2.0ms ±0.5ms" where="a:1, c:3"
-level=INFO msg=preflight lock=v3 redis_version=6 clock="+0.0ms ±0.5ms" where=b:2
+	want := `level=INFO msg=preflight lock=v3 redis_version=7 clock="+0.0ms ±0.5ms" where=a:1
+level=INFO msg=preflight lock=v3 redis_version=6 clock="-2.0ms ±0.5ms" where=b:2
 level=INFO msg="preflight: unknown" lock=v3 what=everything why=silent where=d:4
 level=ERROR msg="preflight: no lock" lock=v3 what=worst why=so remedy=this where=a:1
 level=WARN msg="preflight: weakness" lock=v3 what=bad why=thus remedy=that where="a:1, b:2"

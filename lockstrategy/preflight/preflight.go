@@ -1,10 +1,12 @@
-// Package preflight asks the servers of a lock how they are set up, and says what weakens the lock there.
+// Package preflight asks the servers of a lock how they are set up, and finds what weakens the lock there.
+//
+// What is NOT guaranteed: it trusts what the servers report. It does not know how they will be set up later, nor which other clients may
+// evict, delete or promote. A lock without a weakness is still violated when its holder ignores the context of its lease.
 package preflight
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,23 +15,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Report is what a preflight found: the servers behind a lock as they are set up now, and what about
-// them weakens the lock. It takes their word. What they will be told later, and who else may evict,
-// delete or promote, it cannot know; and it is no verdict: a lock without weaknesses here still breaks
-// when its holder ignores its lease's context.
+// timeout bounds all questions to the servers of a lock. A clock that differs by more is a weakness.
+const timeout = 2 * time.Second
+
+// Report is what a preflight found.
 type Report struct {
 	Taken      time.Time  `json:"at"`
-	Cluster    bool       `json:"-"`          // the client is one of a cluster
-	Sharded    bool       `json:"-"`          // a cluster with sharded publish: releases are told there, as Redisson does
 	Servers    []Facts    `json:"-"`          // each server that can grant: of a cluster every master, of RedLock every node
 	Weaknesses []Weakness `json:"weaknesses"` // the grave ones first; never nil
-	Unknown    []Unknown  `json:"unknown"`    // what no weakness was looked for in; never nil
+	Unknown    []Unknown  `json:"unknown"`    // where no weakness could be looked for; never nil
 }
 
 // Weakness is one reason why the lock is weaker here than it could be: a sentence for each question.
 type Weakness struct {
 	Where  []string `json:"where"` // servers
-	What   string   `json:"what"`  // how it is
+	What   string   `json:"what"`  // how they are set up
 	Why    string   `json:"why"`   // what that does to a lock
 	Remedy string   `json:"remedy"`
 	Grave  bool     `json:"grave"` // this is no lock at all
@@ -42,7 +42,7 @@ type Unknown struct {
 	Why   string   `json:"why"`
 }
 
-// ErrSilent says that no server answered.
+// ErrSilent says that no server answered: the report contains nothing else.
 var ErrSilent = errors.New("preflight: no server answered")
 
 // The locks that are asked for.
@@ -51,111 +51,71 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Redis asks the server of the Redis lock behind client, or every master of a cluster. It takes
-// one request timeout at most (0: two seconds), if client lets a context bound its commands; a clock
-// that differs by more than that is a weakness.
-//
-// What a server refuses to tell is in Unknown. The error wraps [ErrSilent]: then the report says only that.
-func Redis(ctx context.Context, client redis.UniversalClient, request time.Duration) (Report, error) {
-	return ask(ctx, single, []redis.UniversalClient{client}, request)
-}
+// Ask asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is [ErrSilent].
+type Ask func(context.Context) (Report, error)
 
-// RedLock asks the nodes of a quorum, as [Redis] does.
-func RedLock(ctx context.Context, nodes []redis.UniversalClient, request time.Duration) (Report, error) {
-	return ask(ctx, quorum, nodes, request)
-}
+// Redis asks the server of the Redis lock behind client, or every master of a cluster.
+func Redis(client redis.UniversalClient) Ask { return asker(single, client) }
 
-func ask(ctx context.Context, lock string, clients []redis.UniversalClient, request time.Duration) (Report, error) {
-	if request <= 0 {
-		request = 2 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(ctx, request)
-	defer cancel()
-	servers, silent := askAll(ctx, clients)
-	r := Report{Taken: time.Now(), Servers: servers}
-	for i := range servers {
-		servers[i].ClockBound = request
-		r.Cluster = r.Cluster || servers[i].Cluster
-	}
-	r.Sharded = allSharded(servers)
-	r.Weaknesses = append([]Weakness{}, weaknesses(lock, servers)...)
-	r.Unknown = append([]Unknown{}, unknowns(servers)...)
-	if !slices.ContainsFunc(servers, Facts.answered) {
-		return r, fmt.Errorf("%w: %w", ErrSilent, silent)
-	}
-	return r, nil
-}
+// RedLock asks the nodes of a quorum.
+func RedLock(nodes []redis.UniversalClient) Ask { return asker(quorum, nodes...) }
 
-// allSharded reports whether releases may be told on sharded channels. One server that refuses is
-// enough to say no; one that is silent is not, or an instance that starts during a failover would tell
-// where the others do not listen.
-func allSharded(servers []Facts) bool {
-	some := false
-	for _, f := range servers {
-		if !f.Cluster || f.is(saidSharded, saidNo) || f.answered() && f.Said[saidSharded] == "" {
-			return false
+func asker(lock string, clients ...redis.UniversalClient) Ask {
+	return func(ctx context.Context) (Report, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		servers := askAll(ctx, clients)
+		r := Report{Taken: time.Now(), Servers: servers, Weaknesses: weaknesses(lock, servers), Unknown: unknowns(servers)}
+		if !slices.ContainsFunc(servers, Facts.answered) {
+			return r, ErrSilent
 		}
-		some = some || f.is(saidSharded, saidYes)
+		return r, nil
 	}
-	return some
 }
 
-// askAll asks all servers at the same time. The error is one of those of the servers that are silent.
-func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts, silent error) {
+// askAll asks all servers simultaneously.
+func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts) {
 	var (
 		mu    sync.Mutex
 		asked sync.WaitGroup
 	)
-	note := func(f Facts, err error) {
+	add := func(f Facts) {
 		mu.Lock()
 		defer mu.Unlock()
 		servers = append(servers, f)
-		if err != nil {
-			silent = err
-		}
 	}
 	for _, client := range clients {
 		asked.Go(func() {
 			cluster, ok := client.(*redis.ClusterClient)
 			if !ok {
-				note(askServer(ctx, client, addrOf(client), false))
+				add(askServer(ctx, client))
 				return
 			}
-			if err := forEachMaster(ctx, cluster, func(ctx context.Context, master *redis.Client) {
-				note(askServer(ctx, master, addrOf(master), true))
-			}); err != nil { // nobody says who the masters are
-				note(silentFacts("the cluster", true, err), err)
+			// go-redis first asks a node for the masters. When that node hangs, it uses the masters that it knew before. Half of the
+			// time is for that.
+			masters, cancel := context.WithTimeout(ctx, timeout/2)
+			defer cancel()
+			if err := cluster.ForEachMaster(masters, func(_ context.Context, master *redis.Client) error {
+				add(askServer(ctx, master))
+				return nil
+			}); err != nil {
+				add(silent("the cluster", err))
 			}
 		})
 	}
 	asked.Wait()
 	slices.SortFunc(servers, func(a, b Facts) int { return strings.Compare(a.Node, b.Node) })
-	return servers, silent
+	return servers
 }
 
-// forEachMaster asks each master. go-redis first asks some node who they are, and when that one hangs takes what it
-// knew before: for which it gets half of the time, and no more.
-func forEachMaster(ctx context.Context, cluster *redis.ClusterClient, ask func(context.Context, *redis.Client)) error {
-	who := ctx
-	if end, bounded := ctx.Deadline(); bounded {
-		var cancel context.CancelFunc
-		who, cancel = context.WithTimeout(ctx, time.Until(end)/2)
-		defer cancel()
-	}
-	return cluster.ForEachMaster(who, func(_ context.Context, master *redis.Client) error {
-		ask(ctx, master)
-		return nil
-	})
-}
-
-// unknowns says of each reason once where it was met.
+// unknowns lists each thing that was not told once, with its servers.
 func unknowns(servers []Facts) []Unknown {
-	var all []Unknown
+	all := []Unknown{}
 	for _, f := range servers {
-		for _, u := range f.Unknown {
+		for _, u := range f.unknown {
 			i := slices.IndexFunc(all, func(other Unknown) bool { return other.What == u.What && other.Why == u.Why })
 			if i < 0 {
-				i, all = len(all), append(all, Unknown{What: u.What, Why: u.Why})
+				i, all = len(all), append(all, u)
 			}
 			all[i].Where = append(all[i].Where, f.Node)
 		}

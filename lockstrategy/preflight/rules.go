@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,9 +20,8 @@ type rule struct {
 
 // rules are all weaknesses that a preflight knows, the grave ones first.
 //
-// Not among them: a policy that evicts, where maxmemory sets no limit, because nothing is evicted then;
-// noeviction with a limit, because a full server refuses a lock and forgets none; and WAIT, which
-// neither lock asks for.
+// A policy that evicts is none where maxmemory sets no limit: nothing is evicted then. Nor is noeviction with a limit: a full server
+// refuses a lock, and loses none.
 var rules = []rule{
 	{
 		grave: true, found: findReplica,
@@ -29,9 +29,9 @@ var rules = []rule{
 		remedy: "name the master, or let sentinel or a cluster name it",
 	},
 	{
-		lock: single, grave: true, found: findOlder(5, "its scripts may not ask for the time before they write"),
-		why:    "no lock is granted: each grant takes its fence from the server's clock",
-		remedy: "run Redis 5 or later",
+		lock: single, grave: true, found: findOld,
+		why:    "no lock is granted: each grant reads the last fencing token and sets the new one with SET and GET",
+		remedy: "run Redis 6.2 or later",
 	},
 	{
 		found:  findEviction,
@@ -41,7 +41,7 @@ var rules = []rule{
 	{
 		lock: single, found: findReplicas,
 		why:    "replication is asynchronous: a replica may be promoted that has not got a lock yet, and grants it again; WAIT makes that rarer and not impossible",
-		remedy: "let the resource check the fence; or lock over independent nodes (RedLock)",
+		remedy: "let the resource check the fencing token; or lock over independent nodes (RedLock)",
 	},
 	{
 		lock: single, found: findUnguarded,
@@ -64,7 +64,7 @@ var rules = []rule{
 		remedy: "set appendfsync always, at the price of a disk write for each grant",
 	},
 	{
-		lock: quorum, found: findEither(findForgetting, findLag),
+		lock: quorum, found: func(f Facts) string { return cmp.Or(findForgetting(f), findLag(f)) },
 		why:    "a node that restarts without a key votes again, so that a second majority can form while the first holds the lock",
 		remedy: "set appendonly yes with appendfsync always; or start a node that crashed only when a lease has passed",
 	},
@@ -75,28 +75,28 @@ var rules = []rule{
 	},
 	{
 		lock: single, found: findClock,
-		why:    "leases end by the server's clock and fences start from it: set right in one step, it ends leases early; set back, it repeats fences where their counter was lost",
+		why:    "leases end by the server's clock and fencing tokens start from it: set forward, it ends leases early; set back, it repeats tokens where the last one was lost",
 		remedy: steadyClock,
 	},
 	{
 		lock: quorum, found: findClock,
-		why:    "a node's vote ends by its own clock: set right in one step, the vote ends early, and a second majority can form",
+		why:    "a node's vote ends by its own clock: set forward, the vote ends early, and a second majority can form",
 		remedy: steadyClock,
 	},
 	{
-		lock: single, found: findBroadcast,
-		why:    "each release is told to every node of the cluster, so that waiters get slower the larger the cluster is; exclusion is not concerned",
-		remedy: "run Redis 7 or later",
+		lock: single, found: findUnsharded,
+		why:    "releases are published on sharded channels: without them a waiter is not notified and polls; exclusion is not concerned",
+		remedy: "run Redis 7 or later, or set PlainPublish",
 	},
 }
 
 const steadyClock = "let NTP keep every machine's clock by slewing, and set none in one step while locks are held"
 
-// weaknesses applies the rules of a lock. What several servers have in common is said once.
+// weaknesses applies the rules of a lock. A weakness that several servers have in common is listed once.
 func weaknesses(lock string, servers []Facts) []Weakness {
-	var all []Weakness
+	all := []Weakness{}
 	if lock == quorum {
-		all = counted(servers)
+		all = append(all, counted(servers)...)
 	}
 	for _, r := range rules {
 		if r.lock != "" && r.lock != lock {
@@ -108,8 +108,7 @@ func weaknesses(lock string, servers []Facts) []Weakness {
 			if what == "" {
 				continue
 			}
-			same := func(w Weakness) bool { return w.What == what }
-			i := slices.IndexFunc(all[first:], same)
+			i := slices.IndexFunc(all[first:], func(w Weakness) bool { return w.What == what })
 			if i < 0 {
 				i, all = len(all)-first, append(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave})
 			}
@@ -119,7 +118,7 @@ func weaknesses(lock string, servers []Facts) []Weakness {
 	return all
 }
 
-// counted finds servers that vote more than once, as in the listing of A2, which names a node twice.
+// counted finds servers that vote more than once: the listing of A2 names a node twice.
 func counted(nodes []Facts) []Weakness {
 	var all []Weakness
 	byRun := make(map[string][]string)
@@ -143,13 +142,12 @@ func counted(nodes []Facts) []Weakness {
 
 func findReplica(f Facts) string { return sayIf(f.is(saidRole, "slave"), "it is a replica") }
 
-func findOlder(major int, so string) func(Facts) string {
-	return func(f Facts) string {
-		version := f.Said[saidVersion]
-		first, _, _ := strings.Cut(version, ".")
-		n, err := strconv.Atoi(first)
-		return sayIf(err == nil && n < major, "it is Redis "+version+": "+so)
-	}
+func findOld(f Facts) string {
+	return sayIf(f.older(6, 2), "it is Redis "+f.Said[saidVersion]+": its SET has no option GET")
+}
+
+func findUnsharded(f Facts) string {
+	return sayIf(f.is(saidMode, "cluster") && f.older(7, 0), "it is Redis "+f.Said[saidVersion]+": this cluster has no sharded channels")
 }
 
 func findEviction(f Facts) string {
@@ -166,7 +164,7 @@ func findUnguarded(f Facts) string {
 	return sayIf(f.some(saidReplicas) && f.is(saidInSync, "0"), "min-replicas-to-write is 0")
 }
 
-// findAlone does not speak of what is a replica itself.
+// findAlone excludes a replica: it may have none of its own.
 func findAlone(f Facts) string {
 	return sayIf(f.is(saidReplicas, "0") && !f.is(saidRole, "slave"), "it has no replica that is connected")
 }
@@ -184,25 +182,13 @@ func findForgetting(f Facts) string {
 }
 
 func findLag(f Facts) string {
-	if !f.is(saidAOF, saidYes) || f.Said[saidFsync] == "" || f.is(saidFsync, "always") {
-		return ""
-	}
-	return "appendfsync is " + f.Said[saidFsync] + map[string]string{"everysec": ": a second of writes at most, as a rule", saidNo: ": as many writes as the system pleases, often 30 s"}[f.Said[saidFsync]]
-}
-
-func findEither(found ...func(Facts) string) func(Facts) string {
-	return func(f Facts) string {
-		for _, one := range found {
-			if what := one(f); what != "" {
-				return what
-			}
-		}
-		return ""
-	}
+	lost := map[string]string{"everysec": "a second of writes at most, as a rule", saidNo: "the writes that the system delays, often 30 s"}
+	fsync := f.Said[saidFsync]
+	return sayIf(f.is(saidAOF, saidYes) && lost[fsync] != "", "appendfsync is "+fsync+": a crash may lose "+lost[fsync])
 }
 
 func findClock(f Facts) string {
-	if f.RoundTrip == 0 || f.ClockOffset.Abs()-f.RoundTrip/2 <= f.ClockBound {
+	if f.RoundTrip == 0 || f.ClockOffset.Abs()-f.RoundTrip/2 <= timeout {
 		return ""
 	}
 	direction := "ahead of"
@@ -212,8 +198,11 @@ func findClock(f Facts) string {
 	return fmt.Sprintf("its clock is %s %s this process's", f.ClockOffset.Abs().Round(100*time.Millisecond), direction)
 }
 
-func findBroadcast(f Facts) string {
-	return sayIf(f.Cluster && f.is(saidSharded, saidNo), "this cluster has no sharded publish")
+// older reports whether the server told its version, and it is older.
+func (f Facts) older(major, minor int) bool {
+	var x, y int
+	n, _ := fmt.Sscanf(f.Said[saidVersion], "%d.%d", &x, &y)
+	return n == 2 && (x < major || x == major && y < minor)
 }
 
 // is reports whether the server said value.

@@ -11,7 +11,7 @@ import (
 // sound is a server in which no rule but the one for lonely servers finds anything.
 var sound = map[string]string{
 	saidVersion: "7.0.15", saidMode: "standalone", saidRole: "master", saidReplicas: "0", saidMemory: "0", saidPolicy: "noeviction",
-	saidAOF: saidYes, saidFsync: "always", saidSave: "", saidInSync: "0", saidWait: saidYes, saidSharded: saidYes,
+	saidAOF: saidYes, saidFsync: "always", saidSave: "", saidInSync: "0",
 }
 
 // but is sound with some answers changed; nil: nothing was told.
@@ -20,12 +20,7 @@ func but(changes ...string) Facts {
 	for pair := range slices.Chunk(changes, 2) {
 		said[pair[0]] = pair[1]
 	}
-	return Facts{Node: "a:1", Said: said, ClockBound: 2 * time.Second, RoundTrip: time.Millisecond}
-}
-
-func inCluster(f Facts) Facts {
-	f.Cluster = true
-	return f
+	return Facts{Node: "a:1", Said: said, RoundTrip: time.Millisecond}
 }
 
 func off(f Facts, offset, trip time.Duration) Facts {
@@ -53,15 +48,16 @@ func TestWhatWeakensALock(t *testing.T) {
 		"it is a replica":              {but(saidRole, "slave"), []string{"it is a replica"}, []string{"it is a replica"}},
 		"nothing on disk":              {but(saidAOF, saidNo), []string{lonely, "nothing on disk"}, []string{"nothing on disk"}},
 		"snapshots":                    {but(saidAOF, saidNo, saidSave, "3600 1"), []string{lonely, "snapshots only (appendonly no, save 3600 1)"}, []string{"snapshots only"}},
-		"everysec":                     {but(saidFsync, "everysec"), []string{lonely, "everysec: a second"}, []string{"everysec: a second"}},
-		"never synced":                 {but(saidFsync, saidNo), []string{lonely, "appendfsync is no: as many"}, []string{"appendfsync is no"}},
+		"everysec":                     {but(saidFsync, "everysec"), []string{lonely, "everysec: a crash may lose a second"}, []string{"everysec: a crash may lose a second"}},
+		"never synced":                 {but(saidFsync, saidNo), []string{lonely, "appendfsync is no: a crash may lose the writes"}, []string{"appendfsync is no"}},
 		"synced, how was not told":     {but(saidFsync, ""), []string{lonely}, nil},
-		"Redis 4":                      {but(saidVersion, "4.0.14"), []string{"Redis 4.0.14: its scripts", lonely}, nil},
+		"Redis 4":                      {but(saidVersion, "4.0.14"), []string{"Redis 4.0.14: its SET", lonely}, nil},
+		"Redis 6.0":                    {but(saidVersion, "6.0.16"), []string{"Redis 6.0.16: its SET", lonely}, nil},
+		"Redis 6.2":                    {but(saidVersion, "6.2.0"), []string{lonely}, nil},
 		"Redis 10":                     {but(saidVersion, "10.0.0"), []string{lonely}, nil},
-		"a cluster with sharding":      {inCluster(but()), []string{lonely}, nil},
-		"a cluster without sharding":   {inCluster(but(saidSharded, saidNo)), []string{lonely, "no sharded publish"}, nil},
-		"no cluster, nor sharding":     {but(saidSharded, saidNo), []string{lonely}, nil},
-		"a cluster, sharding untold":   {inCluster(but(saidSharded, "")), []string{lonely}, nil},
+		"a cluster with sharding":      {but(saidMode, "cluster"), []string{lonely}, nil},
+		"a cluster without sharding":   {but(saidMode, "cluster", saidVersion, "6.2.14"), []string{lonely, "no sharded channels"}, nil},
+		"a cluster, version untold":    {but(saidMode, "cluster", saidVersion, ""), []string{lonely}, nil},
 		"a clock ahead":                {off(but(), 5*time.Second, time.Millisecond), []string{lonely, "5s ahead of"}, []string{"5s ahead of"}},
 		"a clock behind":               {off(but(), -5*time.Second, time.Millisecond), []string{lonely, "5s behind"}, []string{"5s behind"}},
 		"a clock near enough":          {off(but(), 2*time.Second, time.Millisecond), []string{lonely}, nil},
@@ -118,27 +114,5 @@ func TestANodeThatIsNamedTwiceIsGrave(t *testing.T) {
 	c.run, a.run = "", "" // a server that does not tell may be any
 	if found := weaknesses(quorum, []Facts{a, b, c}); len(found) != 0 {
 		t.Errorf("found %+v", found)
-	}
-}
-
-// A master that is away during a failover must not make an instance listen where the others do not tell.
-func TestShardedPublishNeedsEveryMasterThatAnswers(t *testing.T) {
-	has, hasNot, untold, silent := inCluster(but()), inCluster(but(saidSharded, saidNo)), inCluster(but()), Facts{Cluster: true}
-	delete(untold.Said, saidSharded)
-	for name, c := range map[string]struct {
-		servers []Facts
-		want    bool
-	}{
-		"all have it":       {[]Facts{has, has}, true},
-		"one has not":       {[]Facts{has, hasNot}, false},
-		"one may not tell":  {[]Facts{has, untold}, false},
-		"one is silent":     {[]Facts{silent, has}, true},
-		"all are silent":    {[]Facts{silent, silent}, false},
-		"it is not cluster": {[]Facts{but()}, false},
-		"nobody":            {nil, false},
-	} {
-		if got := allSharded(c.servers); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
 //
 // A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
-// again after each loss, so that it can look for itself what it has missed.
+// again after each loss. Then it can ask the server what it has missed.
 package pubsub
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// IdleTimeout is how long a channel without a listener stays subscribed: whoever listened mostly does so again soon, and a
-// subscription costs two commands.
+// IdleTimeout is how long a channel without a listener stays subscribed. A caller that has listened mostly does so again soon,
+// and a subscription costs two commands (row hand-over of docs/benchmark.md).
 const IdleTimeout = 10 * time.Millisecond
 
 // Event is what a listener is told.
@@ -50,7 +50,7 @@ type channel struct {
 	leaving    bool      // a timer looks whether it is idle
 }
 
-type listener struct{ tell func(e Event, others int) }
+type listener struct{ tell func(e Event) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
@@ -65,9 +65,8 @@ func (h *Hub) Publish() string {
 	return "publish"
 }
 
-// Listen calls tell, which must not block, for each event of a channel until stop is called. others is as in [Hub.Others]. A hub that
-// is closed tells nothing.
-func (h *Hub) Listen(name string, tell func(e Event, others int)) (stop func()) {
+// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed tells nothing.
+func (h *Hub) Listen(name string, tell func(e Event)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -82,7 +81,7 @@ func (h *Hub) Listen(name string, tell func(e Event, others int)) (stop func()) 
 	l := &listener{tell}
 	c.listeners[l] = struct{}{}
 	if c.subscribed {
-		tell(Subscribed, c.others)
+		tell(Subscribed)
 	}
 	return func() { h.leave(name, c, l) }
 }
@@ -191,7 +190,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 
 func (c *channel) tell(e Event) {
 	for l := range c.listeners {
-		l.tell(e, c.others)
+		l.tell(e)
 	}
 }
 

@@ -128,16 +128,6 @@ func (p *Project) HostAddrMap() string {
 	return ""
 }
 
-// Images returns the images of all services, each once.
-func (p *Project) Images() []string {
-	var all []string
-	for _, service := range p.Files.Services {
-		all = append(all, service.Image)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // Starts reports whether [Docker.Up] needs the image: it does not start the services of a profile.
 func (p *Project) Starts(image string) bool {
 	for _, service := range p.Files.Services {

@@ -38,16 +38,13 @@ func (f *flow) dueTime(c Chunk) time.Time {
 // sleepUntil returns earlier when the connection is closed.
 func (f *flow) sleepUntil(due time.Time) {
 	wait := time.Until(due)
-	switch {
-	case wait <= 0 || f.closed.Err() != nil:
-	case f.proxy.SleepUntil != nil:
-		f.proxy.SleepUntil(due)
-	default:
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-f.closed.Done():
-		}
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.closed.Done():
 	}
 }

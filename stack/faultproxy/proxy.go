@@ -39,8 +39,6 @@ type Proxy struct {
 	// Label returns the new label of a connection after a request on it. Faults use it to choose connections. A connection begins
 	// with the label "". nil: no connection has another one.
 	Label func(label string, request []byte) string
-	// SleepUntil replaces a timer of Go, which may be a millisecond late. The end of a connection does not interrupt it.
-	SleepUntil func(time.Time)
 
 	dialServer func(context.Context) (net.Conn, error)
 	running    sync.WaitGroup

@@ -11,8 +11,8 @@ const (
 	// noise is what two rows that do the same differ by on a shared machine. A goal that says "no more" allows it.
 	noise = 1.05
 
-	// queued8x1 is the sections per second of the workload 8x1 with the lock that had a queue between processes (tree 9897c5f). The medians of
-	// four benchmarks on the machine of the page were 1088 to 1212. They did not depend on the speed of the row limit.
+	// queued8x1 is the sections per second of the workload 8x1 with the lock that had a queue between processes (tree 9897c5f). It had 1,000 to
+	// 1,140 in the same minutes as the lock with the yield rule: docs/decisions/0014-the-yield-rule.md.
 	queued8x1 = 1100
 )
 

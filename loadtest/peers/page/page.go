@@ -21,8 +21,7 @@ var text = template.Must(template.New("page.md.tmpl").Funcs(template.FuncMap{"nu
 
 // order of the rows.
 var order = append([]string{
-	"ping", "limit", "local", "ours", "bare", "script3", "redlock", "redlock-hang", "naive", "rueidislock", "rueidislock-3keys", "redsync",
-	"redsync-10ms", "redislock", "redislock-100ms", "redsync5", "redsync5-hang", "redisson", "redisson-fair", "etcd",
+	"ping", "limit", "local", "ours", "bare", "redlock", "redlock-hang", "rueidislock", "redsync", "redislock", "redsync5", "redsync5-hang", "redisson", "redisson-fair", "etcd",
 }, versions.Names()...)
 
 // Write makes the page of saved runs.

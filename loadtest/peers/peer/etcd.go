@@ -11,21 +11,17 @@ import (
 
 // openEtcd opens etcd's concurrency.Mutex. A session that asks twice is granted twice, so each waiter needs a session of its own. They are
 // made before the clock starts.
-func openEtcd(ctx context.Context, addr string, waiters int) (Lock, func() error, error) {
+func openEtcd(addr string, waiters int) (Lock, func() error, error) {
 	client, err := etcd.New(etcd.Config{Endpoints: []string{addr}, DialTimeout: 5 * time.Second})
 	if err != nil {
 		return nil, nil, err
 	}
 	sessions := make(chan *concurrency.Session, waiters)
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(64)
 	for range waiters {
 		group.Go(func() error {
-			lease, err := client.Grant(ctx, int64(lifetime.Seconds()))
-			if err != nil {
-				return err
-			}
-			session, err := concurrency.NewSession(client, concurrency.WithLease(lease.ID))
+			session, err := concurrency.NewSession(client, concurrency.WithTTL(int(lifetime.Seconds())))
 			if err == nil {
 				sessions <- session
 			}
@@ -49,17 +45,11 @@ func openEtcd(ctx context.Context, addr string, waiters int) (Lock, func() error
 
 // closeEtcd revokes the sessions, so that the next run does not pay for their expiry.
 func closeEtcd(client *etcd.Client, sessions chan *concurrency.Session) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(64)
 	for range len(sessions) {
 		session := <-sessions
-		group.Go(func() error {
-			session.Orphan()
-			_, err := client.Revoke(ctx, session.Lease())
-			return err
-		})
+		group.Go(session.Close)
 	}
 	_ = group.Wait()
 	return client.Close()

@@ -22,14 +22,12 @@ type Servers struct {
 	Etcd  string
 }
 
-const (
-	pause    = 10 * time.Millisecond // between two tries of a lock that polls often
-	lifetime = 60 * time.Second      // of a lock that is not renewed; no run lasts as long
-)
+// lifetime is that of a lock that is not renewed; no run lasts as long.
+const lifetime = 60 * time.Second
 
 // Open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
 // but not the clients of s.
-func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
+func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
 	closer = func() error { return nil }
 	switch name {
 	case "ours":
@@ -38,30 +36,20 @@ func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, 
 		return openBare(s)
 	case "redlock":
 		return openStrategy(lockstrategy.NameRedLock, s)
-	case "script3":
-		lock = script3(s.Redis)
 	case "limit", "local":
 		lock = local()
 	case "ping":
 		lock = ping(s.Redis)
-	case "naive":
-		lock = naive(s.Redis)
 	case "redsync":
-		lock = openRedsync(0, s.Redis)
-	case "redsync-10ms":
-		lock = openRedsync(pause, s.Redis)
+		lock = openRedsync(s.Redis)
 	case "redsync5":
-		lock = openRedsync(0, s.Nodes...)
+		lock = openRedsync(s.Nodes...)
 	case "redislock":
-		lock = openRedislock(s.Redis, pause)
-	case "redislock-100ms":
-		lock = openRedislock(s.Redis, 10*pause)
+		lock = openRedislock(s.Redis)
 	case "rueidislock":
-		return openRueidislock(s.Redis.Options().Addr, 1)
-	case "rueidislock-3keys":
-		return openRueidislock(s.Redis.Options().Addr, 2)
+		return openRueidislock(s.Redis.Options().Addr)
 	case "etcd":
-		return openEtcd(ctx, s.Etcd, waiters)
+		return openEtcd(s.Etcd, waiters)
 	default:
 		err = fmt.Errorf("no lock %q", name)
 	}
@@ -72,19 +60,5 @@ func Open(ctx context.Context, name string, s Servers, waiters int) (lock Lock, 
 func ping(client *redis.Client) Lock {
 	return func(ctx context.Context, _ string) (func() error, error) {
 		return func() error { return nil }, client.Ping(ctx).Err()
-	}
-}
-
-// poll calls try every 10 ms until it reports true or ctx ends.
-func poll(ctx context.Context, try func() (bool, error)) error {
-	for {
-		if done, err := try(); done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// openRedislock opens a lock that polls with LinearBackoff: every 10 ms, or every 100 ms as in its README. It does not renew.
-func openRedislock(client *redis.Client, delay time.Duration) Lock {
+// openRedislock opens a lock that polls with LinearBackoff: every 10 ms. It does not renew.
+func openRedislock(client *redis.Client) Lock {
 	locker := redislock.New(client)
 	return func(ctx context.Context, key string) (func() error, error) {
-		lock, err := locker.Obtain(ctx, key, lifetime, &redislock.Options{RetryStrategy: redislock.LinearBackoff(delay)})
+		lock, err := locker.Obtain(ctx, key, lifetime, &redislock.Options{RetryStrategy: redislock.LinearBackoff(10 * time.Millisecond)})
 		if err != nil {
 			return nil, err
 		}

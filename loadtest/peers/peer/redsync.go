@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	pool "github.com/go-redsync/redsync/v4/redis"
@@ -14,18 +13,14 @@ import (
 
 // openRedsync opens a lock that polls; its default delay is a random 50 to 250 ms. Its default of 32 tries is raised, because with it
 // waiters fail. It does not renew.
-func openRedsync[C redis.UniversalClient](delay time.Duration, nodes ...C) Lock {
+func openRedsync[C redis.UniversalClient](nodes ...C) Lock {
 	var pools []pool.Pool
 	for _, node := range nodes {
 		pools = append(pools, goredis.NewPool(node))
 	}
 	locker := redsync.New(pools...)
-	options := []redsync.Option{redsync.WithTries(math.MaxInt32), redsync.WithExpiry(lifetime)}
-	if delay > 0 {
-		options = append(options, redsync.WithRetryDelay(delay))
-	}
 	return func(ctx context.Context, key string) (func() error, error) {
-		mutex := locker.NewMutex(key, options...)
+		mutex := locker.NewMutex(key, redsync.WithTries(math.MaxInt32), redsync.WithExpiry(lifetime))
 		if err := mutex.LockContext(ctx); err != nil {
 			return nil, err
 		}

@@ -9,10 +9,10 @@ import (
 
 // openRueidislock opens a lock that is notified by the server's invalidations of its client-side cache. All settings but the majority are
 // its defaults. Two of three keys on the same server would add cost and no safety, so the majority is 1.
-func openRueidislock(addr string, majority int32) (Lock, func() error, error) {
+func openRueidislock(addr string) (Lock, func() error, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}},
-		KeyMajority:  majority,
+		KeyMajority:  1,
 	})
 	if err != nil {
 		return nil, nil, err

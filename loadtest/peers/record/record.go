@@ -14,7 +14,7 @@ import (
 // Header says where, when and with what the runs were made.
 type Header struct {
 	Date      string            `json:"date"`
-	Form      string            `json:"form"` // short, long, or the flags of a quick look
+	Form      string            `json:"form"` // all rows, or a quick look
 	Machine   string            `json:"machine"`
 	Versions  map[string]string `json:"versions"`
 	Stamp     string            `json:"stamp"`   // git describe of the tree

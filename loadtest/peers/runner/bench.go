@@ -32,19 +32,18 @@ type Bench struct {
 	etcd  *stack.Worker // nil: it is not needed, or missing
 	delay *delayProxy
 	jvms  map[int]*child
-	jar   string
 	app   string // the lab's own program; empty: it is not needed
 
 	etcdAddr string
 }
 
 // Open starts the servers that the plan needs.
-func Open(ctx context.Context, plan []Workload, jar string) (*Bench, error) {
+func Open(ctx context.Context, plan []Workload) (*Bench, error) {
 	s, err := stack.New()
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{stack: s, jar: jar, Missing: map[string]string{}, jvms: map[int]*child{}}
+	b := &Bench{stack: s, Missing: map[string]string{}, jvms: map[int]*child{}}
 	var locks []string
 	delayed := false
 	for _, w := range plan {
@@ -97,7 +96,7 @@ func (b *Bench) findMissing(locks []string) {
 		case onJava(lock):
 			if _, err := exec.LookPath("java"); err != nil {
 				b.Missing[lock] = "apt-get install openjdk-17-jre-headless"
-			} else if _, err := os.Stat(b.jar); err != nil {
+			} else if _, err := os.Stat(jar); err != nil {
 				b.Missing[lock] = "mvn -q -f loadtest/peers/java/pom.xml package"
 			}
 		}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"locklab/loadtest/peers/wire"
@@ -24,37 +22,17 @@ type child struct {
 	answers chan wire.Answer // closed when the process has ended
 }
 
-// argvVariable tells a process of this binary which command it becomes.
-const argvVariable = "PEERS_ARGV"
+// jar is the Java worker.
+const jar = "java/target/peers-1.jar"
 
-// The roles of processes: a worker, or another program.
-var (
-	workerRole = stack.Role("peers-worker", func(in io.Reader, out io.Writer) int { return status(worker.Serve(in, out)) })
-	execRole   = stack.Role("peers-exec", func(io.Reader, io.Writer) int {
-		argv := strings.Split(os.Getenv(argvVariable), "\n")
-		return status(syscall.Exec(argv[0], argv, os.Environ()))
-	})
-)
-
-func status(err error) int {
-	if err == nil {
-		return 0
+// workerRole is the role of a worker process.
+var workerRole = stack.Role("peers-worker", func(in io.Reader, out io.Writer) int {
+	if err := worker.Serve(in, out); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	fmt.Fprintln(os.Stderr, err)
-	return 1
-}
-
-// exec starts a program that ends when the runner does.
-func (b *Bench) exec(name, program string, args ...string) (*stack.Worker, error) {
-	path, err := exec.LookPath(program)
-	if err == nil {
-		err = os.Setenv(argvVariable, strings.Join(append([]string{path}, args...), "\n"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return b.stack.Worker(execRole, name)
-}
+	return 0
+})
 
 func onJava(lock string) bool { return strings.HasPrefix(lock, "redisson") }
 
@@ -69,8 +47,8 @@ func (b *Bench) startChild(i int, lock string) (*child, error) {
 		return newChild(w), nil
 	}
 	if b.jvms[i] == nil {
-		classes := b.jar + ":" + filepath.Join(filepath.Dir(b.jar), "lib", "*")
-		w, err := b.exec("java-"+name, "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "locklab.Worker")
+		classes := jar + ":" + filepath.Join(filepath.Dir(jar), "lib", "*")
+		w, err := b.stack.Program("java-"+name, "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "locklab.Worker")
 		if err != nil {
 			return nil, err
 		}

@@ -2,11 +2,7 @@
 
 package runner
 
-import (
-	"time"
-)
+import "time"
 
 // cpu is not measured here.
 func cpu(int) time.Duration { return 0 }
-
-func sleepUntil(due time.Time) { time.Sleep(time.Until(due)) }

@@ -13,7 +13,7 @@ import (
 // emulated is the round trip that the proxy aims at.
 const emulated = time.Millisecond
 
-// delayProxy is a proxy that delays both directions alike.
+// delayProxy is a proxy that delays what clients send.
 type delayProxy struct {
 	*faultproxy.Proxy
 	addr string
@@ -23,19 +23,18 @@ type delayProxy struct {
 // takes, in µs.
 func openDelay(ctx context.Context, target string) (*delayProxy, float64, error) {
 	p := &delayProxy{Proxy: faultproxy.New(faultproxy.TCP(target))}
-	p.SleepUntil = sleepUntil
 	var err error
 	if p.addr, err = p.Listen(); err != nil {
 		return nil, 0, err
 	}
-	delay := emulated / 2
+	delay := emulated // of one direction: a timer of Go may be late, and so it is late once in a round trip
 	var us float64
 	for range 4 {
-		p.Delay(faultproxy.Latency(delay, delay))
+		p.Delay(faultproxy.Latency(delay, 0))
 		if us, err = roundTrip(ctx, p.addr); err != nil {
 			break
 		}
-		delay -= (time.Duration(us*1e3) - emulated) / 2
+		delay -= time.Duration(us*1e3) - emulated
 	}
 	return p, us, err
 }

@@ -47,7 +47,7 @@ func TestParseDemoOfBadBursts(t *testing.T) {
 		failed, lost int
 		said         string
 	}{
-		{`"version":"v3","verdict":"refuted","why":"it must not happen and did","lost":2`, 0, 2, "it must not happen and did"},
+		{`"version":"v3","verdict":"unexpected","why":"it must not happen and did","lost":2`, 0, 2, "it must not happen and did"},
 		{`"version":"v3","verdict":"inconclusive","why":"2 requests failed","failed":["a","b"],"stale":1`, 3, 0, "2 requests failed"},
 		{`"version":"v1","verdict":"inconclusive","why":"1 requests failed","failed":["a"],"lost":7`, 1, 7, "1 requests failed"},
 		{`"version":"v1","verdict":"inconclusive","why":"nothing was lost this time"`, 0, 0, ""},

@@ -23,7 +23,6 @@ type Workload struct {
 	Beside    string        // the lock of the last process, when it has another one; "": all have the row's
 	Times     int           // runs of a fast row in one repetition; 0: one
 	Locks     []string
-	More      []string // rows of the long form, in addition
 }
 
 // hanging ends the name of a lock that runs while two of its five nodes are stopped.
@@ -35,17 +34,16 @@ var (
 	own     = []string{"ours"}
 	redlock = []string{"redlock"}
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
-	parts   = []string{"bare", "script3"} // our lock without the cohort, and a prototype
-	others  = []string{                   // other configurations
-		"naive", "redisson-fair", "redsync5", "redsync-10ms", "redislock-100ms", "rueidislock-3keys",
-	}
+	named   = slices.Concat(own, redlock, quick, []string{ // --only adds them to any workload
+		"bare", "redisson-fair", "redsync5", "redsync5" + hanging,
+	})
 )
 
 // sustained is a load in which each waiter locks again and again.
 func sustained(name string, processes, waiters int, locks ...[]string) Workload {
-	w := Workload{Name: name, Kind: wire.Sustained, Processes: processes, Waiters: waiters, Lasts: 800 * time.Millisecond}
-	w.Locks, w.More = slices.Concat(locks...), slices.Concat(parts, quick, redlock, others)
-	return w
+	return Workload{
+		Name: name, Kind: wire.Sustained, Processes: processes, Waiters: waiters, Lasts: 800 * time.Millisecond, Locks: slices.Concat(locks...),
+	}
 }
 
 // longer runs for many turns of each process: a turn lasts up to 100 ms, and shares are even only over several.
@@ -56,17 +54,15 @@ func longer(w Workload) Workload {
 
 // burst is a load in which all waiters of two processes lock at the same moment, once.
 func burst(name string, waiters, times int, locks ...[]string) Workload {
-	w := Workload{Name: name, Kind: wire.Burst, Processes: 2, Waiters: waiters, Times: times}
-	w.Locks, w.More = slices.Concat(locks...), slices.Concat(parts, quick, redlock, others)
-	return w
+	return Workload{Name: name, Kind: wire.Burst, Processes: 2, Waiters: waiters, Times: times, Locks: slices.Concat(locks...)}
 }
 
-// Short is what make bench runs. It leaves out rows that are slow and teach nothing there.
-func Short() []Workload {
+// Plan is what make bench runs. It leaves out rows that are slow and teach nothing there.
+func Plan() []Workload {
 	plan := slices.Concat([]Workload{
 		{
 			Name: "uncontended", Times: 3, Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond,
-			Locks: slices.Concat([]string{"ping"}, own, parts, quick, redlock), More: others,
+			Locks: slices.Concat([]string{"ping", "bare"}, own, quick, redlock),
 		},
 		burst("burst", 666, 3, bounds, own, quick, []string{"redisson-fair", "redsync5"}, redlock),
 		burst("burst-4000", 4000, 2, bounds, own),
@@ -77,13 +73,10 @@ func Short() []Workload {
 		sustained("32x1", 32, 32, bounds, own),
 		{
 			Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
-			Locks: slices.Concat(own, []string{"bare"}, quick, redlock), More: slices.Concat([]string{"script3"}, others),
+			Locks: slices.Concat(own, []string{"bare"}, quick, redlock),
 		},
 		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Names()},
-		{
-			Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000,
-			Locks: []string{"local", "ours"}, More: []string{"rueidislock", "redsync"},
-		},
+		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
 	}, special())
 	for i := range plan {
 		plan[i].Limit = 6*time.Second + plan[i].Lasts
@@ -94,51 +87,29 @@ func Short() []Workload {
 // special are loads that differ from the others in one point.
 func special() []Workload {
 	turns := sustained("turns", 2, 64, own)
-	turns.Times, turns.More = 4, nil
+	turns.Times = 4
 	keys := sustained("keys-10", 2, 64, bounds, own, []string{"rueidislock"})
 	keys.Keys = 10
 	hang := sustained("nodes-hang", 2, 64, redlock, []string{"redlock" + hanging})
-	hang.Lasts, hang.More = 2*time.Second, []string{"redsync5", "redsync5" + hanging}
+	hang.Lasts = 2 * time.Second
 	beside := sustained("beside-redisson", 2, 64, own)
-	beside.Beside, beside.More = "redisson", []string{"bare"}
+	beside.Beside = "redisson"
 	delayed := burst("rtt", 666, 1, bounds, own)
-	delayed.Delayed, delayed.More = true, []string{"rueidislock", "redsync", "redisson"}
+	delayed.Delayed = true
 	return []Workload{turns, keys, hang, beside, delayed}
 }
 
-// Long adds rows and time.
-func Long() []Workload {
-	plan := Short()
-	for i := range plan {
-		w := &plan[i]
-		w.Limit, w.Count, w.Lasts = 60*time.Second, 5*w.Count, 5*w.Lasts
-		w.Locks = w.all()
-	}
-	return plan
-}
-
-// all returns the rows of the long form.
-func (w Workload) all() []string {
-	locks := slices.Clone(w.Locks)
-	for _, lock := range w.More {
-		if !slices.Contains(locks, lock) {
-			locks = append(locks, lock)
-		}
-	}
-	return locks
-}
-
 // Round lists the rows of run number again (from 0) of repetition rep. Fast rows are measured Times times, because their runs are so short
-// that one late wake-up by the scheduler shows. every says that slow rows are in every repetition.
-func (w Workload) Round(rep, again int, every bool) []string {
-	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "naive", "etcd"}
+// that one late wake-up by the scheduler shows. Slow rows are measured once in every second repetition.
+func (w Workload) Round(rep, again int) []string {
+	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd"}
 	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-		return w.Name != "uncontended" && slices.Contains(slow, lock) && (again > 0 || rep%2 == 1 && !every)
+		return w.Name != "uncontended" && slices.Contains(slow, lock) && (again > 0 || rep%2 == 1)
 	})
 }
 
-// Only keeps the workloads and the locks that are named; an empty list keeps all. A lock that is named is also added to the workloads that
-// have it in the long form only.
+// Only keeps the workloads and the locks that are named; an empty list keeps all. A lock is also added to the workloads that do not have it
+// in the plan, if it can run there.
 func Only(plan []Workload, workloads, locks []string) []Workload {
 	var kept []Workload
 	for _, w := range plan {
@@ -146,7 +117,9 @@ func Only(plan []Workload, workloads, locks []string) []Workload {
 			continue
 		}
 		if len(locks) > 0 {
-			w.Locks = slices.DeleteFunc(w.all(), func(lock string) bool { return !slices.Contains(locks, lock) })
+			w.Locks = slices.DeleteFunc(slices.Clone(locks), func(lock string) bool {
+				return !slices.Contains(w.Locks, lock) && (w.Kind == HTTP || w.Kind == wire.Memory || !slices.Contains(named, lock))
+			})
 		}
 		kept = append(kept, w)
 	}

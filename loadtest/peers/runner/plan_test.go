@@ -6,7 +6,7 @@ import (
 )
 
 func TestSplit(t *testing.T) {
-	for _, w := range slices.Concat(Short(), Long()) {
+	for _, w := range Plan() {
 		for _, lock := range w.Locks {
 			sections := 0
 			processes, locks := w.split(lock)
@@ -39,18 +39,18 @@ func TestSplitNamesTheLocks(t *testing.T) {
 }
 
 func TestOnly(t *testing.T) {
-	plan := Only(Short(), []string{"burst", "hand-over"}, []string{"limit", "ours"})
+	plan := Only(Plan(), []string{"burst", "hand-over"}, []string{"limit", "ours"})
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"limit", "ours"}) || !slices.Equal(plan[1].Locks, []string{"ours"}) {
 		t.Errorf("got %+v", plan)
 	}
-	if plan := Only(Short(), []string{"burst"}, []string{"naive"}); !slices.Equal(plan[0].Locks, []string{"naive"}) {
-		t.Errorf("a lock of the long form: %+v", plan)
+	if plan := Only(Plan(), []string{"burst"}, []string{"bare"}); !slices.Equal(plan[0].Locks, []string{"bare"}) {
+		t.Errorf("a lock that is in no plan: %+v", plan)
 	}
-	plan = Only(Short(), []string{"burst", "http"}, []string{"v3", "ours"})
+	plan = Only(Plan(), []string{"burst", "http"}, []string{"v3", "ours"})
 	if len(plan) != 2 || !slices.Equal(plan[0].Locks, []string{"ours"}) || !slices.Equal(plan[1].Locks, []string{"v3"}) {
 		t.Errorf("a version and a lock: %+v", plan)
 	}
-	if plan := Only(Short(), []string{"bust"}, nil); len(plan) != 0 {
+	if plan := Only(Plan(), []string{"bust"}, nil); len(plan) != 0 {
 		t.Errorf("an unknown workload: %+v", plan)
 	}
 }
@@ -59,10 +59,9 @@ func TestRound(t *testing.T) {
 	w := Workload{Name: "burst", Times: 2, Locks: []string{"ours", "etcd"}}
 	for _, c := range []struct {
 		rep, again int
-		every      bool
 		rows       int
-	}{{0, 0, false, 2}, {0, 1, false, 1}, {1, 0, false, 1}, {1, 0, true, 2}, {1, 1, true, 1}} {
-		if got := w.Round(c.rep, c.again, c.every); len(got) != c.rows || got[0] != "ours" {
+	}{{0, 0, 2}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}} {
+		if got := w.Round(c.rep, c.again); len(got) != c.rows || got[0] != "ours" {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package wire is what the runner and its workers say to each other: JSON, one line each, on a worker's
-// standard input and output. The Java worker speaks it, too.
+// Package wire is what the runner and its workers send each other: JSON, one line each, on a worker's standard input and output. The
+// Java worker uses it, too.
 package wire
 
 // Kinds of load.
@@ -18,7 +18,7 @@ type Load struct {
 	Each    int    `json:"each"`    // sections of each waiter in a burst
 	Keys    int    `json:"keys"`    // waiter i uses key i modulo Keys
 	Millis  int    `json:"millis"`  // how long a sustained or uncontended load lasts
-	Limit   int    `json:"limit"`   // milliseconds after which who still waits has failed
+	Limit   int    `json:"limit"`   // milliseconds after which a waiter that still waits has failed
 }
 
 // Task prepares a worker: it opens the lock, warms it up, and has its waiters ready.
@@ -30,8 +30,8 @@ type Task struct {
 	Load  Load     `json:"load"`
 }
 
-// Order is "prepare", then "go"; for a hand-over "take" and "give" any number of times; for the
-// memory "take" to one worker, "go" (all wait), "give", "collect". A closed input ends the worker.
+// Order is "prepare", then "go". For a hand-over it is "take" and "give", any number of times. For the memory it is "take" to one
+// worker, "go" (all wait), "give", "collect". A closed input ends the worker.
 type Order struct {
 	Do   string `json:"do"`
 	Task *Task  `json:"task,omitempty"`

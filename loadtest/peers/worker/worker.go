@@ -101,7 +101,7 @@ func (w *worker) prepare(task *wire.Task) error {
 		servers.Nodes = append(servers.Nodes, w.client(node))
 	}
 	var err error
-	if w.lock, w.closer, err = peer.Open(w.ctx, task.Lock, servers, max(task.Load.Waiters, warmWaiters)); err != nil {
+	if w.lock, w.closer, err = peer.Open(task.Lock, servers, max(task.Load.Waiters, warmWaiters)); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	if err := w.warm(section); err != nil {

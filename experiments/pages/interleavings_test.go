@@ -11,14 +11,14 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// A page says how many orders were tried and how many break, and tells two rows of one lock apart.
-func TestPagesSayWhatTheOrdersShow(t *testing.T) {
+// A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
+func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
 	e, _ := example()
-	held := steps.Bounds{Clients: "AB", Expiry: 1}
+	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
 	e.Interleavings = []experiments.Interleavings{
-		{Lock: naive.Compare, Bounds: held, Violation: steps.NonOwnerUnlock},
+		{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
-		{Lock: naive.PlainDEL, Bounds: held, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
 	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
 	if err != nil {
@@ -26,7 +26,7 @@ func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 	}
 	for _, says := range []string{
 		"| SET NX PX, script | A and B; time may pass once until every expiry is over | a client deleted another client's lock | no violation in all 136 interleavings | no violation |",
-		"| SET NX PX, script | A and B; one answer to an acquire may be lost | the lock stays until its lease ends, and no client holds it | violation in 4 of 18 interleavings | violation |",
+		"| SET NX PX, script | A and B; one reply to an acquire may be lost | the lock stays until its lease ends, and no client holds it | violation in 4 of 18 interleavings | violation |",
 		"| SET NX PX, DEL | A and B; time may pass once until every expiry is over | a client deleted another client's lock | violation in 62 of 136 interleavings | violation |",
 	} {
 		if !strings.Contains(string(made[path(e.ID)]), says) {
@@ -35,7 +35,7 @@ func TestPagesSayWhatTheOrdersShow(t *testing.T) {
 	}
 }
 
-// What the orders show and nobody expects leaves no pages, and every such lock is named.
+// An interleaving that is not as expected prevents the pages, and every such lock is named.
 func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	e, _ := example()
 	b := steps.Bounds{Clients: "AB", Expiry: 1}
@@ -60,7 +60,7 @@ func TestBoundsInWords(t *testing.T) {
 	for want, b := range map[string]steps.Bounds{
 		"A and B":                 {Clients: "AB"},
 		"A, B and C; one may die": {Clients: "ABC", Deaths: 1},
-		"A and B; 2 may die; 3 answers to an acquire may be lost; time may pass 2 times until every expiry is over": {Clients: "AB", Deaths: 2, Expiry: 2, Lost: 3},
+		"A and B; 2 may die; 3 replies to an acquire may be lost; time may pass 2 times until every expiry is over": {Clients: "AB", Deaths: 2, Expiry: 2, Lost: 3},
 	} {
 		if got := bounds(b); got != want {
 			t.Errorf("%q, want %q", got, want)
