@@ -78,9 +78,9 @@ func contend(processes int, open open) experiments.Scenario {
 		}
 		x.Must(repeat(ctx, clients))
 		s := sharesOf(x.Events())
-		kit.Measure(x.Trial, "lab", int64(1000*s.jain), "Jain's index, in thousandths")
-		kit.Measure(x.Trial, "lab", s.longest.Microseconds(), "µs, the longest wait")
-		kit.Measure(x.Trial, "lab", int64(s.passed), "grants to others during one wait, at most")
+		x.Measure("lab", int64(1000*s.jain), "Jain's index, in thousandths")
+		x.Measure("lab", s.longest.Microseconds(), "µs, the longest wait")
+		x.Measure("lab", int64(s.passed), "grants to others during one wait, at most")
 	})
 }
 
