@@ -48,7 +48,8 @@ func NewMetrics() *Metrics {
 		}, []string{"version"}),
 		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_leases_total",
-			Help: "Leases by outcome. Requested: acquired, timed_out, cancelled, unavailable. Acquired: lost before release, or release unconfirmed.",
+			Help: "Leases by outcome. Requested: acquired, timed_out, cancelled, unavailable. " +
+				"Acquired: lost before release, or release unconfirmed.",
 		}, []string{"version", "outcome"}),
 		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_stale_writes_refused_total",

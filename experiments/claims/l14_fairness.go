@@ -182,6 +182,6 @@ func unfair(trial []history.Event) []history.Violation {
 		return nil
 	}
 	most := slices.Max(slices.Collect(maps.Values(s.grants)))
-	what := "Jain's index is %.2f: one of %d clients held the lock %d times, and one client waited while others were granted it %d times"
+	what := "Jain's index is %.2f. One of %d clients held the lock %d times. One client waited while others were granted it %d times"
 	return []history.Violation{{What: fmt.Sprintf(what, s.jain, len(s.grants), most, s.passed), Events: s.starved}}
 }
