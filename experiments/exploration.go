@@ -93,7 +93,7 @@ func (x *Exploration) Text(colour bool) string {
 		if l.Verdict != nil {
 			verdict = l.Verdict.Painted(colour)
 		}
-		t.Row(l.Lock, l.mayHappen(), l.Violation, l.Found, verdict)
+		t.Row(l.Lock, l.mayHappen(), l.Violation, l.String(), verdict)
 	}
 	parts := []string{terminal.Wrap(x.Experiment+": "+x.Claim, terminal.Width), t.String()}
 	for _, l := range x.Locks {

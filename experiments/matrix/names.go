@@ -2,15 +2,10 @@ package matrix
 
 import "locklab/versions"
 
-// strategies are the rows that there always are: the naive locks, and the versions, of which v0 and v1 have no lock. The names are those
-// that variants have.
+// strategies are the rows that there always are: the naive locks, and the versions with a lock. The names are those that variants have.
 func strategies() []string {
-	rows := []string{
-		"naive SETNX",
-		"SET NX PX, DEL", // released by a plain DEL
-		"SET NX PX",      // released by a script that compares
-	}
-	for _, version := range versions.Names()[2:] {
+	rows := []string{"naive SETNX", "SET NX PX, DEL" /* released by a plain DEL */, "SET NX PX" /* released by a script that compares */}
+	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
 		if rows = append(rows, version); version == "v3" {
 			rows = append(rows, "v3 with WAIT")
 		}
