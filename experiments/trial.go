@@ -81,6 +81,11 @@ func (t *Trial) Heal(timeline, text string) {
 	t.Record(history.Event{Timeline: timeline, Kind: history.Heal, Text: text})
 }
 
+// Measure records a number in a unit.
+func (t *Trial) Measure(timeline string, value int64, unit string) {
+	t.Record(history.Event{Timeline: timeline, Kind: history.Measure, Value: value, Text: unit})
+}
+
 // Now is the time on the history's clock.
 func (t *Trial) Now() time.Duration { return t.recorder.Now() }
 

@@ -106,3 +106,45 @@ func (b Grabs) Sound(instances int) error {
 	}
 	return even(b.PerInstance(), b.Drivers, instances)
 }
+
+// ToldNothing is noted of a driver whose answer does not say which driver has the order.
+const ToldNothing = "was told nothing"
+
+// record adds an answer to b, and returns what the driver was told as an event. What the data say is not part of it.
+func (b *Grabs) record(i int, a answer) history.Event {
+	name := driver(uint64(i + 1))
+	e := history.Event{Timeline: name, Kind: history.Note, Key: orderKey(b.Order), Owner: name}
+	var grab struct {
+		Grab
+		Fence uint64
+	}
+	if instance, stale := a.stale(); stale {
+		b.Stale = append(b.Stale, instance)
+		e.Kind, e.Text = history.Stale, "by "+instance
+		return e
+	}
+	if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
+		b.Failed = append(b.Failed, err.Error())
+		e.Kind, e.Text = a.failure(), err.Error()
+		return e
+	}
+	b.Answers = append(b.Answers, grab.Grab)
+	e.Token, e.Text = grab.Fence, ToldNothing
+	if grab.Won {
+		e.Text = grab.Instance + ": you have it"
+	} else if grab.Winner != 0 {
+		e.Text = fmt.Sprintf("%s: %s has it", grab.Instance, driver(grab.Winner))
+	}
+	return e
+}
+
+// event is the winner as the data have it.
+func (w winner) event(order uint64) history.Event {
+	return history.Event{
+		Kind: history.Win, Timeline: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Token: w.Fence, Text: "by " + w.Instance,
+	}
+}
+
+func driver(number uint64) string { return fmt.Sprintf("driver %d", number) }
+
+func orderKey(order uint64) string { return fmt.Sprintf("order:%d", order) }

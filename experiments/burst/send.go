@@ -6,6 +6,7 @@ package burst
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,10 +14,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"locklab/history"
 )
 
 // dialing bounds how many connections are opened simultaneously: a listener's queue may be short.
@@ -35,12 +39,10 @@ func (a answer) into(result any, statuses ...int) error {
 	if a.Err != nil {
 		return fmt.Errorf("no answer: %w", a.Err)
 	}
-	for _, status := range statuses {
-		if a.Status == status {
-			return json.Unmarshal(a.Body, result)
-		}
+	if !slices.Contains(statuses, a.Status) {
+		return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
 	}
-	return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+	return json.Unmarshal(a.Body, result)
 }
 
 // stale reports whether the answer says that the write of a stale holder was refused, and by which instance. The status
@@ -154,4 +156,24 @@ func closeAll(connections []net.Conn) {
 			c.Close()
 		}
 	}
+}
+
+// eventsOf makes two events of each answer, the request and its result, and sorts all of them by time.
+func eventsOf(answers []answer, record func(i int, a answer) history.Event) (all []history.Event) {
+	for i, a := range answers {
+		result := record(i, a)
+		result.At = a.Got
+		request := history.Event{Kind: history.Request, Timeline: result.Timeline, Key: result.Key, Owner: result.Owner, At: a.Sent}
+		all = append(all, request, result)
+	}
+	slices.SortStableFunc(all, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// failure is the kind of a request without a usable answer. Without any answer the request may have had its effect.
+func (a answer) failure() history.Kind {
+	if a.Err != nil {
+		return history.Note
+	}
+	return history.Refuse
 }

@@ -179,3 +179,26 @@ func part(of int) string {
 	}
 	return fmt.Sprintf("part of %d", of)
 }
+
+// balancer is the timeline of a request that no instance answered.
+const balancer = "balancer"
+
+// record adds an answer to b, and returns it as an event: a write when the view is confirmed. The owners are the requests.
+func (b *Views) record(i int, a answer) history.Event {
+	e := history.Event{Timeline: balancer, Key: CounterKey, Owner: fmt.Sprintf("request %d", i+1)}
+	var view struct {
+		Write
+		Fence uint64
+	}
+	if instance, stale := a.stale(); stale {
+		b.Stale = append(b.Stale, instance)
+		e.Timeline, e.Kind = instance, history.Stale
+	} else if err := a.into(&view, http.StatusOK); err != nil {
+		b.Failed = append(b.Failed, err.Error())
+		e.Kind, e.Text = a.failure(), err.Error()
+	} else {
+		b.Writes = append(b.Writes, view.Write)
+		e.Timeline, e.Kind, e.Value, e.Token = view.Instance, history.Write, view.Value, view.Fence
+	}
+	return e
+}

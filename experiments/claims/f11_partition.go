@@ -123,7 +123,7 @@ func measureMargin(ctx context.Context, t *experiments.Trial, h *kit.Holder, n *
 		text := "the holder's end is in the %s in which the server frees the key: its replies were too slow to tell"
 		return fmt.Errorf(text, latest.Sub(earliest))
 	}
-	kit.Measure(t, h.Name, kept.Sub(until).Microseconds(), marginUnit)
+	t.Measure(h.Name, kept.Sub(until).Microseconds(), marginUnit)
 	return nil
 }
 
@@ -174,7 +174,7 @@ const timerUnit = "µs by which a timer of the lab was late at the end of the le
 func measureTimer(t *experiments.Trial, until time.Time) {
 	t.Go(func() {
 		time.Sleep(time.Until(until))
-		kit.Measure(t, "lab", time.Since(until).Microseconds(), timerUnit)
+		t.Measure("lab", time.Since(until).Microseconds(), timerUnit)
 	})
 }
 

@@ -130,9 +130,9 @@ func (o handOverTest) measure(ctx context.Context, t *experiments.Trial, w way) 
 	handOverTest{works: []time.Duration{sleepPause, sleepPause}}.run(ctx, t, clients, conn)
 	before := requests(ctx, t, conn, w.sent)
 	waits := o.run(ctx, t, clients, conn)
-	kit.Measure(t, w.name, 10*(requests(ctx, t, conn, w.sent)-before)/int64(1+len(o.works)), requestsUnit)
+	t.Measure(w.name, 10*(requests(ctx, t, conn, w.sent)-before)/int64(1+len(o.works)), requestsUnit)
 	slices.Sort(waits)
-	kit.Measure(t, w.name, waits[len(waits)/2].Microseconds(), waitUnit)
+	t.Measure(w.name, waits[len(waits)/2].Microseconds(), waitUnit)
 }
 
 // run lets each client hold the lock while the other waits for it, and returns how long a client waited for a free lock.

@@ -78,9 +78,9 @@ func contend(processes int, open open) experiments.Scenario {
 		}
 		x.Must(repeat(ctx, clients))
 		s := sharesOf(x.Events())
-		kit.Measure(x.Trial, "lab", int64(1000*s.jain), "Jain's index, in thousandths")
-		kit.Measure(x.Trial, "lab", s.longest.Microseconds(), "µs, the longest wait")
-		kit.Measure(x.Trial, "lab", int64(s.passed), "grants to others during one wait, at most")
+		x.Measure("lab", int64(1000*s.jain), "Jain's index, in thousandths")
+		x.Measure("lab", s.longest.Microseconds(), "µs, the longest wait")
+		x.Measure("lab", int64(s.passed), "grants to others during one wait, at most")
 	})
 }
 
@@ -182,6 +182,6 @@ func unfair(trial []history.Event) []history.Violation {
 		return nil
 	}
 	most := slices.Max(slices.Collect(maps.Values(s.grants)))
-	what := "Jain's index is %.2f: one of %d clients held the lock %d times, and one client waited while others were granted it %d times"
+	what := "Jain's index is %.2f. One of %d clients held the lock %d times. One client waited while others were granted it %d times"
 	return []history.Violation{{What: fmt.Sprintf(what, s.jain, len(s.grants), most, s.passed), Events: s.starved}}
 }

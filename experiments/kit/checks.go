@@ -16,3 +16,13 @@ func Any(checks ...func([]history.Event) []history.Violation) func([]history.Eve
 func Noted(text string) func([]history.Event) []history.Violation {
 	return func(trial []history.Event) []history.Violation { return history.Noted(trial, text) }
 }
+
+// Measured finds the number of a timeline in a unit.
+func Measured(trial []history.Event, timeline, unit string) (history.Event, bool) {
+	for _, e := range trial {
+		if e.Kind == history.Measure && e.Timeline == timeline && e.Text == unit {
+			return e, true
+		}
+	}
+	return history.Event{}, false
+}

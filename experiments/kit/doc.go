@@ -16,5 +16,4 @@
 //	faults.go        kill, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P4, G1 to G6)
 //	checks.go        checks that are made of others
-//	measure.go       numbers
 package kit

@@ -69,10 +69,10 @@ func PageViews(s Service) experiments.Scenario {
 		t.Must(err)
 		recordBurst(t, b.Began, b.Events)
 		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
-		Measure(t, s.Version, int64(b.Lost()), "updates lost")
-		Measure(t, s.Version, int64(b.Inside()), "values that one instance wrote twice")
-		Measure(t, s.Version, int64(b.Across()), "values that more than one instance wrote")
-		Measure(t, s.Version, b.Took.Microseconds(), "µs for all of them")
+		t.Measure(s.Version, int64(b.Lost()), "updates lost")
+		t.Measure(s.Version, int64(b.Inside()), "values that one instance wrote twice")
+		t.Measure(s.Version, int64(b.Across()), "values that more than one instance wrote")
+		t.Measure(s.Version, b.Took.Microseconds(), "µs for all of them")
 		t.Must(b.Sound(s.size()))
 	}
 }

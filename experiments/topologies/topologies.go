@@ -1,7 +1,8 @@
 // Package topologies compares the Redis topologies in containers. For each one it starts the containers, and sends the same bursts with
 // several load tools. It kills the master once during a burst. Then it writes the page that compares the results.
 //
-// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of different machines even less.
+// What is NOT guaranteed: times of different tools do not compare, as [loadtool] says, and those of
+// different machines even less.
 package topologies
 
 import (
