@@ -111,7 +111,8 @@ func TestAPanicIsAnswered(t *testing.T) {
 			t.Fatalf("after a panic with %v: %d %s", cause, got.status, got.body)
 		}
 	}
-	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 || !strings.Contains(log, "handlers_test.(*views).Increment") {
+	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 ||
+		!strings.Contains(log, "handlers_test.(*views).Increment") {
 		t.Errorf("the log says %s", log)
 	}
 	if got := s.scrape()[`locklab_requests_total{status="500",version="v2"}`]; got != 4 {

@@ -50,7 +50,8 @@ func TestAClientThatStopsWaiting(t *testing.T) {
 			testenv.Eventually(t, "all is counted", func() bool {
 				series := s.scrape()
 				return series[`locklab_requests_total{status="499",version="v2"}`] == 3 && series[`locklab_leases_total{outcome="cancelled",version="v2"}`] == 3 &&
-					series[`locklab_requests_total{status="200",version="v2"}`] == 2 && series[`locklab_leases_total{outcome="acquired",version="v2"}`] == 2 &&
+					series[`locklab_requests_total{status="200",version="v2"}`] == 2 &&
+					series[`locklab_leases_total{outcome="acquired",version="v2"}`] == 2 &&
 					series[`locklab_leases_total{outcome="timed_out",version="v2"}`] == 0
 			})
 			if s.views.value != 2 {
@@ -81,7 +82,8 @@ func TestAClientThatLeavesItsWork(t *testing.T) {
 	if got := s.ask(http.MethodPost, "/v2/pview", ""); got.status != http.StatusOK {
 		t.Errorf("the next got %d %s", got.status, got.body)
 	}
-	if series := s.scrape(); series[`locklab_leases_total{outcome="lost",version="v2"}`] != 0 || series[`locklab_requests_total{status="503",version="v2"}`] != 0 {
+	if series := s.scrape(); series[`locklab_leases_total{outcome="lost",version="v2"}`] != 0 ||
+		series[`locklab_requests_total{status="503",version="v2"}`] != 0 {
 		t.Error("the client's end counts as the lock's or the server's")
 	}
 }

@@ -70,8 +70,10 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 				return []preflight.Found{
 					{Lock: "v3", Report: preflight.Report{
 						Taken: noon, Servers: []preflight.Facts{{Node: "a:1"}},
-						Weaknesses: []preflight.Weakness{{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true}},
-						Unknown:    []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
+						Weaknesses: []preflight.Weakness{
+							{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true},
+						},
+						Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
 					}},
 					{Lock: "v4", Report: preflight.Report{Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}}},
 				}
@@ -86,8 +88,10 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 			"preflight": []any{
 				map[string]any{
 					"lock": "v3", "at": "2024-05-06T12:00:00Z",
-					"weaknesses": []any{map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true}},
-					"unknown":    []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
+					"weaknesses": []any{
+						map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true},
+					},
+					"unknown": []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
 				},
 				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
 			},

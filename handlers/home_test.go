@@ -83,7 +83,16 @@ func TestEveryLineOfTheHomePageWorks(t *testing.T) {
 					t.Errorf("%s: %s", line, got.body)
 				}
 			}
-			want := []string{"GET /pview", "GET /pview?from=replica", "PUT /pview", "POST /orders", "GET /orders/1", "GET /healthz", "GET /readyz", "GET /metrics"}
+			want := []string{
+				"GET /pview",
+				"GET /pview?from=replica",
+				"PUT /pview",
+				"POST /orders",
+				"GET /orders/1",
+				"GET /healthz",
+				"GET /readyz",
+				"GET /metrics",
+			}
 			for _, v := range s.versions {
 				want = append(want, "POST /"+v.Name+"/pview", "POST /"+v.Name+"/orders/1/grab?driver=12")
 			}

@@ -63,7 +63,22 @@ func TestEveryVersionGrabs(t *testing.T) {
 func TestOnlyNumbersAreIDs(t *testing.T) {
 	s := serve(t)
 	s.ask(http.MethodPost, "/orders", "")
-	bad := []string{"0", "-1", "+1", "1.0", "1e3", "0x1", "x", "1_0", "%201", "1%00", "%D9%A1", "2147483648", "18446744073709551616", strings.Repeat("9", 500)}
+	bad := []string{
+		"0",
+		"-1",
+		"+1",
+		"1.0",
+		"1e3",
+		"0x1",
+		"x",
+		"1_0",
+		"%201",
+		"1%00",
+		"%D9%A1",
+		"2147483648",
+		"18446744073709551616",
+		strings.Repeat("9", 500),
+	}
 	for _, id := range bad {
 		s.get("/orders/"+id).fails(t, http.StatusBadRequest, "the order's id", "from 1 to 2147483647")
 		for _, version := range []string{"v0", "v2"} {

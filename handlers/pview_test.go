@@ -31,7 +31,8 @@ func TestTheArticlesAnswer(t *testing.T) {
 	s := serve(t)
 	for _, version := range []string{"v0", "v1", "v2", "v3", "v4"} {
 		got := s.ask(http.MethodPost, "/"+version+"/pview", "", "Accept: text/plain")
-		if got.status != http.StatusOK || got.body != "8080 increase pview end!" || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		if got.status != http.StatusOK || got.body != "8080 increase pview end!" ||
+			got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}

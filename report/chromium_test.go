@@ -31,7 +31,11 @@ func (b *browser) open(file string, v view) {
 	b.trouble, b.requests = nil, nil
 	b.mu.Unlock()
 	b.do(chromedp.EmulateViewport(v.width, 800))
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}})
+	call(
+		b,
+		emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}},
+	)
 	b.do(chromedp.Navigate("file://" + file))
 	if v.name != "" {
 		b.shoot(strings.TrimSuffix(filepath.Base(file), ".html") + "-" + v.name)
@@ -104,7 +108,10 @@ func TestInChromium(t *testing.T) {
 				if over := ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("it is %d pixels too wide", over)
 				}
-				if !ask[bool](b, `document.querySelector(".verdict").checkVisibility() && document.querySelector(".verdict").innerText.trim() !== ""`) {
+				if !ask[bool](
+					b,
+					`document.querySelector(".verdict").checkVisibility() && document.querySelector(".verdict").innerText.trim() !== ""`,
+				) {
 					t.Error("no verdict is seen")
 				}
 				if dark := ask[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`); dark != (v.scheme == "dark") {
@@ -121,7 +128,10 @@ func TestOverlapInChromium(t *testing.T) {
 	for file, violated := range map[string]string{"L05.html": "long work", "L03.html": "DEL"} {
 		b.open(filepath.Join(dir, file), view{"", 1280, "light"})
 		seen := func(where string) string {
-			return fmt.Sprintf(`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 && getComputedStyle(e).fill.includes('#hatch')).length`, where)
+			return fmt.Sprintf(
+				`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 && getComputedStyle(e).fill.includes('#hatch')).length`,
+				where,
+			)
 		}
 		if n := ask[int](b, seen(fmt.Sprintf(`[data-variant="%s"]`, violated))); n < 2 {
 			t.Errorf("%s: %d overlaps are seen where there is a violation", file, n)

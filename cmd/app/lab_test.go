@@ -72,7 +72,7 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", path, again.code, again.err, again.out)
 		}
 	}
-	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: broken (") {
+	if got := app(t.Context(), "lab", "matrix", "--store="+store); got.code != exitOK || !strings.Contains(got.out, "unlock by a non-owner: L03-foreign-unlock: violated (") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}
 	labPages(t, dir, store)

@@ -11,7 +11,11 @@ import (
 
 // run is a saved run of one variant beside its control.
 func run(id, anomaly, strategy string, expect experiments.Expect, trials, violations int) (experiments.Experiment, experiments.Saved) {
-	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}}}
+	e := experiments.Experiment{
+		ID:       id,
+		Anomaly:  anomaly,
+		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}},
+	}
 	a := experiments.VariantJudgement{Name: "variant", Expect: expect, Strategy: strategy, Trials: trials, Violations: violations}
 	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: violations})
 	if violations > 0 {
@@ -21,7 +25,11 @@ func run(id, anomaly, strategy string, expect experiments.Expect, trials, violat
 	}
 	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
 	s.Record.Command = "app lab run " + id
-	s.Judgement = experiments.Judgement{Experiment: id, Verdict: a.Verdict, Variants: []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a}}
+	s.Judgement = experiments.Judgement{
+		Experiment: id,
+		Verdict:    a.Verdict,
+		Variants:   []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a},
+	}
 	return e, s
 }
 

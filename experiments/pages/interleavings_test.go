@@ -47,7 +47,11 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	if !errors.Is(err, ErrContradicted) || made != nil {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
-	wantCheck(t, err, "L03-foreign-unlock, SET NX PX, DEL: a client deleted another client's lock: expected is no violation, and it is violation in 62 of 136")
+	wantCheck(
+		t,
+		err,
+		"L03-foreign-unlock, SET NX PX, DEL: a client deleted another client's lock: expected is no violation, and it is violation in 62 of 136",
+	)
 	wantCheck(t, err, "SET NX PX, script: a client deleted another client's lock: expected is violation, and it is no violation in all")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

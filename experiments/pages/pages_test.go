@@ -56,7 +56,8 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if errata := string(made["errata.md"]); strings.Contains(errata, "The release is GET") || strings.Count(errata, "\n| A") != len(checkedErrata(t)) {
+	if errata := string(made["errata.md"]); strings.Contains(errata, "The release is GET") ||
+		strings.Count(errata, "\n| A") != len(checkedErrata(t)) {
 		t.Errorf("an erratum is missing, or there twice:\n%s", errata)
 	}
 }
