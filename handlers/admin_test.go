@@ -12,7 +12,8 @@ func TestSettingAsksForTheAdminToken(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
 	s.views.value = 7
 	for _, sent := range []string{
-		"", "Bearer", "Bearer ", "Bearer open", "Bearer " + token[:len(token)-1], "Bearer " + token + "x", "Bearer  " + token, "Bearer OPEN SESAME: 7",
+		"", "Bearer", "Bearer ", "Bearer open", "Bearer " + token[:len(token)-1], "Bearer " + token + "x", "Bearer  " + token,
+		"Bearer OPEN SESAME: 7",
 		token, "Basic " + token, "Bearer" + token, "Bearer Bearer " + token, "Token " + token, ", Bearer " + token,
 	} {
 		var headers []string
@@ -41,7 +42,16 @@ func TestSettingAsksForTheAdminToken(t *testing.T) {
 
 func TestOnlySettingAsksForTheAdminToken(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = "secret" })
-	for _, line := range [][2]string{{"POST", "/orders"}, {"POST", "/v1/orders/1/grab?driver=12"}, {"POST", "/v1/pview"}, {"GET", "/pview"}, {"GET", "/orders/1"}, {"GET", "/readyz"}, {"GET", "/metrics"}, {"GET", "/"}} {
+	for _, line := range [][2]string{
+		{"POST", "/orders"},
+		{"POST", "/v1/orders/1/grab?driver=12"},
+		{"POST", "/v1/pview"},
+		{"GET", "/pview"},
+		{"GET", "/orders/1"},
+		{"GET", "/readyz"},
+		{"GET", "/metrics"},
+		{"GET", "/"},
+	} {
 		if got := s.ask(line[0], line[1], ""); got.status >= 400 {
 			t.Errorf("%s: %d %s", line, got.status, got.body)
 		}

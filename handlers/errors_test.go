@@ -39,20 +39,22 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 		words  []string
 		retry  bool
 	}{
-		"the wait was too long":        {refused(tooLong), 503, []string{"not acquired", "waited 8s"}, true},
-		"the lock's server is away":    {refused(lockAway), 503, []string{"lock: server unavailable", "10.0.0.1:6379"}, false},
-		"the lock's server is slow":    {refused(lockSlow), 503, []string{"lock: server unavailable"}, false},
-		"it is away, as it says":       {lockSlow, 503, []string{"lock: server unavailable"}, false},
-		"the waiter was cancelled":     {refused(context.Canceled), 503, []string{"not acquired"}, false},
-		"the lease was lost":           {leaseLost, 503, []string{"lease lost"}, false},
-		"lost, and the work cancelled": {errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), 503, []string{"lease lost", "; context canceled"}, false},
-		"lost, and the work too slow":  {errors.Join(leaseLost, mysqlAway), 503, []string{"lease lost", "mysql 10.0.0.2:3306/lab"}, false},
-		"Redis is away":                {redisAway, 503, []string{"redis unavailable", "10.0.0.1:6379"}, false},
-		"the database is away":         {mysqlAway, 503, []string{"database unavailable", "mysql 10.0.0.2:3306/lab"}, false},
-		"the counter is a word":        {fmt.Errorf("%w: \"many\"", pview.ErrNotNumber), 409, []string{`not a number: "many"`}, false},
-		"no such order":                {order.ErrNotFound, 404, []string{"order: not found"}, false},
-		"unknown":                      {errors.New("disk\nfull"), 500, []string{"disk; full"}, false},
-		"a timeout that is no lock's":  {context.DeadlineExceeded, 500, []string{"deadline exceeded"}, false},
+		"the wait was too long":     {refused(tooLong), 503, []string{"not acquired", "waited 8s"}, true},
+		"the lock's server is away": {refused(lockAway), 503, []string{"lock: server unavailable", "10.0.0.1:6379"}, false},
+		"the lock's server is slow": {refused(lockSlow), 503, []string{"lock: server unavailable"}, false},
+		"it is away, as it says":    {lockSlow, 503, []string{"lock: server unavailable"}, false},
+		"the waiter was cancelled":  {refused(context.Canceled), 503, []string{"not acquired"}, false},
+		"the lease was lost":        {leaseLost, 503, []string{"lease lost"}, false},
+		"lost, and the work cancelled": {
+			errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), 503, []string{"lease lost", "; context canceled"}, false,
+		},
+		"lost, and the work too slow": {errors.Join(leaseLost, mysqlAway), 503, []string{"lease lost", "mysql 10.0.0.2:3306/lab"}, false},
+		"Redis is away":               {redisAway, 503, []string{"redis unavailable", "10.0.0.1:6379"}, false},
+		"the database is away":        {mysqlAway, 503, []string{"database unavailable", "mysql 10.0.0.2:3306/lab"}, false},
+		"the counter is a word":       {fmt.Errorf("%w: \"many\"", pview.ErrNotNumber), 409, []string{`not a number: "many"`}, false},
+		"no such order":               {order.ErrNotFound, 404, []string{"order: not found"}, false},
+		"unknown":                     {errors.New("disk\nfull"), 500, []string{"disk; full"}, false},
+		"a timeout that is no lock's": {context.DeadlineExceeded, 500, []string{"deadline exceeded"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(got answer) {

@@ -114,8 +114,10 @@ func FuzzGrab(f *testing.F) {
 
 func FuzzSetView(f *testing.F) {
 	for n, body := range []string{
-		`{"value":0}`, `{"value":1,"value":2}`, `{"VALUE":3}`, `{"value":null}`, `{}`, `{"value":1}}`, `{"value":1}]`, `[{"value":1}]`, `{"value":1e2}`,
-		`{"value":9007199254740992}`, `{"value":-0}`, "\ufeff{\"value\":1}", "", "null", strings.Repeat(" ", 4097), strings.Repeat("\x00", 4096), `{"value":"\ud800"}`,
+		`{"value":0}`, `{"value":1,"value":2}`, `{"VALUE":3}`, `{"value":null}`, `{}`, `{"value":1}}`, `{"value":1}]`,
+		`[{"value":1}]`, `{"value":1e2}`,
+		`{"value":9007199254740992}`, `{"value":-0}`, "\ufeff{\"value\":1}", "", "null", strings.Repeat(" ", 4097),
+		strings.Repeat("\x00", 4096), `{"value":"\ud800"}`,
 	} {
 		f.Add(body, int64(n)<<51)
 	}
@@ -154,7 +156,10 @@ func FuzzPath(f *testing.F) {
 		}
 	}
 	f.Add(strings.Repeat("B", 600), "/pview", "")
-	for _, path := range []string{"*", "//", "/v9/pview", "/v1/pview/", "/%00", "/v1/%2e%2e", "http://other/v1/pview", "other:80", "/orders/%2f", "/v1/orders/1%2F2/grab", "/?", "/#", "/v\xff", "/v" + strings.Repeat("9", 600)} {
+	for _, path := range []string{
+		"*", "//", "/v9/pview", "/v1/pview/", "/%00", "/v1/%2e%2e", "http://other/v1/pview", "other:80", "/orders/%2f", "/v1/orders/1%2F2/grab",
+		"/?", "/#", "/v\xff", "/v" + strings.Repeat("9", 600),
+	} {
 		f.Add("GET", path, `{"value":0}`)
 		f.Add("CONNECT", path, "")
 	}

@@ -49,7 +49,8 @@ func TestAClientThatStopsWaiting(t *testing.T) {
 			}
 			testenv.Eventually(t, "all is counted", func() bool {
 				series := s.scrape()
-				return series[`locklab_requests_total{status="499",version="v2"}`] == 3 && series[`locklab_leases_total{outcome="cancelled",version="v2"}`] == 3 &&
+				return series[`locklab_requests_total{status="499",version="v2"}`] == 3 &&
+					series[`locklab_leases_total{outcome="cancelled",version="v2"}`] == 3 &&
 					series[`locklab_requests_total{status="200",version="v2"}`] == 2 &&
 					series[`locklab_leases_total{outcome="acquired",version="v2"}`] == 2 &&
 					series[`locklab_leases_total{outcome="timed_out",version="v2"}`] == 0

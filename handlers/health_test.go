@@ -42,7 +42,10 @@ func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
 		"nothing to ask": {nil, map[string]any{}},
 		"all answer":     {[]handlers.Check{up("redis"), up("mysql")}, map[string]any{}},
 		"one is away":    {[]handlers.Check{up("redis"), down("mysql", errors.New("refused"))}, map[string]any{"mysql": "refused"}},
-		"two are away":   {[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))}, map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"}},
+		"two are away": {
+			[]handlers.Check{down("redlock", refused), up("redis"), down("mysql", errors.New("gone"))},
+			map[string]any{"redlock": "node a: refused; node b: refused", "mysql": "gone"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Checks = test.checks })
@@ -114,7 +117,8 @@ func TestReadinessDoesNotHang(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		answer{recorder.Code, recorder.Header(), recorder.Body.String()}.is(t, http.StatusServiceUnavailable, map[string]any{
-			"instance": "8080", "ready": false, "unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
+			"instance": "8080", "ready": false,
+			"unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
 		})
 	})
 }

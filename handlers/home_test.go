@@ -114,7 +114,9 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%d %v", got.status, got.header)
 	}
-	for _, want := range []string{"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command", "RedLock over independent nodes"} {
+	for _, want := range []string{
+		"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command", "RedLock over independent nodes",
+	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("it does not say %q", want)
 		}

@@ -95,7 +95,8 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 	}
 	ask := func(n int) {
 		for _, path := range []string{
-			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d", "/v%d/pview", "/x%d", "/v2/%d", "/orders/1%dx",
+			"/v1/pview", "/v2/pview?x=%d", "/v2/orders/1/grab?driver=%d", "/v2/orders/%d/grab?driver=1", "/orders/%d",
+			"/v%d/pview", "/x%d", "/v2/%d", "/orders/1%dx",
 		} {
 			path = strings.ReplaceAll(path, "%d", fmt.Sprint(770000+n))
 			s.ask(http.MethodPost, path, "")

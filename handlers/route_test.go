@@ -73,9 +73,11 @@ func TestHeadChangesNothing(t *testing.T) {
 func TestPathsThatDoNotExist(t *testing.T) {
 	s := serve(t)
 	for _, path := range []string{
-		"/x", "//", "/v1", "/v1/", "/v1/x", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview", "/v1/../v1/pview", "/V1/pview",
+		"/x", "//", "/v1", "/v1/", "/v1/x", "/v1/pview/", "/v1/pview/x", "//v1/pview", "/v1//pview", "/./v1/pview",
+		"/v1/../v1/pview", "/V1/pview",
 		"/v1/PVIEW", "/v1/orders", "/v1/orders/", "/v1/orders/1", "/v1/orders/1/", "/v1/orders/1/grab/", "/v1/orders/1/2/grab",
-		"/orders/", "/orders//", "/orders/1/", "/orders/1/grab", "/pview/", "/healthz/", "/metrics/x", "/readyz/..", "/%00", "/%2e%2e/pview", "/v", "/v1x/pview",
+		"/orders/", "/orders//", "/orders/1/", "/orders/1/grab", "/pview/", "/healthz/", "/metrics/x", "/readyz/..", "/%00",
+		"/%2e%2e/pview", "/v", "/v1x/pview",
 		"/version/pview", "/\u0663/pview", "/favicon.ico", "/" + strings.Repeat("x", 4000), "/index.html", "/debug/pprof/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

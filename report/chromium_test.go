@@ -81,7 +81,8 @@ func saved(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	burst := made(history.Counter, views(666, 19)...)
 	for name, e := range map[string]Entry{
-		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(), "measures": measuring(),
+		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(),
+		"measures": measuring(),
 	} {
 		keep(t, dir, name+".html", []byte(render(t, e)))
 	}
@@ -129,7 +130,8 @@ func TestOverlapInChromium(t *testing.T) {
 		b.open(filepath.Join(dir, file), view{"", 1280, "light"})
 		seen := func(where string) string {
 			return fmt.Sprintf(
-				`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 && getComputedStyle(e).fill.includes('#hatch')).length`,
+				`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 &&
+					getComputedStyle(e).fill.includes('#hatch')).length`,
 				where,
 			)
 		}
@@ -180,7 +182,8 @@ func TestHandsOnChromium(t *testing.T) {
 func (b *browser) print(name string) {
 	b.do(chromedp.Evaluate[chromedp.Void](`dispatchEvent(new Event("beforeprint"))`))
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if n := ask[int](b, `document.querySelectorAll("details:not([open])").length + [...document.querySelectorAll(".theme, .event")].filter(e => e.checkVisibility()).length`); n != 0 {
+	if n := ask[int](b, `document.querySelectorAll("details:not([open])").length +
+		[...document.querySelectorAll(".theme, .event")].filter(e => e.checkVisibility()).length`); n != 0 {
 		b.t.Errorf("%d things are closed, or controls, on paper", n)
 	}
 	paper := value(b, chromedp.PrintToPDF(chromedp.PDFPrintBackground(), chromedp.PDFPreferCSSPageSize()))
