@@ -45,10 +45,9 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 		"it is away, as it says":    {lockSlow, 503, []string{"lock: server unavailable"}, false},
 		"the waiter was cancelled":  {refused(context.Canceled), 503, []string{"not acquired"}, false},
 		"the lease was lost":        {leaseLost, 503, []string{"lease lost"}, false},
-		"lost, and the work cancelled": {errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), 503, []string{
-			"lease lost",
-			"; context canceled",
-		}, false},
+		"lost, and the work cancelled": {
+			errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), 503, []string{"lease lost", "; context canceled"}, false,
+		},
 		"lost, and the work too slow": {errors.Join(leaseLost, mysqlAway), 503, []string{"lease lost", "mysql 10.0.0.2:3306/lab"}, false},
 		"Redis is away":               {redisAway, 503, []string{"redis unavailable", "10.0.0.1:6379"}, false},
 		"the database is away":        {mysqlAway, 503, []string{"database unavailable", "mysql 10.0.0.2:3306/lab"}, false},
@@ -114,7 +113,8 @@ func TestAPanicIsAnswered(t *testing.T) {
 			t.Fatalf("after a panic with %v: %d %s", cause, got.status, got.body)
 		}
 	}
-	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 || !strings.Contains(log, "handlers_test.(*views).Increment") {
+	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 ||
+		!strings.Contains(log, "handlers_test.(*views).Increment") {
 		t.Errorf("the log says %s", log)
 	}
 	if got := s.scrape()[`locklab_requests_total{status="500",version="v2"}`]; got != 4 {

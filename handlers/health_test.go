@@ -73,10 +73,9 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 				return []preflight.Found{
 					{Lock: "v3", Report: preflight.Report{
 						Taken: noon, Servers: []preflight.Facts{{Node: "a:1"}},
-						Weaknesses: []preflight.Weakness{{
-							Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that",
-							Grave: true,
-						}},
+						Weaknesses: []preflight.Weakness{
+							{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true},
+						},
 						Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
 					}},
 					{Lock: "v4", Report: preflight.Report{Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}}},
@@ -92,10 +91,9 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 			"preflight": []any{
 				map[string]any{
 					"lock": "v3", "at": "2024-05-06T12:00:00Z",
-					"weaknesses": []any{map[string]any{
-						"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that",
-						"grave": true,
-					}},
+					"weaknesses": []any{
+						map[string]any{"where": []any{"a:1", "b:2"}, "what": "it is so", "why": "it does this", "remedy": "do that", "grave": true},
+					},
 					"unknown": []any{map[string]any{"where": []any{"a:1"}, "what": "its policy", "why": "refused"}},
 				},
 				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
@@ -119,10 +117,8 @@ func TestReadinessDoesNotHang(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		answer{recorder.Code, recorder.Header(), recorder.Body.String()}.is(t, http.StatusServiceUnavailable, map[string]any{
-			"instance": "8080", "ready": false, "unreachable": map[string]any{
-				"redis": "context deadline exceeded",
-				"mysql": "context deadline exceeded",
-			},
+			"instance": "8080", "ready": false,
+			"unreachable": map[string]any{"redis": "context deadline exceeded", "mysql": "context deadline exceeded"},
 		})
 	})
 }

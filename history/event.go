@@ -5,7 +5,8 @@
 // stores). The experiments judge by effects where there are some; the model check of the Redis lock judges by the
 // promises in [Check]. Every check is a pure function of the events.
 //
-// What is NOT guaranteed: the true order of events of two processes while somebody sets the machine's clock. What is NOT checked: a process that does not run, because its lease's context cannot end in time.
+// What is NOT guaranteed: the true order of events of two processes while somebody sets the machine's clock. What is NOT
+// checked: a process that does not run, because its lease's context cannot end in time.
 package history
 
 import (

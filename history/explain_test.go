@@ -35,7 +35,8 @@ func TestExplain(t *testing.T) {
 		},
 		{
 			"one event, and what the clients did",
-			"A request lock\nA command: SETNX → 1\nA grant lock\nA die\nB command: SETNX → 0\nB refuse lock\nredis final n 0\nredis left: x\nB command: y",
+			"A request lock\nA command: SETNX → 1\nA grant lock\nA die\nB command: SETNX → 0\n" +
+				"B refuse lock\nredis final n 0\nredis left: x\nB command: y",
 			[]int{8},
 			[]int{2, 4, 5, 6, 8},
 		},

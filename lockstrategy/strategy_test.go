@@ -40,12 +40,18 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		want     string
 	}{
 		{"an unknown name", "postgres", lockstrategy.Backends{}, `no strategy "postgres"`},
-		{"a lease shorter than its renewal needs", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Second, Request: time.Second},
-			"lease 1s, request timeout 1s"},
+		{
+			"a lease shorter than its renewal needs", lockstrategy.NameRedis,
+			lockstrategy.Backends{Lease: time.Second, Request: time.Second},
+			"lease 1s, request timeout 1s",
+		},
 		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
 		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
-		{"RedLock with a negative lease", lockstrategy.NameRedLock,
-			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second}, "lease -1s"},
+		{
+			"RedLock with a negative lease", lockstrategy.NameRedLock,
+			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second},
+			"lease -1s",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := lockstrategy.Open(c.strategy, c.backends); err == nil || !strings.Contains(err.Error(), c.want) {

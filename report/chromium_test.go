@@ -31,7 +31,11 @@ func (b *browser) open(file string, v view) {
 	b.trouble, b.requests = nil, nil
 	b.mu.Unlock()
 	b.do(chromedp.EmulateViewport(v.width, 800))
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}})
+	call(
+		b,
+		emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}},
+	)
 	b.do(chromedp.Navigate("file://" + file))
 	if v.name != "" {
 		b.shoot(strings.TrimSuffix(filepath.Base(file), ".html") + "-" + v.name)
@@ -77,7 +81,8 @@ func saved(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	burst := made(history.Counter, views(666, 19)...)
 	for name, e := range map[string]Entry{
-		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(), "measures": measuring(),
+		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(),
+		"measures": measuring(),
 	} {
 		keep(t, dir, name+".html", []byte(render(t, e)))
 	}
@@ -104,7 +109,10 @@ func TestInChromium(t *testing.T) {
 				if over := ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 					t.Errorf("it is %d pixels too wide", over)
 				}
-				if !ask[bool](b, `document.querySelector(".verdict").checkVisibility() && document.querySelector(".verdict").innerText.trim() !== ""`) {
+				if !ask[bool](
+					b,
+					`document.querySelector(".verdict").checkVisibility() && document.querySelector(".verdict").innerText.trim() !== ""`,
+				) {
 					t.Error("no verdict is seen")
 				}
 				if dark := ask[bool](b, `getComputedStyle(document.body).backgroundColor === "rgb(20, 23, 28)"`); dark != (v.scheme == "dark") {
@@ -121,7 +129,11 @@ func TestOverlapInChromium(t *testing.T) {
 	for file, violated := range map[string]string{"L05.html": "long work", "L03.html": "DEL"} {
 		b.open(filepath.Join(dir, file), view{"", 1280, "light"})
 		seen := func(where string) string {
-			return fmt.Sprintf(`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 && getComputedStyle(e).fill.includes('#hatch')).length`, where)
+			return fmt.Sprintf(
+				`[...document.querySelectorAll('%s .drawing .overlap .part')].filter(e => e.getBoundingClientRect().width > 2 &&
+					getComputedStyle(e).fill.includes('#hatch')).length`,
+				where,
+			)
 		}
 		if n := ask[int](b, seen(fmt.Sprintf(`[data-variant="%s"]`, violated))); n < 2 {
 			t.Errorf("%s: %d overlaps are seen where there is a violation", file, n)
@@ -170,7 +182,8 @@ func TestHandsOnChromium(t *testing.T) {
 func (b *browser) print(name string) {
 	b.do(chromedp.Evaluate[chromedp.Void](`dispatchEvent(new Event("beforeprint"))`))
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
-	if n := ask[int](b, `document.querySelectorAll("details:not([open])").length + [...document.querySelectorAll(".theme, .event")].filter(e => e.checkVisibility()).length`); n != 0 {
+	if n := ask[int](b, `document.querySelectorAll("details:not([open])").length +
+		[...document.querySelectorAll(".theme, .event")].filter(e => e.checkVisibility()).length`); n != 0 {
 		b.t.Errorf("%d things are closed, or controls, on paper", n)
 	}
 	paper := value(b, chromedp.PrintToPDF(chromedp.PDFPrintBackground(), chromedp.PDFPreferCSSPageSize()))

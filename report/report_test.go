@@ -130,7 +130,9 @@ func TestEscaping(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'&]]>-->`
 	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
 	var events []history.Event
-	for _, kind := range []history.Kind{history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil} {
+	for _, kind := range []history.Kind{
+		history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil,
+	} {
 		e := holds
 		e.Kind = kind
 		events = append(events, e)

@@ -35,9 +35,18 @@ func views(n int, loss int) (events []history.Event) {
 		timeline := fmt.Sprintf("instance %d", i%2+1)
 		owner := fmt.Sprint("view ", i)
 		at := time.Duration(i+1) * 100 * time.Microsecond
-		events = append(events,
+		events = append(
+			events,
 			history.Event{Timeline: timeline, Owner: owner, Key: "pview", Kind: history.Read, Value: int64(i / loss), At: at},
-			history.Event{Timeline: timeline, Owner: owner, Key: "pview", Kind: history.Write, Value: int64(i/loss + 1), At: at + 40*time.Microsecond})
+			history.Event{
+				Timeline: timeline,
+				Owner:    owner,
+				Key:      "pview",
+				Kind:     history.Write,
+				Value:    int64(i/loss + 1),
+				At:       at + 40*time.Microsecond,
+			},
+		)
 	}
 	return append(events, history.Event{Timeline: "redis", Key: "pview", Kind: history.Final, Value: int64((n-1)/loss + 1)})
 }

@@ -13,9 +13,11 @@ import (
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
-		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.", Erratum: "What | is wrong.", Drawing: "\nA ──\n", How: "How it goes.",
-		Takes: 2 * time.Second, Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
-		Check: func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
+		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.", Erratum: "What | is wrong.",
+		Drawing: "\nA ──\n", How: "How it goes.",
+		Takes:    2 * time.Second,
+		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
+		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
 	}
 	r := experiments.Record{
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 6,
@@ -44,11 +46,19 @@ func TestPages(t *testing.T) {
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
 			"The claim.", "What is said.", "What | is wrong.", "```text\nA ──\n```", "How it goes.", "Verdict: **as expected**.",
-			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |", "| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
-			"| commands | DEL | A | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
+			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |",
+			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
+			"| commands | DEL | A | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9",
+			"Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
 		},
-		"experiments/README.md": {"## L · anatomy of a Redis lock", "| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | as expected |"},
-		"errata.md":             {`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`, "not yet: P0-atomic is to come"},
+		"experiments/README.md": {
+			"## L · anatomy of a Redis lock",
+			"| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | as expected |",
+		},
+		"errata.md": {
+			`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`,
+			"not yet: P0-atomic is to come",
+		},
 	} {
 		for _, says := range all {
 			if !strings.Contains(string(made[filepath.FromSlash(name)]), says) {
@@ -56,7 +66,8 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if errata := string(made["errata.md"]); strings.Contains(errata, "The release is GET") || strings.Count(errata, "\n| A") != len(checkedErrata(t)) {
+	if errata := string(made["errata.md"]); strings.Contains(errata, "The release is GET") ||
+		strings.Count(errata, "\n| A") != len(checkedErrata(t)) {
 		t.Errorf("an erratum is missing, or there twice:\n%s", errata)
 	}
 }
