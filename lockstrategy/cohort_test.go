@@ -312,3 +312,103 @@ func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
 		}
 	})
 }
+
+// A turn that ends later than another began its time does not forget the later one's debt.
+func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.others = 1
+		var yields []int
+		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		time.Sleep(debtKept / 2)
+		lease := mustAcquire(t, c, "k")
+		time.Sleep(debtKept / 4)
+		mustRelease(t, lease)
+		time.Sleep(debtKept / 2) // the time of the first turn's debt is over
+		mustRelease(t, mustAcquire(t, c, "k"))
+		time.Sleep(2 * debtKept)
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if want := []int{0, 1, 1, 0}; !slices.Equal(yields, want) {
+			t.Errorf("it let %v others go first, want %v", yields, want)
+		}
+	})
+}
+
+// One attempt that fails is no turn: the debt is still the next caller's.
+func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.others = 1
+		var yields []int
+		f.acquire = func(r Request) error {
+			yields = append(yields, r.Others)
+			if r.Once {
+				return ErrTaken
+			}
+			return nil
+		}
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		_, _ = c.Acquire(t.Context(), "k", TryOnce())
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if want := []int{0, 0, 1}; !slices.Equal(yields, want) {
+			t.Errorf("it let %v others go first, want %v", yields, want)
+		}
+	})
+}
+
+// A cohort that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.
+func TestCohortCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		c := newCohort(t, f, HandOff{})
+		first := mustAcquire(t, c, "k")
+		left, err := c.enter("k", Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, first) // hands off
+		waits := make(chan error)
+		go func() { _, err := c.Acquire(t.Context(), "k"); waits <- err }()
+		synctest.Wait()
+		c.Close()
+		if err := <-waits; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a caller that waited got %v", err)
+		}
+		if _, err := c.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a later caller got %v", err)
+		}
+		c.leave("k", left)
+		if f.releases.Load() != 1 {
+			t.Errorf("%d releases of a lease that nobody holds, want 1", f.releases.Load())
+		}
+	})
+}
+
+// A grant that came too late for one caller's short lease is no outage: the callers behind it get theirs.
+func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, slow := newFake(t, time.Minute), true
+		f.answers = func() {
+			if slow {
+				slow = false
+				time.Sleep(2 * shortestLease)
+			}
+		}
+		c := newCohort(t, f, HandOff{})
+		short := make(chan error)
+		go func() { _, err := c.Acquire(t.Context(), "k", LeaseFor(shortestLease)); short <- err }()
+		synctest.Wait()
+		next := wait(t, c)
+		if err := <-short; !errors.Is(err, ErrExpired) || !errors.Is(err, ErrNotAcquired) {
+			t.Errorf("the caller with a short lease got %v", err)
+		}
+		lease := <-next
+		if lease == nil {
+			t.Fatal("the next caller got no lease")
+		}
+		mustRelease(t, lease)
+	})
+}

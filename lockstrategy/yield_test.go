@@ -449,3 +449,52 @@ func TestCohortEndsItsTurn(t *testing.T) {
 		})
 	}
 }
+
+// A waiter whose subscription ends, and cannot be opened again, polls: it does not wait for the other's lease.
+func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		commands := inMemory(t, server)
+		client := connect(t, proxy.DialContext)
+		r := newRedis(t, server, RedisConfig{})
+		r.hubs[0].Close()
+		r.hubs[0] = pubsub.New(client, false)
+		t.Cleanup(r.hubs[0].Close)
+		commands.HSet(t.Context(), "k", "java:1", 1)
+		commands.PExpire(t.Context(), "k", time.Hour)
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		proxy.Cut()
+		time.Sleep(10 * time.Second)
+		commands.Del(t.Context(), "k")
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A process that may not publish takes it that no other may: it polls although it is subscribed.
+func TestAProcessThatMayNotPublishPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, another := newRedis(t, server, RedisConfig{}), inMemory(t, server)
+		_, published := r.hubs[0].Publishing(channelOf("k"))
+		published(false)
+		another.HSet(t.Context(), "k", "java:1", 1)
+		another.PExpire(t.Context(), "k", time.Hour)
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		another.Del(t.Context(), "k")
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+	})
+}
