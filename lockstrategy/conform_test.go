@@ -74,7 +74,9 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 }
 
 // redisBackend is the Redis lock over whatever connect connects to.
-func redisBackend(admin redis.UniversalClient, cohort bool, connect func(*testing.T, locktest.Settings) redis.UniversalClient) locktest.Backend {
+func redisBackend(
+	admin redis.UniversalClient, cohort bool, connect func(*testing.T, locktest.Settings) redis.UniversalClient,
+) locktest.Backend {
 	return locktest.Backend{
 		Fenced: true, Admin: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {

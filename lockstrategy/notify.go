@@ -35,8 +35,8 @@ type waiter struct {
 }
 
 // acquire tries until key is granted. try returns a lease, or how long to wait for a notification; 0: for good.
-func (w *waiter) acquire(ctx context.Context, key string, options []Option, try func(Request) (*Lease, time.Duration, error)) (*Lease, error) {
-	request, err := NewRequest(options...)
+func (w *waiter) acquire(ctx context.Context, key string, opts []Option, try func(Request) (*Lease, time.Duration, error)) (*Lease, error) {
+	request, err := NewRequest(opts...)
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}

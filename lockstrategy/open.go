@@ -86,7 +86,9 @@ func timing(lease, request time.Duration) (time.Duration, time.Duration, error) 
 		request = min(2*time.Second, lease/3)
 	}
 	if renewal := lease / 3; lease < shortestLease || request <= 0 || 2*renewal <= request {
-		return 0, 0, fmt.Errorf("lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout", lease, request, shortestLease)
+		return 0, 0, fmt.Errorf(
+			"lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout",
+			lease, request, shortestLease)
 	}
 	return lease, request, nil
 }

@@ -11,10 +11,10 @@ import (
 // Grant is what a backend says about a key that it has just granted. Its functions bound themselves in time.
 type Grant struct {
 	Key           string
-	Token, Tokens uint64                                            // the fencing token, and how many numbers from it on are reserved; 0: the backend has none
-	Asked         time.Time                                         // when the request was sent: the server cannot have started the lease earlier
+	Token, Tokens uint64                                            // the fencing token, how many are reserved from it on; 0: there is none
+	Asked         time.Time                                         // when the request was sent: the lease cannot have begun earlier
 	Lease         time.Duration                                     // after which the server frees the key; 0: it does not end by itself
-	Renewed       bool                                              // Renew extends the lease; otherwise it only asks whether the key is still held
+	Renewed       bool                                              // Renew extends the lease; otherwise it asks whether the key is still held
 	Renew         func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
 	Release       func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
 	Watch         func(notify func(released bool)) (stop func())    // tells that somebody else may have released the key; nil: never

@@ -211,7 +211,7 @@ func TestSessionRepeatsItsRelease(t *testing.T) {
 func TestSessionThatIsOverIsNotGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Millisecond) // of which the drift leaves nothing
-		if lease, err := f.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || lease != nil {
+		if lease, err := f.Acquire(t.Context(), "k"); !errors.Is(err, ErrExpired) || lease != nil {
 			t.Fatalf("got a lease (%v) whose time is over: %v", lease, err)
 		}
 		synctest.Wait()

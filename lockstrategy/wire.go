@@ -48,7 +48,7 @@ func checkKey(key string) error {
 // unavailable says that a request got no usable answer.
 func unavailable(what, key string, err error) error {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return fmt.Errorf("%w: %s: %s holds something else than a lock of this kind, another library's perhaps: %w", ErrUnavailable, what, key, err)
+		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's: %w", ErrUnavailable, what, key, err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
 }
