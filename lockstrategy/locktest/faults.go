@@ -97,7 +97,7 @@ func (c trial) acquireCountedOnce() {
 }
 
 func (c trial) hangingServer() {
-	one, wire, two := c.wiredPair(Settings{Lease: long, Request: short / 4})
+	one, wire, two := c.wiredPair(Settings{Lease: long})
 	lease := c.acquire(one)
 	wire.Hang()
 	_, err := one.Acquire(c.bounded(), c.key+"-b")

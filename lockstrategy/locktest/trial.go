@@ -82,6 +82,17 @@ func (c trial) granted(waiter <-chan grant) *lockstrategy.Lease {
 	return g.lease
 }
 
+// acquireAfter acquires the key of a lease that is to be lost for cause. It demands that this does not succeed before the lease's end.
+func (c trial) acquireAfter(lease *lockstrategy.Lease, client Client, cause error) *lockstrategy.Lease {
+	c.Helper()
+	next := c.acquire(client)
+	if early := time.Until(lease.Until()); early > 0 {
+		c.Errorf("another has the lock %s before the lease ends", early)
+	}
+	c.lost(lease, cause)
+	return next
+}
+
 func (c trial) release(lease *lockstrategy.Lease) {
 	c.Helper()
 	if err := lease.Release(context.Background()); err != nil {
