@@ -106,9 +106,8 @@ func (c trial) losesAfterHandOff(client Client, first *lockstrategy.Lease, cause
 		defer close(done)
 		c.worksUntilLoss(context.Background(), client, cause)
 	}()
-	c.waiters(client, 1)
-	third := c.wait(context.Background(), client)
-	c.waiters(client, 2)
+	c.eventually("the next owner is in the queue", func() bool { return client.Cohort.Waiting() == 1 })
+	third := c.waitQueued(context.Background(), client)
 	c.release(first)
 	<-done
 	c.release(c.granted(third))

@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 
@@ -38,37 +37,31 @@ func (o *Overlap) Hold() error {
 // simultaneously, or when anything else went wrong.
 func Excludes(ctx context.Context, one, two lockstrategy.Strategy, key string, goroutines, turns int) error {
 	var section Overlap
-	var entered atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for g := range 2 * goroutines {
-		client := one
-		if g%2 == 1 {
-			client = two
-		}
-		group.Go(func() error {
-			for range turns {
-				if err := turn(ctx, client, key, &section); err != nil {
-					return err
-				}
-				entered.Add(1)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if want := int64(2 * goroutines * turns); entered.Load() != want {
-		return fmt.Errorf("%d turns of %d", entered.Load(), want)
-	}
-	return nil
+	clients := []lockstrategy.Strategy{one, two}
+	return compete(ctx, key, clients, goroutines, turns, func(int, *lockstrategy.Lease) error { return section.Hold() })
 }
 
-func turn(ctx context.Context, client lockstrategy.Strategy, key string, section *Overlap) error {
-	lease, err := client.Acquire(ctx, key)
-	if err != nil {
-		return err
+// compete lets goroutines of each client acquire key for some turns, and runs section under every lease. The first error ends it.
+func compete(
+	ctx context.Context, key string, clients []lockstrategy.Strategy, goroutines, turns int,
+	section func(client int, lease *lockstrategy.Lease) error,
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, client := range clients {
+		for range goroutines {
+			group.Go(func() error {
+				for range turns {
+					lease, err := client.Acquire(ctx, key, lockstrategy.WaitAtMost(patience))
+					if err != nil {
+						return err
+					}
+					if err := errors.Join(section(i, lease), lease.Release(ctx)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
 	}
-	err = section.Hold()
-	return errors.Join(err, lease.Release(ctx))
+	return group.Wait()
 }

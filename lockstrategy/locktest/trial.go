@@ -125,8 +125,9 @@ func (c trial) free(client Client) {
 // taken demands that another than client has the key, or another of its callers.
 func (c trial) taken(client Client) {
 	c.Helper()
-	if _, err := c.tryOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
-		c.Fatalf("a key that is held: got %v, want ErrTaken", err)
+	_, err := c.tryOnce(context.Background(), client)
+	if !errors.Is(err, lockstrategy.ErrTaken) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		c.Fatalf("a key that is held: got %v, want ErrTaken and ErrNotAcquired", err)
 	}
 }
 
@@ -171,10 +172,13 @@ func (c trial) eventually(what string, ok func() bool) {
 	}
 }
 
-// waiters returns when n callers stand in client's queue.
-func (c trial) waiters(client Client, n int) {
+// waitQueued is wait, and returns when the caller stands in client's queue.
+func (c trial) waitQueued(ctx context.Context, client Client, options ...lockstrategy.Option) <-chan grant {
 	c.Helper()
-	c.eventually("the callers are in the queue", func() bool { return client.Cohort.Waiting() == n })
+	before := client.Cohort.Waiting()
+	granted := c.wait(ctx, client, options...)
+	c.eventually("the caller is in the queue", func() bool { return client.Cohort.Waiting() > before })
+	return granted
 }
 
 // waitListening is wait, and returns when the caller is subscribed to releases. Where that cannot be asked, it has tried
