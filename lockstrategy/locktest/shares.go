@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -12,14 +11,10 @@ import (
 )
 
 func shares() []promise {
-	var all []promise
-	for _, processes := range []int{2, 5} {
-		all = append(all, promise{
-			fmt.Sprintf("no process starves: of %d with the same demand none has less than half of its share", processes), yields,
-			func(c trial) { c.noneStarves(processes) },
-		})
+	return []promise{
+		{"no process starves: of 2 with the same demand none has less than half of its share", yields, func(c trial) { c.noneStarves(2) }},
+		{"no process starves: of 5 with the same demand none has less than half of its share", yields, func(c trial) { c.noneStarves(5) }},
 	}
-	return all
 }
 
 // perTurn is how many leases a process has in a row.

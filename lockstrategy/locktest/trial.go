@@ -159,15 +159,9 @@ func (c trial) standing() int {
 // eventually asks until ok reports true.
 func (c trial) eventually(what string, ok func() bool) {
 	c.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
+	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
 			c.Fatalf("it did not happen: %s", what)
-		case <-again.C:
 		}
 	}
 }
