@@ -27,7 +27,7 @@ func exclusion() []promise {
 func (c trial) oneHolder(bounds lockstrategy.HandOff) {
 	one, two := c.pair(Settings{Lease: long, HandOff: bounds})
 	if err := Excludes(c.Context(), one, two, c.key, 8, 12); err != nil {
-		c.Fatal(err)
+		c.Error(err)
 	}
 }
 
