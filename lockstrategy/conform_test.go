@@ -230,8 +230,5 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 
 // request is as long as the lease allows: the machine is busy with all the other cases.
 func request(s locktest.Settings) time.Duration {
-	if s.Request > 0 {
-		return s.Request
-	}
 	return min(2*time.Second, s.Lease*3/5)
 }

@@ -50,12 +50,8 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 		if s.db, err = from.open(ctx); err == nil {
 			return s, nil
 		}
-		pause := time.NewTimer(100 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if pause(ctx, 100*time.Millisecond) != nil {
 			return nil, fmt.Errorf("database %s: not reached in time: %w", from.name, err)
-		case <-pause.C:
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 			result.Winner = order.Driver
 			return nil
 		}
-		if err := think(ctx, s.think); err != nil {
+		if err := pause(ctx, s.think); err != nil {
 			return err
 		}
 		if err := s.write(ctx, a, token); err != nil {
@@ -60,8 +60,8 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	return Result{Winner: order.Driver}, err
 }
 
-// think waits between reading and writing, while other drivers read too.
-func think(ctx context.Context, d time.Duration) error {
+// pause waits for d. It returns an error when ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

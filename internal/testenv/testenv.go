@@ -137,15 +137,9 @@ func Redis(t testing.TB, real bool) *stack.Node {
 // Eventually calls ok until it returns true, for at most a minute. It is for effects in other processes that send no event.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
+	for began := time.Now(); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
 			t.Fatalf("not within a minute: %s", what)
-		case <-again.C:
 		}
 	}
 }

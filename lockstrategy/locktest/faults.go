@@ -66,11 +66,18 @@ func (c trial) releaseAnswerLost() {
 	c.release(next)
 }
 
-func (c trial) acquireAnswerLost() {
-	one, wire, two := c.wiredPair(Settings{Lease: long})
+// acquiredUnanswered lets one acquire, and loses the answer.
+func (c trial) acquiredUnanswered() (one Client, wire *Wire, two Client) {
+	c.Helper()
+	one, wire, two = c.wiredPair(Settings{Lease: long})
 	wire.LoseNextAnswer()
 	_, err := one.Acquire(c.bounded(), c.key)
 	c.unavailable("an acquire whose answer was lost", err)
+	return one, wire, two
+}
+
+func (c trial) acquireAnswerLost() {
+	one, wire, two := c.acquiredUnanswered()
 	if c.standing() == 0 {
 		c.Fatal("the request was not executed: nothing is tested")
 	}
@@ -81,10 +88,7 @@ func (c trial) acquireAnswerLost() {
 }
 
 func (c trial) acquireCountedOnce() {
-	one, wire, two := c.wiredPair(Settings{Lease: long})
-	wire.LoseNextAnswer()
-	_, err := one.Acquire(c.bounded(), c.key)
-	c.unavailable("an acquire whose answer was lost", err)
+	one, wire, two := c.acquiredUnanswered()
 	wire.Mend()
 	lease := c.acquire(one)
 	c.eventually("the server has one owner, that has entered once", func() bool {
@@ -97,7 +101,7 @@ func (c trial) acquireCountedOnce() {
 }
 
 func (c trial) hangingServer() {
-	one, wire, two := c.wiredPair(Settings{Lease: long, Request: short / 4})
+	one, wire, two := c.wiredPair(Settings{Lease: long})
 	lease := c.acquire(one)
 	wire.Hang()
 	_, err := one.Acquire(c.bounded(), c.key+"-b")

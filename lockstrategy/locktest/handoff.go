@@ -32,9 +32,8 @@ func (c trial) turns(client Client, n int) int {
 	c.Helper()
 	first := c.acquire(client)
 	var waiters []<-chan grant
-	for i := range n {
-		waiters = append(waiters, c.wait(context.Background(), client))
-		c.waiters(client, i+1)
+	for range n {
+		waiters = append(waiters, c.waitQueued(context.Background(), client))
 	}
 	before := client.Sent()
 	c.release(first)
@@ -79,9 +78,8 @@ func (c trial) handsOffCount() {
 	one, two := c.open(settings), c.open(settings)
 	first := c.acquire(one)
 	waits := []<-chan grant{c.waitListening(context.Background(), two)}
-	for i := range waiters {
-		waits = append(waits, c.wait(context.Background(), one))
-		c.waiters(one, i+1)
+	for range waiters {
+		waits = append(waits, c.waitQueued(context.Background(), one))
 	}
 	c.release(first)
 	order := c.serveAll(waits)
@@ -95,10 +93,8 @@ func (c trial) handsOffCount() {
 func (c trial) handsOffNoTerms() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	lease := c.acquire(client)
-	waiter := c.wait(context.Background(), client, lockstrategy.LeaseFor(short))
-	c.waiters(client, 1)
-	behind := c.wait(context.Background(), client)
-	c.waiters(client, 2)
+	waiter := c.waitQueued(context.Background(), client, lockstrategy.LeaseFor(short))
+	behind := c.waitQueued(context.Background(), client)
 	c.release(lease)
 	c.lost(c.granted(waiter), lockstrategy.ErrExpired)
 	c.release(c.granted(behind))

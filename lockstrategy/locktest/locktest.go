@@ -30,9 +30,9 @@ type Backend struct {
 
 // Settings are those of one client. Zero fields mean the strategy's defaults.
 type Settings struct {
-	Lease, Request time.Duration
-	HandOff        lockstrategy.HandOff
-	Wire           *Wire // between this client and the server; nil: none
+	Lease   time.Duration
+	HandOff lockstrategy.HandOff
+	Wire    *Wire // between this client and the server; nil: none
 }
 
 // Client is an opened client.

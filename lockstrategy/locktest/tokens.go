@@ -18,13 +18,17 @@ func tokens() []promise {
 
 // A token is noted under the lock, so the notes are in the order of the leases.
 func (c trial) tokensGrow() {
-	const processes, callers, turns = 3, 4, 15
+	var clients []lockstrategy.Strategy
+	for range 3 {
+		clients = append(clients, c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 3}}))
+	}
 	var mu sync.Mutex
 	var last uint64
 	grants := 0
-	note := func(token uint64) {
+	err := compete(context.Background(), c.key, clients, 4, 15, func(_ int, lease *lockstrategy.Lease) error {
 		mu.Lock()
 		defer mu.Unlock()
+		token := lease.FencingToken()
 		if token <= last {
 			c.Errorf("grant %d has token %d after %d", grants, token, last)
 		}
@@ -32,48 +36,28 @@ func (c trial) tokensGrow() {
 		if grants++; grants%10 == 0 { // the counter expired, or a failover lost it
 			c.backend.Server.ForgetToken(c.T, c.key)
 		}
-	}
-	var all sync.WaitGroup
-	for range processes {
-		client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 3}})
-		for range callers {
-			all.Go(func() {
-				for range turns {
-					lease, err := client.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(patience))
-					if err != nil {
-						c.Error(err)
-						return
-					}
-					note(lease.FencingToken())
-					if err := lease.Release(context.Background()); err != nil {
-						c.Error(err)
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	if want := processes * callers * turns; grants != want {
-		c.Errorf("%d grants, want %d", grants, want)
+		return nil
+	})
+	if err != nil {
+		c.Error(err)
 	}
 }
 
 func (c trial) tokenHandedOff() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
-	waiter := c.wait(context.Background(), client)
-	c.waiters(client, 1)
+	waiter := c.waitQueued(context.Background(), client)
 	c.release(first)
 	second := c.granted(waiter)
 	if second.FencingToken() != first.FencingToken()+1 {
 		c.Errorf("token %d was followed by %d", first.FencingToken(), second.FencingToken())
 	}
 	c.release(second)
-	if third := c.acquire(client); third.FencingToken() <= second.FencingToken() {
+	third := c.acquire(client)
+	if third.FencingToken() <= second.FencingToken() {
 		c.Errorf("token %d was followed by %d", second.FencingToken(), third.FencingToken())
-	} else {
-		c.release(third)
 	}
+	c.release(third)
 }
 
 func (c trial) tokenAfterForce() {

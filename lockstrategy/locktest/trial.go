@@ -82,6 +82,17 @@ func (c trial) granted(waiter <-chan grant) *lockstrategy.Lease {
 	return g.lease
 }
 
+// acquireAfter acquires the key of a lease that is to be lost for cause. It demands that this does not succeed before the lease's end.
+func (c trial) acquireAfter(lease *lockstrategy.Lease, client Client, cause error) *lockstrategy.Lease {
+	c.Helper()
+	next := c.acquire(client)
+	if early := time.Until(lease.Until()); early > 0 {
+		c.Errorf("another has the lock %s before the lease ends", early)
+	}
+	c.lost(lease, cause)
+	return next
+}
+
 func (c trial) release(lease *lockstrategy.Lease) {
 	c.Helper()
 	if err := lease.Release(context.Background()); err != nil {
@@ -114,8 +125,9 @@ func (c trial) free(client Client) {
 // taken demands that another than client has the key, or another of its callers.
 func (c trial) taken(client Client) {
 	c.Helper()
-	if _, err := c.tryOnce(context.Background(), client); !errors.Is(err, lockstrategy.ErrTaken) {
-		c.Fatalf("a key that is held: got %v, want ErrTaken", err)
+	_, err := c.tryOnce(context.Background(), client)
+	if !errors.Is(err, lockstrategy.ErrTaken) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		c.Fatalf("a key that is held: got %v, want ErrTaken and ErrNotAcquired", err)
 	}
 }
 
@@ -147,23 +159,20 @@ func (c trial) standing() int {
 // eventually asks until ok reports true.
 func (c trial) eventually(what string, ok func() bool) {
 	c.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
+	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
 			c.Fatalf("it did not happen: %s", what)
-		case <-again.C:
 		}
 	}
 }
 
-// waiters returns when n callers stand in client's queue.
-func (c trial) waiters(client Client, n int) {
+// waitQueued is wait, and returns when the caller stands in client's queue.
+func (c trial) waitQueued(ctx context.Context, client Client, options ...lockstrategy.Option) <-chan grant {
 	c.Helper()
-	c.eventually("the callers are in the queue", func() bool { return client.Cohort.Waiting() == n })
+	before := client.Cohort.Waiting()
+	granted := c.wait(ctx, client, options...)
+	c.eventually("the caller is in the queue", func() bool { return client.Cohort.Waiting() > before })
+	return granted
 }
 
 // waitListening is wait, and returns when the caller is subscribed to releases. Where that cannot be asked, it has tried

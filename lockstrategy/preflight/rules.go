@@ -111,17 +111,16 @@ func weaknesses(lock string, servers []Facts) []Weakness {
 		if r.lock != "" && r.lock != lock {
 			continue
 		}
-		first := len(all)
 		for _, f := range servers {
 			what := r.found(f)
 			if what == "" {
 				continue
 			}
-			i := slices.IndexFunc(all[first:], func(w Weakness) bool { return w.What == what })
+			i := slices.IndexFunc(all, func(w Weakness) bool { return w.What == what && w.Why == r.why })
 			if i < 0 {
-				i, all = len(all)-first, append(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave})
+				i, all = len(all), append(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave})
 			}
-			all[first+i].Where = append(all[first+i].Where, f.Node)
+			all[i].Where = append(all[i].Where, f.Node)
 		}
 	}
 	return all

@@ -2,9 +2,7 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -85,12 +83,4 @@ func (w *world) look() {
 			w.recorder.Add(history.Event{Kind: history.Left, Timeline: server, Key: key, Text: "still locked"})
 		}
 	}
-}
-
-// dialer returns how a network gets to the server.
-func (w *world) dialer() func() (net.Conn, error) {
-	if w.server == nil {
-		return func() (net.Conn, error) { return nil, errors.New("there is no server") }
-	}
-	return w.server.Dial
 }

@@ -32,14 +32,14 @@ type script []turn
 
 // turn is one try to get a key, and what is done with it.
 type turn struct {
-	pause  time.Duration // before it
-	key    string
-	note   string // how it is asked for
-	option lockstrategy.Option
-	cancel time.Duration // the wait is canceled after this; 0: it is not
-	hold   time.Duration
-	again  bool // enter again while holding it
-	quits  bool // stop when the lease is lost, as a good holder does
+	pause   time.Duration // before it
+	key     string
+	note    string // how it is asked for
+	options []lockstrategy.Option
+	cancel  time.Duration // the wait is canceled after this; 0: it is not
+	hold    time.Duration
+	again   bool // enter again while holding it
+	quits   bool // stop when the lease is lost, as a good holder does
 }
 
 // deed is what a fault does.
@@ -103,13 +103,13 @@ func (p *Program) turn(rng *rand.Rand, keys []string) turn {
 	d := 10*time.Millisecond + upTo(rng, pick(rng, 30*time.Millisecond, p.Lease))
 	switch rng.IntN(10) {
 	case 0:
-		t.note, t.option = "at once", lockstrategy.TryOnce()
+		t.note, t.options = "at once", []lockstrategy.Option{lockstrategy.TryOnce()}
 	case 1:
-		t.note, t.option = fmt.Sprintf("within %s", d), lockstrategy.WaitAtMost(d)
+		t.note, t.options = fmt.Sprintf("within %s", d), []lockstrategy.Option{lockstrategy.WaitAtMost(d)}
 	case 2:
-		t.note, t.option = history.Explicit+d.String(), lockstrategy.LeaseFor(d)
+		t.note, t.options = history.Explicit+d.String(), []lockstrategy.Option{lockstrategy.LeaseFor(d)}
 	case 3:
-		t.note, t.option = fmt.Sprintf("at most %s", d), lockstrategy.RenewAtMost(d)
+		t.note, t.options = fmt.Sprintf("at most %s", d), []lockstrategy.Option{lockstrategy.RenewAtMost(d)}
 	case 4:
 		t.note, t.cancel = fmt.Sprintf("canceled after %s", d), d
 	}

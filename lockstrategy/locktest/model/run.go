@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -36,7 +37,7 @@ type world struct {
 
 // process is one application with a lock.
 type process struct {
-	number  int
+	name    string
 	network *network
 	client  *redis.Client
 	lock    *lockstrategy.Opened
@@ -77,7 +78,11 @@ func Run(t *testing.T, p Program, open Open, server bool) (events []history.Even
 }
 
 func (w *world) start(number int, open Open) (*process, error) {
-	p := &process{number: number, network: newNetwork(w.dialer(), w.program.Seed, number)}
+	dial := func() (net.Conn, error) { return nil, errors.New("there is no server") }
+	if w.server != nil {
+		dial = w.server.Dial
+	}
+	p := &process{name: fmt.Sprintf("process %d", number), network: newNetwork(dial, w.program.Seed, number)}
 	p.client = redis.NewClient(&redis.Options{
 		Dialer: p.network.DialContext, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
 		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
@@ -95,7 +100,7 @@ func (w *world) play() {
 	var callers, faults sync.WaitGroup
 	for n, scripts := range w.program.Processes {
 		for c, s := range scripts {
-			callers.Go(func() { w.follow(ctx, caller{w.recorder, w.all[n], n, c}, s) })
+			callers.Go(func() { w.follow(ctx, caller{w.recorder, w.all[n], c}, s) })
 		}
 	}
 	for _, f := range w.program.Plan {
@@ -127,7 +132,6 @@ type caller struct {
 	recorder *history.Recorder
 	process  *process
 	number   int
-	caller   int
 }
 
 // attempt is one try of a caller to get a key.
@@ -137,19 +141,14 @@ type attempt struct {
 }
 
 func (a attempt) record(kind history.Kind, token uint64, text string) {
-	process := fmt.Sprintf("process %d", a.number)
 	a.recorder.Add(history.Event{
-		Kind: kind, Process: process, Timeline: fmt.Sprintf("%s caller %d", process, a.caller.caller),
+		Kind: kind, Process: a.process.name, Timeline: fmt.Sprintf("%s caller %d", a.process.name, a.number),
 		Key: a.key, Owner: a.owner, Token: token, Text: text,
 	})
 }
 
 // take tries once to get a key, and releases it. It returns why the key was refused.
 func (c caller) take(ctx context.Context, t turn) error {
-	var options []lockstrategy.Option
-	if t.option != nil {
-		options = append(options, t.option)
-	}
 	waiting := ctx
 	if t.cancel > 0 {
 		var cancel context.CancelFunc
@@ -159,7 +158,7 @@ func (c caller) take(ctx context.Context, t turn) error {
 	}
 	a := attempt{c, t.key, c.recorder.NewOwner()}
 	a.record(history.Request, 0, t.note)
-	lease, err := c.process.lock.Acquire(waiting, t.key, options...)
+	lease, err := c.process.lock.Acquire(waiting, t.key, t.options...)
 	if err != nil {
 		a.record(history.Refuse, 0, reason(err))
 		return err
