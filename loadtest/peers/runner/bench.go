@@ -30,11 +30,11 @@ type Bench struct {
 	stack *stack.Stack
 	redis []server
 	etcd  *stack.Worker // nil: it is not needed, or missing
-	delay *delayProxy
 	jvms  map[int]*child
 	app   string // the lab's own program; empty: it is not needed
 
 	etcdAddr string
+	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
 }
 
 // Open starts the servers that the plan needs.
@@ -81,8 +81,7 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].Addr); err != nil || !delayed {
 		return err
 	}
-	b.delay, b.Emulated, err = openDelay(ctx, b.redis[0].Addr)
-	return err
+	return b.openDelay(ctx)
 }
 
 // findMissing finds the locks that cannot run on this machine, and what helps.
@@ -106,9 +105,6 @@ func (b *Bench) findMissing(locks []string) {
 // Close stops everything that was started.
 func (b *Bench) Close() error {
 	b.stopJava()
-	if b.delay != nil {
-		b.delay.Close()
-	}
 	for _, s := range b.redis {
 		_ = s.info.Close()
 	}
