@@ -19,7 +19,6 @@ type section struct {
 	columns  []column
 }
 
-// column of a table.
 type column struct {
 	name string
 	cell func(all rows, row record.Key) string

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -197,6 +196,3 @@ func match(pattern, text string) string {
 	}
 	return ""
 }
-
-// path is a file in the directory that Close removes.
-func (b *Bench) path(name string) string { return filepath.Join(b.stack.Dir(), name) }
