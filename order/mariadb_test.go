@@ -85,8 +85,8 @@ func installMariaDB(ctx context.Context, s *stack.Stack, settings []string) erro
 	return ctx.Err()
 }
 
-// serveMariaDB starts a server at a free address and waits until it answers. The path of its socket is relative to its directory: Unix allows
-// some hundred characters, and the path of a temporary directory may be longer.
+// serveMariaDB starts a server at a free address and waits until it answers. The path of its socket is relative to its directory: Unix
+// allows some hundred characters, and the path of a temporary directory may be longer.
 func serveMariaDB(ctx context.Context, s *stack.Stack, dir string, settings []string) (*mariaServer, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

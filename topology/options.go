@@ -37,7 +37,9 @@ func options(access Access, addrs ...string) *redis.UniversalOptions {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	dial := redis.NewDialer(o.Simple())
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) { return dial(ctx, network, access.Map.Resolve(addr)) }
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return dial(ctx, network, access.Map.Resolve(addr))
+	}
 	return o
 }
 
