@@ -11,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
-
 	"locklab/internal/testenv"
 	"locklab/order"
-	"locklab/stack"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -38,10 +35,10 @@ func engines(t *testing.T, test func(t *testing.T, database fresh)) {
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
 
 // mariaDB starts a server whose user lab has a password.
-func mariaDB(t *testing.T) *stack.Database {
+func mariaDB(t *testing.T) *mariaServer {
 	t.Helper()
 	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+	server, err := startMariaDB(testenv.Context(t), testenv.Stack(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +47,7 @@ func mariaDB(t *testing.T) *stack.Database {
 	return server
 }
 
-func createIn(t *testing.T, server *stack.Database) string {
+func createIn(t *testing.T, server *mariaServer) string {
 	t.Helper()
 	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
 	execute(t, server.DSN, "CREATE DATABASE "+name)

@@ -34,7 +34,6 @@ type command struct {
 	in, out *os.File // the process's standard input and output, when it is a worker
 }
 
-// start runs a command under a supervisor.
 func (s *Stack) start(c command) (*Process, error) {
 	p := &Process{Name: c.name, log: filepath.Join(s.dir, c.name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)

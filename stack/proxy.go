@@ -19,21 +19,13 @@ type Proxy struct {
 	Name string
 	Addr string // host:port, for the clients
 
-	server atomic.Value // string: the address of the server; none: it is not started yet, and connections are closed
+	server atomic.Value // string: the address of the server; empty: it is not started yet, and connections are closed
 }
 
-// Proxy starts a fault proxy before the server at an address.
+// Proxy starts a fault proxy before the server at an address; "": the server is not started yet.
 func (s *Stack) Proxy(name, server string) (*Proxy, error) {
-	p, err := s.proxy(name)
-	if err == nil {
-		p.server.Store(server)
-	}
-	return p, err
-}
-
-// proxy starts a fault proxy before a server that is not started yet.
-func (s *Stack) proxy(name string) (*Proxy, error) {
 	p := &Proxy{Name: name}
+	p.server.Store(server)
 	p.Proxy = faultproxy.New(p.dialServer)
 	p.Label = replicaPort
 	var err error
@@ -45,11 +37,11 @@ func (s *Stack) proxy(name string) (*Proxy, error) {
 }
 
 func (p *Proxy) dialServer(ctx context.Context) (net.Conn, error) {
-	addr, started := p.server.Load().(string)
-	if !started {
+	addr := p.server.Load().(string)
+	if addr == "" {
 		return nil, errors.New("the server is not started")
 	}
-	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	return faultproxy.TCP(addr)(ctx)
 }
 
 // handshake is how a replica introduces itself to its master: with the port at which it listens.

@@ -66,8 +66,8 @@ func (n *Node) answers(ctx context.Context, pid int) error {
 // attempts is how often a server or a project is started: its port may be taken by the time it opens it.
 const attempts = 5
 
-// atFreeAddr calls start with another free address while the port is taken when the server opens it. redis-server and mariadbd
-// cannot choose a free port themselves.
+// atFreeAddr calls start with another free address while the port is taken when the server opens it. redis-server cannot choose a free
+// port itself.
 func atFreeAddr(start func(addr string) error) error {
 	for attempt := 1; ; attempt++ {
 		addr, err := freeAddr()

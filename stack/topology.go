@@ -112,7 +112,7 @@ func (s *Stack) announcing(ctx context.Context, name string, real, proxied bool,
 	if !proxied {
 		return s.Redis(ctx, name, real, settings...)
 	}
-	proxy, err := s.proxy("proxy of " + name)
+	proxy, err := s.Proxy("proxy of "+name, "")
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -67,14 +66,4 @@ func (m AddrMap) Resolve(addr string) string {
 		}
 	}
 	return addr
-}
-
-// dialer is what a go-redis client takes as its Dialer.
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// before returns a dialer that resolves addresses first.
-func (m AddrMap) before(dial dialer) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return dial(ctx, network, m.Resolve(addr))
-	}
 }

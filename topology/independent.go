@@ -32,7 +32,7 @@ func (i *Independent) Ping(ctx context.Context) error {
 	answers := make(chan error, len(i.Nodes))
 	for _, node := range i.Nodes {
 		go func() {
-			err := ping(ctx, node)
+			err := node.Ping(ctx).Err()
 			if refused(err) { // the reply does not contain the address
 				err = fmt.Errorf("%s: %w", node.(*redis.Client).Options().Addr, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +36,10 @@ func options(access Access, addrs ...string) *redis.UniversalOptions {
 		PoolTimeout:              poolTimeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	o.Dialer = access.Map.before(redis.NewDialer(o.Simple()))
+	dial := redis.NewDialer(o.Simple())
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return dial(ctx, network, access.Map.Resolve(addr))
+	}
 	return o
 }
 
@@ -64,10 +68,6 @@ func (n named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
-}
-
-func ping(ctx context.Context, client redis.UniversalClient) error {
-	return client.Ping(ctx).Err()
 }
 
 // until repeats try until it succeeds, ctx ends, or the server refuses the password. When ctx ends, the error is the last one that

@@ -89,10 +89,10 @@ func (r *Redis) Replica() redis.UniversalClient {
 func (r *Redis) Ping(ctx context.Context) error {
 	if cluster, ok := r.Master.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-			return ping(ctx, master)
+			return master.Ping(ctx).Err()
 		})
 	}
-	return ping(ctx, r.Master)
+	return r.Master.Ping(ctx).Err()
 }
 
 // Close closes all clients.

@@ -11,18 +11,14 @@ func (p *Proxy) Hang() {
 	p.settle()
 }
 
-func (p *Proxy) hang() chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hung
-}
-
 // begin begins a write when the proxy does not hang. It reports false when the connection was closed before.
 // The caller must take the element from f.writing in both cases.
 func (f *flow) begin() bool {
 	for {
 		f.writing <- struct{}{}
-		hung := f.proxy.hang()
+		f.proxy.mu.Lock()
+		hung := f.proxy.hung
+		f.proxy.mu.Unlock()
 		if hung == nil || f.closed.Err() != nil {
 			return f.closed.Err() == nil
 		}

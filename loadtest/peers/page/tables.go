@@ -19,7 +19,6 @@ type section struct {
 	columns  []column
 }
 
-// column of a table.
 type column struct {
 	name string
 	cell func(all rows, row record.Key) string
@@ -99,8 +98,9 @@ func line(b *strings.Builder, cells []string) {
 
 func spread(of figure) func(rows, record.Key) string {
 	return func(all rows, row record.Key) string {
-		s := stats.SpreadOf(figures(all[row], of))
-		return fmt.Sprintf("%s / **%s** / %s", number(s.Min), number(s.Med), number(s.Max))
+		sample := figures(all[row], of)
+		least, med, most := stats.Quantile(sample, 0), stats.Quantile(sample, 0.5), stats.Quantile(sample, 1)
+		return fmt.Sprintf("%s / **%s** / %s", number(least), number(med), number(most))
 	}
 }
 
@@ -128,13 +128,13 @@ func waitsOf(all rows, row record.Key) string {
 
 // sharesOf is the least and the largest share of a process, in the run in which they differ most.
 func sharesOf(all rows, row record.Key) string {
-	least := stats.Spread{}
+	var least, most float64
 	for _, r := range all[row] {
-		if s := stats.SpreadOf(r.Shares); s.Max-s.Min >= least.Max-least.Min {
-			least = s
+		if low, high := stats.Quantile(r.Shares, 0), stats.Quantile(r.Shares, 1); high-low >= most-least {
+			least, most = low, high
 		}
 	}
-	return fmt.Sprintf("%.1f to %.1f %%", least.Min*100, least.Max*100)
+	return fmt.Sprintf("%.1f to %.1f %%", least*100, most*100)
 }
 
 // lockOf is the lock of a version of the app.

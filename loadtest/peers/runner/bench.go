@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -30,11 +29,11 @@ type Bench struct {
 	stack *stack.Stack
 	redis []server
 	etcd  *stack.Worker // nil: it is not needed, or missing
-	delay *delayProxy
 	jvms  map[int]*child
 	app   string // the lab's own program; empty: it is not needed
 
 	etcdAddr string
+	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
 }
 
 // Open starts the servers that the plan needs.
@@ -81,8 +80,7 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 	if b.RoundTrip, err = roundTrip(ctx, b.redis[0].Addr); err != nil || !delayed {
 		return err
 	}
-	b.delay, b.Emulated, err = openDelay(ctx, b.redis[0].Addr)
-	return err
+	return b.openDelay(ctx)
 }
 
 // findMissing finds the locks that cannot run on this machine, and what helps.
@@ -106,9 +104,6 @@ func (b *Bench) findMissing(locks []string) {
 // Close stops everything that was started.
 func (b *Bench) Close() error {
 	b.stopJava()
-	if b.delay != nil {
-		b.delay.Close()
-	}
 	for _, s := range b.redis {
 		_ = s.info.Close()
 	}
@@ -201,6 +196,3 @@ func match(pattern, text string) string {
 	}
 	return ""
 }
-
-// path is a file in the directory that Close removes.
-func (b *Bench) path(name string) string { return filepath.Join(b.stack.Dir(), name) }

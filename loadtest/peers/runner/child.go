@@ -25,7 +25,6 @@ type child struct {
 // jar is the Java worker.
 const jar = "java/target/peers-1.jar"
 
-// workerRole is the role of a worker process.
 var workerRole = stack.Role("peers-worker", func(in io.Reader, out io.Writer) int {
 	if err := worker.Serve(in, out); err != nil {
 		fmt.Fprintln(os.Stderr, err)

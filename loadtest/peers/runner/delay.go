@@ -13,30 +13,23 @@ import (
 // emulated is the round trip that the proxy aims at.
 const emulated = time.Millisecond
 
-// delayProxy is a proxy that delays what clients send.
-type delayProxy struct {
-	*faultproxy.Proxy
-	addr string
-}
-
-// openDelay starts a proxy to target and sets its delay so that a PING takes about the emulated round trip. It returns what a PING really
-// takes, in µs.
-func openDelay(ctx context.Context, target string) (*delayProxy, float64, error) {
-	p := &delayProxy{Proxy: faultproxy.New(faultproxy.TCP(target))}
-	var err error
-	if p.addr, err = p.Listen(); err != nil {
-		return nil, 0, err
+// openDelay starts a proxy before the first server and sets its delay so that a PING takes about the emulated round trip.
+func (b *Bench) openDelay(ctx context.Context) error {
+	p, err := b.stack.Proxy("delay", b.redis[0].Addr)
+	if err != nil {
+		return err
 	}
+	p.Label = nil // it would search each request for a replica's port
+	b.delayed = p.Addr
 	delay := emulated // of one direction: a timer of Go may be late, and so it is late once in a round trip
-	var us float64
 	for range 4 {
 		p.Delay(faultproxy.Latency(delay, 0))
-		if us, err = roundTrip(ctx, p.addr); err != nil {
-			break
+		if b.Emulated, err = roundTrip(ctx, p.Addr); err != nil {
+			return err
 		}
-		delay -= time.Duration(us*1e3) - emulated
+		delay -= time.Duration(b.Emulated*1e3) - emulated
 	}
-	return p, us, err
+	return nil
 }
 
 // roundTrip is the median time of a PING, in µs.

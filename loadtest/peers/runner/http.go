@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +33,8 @@ func isVersion(lock string) bool {
 	return known
 }
 
-// build builds the app.
 func (b *Bench) build(ctx context.Context) error {
-	b.app = b.path("app")
+	b.app = filepath.Join(b.stack.Dir(), "app")
 	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", b.app, "./cmd/app")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -45,7 +46,7 @@ func (b *Bench) startEtcd(ctx context.Context) error {
 		}
 	}
 	var err error
-	b.etcd, err = b.stack.Program("etcd", "etcd", "--data-dir", b.path("etcd"), "--log-level", "error",
+	b.etcd, err = b.stack.Program("etcd", "etcd", "--data-dir", filepath.Join(b.stack.Dir(), "etcd"), "--log-level", "error",
 		"--listen-client-urls", urls[1], "--advertise-client-urls", urls[1],
 		"--listen-peer-urls", urls[0], "--initial-advertise-peer-urls", urls[0], "--initial-cluster", "default="+urls[0])
 	if err != nil {

@@ -90,7 +90,7 @@ func (t *trial) prepare() error {
 func (b *Bench) task(w Workload, lock string, load wire.Load) wire.Task {
 	t := wire.Task{Lock: lock, Redis: b.redis[0].Addr, Etcd: b.etcdAddr, Load: load}
 	if w.Delayed {
-		t.Redis = b.delay.addr
+		t.Redis = b.delayed
 	}
 	if onNodes(lock) {
 		for _, s := range b.redis {

@@ -19,7 +19,7 @@ func Jain(counts []int) float64 {
 	return sum * sum / (float64(len(counts)) * squares)
 }
 
-// Quantile of a sample, which need not be sorted; q = 0.5 is the (upper) median. 0 of nothing.
+// Quantile of a sample, which need not be sorted; q = 0 is its least, 0.5 its (upper) median, 1 its greatest element. 0 of nothing.
 func Quantile[T cmp.Ordered](sample []T, q float64) T {
 	if len(sample) == 0 {
 		var zero T
@@ -27,15 +27,4 @@ func Quantile[T cmp.Ordered](sample []T, q float64) T {
 	}
 	sorted := slices.Sorted(slices.Values(sample))
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
-}
-
-// Spread is the least, the middle and the greatest of a sample.
-type Spread struct{ Min, Med, Max float64 }
-
-// SpreadOf a sample; zero of nothing.
-func SpreadOf(sample []float64) Spread {
-	if len(sample) == 0 {
-		return Spread{}
-	}
-	return Spread{slices.Min(sample), Quantile(sample, 0.5), slices.Max(sample)}
 }

@@ -37,11 +37,10 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-func TestSpreadOf(t *testing.T) {
-	if got, want := SpreadOf([]float64{3, 1, 2}), (Spread{1, 2, 3}); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if got := SpreadOf(nil); got != (Spread{}) {
-		t.Errorf("of nothing: %v", got)
+func TestQuantileOfTheEnds(t *testing.T) {
+	for q, want := range map[float64]float64{0: 1, 0.5: 2, 1: 3} {
+		if got := Quantile([]float64{3, 1, 2}, q); got != want {
+			t.Errorf("%v: got %v, want %v", q, got, want)
+		}
 	}
 }
