@@ -97,15 +97,6 @@ func (v Verdict) String() string {
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. Every other text is inconclusive.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	*v = Inconclusive
-	if named := Verdict(text); named == AsExpected || named == Unexpected {
-		*v = named
-	}
-	return nil
-}
-
 // trialCount is so many trials in words.
 func trialCount(n int) string {
 	if n == 1 {

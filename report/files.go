@@ -22,32 +22,29 @@ func Write(
 			continue
 		}
 		written++
-		failed = errors.Join(failed, writePage(run.Dir, func(w io.Writer) error {
-			return Run(w, run.Experiment, run.Record, run.Judgement)
-		}))
+		failed = errors.Join(failed, writePage(run.Dir, func(w io.Writer) error { return Run(w, run.Saved) }))
 	}
 	if written == 0 {
 		return "", failed
 	}
-	entries := newest(store, all, find)
-	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, entries) }))
+	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, newest(store, all, find)) }))
 	return filepath.Join(store, experiments.ReportFile), failed
 }
 
 // newest is the newest run of each experiment in store, judged again, in the order of the catalogue. A run of an unknown experiment is
 // left to lab check.
-func newest(store string, all []experiments.Experiment, find func(id string) (experiments.Experiment, error)) (entries []Entry) {
-	found := make(map[string]Entry)
+func newest(store string, all []experiments.Experiment, find func(id string) (experiments.Experiment, error)) (runs []experiments.Saved) {
+	found := make(map[string]experiments.Saved)
 	for _, dir := range experiments.Runs(store) {
 		s := experiments.Rejudge(dir, find)
-		found[s.Experiment.ID] = Entry{s.Experiment, s.Record, s.Judgement}
+		found[s.Experiment.ID] = s
 	}
 	for _, e := range all {
-		if entry, there := found[e.ID]; there {
-			entries = append(entries, entry)
+		if run, there := found[e.ID]; there {
+			runs = append(runs, run)
 		}
 	}
-	return entries
+	return runs
 }
 
 func writePage(dir string, write func(io.Writer) error) error {

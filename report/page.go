@@ -27,7 +27,7 @@ type page struct {
 
 // run is one experiment on the page.
 type run struct {
-	Entry
+	experiments.Saved
 	Open     bool // its details are unfolded
 	Verdict  verdict
 	Variants []variant
@@ -46,15 +46,15 @@ type variant struct {
 	Took     time.Duration
 }
 
-func newPage(title string, whole bool, entries ...Entry) page {
+func newPage(title string, whole bool, saved ...experiments.Saved) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
-	for _, entry := range entries {
-		r := run{Entry: entry, Open: !whole, Verdict: verdictOf(entry.Judgement.Verdict), Measures: measures(entry.Record)}
-		for _, j := range entry.Judgement.Variants {
-			r.Variants = append(r.Variants, newVariant(entry.Record, j, len(r.Measures) > 0))
+	for _, s := range saved {
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record)}
+		for _, j := range s.Judgement.Variants {
+			r.Variants = append(r.Variants, newVariant(s.Record, j, len(r.Measures) > 0))
 		}
 		p.Runs = append(p.Runs, r)
-		if entry.Experiment.Erratum != "" {
+		if s.Experiment.Erratum != "" {
 			p.Errata = append(p.Errata, r)
 		}
 	}

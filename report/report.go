@@ -19,20 +19,13 @@ import (
 	"locklab/history"
 )
 
-// Entry is a run in a report: what was claimed, what was recorded, and the judgement.
-type Entry struct {
-	Experiment experiments.Experiment
-	Record     experiments.Record
-	Judgement  experiments.Judgement
-}
-
 // Run writes the report of one run.
-func Run(w io.Writer, e experiments.Experiment, r experiments.Record, j experiments.Judgement) error {
-	return write(w, newPage(e.ID, false, Entry{e, r, j}))
+func Run(w io.Writer, run experiments.Saved) error {
+	return write(w, newPage(run.Experiment.ID, false, run))
 }
 
 // Lab writes the report of a whole lab: all verdicts, then each experiment, then what the articles get wrong.
-func Lab(w io.Writer, runs []Entry) error {
+func Lab(w io.Writer, runs []experiments.Saved) error {
 	return write(w, newPage("The lab", true, runs...))
 }
 
