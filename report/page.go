@@ -131,14 +131,13 @@ func verdictOf(v experiments.Verdict) verdict {
 // variantVerdict says what was seen of a variant.
 func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
-	seen := fmt.Sprintf("violation in %d of %s", a.Violations, number(a.Trials, "trial"))
 	switch {
 	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
-		return verdict{"no-violation", "no violation in " + number(a.Trials, "trial")}
+		return verdict{"no-violation", a.Seen()}
 	case a.Verdict == experiments.AsExpected:
-		return verdict{"violation", seen + ", as expected"}
+		return verdict{"violation", a.Seen() + ", as expected"}
 	case a.Verdict == experiments.Unexpected:
-		v.Text += ": " + seen
+		v.Text += ": " + a.Seen()
 	}
 	return v
 }

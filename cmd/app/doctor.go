@@ -15,7 +15,7 @@ import (
 
 // doctorCommand checks this machine.
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml (default: ${default})."`
+	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml."`
 	Skip []string `enum:"${checks}" placeholder:"NAME,…" help:"Checks to leave out (default: none): ${enum}."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
 }

@@ -35,10 +35,10 @@ type labRunCommand struct {
 	selection
 	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
-	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs (default: ${default})."`
-	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (default: ${default})."`
+	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
+	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (default: ${default})."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up."`
 	checkout
 	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
 

@@ -159,6 +159,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Vars{
 			"version": build(), "versions": strings.Join(versions.Names(), ","), "checks": strings.Join(doctor.Names(), ", "),
 		},
+		kong.ValueFormatter(help),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -176,6 +177,15 @@ func execute(ctx context.Context, args []string, std streams) error {
 		return misuse("%w; see app --help", err)
 	}
 	return command.Run()
+}
+
+// help is the help of a flag or an argument: with its default, unless its own text names that, and with its variable.
+func help(value *kong.Value) string {
+	shown := *value
+	if value.Default != "" && !strings.Contains(value.Help, "(default: ") {
+		shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
+	}
+	return kong.DefaultHelpValueFormatter(&shown)
 }
 
 // durations parses a duration; its error shows what one looks like.

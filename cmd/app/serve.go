@@ -27,22 +27,22 @@ import (
 
 // serveCommand runs an instance. Each flag has a variable: --listen is LAB_LISTEN.
 type serveCommand struct {
-	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Only this machine can reach the default (default: ${default})."`
+	Listen         string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one. Only this machine can reach the default."`
 	Instance       string        `placeholder:"NAME" help:"Name of this instance in every answer (default: its port, as in the article)."`
-	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum} (default: ${default})."`
-	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Addresses of Redis. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes (default: ${default})."`
-	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master (default: ${default})."`
+	Topology       string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}."`
+	Redis          []string      `default:"127.0.0.1:6379" placeholder:"HOST:PORT" help:"Addresses of Redis. single: one. master-slave: all nodes, in any order. sentinel: the sentinels. cluster: some nodes."`
+	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
-	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders. A DSN is user:password@tcp(host:port)/name (default: ${default})."`
-	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it (default: ${default})."`
-	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503 (default: ${default})."`
-	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s (default: ${default})."`
+	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders. A DSN is user:password@tcp(host:port)/name."`
+	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it."`
+	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
+	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
 	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
-	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start (default: ${default})."`
-	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum} (default: ${default})."`
-	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Least level to log: ${enum}; debug has a line for each request (default: ${default})."`
+	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start."`
+	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum}."`
+	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Least level to log: ${enum}; debug has a line for each request."`
 }
 
 // Bounds of the durations.

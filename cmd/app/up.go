@@ -17,7 +17,7 @@ import (
 
 // checkout is where the compose files are.
 type checkout struct {
-	Dir string `default:"." placeholder:"PATH" help:"Directory with docker-compose.yml (default: ${default})."`
+	Dir string `default:"." placeholder:"PATH" help:"Directory with docker-compose.yml."`
 }
 
 // upCommand brings the containers up, or changes their topology.

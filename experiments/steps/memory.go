@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,12 +105,7 @@ func (s snapshot) String() string {
 
 // expires reports whether time can end a key.
 func (s snapshot) expires() bool {
-	for _, c := range s {
-		if c.expires > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(s)), func(c content) bool { return c.expires > 0 })
 }
 
 // lock is the lock's content; empty: it does not exist.
