@@ -100,7 +100,6 @@ func (v Verdict) String() string {
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// trialCount is so many trials in words.
 func trialCount(n int) string {
 	if n == 1 {
 		return "1 trial"

@@ -108,7 +108,6 @@ type Need string
 // RedisServer is the real one.
 const RedisServer Need = "redis-server"
 
-// installs says how to install what an experiment needs.
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 }

@@ -76,7 +76,6 @@ func Save(store string, r Record) (dir string, err error) {
 	return dir, point(parent, name)
 }
 
-// complete reports whether dir is a run that was not interrupted.
 func complete(dir string) bool {
 	r, err := Load(dir)
 	return err == nil && !r.Interrupted
@@ -246,7 +245,6 @@ func hasRuns(dir string) bool {
 	return has(dir, latest) || slices.ContainsFunc(names(dir), func(name string) bool { return isRun(filepath.Join(dir, name)) })
 }
 
-// names are those of the entries of dir.
 func names(dir string) (all []string) {
 	entries, _ := os.ReadDir(dir) // a folder that cannot be read has no runs
 	for _, e := range entries {

@@ -39,12 +39,10 @@ type burst struct {
 	chart
 }
 
-// chart is the frame of a chart.
 type chart struct{ Width, Height, Left, Right, Top, Bottom int }
 
 var frame = chart{chartWidth, chartHeight, chartLeft, chartRight, chartTop, chartBottom}
 
-// counter is what a history says about one key.
 type counter struct {
 	writes []history.Event
 	times  map[int64]int // how often each value was written
@@ -114,12 +112,10 @@ func (c *counter) burst(key string) burst {
 	return b
 }
 
-// timeTicks are the ticks of a chart's time.
 func timeTicks(left int, span time.Duration) []tick {
 	return []tick{{left, "0 ms"}, {(left + chartRight) / 2, milliseconds(span/2) + " ms"}, {chartRight, milliseconds(span) + " ms"}}
 }
 
-// ends labels the ends of the lines, and the difference between them.
 func (b *burst) ends(c *counter, y func(int64) int) {
 	n := int64(len(c.writes))
 	b.EndY, b.EndText = y(n), fmt.Sprintf("%d confirmed", n)
@@ -148,7 +144,6 @@ type waits struct {
 	Says   string
 }
 
-// waitRow shows the waits of one timeline: a line for each, as high as the wait was long.
 type waitRow struct {
 	Name, Text string
 	Y          int // of its floor
@@ -205,7 +200,6 @@ func waiting(events []history.Event) *waits {
 	return w
 }
 
-// waitLeft leaves room for the names.
 const waitLeft = 110
 
 func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Duration) int, longest time.Duration) waitRow {
@@ -220,7 +214,6 @@ func newWaitRow(name string, floor int, holds []history.Holder, x func(time.Dura
 	return row
 }
 
-// count draws the number of grants in each part of the time.
 func (w *waits) count(holds []history.Holder, x func(time.Duration) int, span time.Duration) {
 	var bins [waitBins]int
 	most, room := 1, chartRight-waitLeft
@@ -264,7 +257,6 @@ type measuredRow struct {
 	values []int64 // sorted
 }
 
-// barRoom is the length of the longest bar.
 const barRoom = 400
 
 // measures shows the measurements of a run, over all trials, by unit and way.

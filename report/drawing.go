@@ -57,7 +57,6 @@ type band struct {
 	Text                             string
 }
 
-// mark is an event.
 type mark struct {
 	X, Y           int
 	Shape          string
@@ -74,7 +73,6 @@ type tick struct {
 	Text string
 }
 
-// canvas is a drawing while it is made.
 type canvas struct {
 	*drawing
 	began   time.Duration
@@ -167,7 +165,6 @@ func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 	return asked, from, to
 }
 
-// addMarks draws the events themselves.
 func (c *canvas) addMarks(found *history.Violation) {
 	used := make(map[string]bool)
 	for _, at := range c.columns {
@@ -234,7 +231,6 @@ func (c *canvas) addTimelines(events []history.Event) {
 	}
 }
 
-// longName is the most letters of a name beside its timeline.
 const longName = 14
 
 func wide(text string) int { return letter * len([]rune(text)) }

@@ -11,7 +11,6 @@ import (
 	"locklab/history"
 )
 
-// page is what the templates show.
 type page struct {
 	Title  string
 	Whole  bool // of a lab, not of one run
@@ -25,7 +24,6 @@ type page struct {
 	Script template.JS
 }
 
-// run is one experiment on the page.
 type run struct {
 	experiments.Saved
 	Open     bool // its details are unfolded
@@ -34,7 +32,6 @@ type run struct {
 	Measures []measured
 }
 
-// variant is one variant of an experiment on the page.
 type variant struct {
 	experiments.VariantJudgement
 	Verdict  verdict
@@ -117,7 +114,6 @@ type verdict struct {
 	Text  string
 }
 
-// count is the number of experiments with a verdict.
 type count struct {
 	verdict
 	N int
@@ -128,7 +124,6 @@ func verdictOf(v experiments.Verdict) verdict {
 	return verdict{cmp.Or(class, "inconclusive"), v.String()}
 }
 
-// variantVerdict says what was seen of a variant.
 func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
 	switch {
@@ -142,7 +137,6 @@ func variantVerdict(a experiments.VariantJudgement) verdict {
 	return v
 }
 
-// counts counts the verdicts, the worst first.
 func counts(runs []run) (all []count) {
 	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
 		c := count{verdict: verdictOf(v)}
@@ -165,7 +159,6 @@ func number(n int, what string) string {
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 
-// short cuts text to n characters.
 func short(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > n {

@@ -13,7 +13,6 @@ import (
 	"locklab/stack"
 )
 
-// demoCommand starts everything, runs the bursts and stops everything.
 type demoCommand struct {
 	bursts
 	Topology string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`

@@ -41,7 +41,6 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-// askHealth asks an instance what it is.
 func askHealth(ctx context.Context, target burst.Target) (burst.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()

@@ -13,7 +13,6 @@ import (
 	"locklab/experiments/pages"
 )
 
-// labPagesCommand writes the pages that come from the code and the saved runs.
 type labPagesCommand struct {
 	saved
 	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`

@@ -22,7 +22,6 @@ import (
 	"locklab/stack/compose"
 )
 
-// selection are the flags of [experiments.Selection].
 type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
@@ -30,7 +29,6 @@ type selection struct {
 	Article string   `placeholder:"A2" help:"Article whose experiments to run: A0 to A4; with --quick those of them that are quick."`
 }
 
-// labRunCommand runs experiments.
 type labRunCommand struct {
 	selection
 	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
@@ -135,7 +133,6 @@ func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
 	return hindered(ctx, std, c.Dir, project, needs, "docker", "compose", "images")
 }
 
-// options are those of every experiment.
 func (c *labRunCommand) options() (o experiments.Options, err error) {
 	self, err := os.Executable()
 	if err != nil {

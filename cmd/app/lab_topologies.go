@@ -14,7 +14,6 @@ import (
 	"locklab/stack/compose"
 )
 
-// labTopologiesCommand compares the topologies of Redis and the load tools.
 type labTopologiesCommand struct {
 	checkout
 	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File for the page."`

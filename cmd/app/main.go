@@ -42,7 +42,6 @@ const (
 	exitInterrupted  = 130 // by Ctrl-C or a signal
 )
 
-// exitError is an error with an exit status.
 type exitError struct {
 	code int
 	err  error // nil: there is nothing to print
@@ -62,10 +61,8 @@ func misuse(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unavailable is the error of something missing or out of reach.
 func unavailable(err error) error { return exitError{exitUnavailable, err} }
 
-// within is the error of a setting that is out of its bounds.
 func within[T cmp.Ordered](flag string, value, least, most T) error {
 	if value < least || value > most {
 		return misuse("%s is %v; allowed is from %v to %v", flag, value, least, most)

@@ -204,7 +204,6 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	return p, nil
 }
 
-// openRedis connects to the Redis of the counter and of v3's lock.
 func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 	access, err := c.access()
 	if err != nil {
@@ -222,7 +221,6 @@ func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 	return nil
 }
 
-// openOrders opens the database.
 func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 	if p.orders, err = order.OpenStore(ctx, order.Config{Database: c.Database, Think: c.OrderThink}); err != nil {
 		return fmt.Errorf("--database: %w", err)
@@ -256,13 +254,11 @@ func (p *parts) opened(name string, ping func(context.Context) error, closer fun
 	p.closers = append(p.closers, closer)
 }
 
-// access is how to reach the Redis servers.
 func (c *serveCommand) access() (topology.Access, error) {
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	return topology.Access{Password: c.RedisPassword, Map: addrMap}, err
 }
 
-// add opens a version's strategy and puts the guard around it.
 func (p *parts) add(v versions.Version, c *serveCommand) error {
 	if v.Open == nil {
 		p.versions = append(p.versions, handlers.Version{Version: v})
@@ -308,7 +304,6 @@ func (p *parts) close(log *slog.Logger) {
 // quiet writes go-redis's own log, which has no levels, as debug lines.
 type quiet struct{ log *slog.Logger }
 
-// Printf logs a line of go-redis.
 func (q quiet) Printf(ctx context.Context, format string, v ...any) {
 	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))
 }

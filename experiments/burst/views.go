@@ -147,7 +147,6 @@ func (b Views) Sound(instances int) error {
 	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances))
 }
 
-// failures says that some requests have no usable answer.
 func failures(failed []string) error {
 	if len(failed) == 0 {
 		return nil

@@ -53,7 +53,6 @@ func (p *position) follow(before position, m Move) {
 	}
 }
 
-// over reports whether every client has ended.
 func (p position) over() bool {
 	return !slices.ContainsFunc(p.clients, func(c Client) bool { return c.phase != ended })
 }
