@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,15 +82,12 @@ func newVariant(r experiments.Record, j experiments.VariantJudgement, measured b
 
 // choose returns the number of the trial to draw: the first with a violation, or the first that recorded something.
 func choose(r experiments.Record, j experiments.VariantJudgement) (trial int, why string) {
-	first := -1
-	for i, e := range r.Events {
+	for _, e := range r.Events {
 		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
 			return e.Trial, "the first with a violation"
 		}
-		if first < 0 && e.Variant == j.Name {
-			first = i
-		}
 	}
+	first := slices.IndexFunc(r.Events, func(e history.Event) bool { return e.Variant == j.Name })
 	if first < 0 {
 		return 0, ""
 	}

@@ -166,6 +166,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 
 // parts are what an instance is made of: the only place where they meet.
 type parts struct {
+	access    topology.Access // to all Redis servers
 	redis     *topology.Redis
 	orders    *order.Store
 	backends  lockstrategy.Backends
@@ -181,6 +182,11 @@ type parts struct {
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics(), backends: lockstrategy.Backends{Lease: c.Lease}}
 	p.asks = make(map[versions.Server]preflight.Ask)
+	addrMap, err := topology.ParseAddrMap(c.AddrMap)
+	if err != nil {
+		return p, err
+	}
+	p.access = topology.Access{Password: c.RedisPassword, Map: addrMap}
 	for _, open := range []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders} {
 		if err := open(ctx, c); err != nil {
 			return p, err
@@ -205,12 +211,8 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 }
 
 func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
 	p.redis, err = topology.Open(ctx, topology.Config{
-		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: access,
+		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: p.access,
 	})
 	if err != nil {
 		return fmt.Errorf("--redis: %w", err)
@@ -234,11 +236,7 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 	if len(c.Redlock) == 0 {
 		return nil
 	}
-	access, err := c.access()
-	if err != nil {
-		return err
-	}
-	nodes, err := topology.OpenIndependent(ctx, c.Redlock, access)
+	nodes, err := topology.OpenIndependent(ctx, c.Redlock, p.access)
 	if err != nil {
 		return fmt.Errorf("--redlock: %w", err)
 	}
@@ -252,11 +250,6 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 func (p *parts) opened(name string, ping func(context.Context) error, closer func() error) {
 	p.checks = append(p.checks, handlers.Check{Name: name, Ping: ping})
 	p.closers = append(p.closers, closer)
-}
-
-func (c *serveCommand) access() (topology.Access, error) {
-	addrMap, err := topology.ParseAddrMap(c.AddrMap)
-	return topology.Access{Password: c.RedisPassword, Map: addrMap}, err
 }
 
 func (p *parts) add(v versions.Version, c *serveCommand) error {
