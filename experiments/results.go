@@ -180,7 +180,6 @@ func Evidence(runs []Result, colour bool) string {
 	return b.String()
 }
 
-// times says where the time went, the longest first.
 func (r *Results) times() terminal.Table {
 	runs := slices.Clone(r.Runs)
 	slices.SortStableFunc(runs, func(a, b Result) int { return cmp.Compare(b.Record.Took, a.Record.Took) })

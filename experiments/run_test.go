@@ -172,11 +172,11 @@ func TestMissing(t *testing.T) {
 }
 
 func TestVerdictInJSON(t *testing.T) {
-	for _, want := range []Verdict{Inconclusive, AsExpected, Unexpected} {
-		text, err := want.MarshalText()
-		got := Unexpected
-		if err != nil || got.UnmarshalText(text) != nil || got != want {
-			t.Errorf("%v, %s, %v", got, text, err)
+	for verdict, want := range map[Verdict]string{
+		Inconclusive: "inconclusive", AsExpected: "as expected", Unexpected: "unexpected",
+	} {
+		if text, err := verdict.MarshalText(); err != nil || string(text) != want {
+			t.Errorf("%q, %v", text, err)
 		}
 	}
 }

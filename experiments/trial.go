@@ -152,7 +152,6 @@ func caught(f func()) (err error) {
 // trialTimeout bounds a trial, so that an event that never comes does not block the run.
 const trialTimeout = 3 * time.Minute
 
-// run runs the variant once, and cleans up.
 func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err

@@ -41,7 +41,6 @@ func bound(c *gin.Context) {
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// unread is the error for a body that could not be read.
 func unread(err error) error {
 	tooLarge := new(http.MaxBytesError)
 	switch {

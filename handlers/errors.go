@@ -120,7 +120,6 @@ func waitedTooLong(err error) bool {
 // sentence returns err in one line: joined errors have one line each.
 func sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// badRequest says what is wrong with a request and what would be right.
 func badRequest(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
 }

@@ -69,7 +69,6 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// api serves one instance.
 type api struct{ Config }
 
 // New returns the handler of an instance.
@@ -111,7 +110,6 @@ func (a *api) inVersion(name string) gin.HandlerFunc {
 	}
 }
 
-// observe counts every request, and logs it at debug level.
 func (a *api) observe(c *gin.Context) {
 	start := time.Now()
 	c.Next()
@@ -124,5 +122,4 @@ func (a *api) observe(c *gin.Context) {
 		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
 }
 
-// milliseconds returns a duration as answers have it.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

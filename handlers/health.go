@@ -61,7 +61,6 @@ var homeSource string
 
 var homePage = template.Must(template.New("home").Parse(homeSource))
 
-// home describes this instance and lists its endpoints.
 func (a *api) home(c *gin.Context) {
 	c.Header("Content-Type", "text/html; charset=utf-8")
 	c.Status(http.StatusOK)

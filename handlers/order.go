@@ -15,7 +15,6 @@ import (
 // maxID bounds orders and drivers: what fits every database's signed integer.
 const maxID = 1<<31 - 1
 
-// orderAnswer is an order as clients see it.
 type orderAnswer struct {
 	Instance string      `json:"instance"`
 	ID       uint64      `json:"id"`
@@ -121,7 +120,6 @@ func attemptOf(c *gin.Context) (order.Attempt, error) {
 	return order.Attempt{OrderID: id, Driver: driver}, err
 }
 
-// one returns the only value of a query parameter.
 func one(c *gin.Context, name string) (string, error) {
 	values := c.QueryArray(name)
 	if len(values) > 1 {
@@ -130,7 +128,6 @@ func one(c *gin.Context, name string) (string, error) {
 	return c.Query(name), nil
 }
 
-// number parses an id.
 func number(name, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 || n > maxID {
@@ -139,5 +136,4 @@ func number(name, text string) (uint64, error) {
 	return n, nil
 }
 
-// notThis adds to an error which order it is about.
 func notThis(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }

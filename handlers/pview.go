@@ -20,7 +20,6 @@ import (
 // maxValue bounds what the counter is set to: JavaScript reads numbers up to it exactly.
 const maxValue = 1<<53 - 1
 
-// viewAnswer is the answer to a counted view.
 type viewAnswer struct {
 	Instance string  `json:"instance"`
 	Version  string  `json:"version"`
@@ -30,7 +29,6 @@ type viewAnswer struct {
 	Token    uint64  `json:"fence"`     // fencing token of the lease; 0: this version issues none
 }
 
-// increment counts one view under v's lock.
 func (a *api) increment(v Version) gin.HandlerFunc {
 	count := a.Views.IncrementAtomic
 	if v.Lock != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"locklab/experiments"
 	"locklab/history"
 )
 
@@ -80,7 +81,7 @@ func saved(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	burst := made(history.Counter, views(666, 19)...)
-	for name, e := range map[string]Entry{
+	for name, e := range map[string]experiments.Saved{
 		"L05": entry(t, "L05-lease-overrun"), "L03": entry(t, "L03-foreign-unlock"), "burst": burst, "faults": failover(),
 		"measures": measuring(),
 	} {

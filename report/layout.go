@@ -15,7 +15,6 @@ const (
 	below   // what a client believes
 )
 
-// column is an event with its position.
 type column struct {
 	history.Event
 	x       int

@@ -48,7 +48,6 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	return all
 }
 
-// addOverlaps draws them over the timelines.
 func (c *canvas) addOverlaps(all []*overlap) {
 	for _, o := range all {
 		if c.locate(o) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"locklab/history"
 )
 
-// page is what the templates show.
 type page struct {
 	Title  string
 	Whole  bool // of a lab, not of one run
@@ -25,16 +25,14 @@ type page struct {
 	Script template.JS
 }
 
-// run is one experiment on the page.
 type run struct {
-	Entry
+	experiments.Saved
 	Open     bool // its details are unfolded
 	Verdict  verdict
 	Variants []variant
 	Measures []measured
 }
 
-// variant is one variant of an experiment on the page.
 type variant struct {
 	experiments.VariantJudgement
 	Verdict  verdict
@@ -46,15 +44,15 @@ type variant struct {
 	Took     time.Duration
 }
 
-func newPage(title string, whole bool, entries ...Entry) page {
+func newPage(title string, whole bool, saved ...experiments.Saved) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
-	for _, entry := range entries {
-		r := run{Entry: entry, Open: !whole, Verdict: verdictOf(entry.Judgement.Verdict), Measures: measures(entry.Record)}
-		for _, j := range entry.Judgement.Variants {
-			r.Variants = append(r.Variants, newVariant(entry.Record, j, len(r.Measures) > 0))
+	for _, s := range saved {
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record)}
+		for _, j := range s.Judgement.Variants {
+			r.Variants = append(r.Variants, newVariant(s.Record, j, len(r.Measures) > 0))
 		}
 		p.Runs = append(p.Runs, r)
-		if entry.Experiment.Erratum != "" {
+		if s.Experiment.Erratum != "" {
 			p.Errata = append(p.Errata, r)
 		}
 	}
@@ -84,15 +82,12 @@ func newVariant(r experiments.Record, j experiments.VariantJudgement, measured b
 
 // choose returns the number of the trial to draw: the first with a violation, or the first that recorded something.
 func choose(r experiments.Record, j experiments.VariantJudgement) (trial int, why string) {
-	first := -1
-	for i, e := range r.Events {
+	for _, e := range r.Events {
 		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
 			return e.Trial, "the first with a violation"
 		}
-		if first < 0 && e.Variant == j.Name {
-			first = i
-		}
 	}
+	first := slices.IndexFunc(r.Events, func(e history.Event) bool { return e.Variant == j.Name })
 	if first < 0 {
 		return 0, ""
 	}
@@ -117,7 +112,6 @@ type verdict struct {
 	Text  string
 }
 
-// count is the number of experiments with a verdict.
 type count struct {
 	verdict
 	N int
@@ -128,22 +122,19 @@ func verdictOf(v experiments.Verdict) verdict {
 	return verdict{cmp.Or(class, "inconclusive"), v.String()}
 }
 
-// variantVerdict says what was seen of a variant.
 func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
-	seen := fmt.Sprintf("violation in %d of %s", a.Violations, number(a.Trials, "trial"))
 	switch {
 	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
-		return verdict{"no-violation", "no violation in " + number(a.Trials, "trial")}
+		return verdict{"no-violation", a.Seen()}
 	case a.Verdict == experiments.AsExpected:
-		return verdict{"violation", seen + ", as expected"}
+		return verdict{"violation", a.Seen() + ", as expected"}
 	case a.Verdict == experiments.Unexpected:
-		v.Text += ": " + seen
+		v.Text += ": " + a.Seen()
 	}
 	return v
 }
 
-// counts counts the verdicts, the worst first.
 func counts(runs []run) (all []count) {
 	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
 		c := count{verdict: verdictOf(v)}
@@ -166,7 +157,6 @@ func number(n int, what string) string {
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 
-// short cuts text to n characters.
 func short(text string, n int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > n {

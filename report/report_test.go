@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // lab runs each experiment once, on miniredis. One that waits for real servers has a record without events.
-var lab = sync.OnceValue(func() (all []Entry) {
+var lab = sync.OnceValue(func() (all []experiments.Saved) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, e := range claims.All() {
@@ -31,13 +31,13 @@ var lab = sync.OnceValue(func() (all []Entry) {
 		} else {
 			r = experiments.Run(ctx, e, options)
 		}
-		all = append(all, Entry{e, r, e.Judge(r)})
+		all = append(all, experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)})
 	}
 	return all
 })
 
 // entry is the run of the experiment with an id.
-func entry(t *testing.T, id string) Entry {
+func entry(t *testing.T, id string) experiments.Saved {
 	t.Helper()
 	for _, e := range lab() {
 		if e.Experiment.ID == id {
@@ -45,13 +45,13 @@ func entry(t *testing.T, id string) Entry {
 		}
 	}
 	t.Fatalf("there is no experiment %s", id)
-	return Entry{}
+	return experiments.Saved{}
 }
 
-func render(t *testing.T, e Entry) string {
+func render(t *testing.T, e experiments.Saved) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Run(&b, e.Experiment, e.Record, e.Judgement); err != nil {
+	if err := Run(&b, e); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -9,7 +9,7 @@ import (
 )
 
 // made is an experiment with an empty control and a variant with the given events.
-func made(breach func([]history.Event) []history.Violation, events ...history.Event) Entry {
+func made(breach func([]history.Event) []history.Violation, events ...history.Event) experiments.Saved {
 	e := experiments.Experiment{
 		ID: "X01-made", Article: "A4", Claim: "Something is so.", Check: breach,
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Expect: experiments.Sometimes}},
@@ -26,7 +26,7 @@ func made(breach func([]history.Event) []history.Violation, events ...history.Ev
 		r.Events = append(r.Events, event)
 	}
 	r.Count = len(r.Events)
-	return Entry{e, r, e.Judge(r)}
+	return experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
 }
 
 // views are n page views by two instances, of which only every loss-th adds one.
@@ -52,7 +52,7 @@ func views(n int, loss int) (events []history.Event) {
 }
 
 // failover is a history as a lost lock at failover has it.
-func failover() Entry {
+func failover() experiments.Saved {
 	ms := time.Millisecond
 	e := func(at time.Duration, timeline string, kind history.Kind, owner string, value int64, text string) history.Event {
 		event := history.Event{At: at, Timeline: timeline, Kind: kind, Owner: owner, Key: "lock:counter", Value: value, Text: text}
@@ -91,7 +91,7 @@ func failover() Entry {
 }
 
 // measuring is a history in which three ways of waiting are measured.
-func measuring() Entry {
+func measuring() experiments.Saved {
 	var events []history.Event
 	at := time.Duration(0)
 	for i, way := range []string{"spinning", "sleeping", "subscribed"} {

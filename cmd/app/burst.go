@@ -17,10 +17,10 @@ import (
 
 // bursts are the flags of what the demo and app burst send.
 type bursts struct {
-	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half (default: ${default})."`
-	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even (default: ${default})."`
-	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all of it (default: ${default})."`
-	Versions []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to (default: ${default})."`
+	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half."`
+	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even."`
+	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all of it."`
+	Versions []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to."`
 	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 

@@ -13,9 +13,8 @@ import (
 	"locklab/stack/compose"
 )
 
-// doctorCommand checks this machine.
 type doctorCommand struct {
-	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml (default: ${default})."`
+	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml."`
 	Skip []string `enum:"${checks}" placeholder:"NAME,…" help:"Checks to leave out (default: none): ${enum}."`
 	JSON bool     `name:"json" help:"Print what was found as JSON, for programs."`
 }
@@ -47,7 +46,6 @@ type diagnosis struct {
 	Checks []doctor.Result `json:"checks"`
 }
 
-// Text is the same for people.
 func (d diagnosis) Text(bool) string { return doctor.Text(d.Checks) }
 
 // labIn reads what the doctor must know of the lab in dir. A workshop tries all topologies, so lab has the ports of all.
@@ -75,7 +73,6 @@ func labIn(ctx context.Context, dir string) doctor.Lab {
 	return lab
 }
 
-// addTo adds the ports and images of project that lab does not have yet.
 func addTo(lab *doctor.Lab, project *compose.Project) {
 	lab.Project = project.Files.Name
 	for _, network := range project.Files.Networks {

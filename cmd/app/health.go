@@ -13,7 +13,7 @@ import (
 
 // healthCommand asks an instance whether it is ready: the image has no other program that could.
 type healthCommand struct {
-	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the instance, as for app serve (default: ${default})."`
+	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address of the instance, as for app serve."`
 }
 
 // healthWithin is longer than an instance waits for its servers.
@@ -41,7 +41,6 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	return nil
 }
 
-// askHealth asks an instance what it is.
 func askHealth(ctx context.Context, target burst.Target) (burst.Health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()

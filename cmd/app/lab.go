@@ -1,6 +1,5 @@
 package main
 
-// labCommand are the commands about experiments.
 type labCommand struct {
 	List       labListCommand       `cmd:"" help:"Say which experiments there are, what each needs, and how long it takes."`
 	Show       labShowCommand       `cmd:"" help:"Say what an experiment claims, what the articles say of it, and how it is run."`

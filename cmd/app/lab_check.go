@@ -7,7 +7,6 @@ import (
 	"locklab/experiments/claims"
 )
 
-// labCheckCommand judges again what is on the disk.
 type labCheckCommand struct {
 	Files []string `arg:"" name:"path" help:"Saved run: its folder, store/ID for the newest, store for all. Or a file of a load tool: jmeter -n -f -t PLAN -l FILE, or k6 run -e SUMMARY=FILE."`
 	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`

@@ -9,7 +9,6 @@ import (
 	"locklab/experiments/steps"
 )
 
-// labExploreCommand tries every interleaving of an experiment's locks.
 type labExploreCommand struct {
 	ID       string `arg:"" help:"Experiment, such as L03."`
 	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients that there are (default: as the experiment has it)."`
@@ -22,7 +21,6 @@ type labExploreCommand struct {
 // mostEvents bounds each of the faults: the number of interleavings grows fast.
 const mostEvents = 3
 
-// Run tries every interleaving of every lock of the experiment.
 func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	e, err := withSteps(c.ID)
 	if err != nil {
@@ -61,7 +59,6 @@ func (c *labExploreCommand) bounds(b steps.Bounds) steps.Bounds {
 	return b
 }
 
-// withSteps finds an experiment that has locks of steps.
 func withSteps(id string) (experiments.Experiment, error) {
 	e, err := claims.Find(id)
 	if err == nil {

@@ -9,12 +9,10 @@ import (
 	"locklab/experiments/terminal"
 )
 
-// labListCommand lists the experiments.
 type labListCommand struct {
 	JSON bool `name:"json" help:"Print the list as JSON, for programs."`
 }
 
-// listed is an experiment in the list; --json prints it.
 type listed struct {
 	ID      string             `json:"id"`
 	Article string             `json:"article"`
@@ -29,7 +27,6 @@ in containers, too (lab run --on docker): %[3]s
 Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
 `
 
-// Run prints the list.
 func (c *labListCommand) Run(std streams) error {
 	all := claims.All()
 	if c.JSON {

@@ -10,7 +10,6 @@ import (
 	"locklab/internal/marked"
 )
 
-// labMatrixCommand shows what the saved runs say of each lock.
 type labMatrixCommand struct {
 	saved
 	checkout
@@ -26,7 +25,6 @@ the reasons of "not applicable", the counterexamples, and the commands that repr
 
 `
 
-// Run prints the matrix, or writes it.
 func (c *labMatrixCommand) Run(std streams) error {
 	runs, err := c.runs(c.Write)
 	if err != nil {

@@ -13,10 +13,9 @@ import (
 	"locklab/experiments/pages"
 )
 
-// labPagesCommand writes the pages that come from the code and the saved runs.
 type labPagesCommand struct {
 	saved
-	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages (default: ${default})."`
+	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`
 	Check bool   `help:"Write nothing; say which experiment has no page, and which page no experiment."`
 }
 
@@ -53,7 +52,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 
 // saved is the store from whose runs pages are made.
 type saved struct {
-	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder with the saved runs (default: ${default})."`
+	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder with the saved runs."`
 }
 
 // runs judges the newest run of each experiment again. A store that is not there has none. That is an error where pages are to be written:

@@ -22,7 +22,6 @@ import (
 	"locklab/stack/compose"
 )
 
-// selection are the flags of [experiments.Selection].
 type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
@@ -30,15 +29,14 @@ type selection struct {
 	Article string   `placeholder:"A2" help:"Article whose experiments to run: A0 to A4; with --quick those of them that are quick."`
 }
 
-// labRunCommand runs experiments.
 type labRunCommand struct {
 	selection
 	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
-	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs (default: ${default})."`
-	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors (default: ${default})."`
+	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
+	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up (default: ${default})."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up."`
 	checkout
 	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
 
@@ -135,7 +133,6 @@ func (c *labRunCommand) engineIsWell(ctx context.Context, std streams) error {
 	return hindered(ctx, std, c.Dir, project, needs, "docker", "compose", "images")
 }
 
-// options are those of every experiment.
 func (c *labRunCommand) options() (o experiments.Options, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -6,12 +6,10 @@ import (
 	"locklab/experiments/claims"
 )
 
-// labShowCommand describes an experiment.
 type labShowCommand struct {
 	ID string `arg:"" name:"id" help:"Experiment; the number is enough: L03."`
 }
 
-// Run prints what an experiment is.
 func (c *labShowCommand) Run(std streams) error {
 	e, err := claims.Find(c.ID)
 	if err != nil {

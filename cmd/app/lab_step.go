@@ -9,7 +9,6 @@ import (
 	"locklab/experiments/steps"
 )
 
-// labStepCommand lets a person move the clients of a lock.
 type labStepCommand struct {
 	ID      string `arg:"" help:"Experiment, such as L03."`
 	Lock    string `placeholder:"NAME" help:"Lock of the experiment, by its name or a part of it (default: the first that violates)."`
@@ -17,7 +16,6 @@ type labStepCommand struct {
 	Moves   string `placeholder:"MOVES" help:"Play these moves, such as \"A A† B\", and ask nothing (default: ask)."`
 }
 
-// Run plays.
 func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 	return c.play(ctx, os.Stdin, std)
 }

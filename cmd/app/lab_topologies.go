@@ -14,15 +14,14 @@ import (
 	"locklab/stack/compose"
 )
 
-// labTopologiesCommand compares the topologies of Redis and the load tools.
 type labTopologiesCommand struct {
 	checkout
-	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File for the page (default: ${default})."`
-	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topologies to bring up, in this order (default: ${default})."`
-	Versions   []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to (default: ${default})."`
-	Tools      []string `default:"ours,k6,jmeter" enum:"ours,k6,jmeter" placeholder:"TOOL" help:"Load tools to send them with (default: ${default})."`
-	Users      int      `default:"666" placeholder:"N" help:"Number of simultaneous page views (default: ${default})."`
-	Drivers    int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order (default: ${default})."`
+	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File for the page."`
+	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topologies to bring up, in this order."`
+	Versions   []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to."`
+	Tools      []string `default:"ours,k6,jmeter" enum:"ours,k6,jmeter" placeholder:"TOOL" help:"Load tools to send them with."`
+	Users      int      `default:"666" placeholder:"N" help:"Number of simultaneous page views."`
+	Drivers    int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order."`
 }
 
 // Run brings up, fires, breaks, takes down, and writes the page.

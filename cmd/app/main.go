@@ -42,7 +42,6 @@ const (
 	exitInterrupted  = 130 // by Ctrl-C or a signal
 )
 
-// exitError is an error with an exit status.
 type exitError struct {
 	code int
 	err  error // nil: there is nothing to print
@@ -62,10 +61,8 @@ func misuse(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// unavailable is the error of something missing or out of reach.
 func unavailable(err error) error { return exitError{exitUnavailable, err} }
 
-// within is the error of a setting that is out of its bounds.
 func within[T cmp.Ordered](flag string, value, least, most T) error {
 	if value < least || value > most {
 		return misuse("%s is %v; allowed is from %v to %v", flag, value, least, most)
@@ -159,6 +156,7 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Vars{
 			"version": build(), "versions": strings.Join(versions.Names(), ","), "checks": strings.Join(doctor.Names(), ", "),
 		},
+		kong.ValueFormatter(help),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
@@ -176,6 +174,15 @@ func execute(ctx context.Context, args []string, std streams) error {
 		return misuse("%w; see app --help", err)
 	}
 	return command.Run()
+}
+
+// help is the help of a flag or an argument: with its default, unless its own text names that, and with its variable.
+func help(value *kong.Value) string {
+	shown := *value
+	if value.Default != "" && !strings.Contains(value.Help, "(default: ") {
+		shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
+	}
+	return kong.DefaultHelpValueFormatter(&shown)
 }
 
 // durations parses a duration; its error shows what one looks like.

@@ -25,7 +25,6 @@ func (p *progress) step(format string, args ...any) {
 	fmt.Fprintf(p.to, format+"\n", args...)
 }
 
-// done clears the line.
 func (p *progress) done() {
 	if p.terminal {
 		fmt.Fprint(p.to, "\r\x1b[K")

@@ -15,12 +15,10 @@ import (
 	"locklab/stack/compose"
 )
 
-// checkout is where the compose files are.
 type checkout struct {
-	Dir string `default:"." placeholder:"PATH" help:"Directory with docker-compose.yml (default: ${default})."`
+	Dir string `default:"." placeholder:"PATH" help:"Directory with docker-compose.yml."`
 }
 
-// upCommand brings the containers up, or changes their topology.
 type upCommand struct {
 	checkout
 	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: what .env says)."`
@@ -28,10 +26,8 @@ type upCommand struct {
 	Verbose  bool   `short:"v" help:"Show what docker compose says meanwhile."`
 }
 
-// downCommand takes them down.
 type downCommand struct{ checkout }
 
-// statusCommand says how they are.
 type statusCommand struct{ checkout }
 
 // Run returns when every service is healthy, or says which is not, and why.
@@ -156,7 +152,6 @@ func list(w io.Writer, lines []string) {
 	}
 }
 
-// urls says where the lab listens, and what comes next.
 func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
 	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&

@@ -34,7 +34,6 @@ type Grab struct {
 	Winner   uint64
 }
 
-// winner is a driver who has won, as the data say.
 type winner struct {
 	Driver   uint64
 	Instance string
@@ -138,7 +137,6 @@ func (b *Grabs) record(i int, a answer) history.Event {
 	return e
 }
 
-// event is the winner as the data have it.
 func (w winner) event(order uint64) history.Event {
 	return history.Event{
 		Kind: history.Win, Timeline: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Token: w.Fence, Text: "by " + w.Instance,

@@ -95,7 +95,6 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(format string, a
 	return r, nil
 }
 
-// try sends both bursts to one version.
 func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version, target Target) error {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
@@ -111,7 +110,6 @@ func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version
 	return nil
 }
 
-// add judges the two bursts of one version.
 func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
 	pageview := PageviewRow{judged(round, v, views, views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
 	order := OrderRow{judged(round, v, grabs, grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
@@ -122,7 +120,6 @@ func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
 	r.Pageview, r.Order, r.Verdict = append(r.Pageview, pageview), append(r.Order, order), experiments.Worst(all...)
 }
 
-// record is what Views and Grabs have in common.
 type record interface {
 	Outcome() experiments.Outcome
 	PerInstance() map[string]int

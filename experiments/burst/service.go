@@ -73,7 +73,6 @@ func (c Service) Start(ctx context.Context, s *stack.Stack, tell func(step strin
 	return Running{Target{URL: balancer.URL}, instances}, nil
 }
 
-// flags are those of every instance.
 func (c Service) flags(s *stack.Stack, redis *stack.Topology, nodes []*stack.Node) []string {
 	flags := []string{
 		"--listen=127.0.0.1:0", "--log-format=json", "--topology=" + redis.Kind, "--redis=" + strings.Join(redis.Addrs, ","),

@@ -133,12 +133,10 @@ func (t Target) retry(ctx context.Context, method, path string, result any) erro
 		if err == nil {
 			return nil
 		}
-		pause := time.NewTimer(retryEvery)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return err
-		case <-pause.C:
+		case <-time.After(retryEvery):
 		}
 	}
 }

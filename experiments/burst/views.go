@@ -73,28 +73,23 @@ func (b Views) Surplus() int {
 // while the instance is alone. Beside another instance it does not (against A4): the other one sets the counter back, and
 // the same values are written again.
 func (b Views) Inside() int {
-	seen, n := map[Write]bool{}, 0
+	return len(b.Writes) - len(b.distinct())
+}
+
+// distinct are the values that were written, each once for an instance.
+func (b Views) distinct() map[Write]bool {
+	seen := map[Write]bool{}
 	for _, w := range b.Writes {
-		if seen[w] {
-			n++
-		}
 		seen[w] = true
 	}
-	return n
+	return seen
 }
 
 // Across counts the values that more than one instance wrote.
 func (b Views) Across() int {
-	by := map[int64]map[string]bool{}
-	for _, w := range b.Writes {
-		if by[w.Value] == nil {
-			by[w.Value] = map[string]bool{}
-		}
-		by[w.Value][w.Instance] = true
-	}
-	n := 0
-	for _, instances := range by {
-		if len(instances) > 1 {
+	instances, n := map[int64]int{}, 0
+	for w := range b.distinct() {
+		if instances[w.Value]++; instances[w.Value] == 2 {
 			n++
 		}
 	}
@@ -152,7 +147,6 @@ func (b Views) Sound(instances int) error {
 	return errors.Join(failures(b.Failed), even(b.PerInstance(), b.Users, instances))
 }
 
-// failures says that some requests have no usable answer.
 func failures(failed []string) error {
 	if len(failed) == 0 {
 		return nil

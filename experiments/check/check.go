@@ -85,7 +85,6 @@ func (r *Result) Add(path string, find func(id string) (experiments.Experiment, 
 	return nil
 }
 
-// judge judges a load tool's file.
 func judge(path string) (f File, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return f, fmt.Errorf("%s cannot be read as a saved run: it has no run.json", path)
@@ -176,7 +175,6 @@ func (t *Times) cells() (p50, p99, longest string) {
 	return burst.Milliseconds(t.P50MS), burst.Milliseconds(t.P99MS), burst.Milliseconds(t.MaxMS)
 }
 
-// spread shows how many requests each instance answered.
 func (f File) spread() string {
 	var counts []string
 	for _, instance := range slices.Sorted(maps.Keys(f.PerInstance)) {

@@ -70,7 +70,6 @@ func (c *Client) Where() (where, next string) {
 	return where, c.next().Name
 }
 
-// next is the next step.
 func (c *Client) next() naive.Step {
 	switch c.phase {
 	case reading:

@@ -83,7 +83,6 @@ func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
 	return x, start, nil
 }
 
-// world is the clients of p on the explorer's server.
 func (x *explorer) world(p *position) *World {
 	w := &World{Lock: x.lock, server: x.memory, record: x.record}
 	for i := range p.clients {
@@ -165,7 +164,6 @@ func (p position) moves() (all []Move) {
 	return all
 }
 
-// move returns the state after m.
 func (x *explorer) move(ctx context.Context, p position, m Move) (position, error) {
 	if err := x.memory.restore(p.redis); err != nil {
 		return p, err

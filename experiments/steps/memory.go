@@ -2,7 +2,10 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,12 +105,7 @@ func (s snapshot) String() string {
 
 // expires reports whether time can end a key.
 func (s snapshot) expires() bool {
-	for _, c := range s {
-		if c.expires > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(s)), func(c content) bool { return c.expires > 0 })
 }
 
 // lock is the lock's content; empty: it does not exist.
@@ -117,4 +115,33 @@ func (s snapshot) lock() string {
 		return ""
 	}
 	return fmt.Sprint("=", c.text, c.hash)
+}
+
+// Redis is a [Server] that go-redis reaches. Its time passes by itself.
+type Redis struct{ redis.UniversalClient }
+
+// Do sends one command.
+func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
+	reply, err := r.UniversalClient.Do(ctx, command...).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return reply, err
+}
+
+// Pass waits until the lock is gone, or has no expiry.
+func (r Redis) Pass(ctx context.Context) error {
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for {
+		left, err := r.PTTL(ctx, naive.Key).Result()
+		if err != nil || left < 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-again.C:
+		}
+	}
 }

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"slices"
 
 	"locklab/lockstrategy/naive"
 )
@@ -52,14 +53,8 @@ func (p *position) follow(before position, m Move) {
 	}
 }
 
-// over reports whether every client has ended.
 func (p position) over() bool {
-	for i := range p.clients {
-		if p.clients[i].phase != ended {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.clients, func(c Client) bool { return c.phase != ended })
 }
 
 // lost reports whether the counter is less than the number of confirmed updates.

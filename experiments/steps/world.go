@@ -139,7 +139,6 @@ func (w *World) lose(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// send sends a step to the server.
 func (w *World) send(ctx context.Context, c *Client, step naive.Step) (any, error) {
 	switch {
 	case c.at > 0:

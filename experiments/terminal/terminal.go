@@ -5,6 +5,7 @@ package terminal
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -76,17 +77,10 @@ func Indent(words string) string { return "  " + strings.ReplaceAll(words, "\n",
 
 // Beside sets two blocks of text next to each other.
 func Beside(left, right string) string {
-	one, two := strings.Split(left, "\n"), strings.Split(right, "\n")
-	column, lines := text.LongestLineLen(left), make([]string, max(len(one), len(two)))
-	for i := range lines {
-		if i < len(one) {
-			lines[i] = one[i]
-		}
-		if i < len(two) {
-			lines[i] = text.Pad(lines[i], column, ' ') + "   " + two[i]
-		}
-	}
-	return trimmed(strings.Join(lines, "\n"))
+	t := table.NewWriter()
+	t.SetStyle(table.Style{Box: table.BoxStyle{PaddingRight: "   "}})
+	t.AppendRow(table.Row{left, right})
+	return trimmed(t.Render())
 }
 
 // Paint colours words, where colours are on.
@@ -119,10 +113,6 @@ func PrintableLines(text string) string {
 // OneLine is [Printable] for text whose lines become parts of one: joined errors have a line each.
 func OneLine(text string) string { return Printable(strings.ReplaceAll(text, "\n", "; ")) }
 
-func trimmed(lines string) string {
-	all := strings.Split(lines, "\n")
-	for i := range all {
-		all[i] = strings.TrimRight(all[i], " ")
-	}
-	return strings.Join(all, "\n")
-}
+var blanks = regexp.MustCompile(`(?m) +$`)
+
+func trimmed(lines string) string { return blanks.ReplaceAllString(lines, "") }

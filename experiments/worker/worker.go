@@ -58,7 +58,6 @@ const failed = "failed"
 
 var role = stack.Role("lock client", serve)
 
-// client is the worker in its own process.
 type client struct {
 	mu  sync.Mutex // of out
 	out *json.Encoder
