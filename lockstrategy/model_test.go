@@ -14,7 +14,6 @@ import (
 
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/locktest/model"
 )
 
 // The Redis lock keeps its promises in random runs with faults. MODEL_SEED and MODEL_RUNS say which: `make model`.
@@ -48,8 +47,8 @@ func openRedis(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 // The mutex in the process has only the cohort's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
 	for seed := range uint64(200) {
-		p := model.NewProgram(seed, false)
-		events := model.Run(t, p, func(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
+		p := newProgram(seed, false)
+		events := runModel(t, p, func(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 			return lockstrategy.Open(lockstrategy.NameProcess, b)
 		}, false)
 		if found, err := history.Check(events, 0); err != nil || len(found) > 0 {
@@ -59,7 +58,7 @@ func TestModelOfTheProcess(t *testing.T) {
 }
 
 // modelled runs seed and fails unless every promise was kept.
-func modelled(t *testing.T, seed uint64, open model.Open) []history.Event {
+func modelled(t *testing.T, seed uint64, open modelOpen) []history.Event {
 	t.Helper()
 	events, found, err := judged(t, seed, open)
 	if len(found) == 0 && (err == nil || errors.Is(err, history.ErrNothingGranted)) { // there are few of those: see wantEverything
@@ -76,12 +75,12 @@ func modelled(t *testing.T, seed uint64, open model.Open) []history.Event {
 	return events
 }
 
-func judged(t *testing.T, seed uint64, open model.Open) ([]history.Event, []history.Violation, error) {
+func judged(t *testing.T, seed uint64, open modelOpen) ([]history.Event, []history.Violation, error) {
 	t.Helper()
 	hung := time.AfterFunc(time.Minute, func() { panic("seed " + strconv.FormatUint(seed, 10) + " hangs") }) // of the real time
 	defer hung.Stop()
-	p := model.NewProgram(seed, true)
-	events := model.Run(t, p, open, true)
+	p := newProgram(seed, true)
+	events := runModel(t, p, open, true)
 	found, err := history.Check(events, p.Lease)
 	return events, found, err
 }

@@ -1,4 +1,4 @@
-package model
+package lockstrategy_test
 
 import (
 	"context"

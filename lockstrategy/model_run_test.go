@@ -1,4 +1,4 @@
-package model
+package lockstrategy_test
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Open opens the lock that is to be checked.
-type Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
+// modelOpen opens the lock that is to be checked.
+type modelOpen func(lockstrategy.Backends) (*lockstrategy.Opened, error)
 
 const (
 	quiet   = 5 * time.Second  // after the last caller every compensating release is over within this time
@@ -28,7 +28,7 @@ const (
 
 // world is where a program runs.
 type world struct {
-	program  Program
+	program  program
 	recorder *history.Recorder
 	server   *miniredis.Miniredis // nil: there is none
 	admin    *process             // its network is always well
@@ -43,12 +43,12 @@ type process struct {
 	lock    *lockstrategy.Opened
 }
 
-// Run runs a program with a lock, and returns what happened. server says whether the lock needs one.
+// runModel runs a program with a lock, and returns what happened. server says whether the lock needs one.
 //
 // Two runs of one program nearly always give the same history, but for the order of what happens at one instant;
 // lockstrategy's TestModelRepeats measures it. In the other cases the scheduler had a say, such as which of two
 // callers comes first to a mutex. A failure of that kind comes back after some runs of its seed.
-func Run(t *testing.T, p Program, open Open, server bool) (events []history.Event) {
+func runModel(t *testing.T, p program, open modelOpen, server bool) (events []history.Event) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{program: p, recorder: history.NewRecorder()}
 		if server {
@@ -77,7 +77,7 @@ func Run(t *testing.T, p Program, open Open, server bool) (events []history.Even
 	return events
 }
 
-func (w *world) start(number int, open Open) (*process, error) {
+func (w *world) start(number int, open modelOpen) (*process, error) {
 	dial := func() (net.Conn, error) { return nil, errors.New("there is no server") }
 	if w.server != nil {
 		dial = w.server.Dial

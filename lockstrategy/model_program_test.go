@@ -1,4 +1,4 @@
-// Package model lets processes that follow a random program compete for locks while a random plan of faults goes on. It
+// The model check lets processes that follow a random program compete for locks while a random plan of faults goes on. It
 // records what happened for package history.
 //
 // A run lives in a testing/synctest bubble, with its Redis (miniredis) and its network in memory. So leases of minutes take
@@ -7,7 +7,7 @@
 // reproduces a run.
 //
 // What is NOT modelled: a process that stands still while others run, and more than one server.
-package model
+package lockstrategy_test
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Program is what a run does. It follows from its seed, and from whether there is a server.
-type Program struct {
+// program is what a run does. It follows from its seed, and from whether there is a server.
+type program struct {
 	Seed      uint64
 	Lease     time.Duration
 	HandOff   lockstrategy.HandOff
@@ -67,10 +67,10 @@ type fault struct {
 
 func (f fault) server() bool { return f.key != "" }
 
-// NewProgram returns the program of seed. Without a server there is one process, and nothing goes wrong.
-func NewProgram(seed uint64, server bool) Program {
+// newProgram returns the program of seed. Without a server there is one process, and nothing goes wrong.
+func newProgram(seed uint64, server bool) program {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Program{Seed: seed, Lease: pick(rng, 300*time.Millisecond, 1500*time.Millisecond, 12*time.Second)}
+	p := program{Seed: seed, Lease: pick(rng, 300*time.Millisecond, 1500*time.Millisecond, 12*time.Second)}
 	p.HandOff = lockstrategy.HandOff{Count: pick(rng, 0, 1, 2, 3), Time: pick(rng, 0, 5*time.Millisecond)}
 	keys := []string{"lock:a", "lock:{b}:7"}[:1+rng.IntN(2)]
 	processes := 1
@@ -92,7 +92,7 @@ func NewProgram(seed uint64, server bool) Program {
 	return p
 }
 
-func (p *Program) turn(rng *rand.Rand, keys []string) turn {
+func (p *program) turn(rng *rand.Rand, keys []string) turn {
 	t := turn{
 		pause: upTo(rng, 20*time.Millisecond), key: pick(rng, keys...), note: history.Unbounded,
 		hold: upTo(rng, 10*time.Millisecond), again: rng.IntN(5) == 0, quits: rng.IntN(3) > 0,
@@ -120,7 +120,7 @@ func (p *Program) turn(rng *rand.Rand, keys []string) turn {
 }
 
 // plan decides what goes wrong: in every fourth run nothing.
-func (p *Program) plan(rng *rand.Rand, keys []string) {
+func (p *program) plan(rng *rand.Rand, keys []string) {
 	long := pick(rng, 60*time.Millisecond, p.Lease)
 	for range rng.IntN(4) * (1 + rng.IntN(2)) {
 		f := fault{at: upTo(rng, long), deed: pick(rng, deleted, forgotten, forced, jumped, cut, cut, lost, lost, lost, slow, late)}
