@@ -55,8 +55,7 @@ type call struct {
 	err      error // the turn does not come: the wait has ended
 }
 
-// debtKept is for how long a process that has had its turn lets others go first: for a caller that comes right after it (row 8 × 1
-// of docs/benchmark.md).
+// debtKept is for how long a process that has had its turn lets others go first (row 8 × 1 of docs/benchmark.md).
 const debtKept = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean

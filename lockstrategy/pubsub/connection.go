@@ -79,7 +79,7 @@ func (s *connection) update() {
 		return
 	}
 	for name, c := range wanted {
-		if s.asked[name] != c { // also for a channel that was given up and is wanted again: the server confirms it once more
+		if s.asked[name] != c { // also for a channel that was left and is wanted again: the server confirms it once more
 			s.asked[name] = c
 			_ = s.pubsub.Subscribe(s.ctx, name) // without a connection it is asked for when there is one
 		}
