@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +123,13 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
+		var gone atomic.Bool
+		f.renew = func(context.Context) error {
+			if gone.Load() {
+				return ErrGone
+			}
+			return nil
+		}
 		var heard func(bool)
 		listens := false
 		f.watch = func(h func(bool)) func() {
@@ -130,13 +138,15 @@ func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
 		}
 		lease := mustAcquire(t, f, "k")
 		time.Sleep(2 * startDelay)
+		synctest.Wait()
 		heard(true)
 		synctest.Wait()
 		if lease.Context().Err() != nil || f.renewals.Load() != 1 {
 			t.Fatalf("%d renewals; the context: %v", f.renewals.Load(), lease.Context().Err())
 		}
-		f.renew = func(context.Context) error { return ErrGone }
+		gone.Store(true)
 		<-lease.Context().Done()
+		synctest.Wait()
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrGone) || errors.Is(cause, ErrForced) {
 			t.Errorf("it was lost with %v, want ErrGone", cause)
 		}

@@ -74,7 +74,7 @@ func (c trial) gone() {
 }
 
 func (c trial) dead() {
-	one, two := c.open(Settings{Lease: short}), c.open(Settings{Lease: short})
+	one, two := c.open(Settings{Lease: 3 * short}), c.open(Settings{Lease: 3 * short})
 	lease := c.acquire(one)
 	one.Crash()
 	c.release(c.acquireAfter(lease, two, lockstrategy.ErrLost)) // unreachable, or expired before a renewal was tried
