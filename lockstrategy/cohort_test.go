@@ -371,7 +371,12 @@ func TestCohortCloses(t *testing.T) {
 		}
 		mustRelease(t, first) // hands off
 		waits := make(chan error)
-		go func() { _, err := c.Acquire(t.Context(), "k"); waits <- err }()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			_, err := c.Acquire(ctx, "k")
+			waits <- err
+		}()
 		synctest.Wait()
 		c.Close()
 		if err := <-waits; !errors.Is(err, ErrUnavailable) {
