@@ -50,9 +50,8 @@ func (r Request) private() bool { return r.Lease != nil || r.Renew != nil }
 
 // call tells a caller that its turn has come.
 type call struct {
-	turn     *turn // whose lease is handed off
-	competes bool  // the caller asks the strategy
-	err      error // the turn does not come: the wait has ended
+	turn *turn // whose lease is handed off; nil: the caller competes
+	err  error // the turn does not come: the wait has ended
 }
 
 // debtKept is for how long a process that has had its turn lets others go first (row 8 × 1 of docs/benchmark.md).
@@ -146,23 +145,23 @@ func (c *Cohort) take(ctx, waiting context.Context, key string, request Request,
 // leave takes a caller out of key's queue. If its turn came at the same moment, it is passed on.
 func (c *Cohort) leave(key string, place *list.Element) {
 	c.mu.Lock()
-	var late call
 	select {
-	case late = <-place.Value.(*caller).called:
+	case late := <-place.Value.(*caller).called:
+		pass := func() { _, _ = c.handOff(context.Background(), late.turn) }
+		closed := c.closed
+		if late.turn != nil && !closed {
+			c.background.Go(pass) // the caller does not wait for it
+		}
+		c.mu.Unlock()
+		switch {
+		case late.turn != nil && closed: // Close does not wait any more
+			pass()
+		case late.turn == nil && late.err == nil:
+			c.next(key)
+		}
 	default:
 		c.queues[key].Remove(place)
-	}
-	pass := func() { _, _ = c.handOff(context.Background(), late.turn) }
-	closed := c.closed
-	if late.turn != nil && !closed {
-		c.background.Go(pass) // the caller does not wait for it
-	}
-	c.mu.Unlock()
-	switch {
-	case late.turn != nil && closed: // Close does not wait any more
-		pass()
-	case late.competes:
-		c.next(key)
+		c.mu.Unlock()
 	}
 }
 
@@ -234,7 +233,7 @@ func (c *Cohort) next(key string) {
 	defer c.mu.Unlock()
 	q := c.queues[key]
 	if first := q.Front(); first != nil {
-		q.Remove(first).(*caller).called <- call{competes: true}
+		q.Remove(first).(*caller).called <- call{}
 		return
 	}
 	q.busy, q.idle = false, time.Now()
