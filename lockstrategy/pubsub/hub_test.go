@@ -130,6 +130,9 @@ func TestAnOwnMessageThatIsLost(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		publish(t, client)
 		want(t, "a listener", heard.counts(), [3]int64{2, 1, 1})
+		if hub.Others("c") != 1 {
+			t.Errorf("it counts %d messages of others, want 1", hub.Others("c"))
+		}
 	})
 }
 
