@@ -39,14 +39,21 @@ type queue struct {
 	idle      time.Time // when the last turn ended
 }
 
-// caller waits in a queue.
+// caller is one call of Acquire. It is passed by pointer and its frames are small, because ten thousand callers may wait (row memory of
+// docs/benchmark.md).
 type caller struct {
+	ctx     context.Context // the lease has its values
+	waiting context.Context // bounds the wait
+	key     string
+	request Request
 	called  chan call // receives once
-	private bool      // takes no lease that is handed off
 }
 
 // private reports whether a caller takes no lease that was granted to another: it asks for terms of its own.
-func (r Request) private() bool { return r.Lease != nil || r.Renew != nil }
+func (w *caller) private() bool { return w.request.Lease != nil || w.request.Renew != nil }
+
+// refused is the error of a caller whose wait has ended.
+func (w *caller) refused() error { return notAcquired(w.key, ended(w.waiting)) }
 
 // call tells a caller that its turn has come.
 type call struct {
@@ -79,74 +86,87 @@ func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*L
 	if lease := c.enterAgain(ctx, key); lease != nil {
 		return lease, nil
 	}
-	request, err := NewRequest(options...)
+	w, err := newCaller(ctx, key, options)
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
-	waiting, cancel := request.within(ctx)
-	defer cancel()
-	return c.acquire(ctx, waiting, key, request)
+	if w.request.Wait != nil { // apart, so that a caller without a bound needs no larger stack for it
+		return c.acquireWithin(w)
+	}
+	return c.acquire(w)
 }
 
-// acquire waits no longer than waiting. Ten thousand callers may be in it: its frame is small.
-func (c *Cohort) acquire(ctx, waiting context.Context, key string, request Request) (*Lease, error) {
-	if waiting.Err() != nil {
-		return nil, notAcquired(key, ended(waiting))
+func newCaller(ctx context.Context, key string, options []Option) (*caller, error) {
+	request, err := NewRequest(options...)
+	return &caller{ctx: ctx, waiting: ctx, key: key, request: request, called: make(chan call, 1)}, err
+}
+
+// acquireWithin waits no longer than the request allows.
+func (c *Cohort) acquireWithin(w *caller) (*Lease, error) {
+	waiting, cancel := w.request.within(w.ctx)
+	defer cancel()
+	w.waiting = waiting
+	return c.acquire(w)
+}
+
+func (c *Cohort) acquire(w *caller) (*Lease, error) {
+	if w.waiting.Err() != nil {
+		return nil, w.refused()
 	}
-	place, err := c.enter(key, request)
+	element, err := c.enter(w)
 	switch {
 	case err != nil:
-		return nil, notAcquired(key, err)
-	case place == nil:
-		return c.compete(ctx, waiting, key, request)
+		return nil, notAcquired(w.key, err)
+	case element == nil:
+		return c.compete(w)
 	}
 	select {
-	case call := <-place.Value.(*caller).called:
-		return c.take(ctx, waiting, key, request, call)
-	case <-waiting.Done():
-		c.leave(key, place)
-		return nil, notAcquired(key, ended(waiting))
+	case call := <-w.called:
+		return c.take(w, call)
+	case <-w.waiting.Done():
+		c.leave(w, element)
+		return nil, w.refused()
 	}
 }
 
-// enter puts the caller into key's queue; nil: nobody is there, and the caller has the turn. It must then be passed on.
-func (c *Cohort) enter(key string, request Request) (*list.Element, error) {
+// enter puts the caller into its key's queue; nil: nobody is there, and the caller has the turn. It must then be passed on.
+func (c *Cohort) enter(w *caller) (*list.Element, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q := c.queues[key]
+	q := c.queues[w.key]
 	switch {
 	case c.closed:
 		return nil, errClosed
 	case q == nil:
-		c.queues[key] = &queue{busy: true}
+		c.queues[w.key] = &queue{busy: true}
 		return nil, nil
 	case !q.busy:
 		q.busy = true
 		return nil, nil
-	case request.Once:
+	case w.request.Once:
 		return nil, ErrTaken
 	}
-	return q.PushBack(&caller{called: make(chan call, 1), private: request.private()}), nil
+	return q.PushBack(w), nil
 }
 
 // take takes the turn that a caller was called for. A lease may be lost on its way; the turn is not.
-func (c *Cohort) take(ctx, waiting context.Context, key string, request Request, call call) (*Lease, error) {
+func (c *Cohort) take(w *caller, call call) (*Lease, error) {
 	if call.err != nil {
 		return nil, call.err
 	}
 	if call.turn != nil {
-		if lease := call.turn.lease(ctx); lease != nil {
+		if lease := call.turn.lease(w.ctx); lease != nil {
 			return lease, nil
 		}
 	}
-	return c.compete(ctx, waiting, key, request)
+	return c.compete(w)
 }
 
-// leave takes a caller out of key's queue. If its turn came at the same moment, it is passed on.
-func (c *Cohort) leave(key string, place *list.Element) {
+// leave takes a caller out of its key's queue. If its turn came at the same moment, it is passed on.
+func (c *Cohort) leave(w *caller, element *list.Element) {
 	c.mu.Lock()
 	select {
-	case late := <-place.Value.(*caller).called:
+	case late := <-w.called:
 		pass := func() { _, _ = c.handOff(context.Background(), late.turn) }
 		closed := c.closed
 		if late.turn != nil && !closed {
@@ -157,43 +177,44 @@ func (c *Cohort) leave(key string, place *list.Element) {
 		case late.turn != nil && closed: // Close does not wait any more
 			pass()
 		case late.turn == nil && late.err == nil:
-			c.next(key)
+			c.next(w.key)
 		}
 	default:
-		c.queues[key].Remove(place)
+		c.queues[w.key].Remove(element)
 		c.mu.Unlock()
 	}
 }
 
 // compete asks the strategy. Whatever goes wrong, also a panic, the turn is passed on.
-func (c *Cohort) compete(ctx, waiting context.Context, key string, request Request) (lease *Lease, err error) {
+func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	defer func() {
 		switch {
 		case lease != nil:
 		case errors.Is(err, ErrUnavailable):
-			c.disperse(key, err)
+			c.disperse(w.key, err)
 		default:
-			c.next(key)
+			c.next(w.key)
 		}
 	}()
+	request := w.request
 	request.Wait = nil // waiting is bounded
 	c.mu.Lock()
-	q := c.queues[key]
+	q := c.queues[w.key]
 	if !request.Once { // one attempt is no turn, and lets nobody go first
 		request.Others, q.others = q.others, 0
 	}
 	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
 	c.mu.Unlock()
-	granted, err := c.strategy.Acquire(bare{waiting}, key, func(r *Request) { *r = request })
+	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
 	switch {
-	case err != nil && waiting.Err() != nil:
-		return nil, notAcquired(key, ended(waiting))
+	case err != nil && w.waiting.Err() != nil:
+		return nil, w.refused()
 	case err != nil:
 		return nil, err
 	}
-	t := newTurn(c, key, granted, request.private())
-	if lease = t.lease(ctx); lease == nil {
-		return nil, notAcquired(key, context.Cause(granted.Context()))
+	t := newTurn(c, w.key, granted, w.private())
+	if lease = t.lease(w.ctx); lease == nil {
+		return nil, notAcquired(w.key, context.Cause(granted.Context()))
 	}
 	return lease, nil
 }
@@ -212,7 +233,7 @@ const perCaller = 32
 func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
 	c.mu.Lock()
 	q := c.queues[t.key]
-	if first := q.Front(); first != nil && !first.Value.(*caller).private && t.mayPass(c.bounds) {
+	if first := q.Front(); first != nil && !first.Value.(*caller).private() && t.mayPass(c.bounds) {
 		q.Remove(first).(*caller).called <- call{turn: t}
 		c.mu.Unlock()
 		runtime.Gosched() // the next holder works first, because everybody behind it waits

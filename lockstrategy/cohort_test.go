@@ -30,18 +30,28 @@ func wait(t *testing.T, c *Cohort, options ...Option) <-chan *Lease {
 	return granted
 }
 
+// callerOf is a caller that waits as long as the test.
+func callerOf(t *testing.T, key string) *caller {
+	w, err := newCaller(t.Context(), key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // The turn may come at the moment in which the caller leaves. It must not stay with it.
 func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
 	for _, bounds := range []HandOff{{}, {Count: 1}} { // the lease is handed off, or only the turn
 		synctest.Test(t, func(t *testing.T) {
 			c := newCohort(t, newFake(t, time.Minute), bounds)
 			first := mustAcquire(t, c, "k")
-			place, err := c.enter("k", Request{})
+			w := callerOf(t, "k")
+			element, err := c.enter(w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustRelease(t, first) // calls the one in place
-			c.leave("k", place)   // the caller no longer wants it
+			mustRelease(t, first) // calls w
+			c.leave(w, element)   // the caller no longer wants it
 			synctest.Wait()
 			mustRelease(t, mustAcquire(t, c, "k"))
 		})
@@ -54,18 +64,18 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		f := newFake(t, time.Minute)
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
-		place, err := c.enter("k", Request{})
-		if err != nil {
+		w := callerOf(t, "k")
+		if _, err := c.enter(w); err != nil {
 			t.Fatal(err)
 		}
 		turn := first.behind.(*holder).turn
 		mustRelease(t, first)
-		call := <-place.Value.(*caller).called
+		call := <-w.called
 		session := turn.granted.behind.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()
-		lease, err := c.take(t.Context(), t.Context(), "k", Request{}, call)
+		lease, err := c.take(w, call)
 		if err != nil || f.grants.Load() != 2 {
 			t.Fatalf("%v after %d grants, want a second one", err, f.grants.Load())
 		}
@@ -365,7 +375,8 @@ func TestCohortCloses(t *testing.T) {
 		f := newFake(t, time.Minute)
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
-		left, err := c.enter("k", Request{})
+		left := callerOf(t, "k")
+		element, err := c.enter(left)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +396,7 @@ func TestCohortCloses(t *testing.T) {
 		if _, err := c.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a later caller got %v", err)
 		}
-		c.leave("k", left)
+		c.leave(left, element)
 		if f.releases.Load() != 1 {
 			t.Errorf("%d releases of a lease that nobody holds, want 1", f.releases.Load())
 		}

@@ -1,6 +1,7 @@
 package pubsub_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -40,13 +41,17 @@ func inBubble(t *testing.T, f func(t *testing.T, proxy *faultproxy.Proxy, client
 		server := miniredis.NewMiniRedis()
 		defer server.Close()
 		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
-		client := redis.NewClient(&redis.Options{
-			Dialer: proxy.DialContext, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
-			ContextTimeoutEnabled: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		})
+		client := newClient(proxy.DialContext)
 		f(t, proxy, client)
 		_ = client.Close()
 		proxy.Close()
+	})
+}
+
+func newClient(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Dialer: dial, MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
+		ContextTimeoutEnabled: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 }
 
@@ -157,6 +162,50 @@ func TestAnIdleChannelIsUnsubscribed(t *testing.T) {
 			t.Error("nobody listens, and it is still subscribed")
 		}
 	})
+}
+
+// slowConn blocks a write with the word "slow" in it until its gate is open.
+type slowConn struct {
+	net.Conn
+	gate chan struct{}
+}
+
+func (c slowConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("slow")) {
+		<-c.gate
+	}
+	return c.Conn.Write(b)
+}
+
+// A channel may be listened to again after the hub gave it up, but before the server was told. It is subscribed to once more.
+func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine that waits for a mutex stops its clock
+	server, gate := miniredis.RunT(t), make(chan struct{})
+	client := newClient(func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := faultproxy.TCP(server.Addr())(ctx)
+		return slowConn{conn, gate}, err
+	})
+	defer func() { _ = client.Close() }()
+	hub := pubsub.New(client, false)
+	defer hub.Close()
+	nothing := func(pubsub.Event) {}
+	stop := hub.Listen("c", nothing)
+	await(t, func() bool { return hub.Subscribed("c") })
+	defer hub.Listen("slow", nothing)() // until the gate is open the connection writes nothing else
+	stop()
+	await(t, func() bool { return !hub.Subscribed("c") }) // given up
+	defer hub.Listen("c", nothing)()
+	close(gate)
+	await(t, func() bool { return hub.Subscribed("c") })
+}
+
+// await fails the test unless the condition is true within ten seconds.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not within ten seconds")
+		}
+	}
 }
 
 // A connection whose other end is gone without a word is replaced, and every listener is told.
