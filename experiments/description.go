@@ -11,13 +11,16 @@ import (
 func (e Experiment) Describe(program string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s · %s\n\n%s\n", e.ID, e.Article, terminal.Wrap(e.Claim, terminal.Width))
-	for _, part := range []struct{ title, words string }{
-		{"The articles", e.Says}, {"Erratum", e.Erratum}, {"How it is run", e.How}, {"In the matrix", e.Anomaly},
-	} {
+	type part struct{ title, words string }
+	parts := []part{{"The articles", e.Says}}
+	for _, erratum := range e.Errata {
+		parts = append(parts, part{"Erratum of " + erratum.Article, erratum.What})
+	}
+	for _, part := range append(parts, part{"How it is run", e.How}, part{"In the matrix", e.Anomaly}) {
 		if part.words != "" {
 			fmt.Fprintf(&b, "\n%s\n%s\n", part.title, terminal.Indent(terminal.Wrap(part.words, terminal.Width-2)))
 		}
-		if part.title == "Erratum" && e.Drawing != "" {
+		if part.title == "The articles" && e.Drawing != "" {
 			fmt.Fprintf(&b, "\nDrawing\n%s\n", terminal.Indent(strings.Trim(e.Drawing, "\n")))
 		}
 	}

@@ -18,7 +18,8 @@ type Experiment struct {
 	Article string // A0 … A4; of several: "A0, A2"
 	Claim   string // one sentence
 	Says    string // what the articles say about it, in our words
-	Erratum string // what an article has wrong and this shows; empty: nothing
+	Errata  []Erratum
+	Lesson  Lesson
 	Drawing string // the interleaving, as a drawing in text
 	How     string // how the run makes it happen
 	Anomaly string // its column in the matrix; empty: it has none
@@ -37,6 +38,36 @@ type Experiment struct {
 	Variants []Variant // the control first: without it nothing is shown
 	Check    func(trial []history.Event) []history.Violation
 }
+
+// Erratum is a point in which one article and a run disagree, or the article contradicts itself.
+type Erratum struct {
+	Article string // the one article that errs: A0 … A4
+	What    string
+}
+
+// Lesson is what the page of an experiment teaches, written by hand. The page adds what a run showed.
+type Lesson struct {
+	Question string // the situation, and what the reader is asked about it
+	Predict  string // the choices to think about before reading on: (a), (b), (c)
+	Why      string // what happened, explained
+	Fix      string // what to do about it
+	Limits   string // what the experiment does not show, and where the fix ends
+	Next     string // related experiments, and what to try by hand
+	Level    Level
+	Start    bool // one of the first to look at
+}
+
+// Level is how much a reader should know before an experiment.
+type Level int
+
+// The levels.
+const (
+	Basic    Level = iota // nothing
+	Medium                // what a lock with a lease is
+	Advanced              // failover, clocks or the steps of a protocol
+)
+
+func (l Level) String() string { return [...]string{"basic", "medium", "advanced"}[l] }
 
 // Variant is one way to run an experiment.
 type Variant struct {

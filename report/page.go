@@ -52,7 +52,7 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 			r.Variants = append(r.Variants, newVariant(s.Record, j, len(r.Measures) > 0))
 		}
 		p.Runs = append(p.Runs, r)
-		if s.Experiment.Erratum != "" {
+		if len(s.Experiment.Errata) > 0 {
 			p.Errata = append(p.Errata, r)
 		}
 	}

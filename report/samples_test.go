@@ -86,7 +86,7 @@ func failover() experiments.Saved {
 		e(91*ms, "resource", history.Final, "", 1, ""),
 	)
 	x.Experiment.ID = "X02-failover"
-	x.Experiment.Erratum = "An article says that this cannot be."
+	x.Experiment.Errata = []experiments.Erratum{{Article: "A2", What: "An article says that this cannot be."}}
 	return x
 }
 

@@ -38,7 +38,7 @@ func TestLabShow(t *testing.T) {
 			continue
 		}
 		for _, says := range []string{
-			e.Claim, e.Says, e.Erratum, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation",
+			e.Claim, e.Says, e.Errata[0].What, e.How, e.Anomaly, e.Variants[0].Name + " (control) no violation",
 			"lab run L03-foreign-unlock",
 		} {
 			if !strings.Contains(words, strings.Join(strings.Fields(says), " ")) {

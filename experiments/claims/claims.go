@@ -20,7 +20,12 @@ func register(e experiments.Experiment) experiments.Experiment { //nolint:unpara
 	if groupOf(e.ID) < 0 || slices.ContainsFunc(registered, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
 		panic("claims: two files register the id, or it has no group: " + e.ID)
 	}
-	for _, text := range []*string{&e.Claim, &e.Says, &e.Erratum, &e.How} {
+	l := &e.Lesson
+	texts := []*string{&e.Claim, &e.Says, &e.How, &l.Question, &l.Predict, &l.Why, &l.Fix, &l.Limits, &l.Next}
+	for i := range e.Errata {
+		texts = append(texts, &e.Errata[i].What)
+	}
+	for _, text := range texts {
 		*text = strings.Join(strings.Fields(*text), " ") // they may be written in several lines
 	}
 	registered = append(registered, e)

@@ -19,8 +19,8 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is one.`,
 	Says: "RedLock over three locks, which should be on three nodes: one may fail.",
-	Erratum: `
-		A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.`,
+	Errata: []experiments.Erratum{{Article: "A2", What: `
+		A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.`}},
 	Drawing: `
 names   red1   red2   red2
 A       node 1 node 2 node 2     ├─ read 0 ───────────────────── write 1

@@ -24,9 +24,9 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		Every driver who does not get the order is told so, and which driver has it; with A2's listing no driver is told anything.`,
 	Says: "A driver who does not get the lock returns immediately: the method that grabs the order returns null.",
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A2", What: `
 		A2's form without waiting immediately returns null to every loser. It returns null to the winner, too: only a log says which driver has
-		the order.`,
+		the order.`}},
 	Drawing: `
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,

@@ -18,8 +18,8 @@ var _ = register(experiments.Experiment{
 	Says: `
 		After its lease a slow holder deletes a lock that another client holds by now. The articles' remedy is to compare the value first. A2
 		compares in the client, in a command of its own.`,
-	Erratum: `
-		A2 releases by GET, a comparison in the client, and DEL: two commands, so it can still delete another client's lock.`,
+	Errata: []experiments.Erratum{{Article: "A2", What: `
+		A2 releases by GET, a comparison in the client, and DEL: two commands, so it can still delete another client's lock.`}},
 	How: `
 		A takes the lock and is slow; its lease ends; B takes the lock and reads. Now A releases "its" lock. C takes the lock that A has
 		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL.`,

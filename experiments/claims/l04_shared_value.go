@@ -18,9 +18,9 @@ var _ = register(experiments.Experiment{
 	Says: `
 		A2 stores the driver's id and calls it unique over all requests; A0's example stores 1. The comparison before the release then finds
 		"its own" value in a lock that another attempt has taken.`,
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A2", What: `
 		A2's lock contains the driver's id, which is the same in each of one driver's requests. So the first one's late release deletes the
-		second one's lock.`,
+		second one's lock.`}},
 	Drawing: `
 A (driver 7)  SET "7" → OK   read 0  …                compare "7", DEL → 1 (B's lock)
 B (driver 7)                     lease over   SET "7" → OK                        read 1, write 2

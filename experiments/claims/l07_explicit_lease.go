@@ -15,9 +15,9 @@ var _ = register(experiments.Experiment{
 	Claim:   "A lock with an explicit lease is not renewed: work that is longer is no longer protected.",
 	Says: `
 		The lock is taken for three seconds, and beside that the watchdog extends it as long as the holder lives.`,
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A3", What: `
 		A3 takes the lock with lock(2, 3, SECOND), which Redisson does not have. A lease that is named there, as in lock(3, SECONDS), starts no
-		watchdog, which the same article describes as always on.`,
+		watchdog, which the same article describes as always on.`}},
 	Drawing: `
 A  ├─ explicit lease ─┤            (still at work)        write 1
 B  waits              ├─ read 0, write 1 ─┤                ↑ B's update is lost

@@ -24,8 +24,8 @@ var _ = register(experiments.Experiment{
 	Says: `
 		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil to a
 		client that does not hold the lock. A0 lists re-entrance among the requirements of a lock.`,
-	Erratum: `
-		A3 explains re-entrance by "A holds it, its time is over, A can take it again": that is expiry. Here no time is over.`,
+	Errata: []experiments.Erratum{{Article: "A3", What: `
+		A3 explains re-entrance by "A holds it, its time is over, A can take it again": that is expiry. Here no time is over.`}},
 	Drawing: `
 A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
 B                                            refused                        enter   read 1  write 2`,

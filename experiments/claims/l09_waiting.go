@@ -24,8 +24,8 @@ var _ = register(experiments.Experiment{
 	Says: `
 		There are three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
 		the message of the release.`,
-	Erratum: `
-		A3 describes waiting as a loop that keeps trying; Redisson, which it describes, waits for a message (A1).`,
+	Errata: []experiments.Erratum{{Article: "A3", What: `
+		A3 describes waiting as a loop that keeps trying; Redisson, which it describes, waits for a message (A1).`}},
 	Drawing: `
           lock held                 free   taken
 spin      ? ? ? ? ? ? ? ? ? ? ? ? ? │?!

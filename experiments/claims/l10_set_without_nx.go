@@ -19,9 +19,10 @@ var _ = register(experiments.Experiment{
 	Says: `
 		A0 gives one script to lock (SET, and if that succeeded EXPIRE) and one to extend, which begins the same way. SET always succeeds. A3's
 		acquire returns true whatever its lock did.`,
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A0", What: `
 		A0's lock script has no NX: it always succeeds. A0's extend script begins with SET too: a late extension overwrites the next holder's
-		lock. A3's acquire returns true whatever happened.`,
+		lock.`}, {Article: "A3", What: `
+		The listing's acquire returns true whatever happened.`}},
 	Drawing: `
 A  SET, EXPIRE → 1   read 0                      write 1
 B                             SET, EXPIRE → 1    read 0   write 1

@@ -12,9 +12,9 @@ var _ = register(experiments.Experiment{
 	Article: "A4",
 	Claim:   "INCR needs no lock: A4's first listing, run as it is printed, ends at 666 and not at 34.",
 	Says:    "Without a lock, 666 simultaneous requests on two instances leave the counter at 34.",
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A4", What: `
 		A4's listing without a lock increments with an atomic INCR (AtomicLong.incrementAndGet), and loses nothing. The reported 34 needs a read
-		and a write, as in its listing with synchronized, without the synchronized.`,
+		and a write, as in its listing with synchronized, without the synchronized.`}},
 	Drawing: `
 A    INCR → 1                       A    GET → 0           SET 1
 B              INCR → 2             B            GET → 0          SET 1

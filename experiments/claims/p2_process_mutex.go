@@ -18,9 +18,9 @@ var _ = register(experiments.Experiment{
 	Says: `
 		With synchronized, 666 requests on two instances leave the counter at 391. No value repeats inside one instance, and both instances
 		write the same values.`,
-	Erratum: `
+	Errata: []experiments.Erratum{{Article: "A4", What: `
 		A4 says that no value repeats inside one process. Beside another process some do: the other process sets the counter back, and the same
-		values are written again.`,
+		values are written again.`}},
 	Drawing: `
 instance-1          [ GET → 0  SET 1 ] [ GET → 1  SET 2 ]            [ GET → 1  SET 2 ]   2 again
 instance-2   [ GET → 0                                      SET 1 ]`,

@@ -34,7 +34,7 @@ var errata = func() (all []erratum) {
 // others are the errata that no experiment here shows.
 func others(all []experiments.Experiment) (left []erratum) {
 	for _, e := range errata {
-		if slices.ContainsFunc(all, func(x experiments.Experiment) bool { return x.ID == e.By && x.Erratum != "" }) {
+		if slices.ContainsFunc(all, func(x experiments.Experiment) bool { return x.ID == e.By && len(x.Errata) > 0 }) {
 			continue
 		}
 		if e.By != "" {

@@ -13,7 +13,8 @@ import (
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
-		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.", Erratum: "What | is wrong.",
+		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.",
+		Errata: []experiments.Erratum{{Article: "A2", What: "What | is wrong."}},
 		Drawing: "\nA ──\n", How: "How it goes.",
 		Takes:    2 * time.Second,
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
