@@ -69,13 +69,18 @@ func TestRunCleansUp(t *testing.T) {
 			e := withVariant(func(ctx context.Context, t *Trial) {
 				dir = t.Stack.Dir()
 				t.Note("A", violated)
-				t.Cleanup(func() error { cleaned += "first"; return nil })
+				cleaning := make(chan struct{})
+				t.Cleanup(func() error { cleaned += "first"; close(cleaning); return nil })
 				t.Cleanup(func() error { cleaned += "last "; return nil })
-				t.Go(func() { <-ctx.Done() })
+				t.Go(func() {
+					<-ctx.Done()
+					<-cleaning
+					t.Cleanup(func() error { cleaned += " late"; return nil })
+				})
 				t.Must(c.end())
 			})
 			r := Run(t.Context(), e, Options{Trials: 1})
-			if cleaned != "last first" {
+			if cleaned != "last first late" {
 				t.Errorf("cleaned: %q", cleaned)
 			}
 			if _, err := os.Stat(dir); !os.IsNotExist(err) {

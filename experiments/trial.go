@@ -175,14 +175,16 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 }
 
 func (t *Trial) cleanUp() (err error) {
-	for {
+	for ended := false; ; { // what still runs may register more
 		t.mu.Lock()
 		all := t.cleanup
 		t.cleanup = nil
 		t.mu.Unlock()
-		if len(all) == 0 {
-			t.running.Wait()
+		if len(all) == 0 && ended {
 			return err
+		}
+		if ended = len(all) == 0; ended {
+			t.running.Wait()
 		}
 		for _, f := range slices.Backward(all) {
 			err = errors.Join(err, caught(func() { t.Must(f()) }))

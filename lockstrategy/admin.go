@@ -57,7 +57,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	defer cancel()
 	freed, err := r.client.Del(ctx, key).Result()
 	if err == nil && freed > 0 {
-		err = r.client.Do(ctx, r.hubs[0].Publish(), channelOf(key), "0").Err()
+		err = r.client.Do(ctx, r.hub.Publish(), channelOf(key), "0").Err()
 	}
 	if err != nil {
 		return freed > 0, unavailable("force unlock", key, err)

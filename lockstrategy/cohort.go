@@ -21,10 +21,11 @@ import (
 //
 // A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
 // error immediately: one after the other they would wait too long.
+//
+// While a process lets others go first, [TryOnce] gets [ErrTaken] although the key may be free.
 type Cohort struct {
-	strategy   Strategy
-	bounds     HandOff
-	background sync.WaitGroup
+	strategy Strategy
+	bounds   HandOff
 
 	mu     sync.Mutex
 	queues map[string]*queue
@@ -167,16 +168,11 @@ func (c *Cohort) leave(w *caller, element *list.Element) {
 	c.mu.Lock()
 	select {
 	case late := <-w.called:
-		pass := func() { _, _ = c.handOff(context.Background(), late.turn) }
-		closed := c.closed
-		if late.turn != nil && !closed {
-			c.background.Go(pass) // the caller does not wait for it
-		}
 		c.mu.Unlock()
 		switch {
-		case late.turn != nil && closed: // Close does not wait any more
-			pass()
-		case late.turn == nil && late.err == nil:
+		case late.turn != nil:
+			_, _ = c.handOff(context.Background(), late.turn)
+		case late.err == nil:
 			c.next(w.key)
 		}
 	default:
@@ -206,6 +202,11 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
 	c.mu.Unlock()
 	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
+	if err != nil {
+		c.mu.Lock()
+		q.others = cmp.Or(q.others, request.Others) // nobody has gone first for a caller that has left
+		c.mu.Unlock()
+	}
 	switch {
 	case err != nil && w.waiting.Err() != nil:
 		return nil, w.refused()
@@ -257,20 +258,17 @@ func (c *Cohort) next(key string) {
 		q.Remove(first).(*caller).called <- call{}
 		return
 	}
-	q.busy, q.idle = false, time.Now()
-	forget := func() {
-		if !q.busy && c.queues[key] == q && (q.others == 0 || time.Since(q.idle) >= debtKept) {
-			delete(c.queues, key)
-		}
-	}
 	if q.others == 0 {
-		forget()
+		delete(c.queues, key)
 		return
 	}
+	q.busy, q.idle = false, time.Now()
 	time.AfterFunc(debtKept, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		forget()
+		if c.queues[key] == q && !q.busy && time.Since(q.idle) >= debtKept {
+			delete(c.queues, key)
+		}
 	})
 }
 
@@ -300,14 +298,13 @@ func (c *Cohort) Waiting() int {
 	return n
 }
 
-// Close ends the wait of every caller, and waits for what the cohort does in the background. From now on callers get
-// [ErrUnavailable]. Leases that are held stay held, and can be released. Close does not close the strategy.
+// Close ends the wait of every caller. From now on callers get [ErrUnavailable]. Leases that are held stay held, and can be released.
+// Close does not close the strategy.
 func (c *Cohort) Close() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
 	for _, q := range c.queues {
 		q.end(errClosed)
 	}
-	c.mu.Unlock()
-	c.background.Wait()
 }

@@ -226,7 +226,8 @@ func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
 		mustRelease(t, <-next) // the next caller's turn has come, although nobody has released
 		another := mustAcquire(t, c, "k")
 		defer func() { mustRelease(t, another) }()
-		if again, err := c.Acquire(lease.Context(), "k", TryOnce()); again != nil || !errors.Is(err, ErrNotAcquired) {
+		work := context.WithoutCancel(lease.Context()) // the caller still knows its lease
+		if again, err := c.Acquire(work, "k", TryOnce()); again != nil || !errors.Is(err, ErrNotAcquired) {
 			t.Errorf("it entered again: %v", err)
 		}
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
@@ -366,6 +367,42 @@ func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 		if want := []int{0, 0, 1}; !slices.Equal(yields, want) {
 			t.Errorf("it let %v others go first, want %v", yields, want)
 		}
+	})
+}
+
+// Nor for one that has left before the others went first.
+func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.others = 3
+		var yields []int
+		f.acquire = func(r Request) error {
+			if yields = append(yields, r.Others); len(yields) == 2 {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		_, _ = c.Acquire(t.Context(), "k")
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if want := []int{0, 3, 3}; !slices.Equal(yields, want) {
+			t.Errorf("it let %v others go first, want %v", yields, want)
+		}
+	})
+}
+
+// A caller does not enter again under a context that has ended.
+func TestCohortDoesNotEnterAgainUnderAnEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCohort(t, newFake(t, time.Minute), HandOff{})
+		lease := mustAcquire(t, c, "k")
+		ctx, cancel := context.WithCancel(lease.Context())
+		cancel()
+		if _, err := c.Acquire(ctx, "k"); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		mustRelease(t, lease)
 	})
 }
 

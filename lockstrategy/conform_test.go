@@ -95,6 +95,7 @@ func redisBackend(
 				return all
 			},
 			Forget:      func(t *testing.T, key string) { must(admin.Del(t.Context(), key).Result())(t) },
+			Listening:   func(t *testing.T, key string) int { return listening(t, admin, "redisson_lock__channel:{"+key+"}") },
 			ForgetToken: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_fence:{"+key+"}").Result())(t) },
 			Foreign: func(t *testing.T, key, owner string) {
 				must(admin.HSet(t.Context(), key, owner, 2).Result())(t)
@@ -102,6 +103,17 @@ func redisBackend(
 			},
 		},
 	}
+}
+
+// listening counts the processes that listen to a channel. In a cluster channels are sharded.
+func listening(t *testing.T, admin redis.UniversalClient, channel string) int {
+	t.Helper()
+	cluster, sharded := admin.(*redis.ClusterClient)
+	if !sharded {
+		return int(must(admin.PubSubNumSub(t.Context(), channel).Result())(t)[channel])
+	}
+	master := must(cluster.MasterForKey(t.Context(), channel))(t)
+	return int(must(master.PubSubShardNumSub(t.Context(), channel).Result())(t)[channel])
 }
 
 func TestRedLockConforms(t *testing.T) {

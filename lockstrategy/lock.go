@@ -31,7 +31,7 @@ type behind interface {
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
-// release. It has the values of the context under which the lease was acquired. Work under the lock belongs under this context.
+// last entry's release. It has the values of the context under which the lease was acquired. Work under the lock belongs under this context.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
@@ -115,7 +115,7 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, the longest that is allowed: %w", *r.Wait, context.DeadlineExceeded))
 }
 
-// Errors of Acquire. One that carries ErrNotAcquired also wraps the reason: the context's own error or another of these.
+// Errors of Acquire. One that carries ErrNotAcquired also wraps the reason: the context's own error, [ErrExpired], or another of these.
 var (
 	ErrNotAcquired = errors.New("lock: not acquired")
 	// ErrTaken answers an attempt that was not to wait: another holds the key.
@@ -133,8 +133,8 @@ var (
 	ErrLost = errors.New("lock: lease lost")
 	// ErrExpired says that the time that was asked for is over, or that the holder did not run when it should have renewed.
 	ErrExpired = fmt.Errorf("%w: its time is over", ErrLost)
-	// ErrForced says that the lock was freed by force, and that the holder was notified.
-	ErrForced = fmt.Errorf("%w: it was freed by force", ErrLost)
+	// ErrForced says the same as ErrGone, and that another process has released it: by force, or as a later holder.
+	ErrForced = fmt.Errorf("%w: another process released it", ErrLost)
 	// ErrGone says that the server no longer has the lock as the holder's: it was deleted, evicted, or lost in a failover.
 	ErrGone = fmt.Errorf("%w: the server no longer has it as this holder's", ErrLost)
 	// ErrUnreachable says that no renewal was confirmed before the lease's end.

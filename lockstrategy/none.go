@@ -24,5 +24,5 @@ func (None) Acquire(ctx context.Context, key string, options ...Option) (*Lease,
 	if request.Lease != nil {
 		g.Lease = *request.Lease
 	}
-	return new(Sessions).Lease(ctx, request, g)
+	return NewSessions().Lease(ctx, request, g)
 }

@@ -31,7 +31,7 @@ type Redis struct {
 	cfg      RedisConfig
 	process  string        // the first half of every owner of this process
 	attempt  atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
-	hubs     []*pubsub.Hub // one
+	hub      *pubsub.Hub
 	sessions *Sessions
 
 	acquireScript, renewScript, releaseScript *redis.Script
@@ -49,7 +49,7 @@ func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
 		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
-		hubs:          []*pubsub.Hub{pubsub.New(client, cluster)},
+		hub:           pubsub.New(client, cluster),
 		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
 }
@@ -58,7 +58,7 @@ func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
 // are held stay held, and can be released.
 func (r *Redis) Close() error {
 	r.sessions.Close()
-	r.hubs[0].Close()
+	r.hub.Close()
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	if err := checkKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	w := waiter{hubs: r.hubs, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
+	w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
 	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
 		grant, another, err := o.acquire(ctx, request)
@@ -123,25 +123,22 @@ func (o *owner) renew(ctx context.Context) error {
 
 // release frees the key, and says how many other processes were notified.
 func (o *owner) release(ctx context.Context) (others int, err error) {
-	receives, published := o.hubs[0].Publishing(channelOf(o.key))
-	notified, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hubs[0].Publish()).Int()
-	published(err == nil && notified >= 0)
-	switch {
-	case err != nil:
+	published := o.hub.Publishing(channelOf(o.key))
+	reply, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hub.Publish()).Int64Slice()
+	if err != nil {
+		published(pubsub.Unpublished)
 		return 0, unavailable("release", o.key, err)
-	case notified == -2:
-		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
-	case notified == -1:
-		return Unknown, nil
-	case receives:
-		notified--
 	}
-	return max(notified, 0), nil
+	others = published(int(reply[1]))
+	if reply[0] == 0 {
+		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
+	}
+	return others, nil
 }
 
 // watch listens to releases of the key: nobody else has to release what is held here.
 func (o *owner) watch(notify func(released bool)) (stop func()) {
-	return o.hubs[0].Listen(channelOf(o.key), func(e pubsub.Event) { notify(e == pubsub.Message) })
+	return o.hub.Listen(channelOf(o.key), func(e pubsub.Event) { notify(e == pubsub.Message) })
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -204,21 +204,42 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 	}
 }
 
+// Where the user may not publish, a release does not know how many other processes wait.
+func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	c := withoutChannels(t, testenv.Redis(t, true).Addr)
+	for name, b := range map[string]lockstrategy.Backends{
+		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
+	} {
+		lease := must(open(t, name, b).Acquire(t.Context(), "lock:k"))(t)
+		if err := lease.Release(t.Context()); err != nil || lease.Others() != lockstrategy.Unknown {
+			t.Errorf("%s: %v, %d others, want Unknown", name, err, lease.Others())
+		}
+	}
+}
+
+// withoutChannels opens a client whose user may neither subscribe nor publish.
+func withoutChannels(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	if err := client(t, addr).Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 // Two processes whose user may use no channels share a lock that both want all the time: they poll, and each yields.
 func TestWithoutChannelsProcessesShare(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	addr := testenv.Redis(t, true).Addr
-	admin := client(t, addr)
-	if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
-		t.Fatal(err)
-	}
 	var grants [2]atomic.Int64
 	var all sync.WaitGroup
 	enough := func() bool { return grants[0].Load() >= 20 && grants[1].Load() >= 20 }
 	for p := range grants {
-		c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
-		t.Cleanup(func() { _ = c.Close() })
+		c := withoutChannels(t, addr)
 		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, HandOff: lockstrategy.HandOff{Count: 4}})
 		for range 2 {
 			all.Go(func() {

@@ -146,12 +146,13 @@ func (q *quorum) release(ctx context.Context) (others int, err error) {
 }
 
 // publish notifies on every node, and returns when a majority has answered. Its result is the most processes that one node has
-// notified.
+// notified. Unknown: none has.
 func (q *quorum) publish() (others int) {
 	notified := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
 		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
 	}
+	others = Unknown
 	for range q.majority() {
 		others = max(others, <-notified)
 	}

@@ -308,3 +308,33 @@ func TestRedLockSplitVotesDoNotWaitForNodesThatHang(t *testing.T) {
 		}
 	})
 }
+
+// timesOut is a hook: the client cannot connect, and says so without trying.
+type timesOut struct {
+	slowNode
+	pings atomic.Int64
+}
+
+func (n *timesOut) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "ping" {
+			n.pings.Add(1)
+		}
+		return &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	}
+}
+
+// A node that hangs is pinged with pauses, also when its client fails immediately.
+func TestRedLockPingsWithPauses(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		hook, c, sessions := new(timesOut), inMemory(t, server), NewSessions()
+		defer sessions.Close()
+		c.AddHook(hook)
+		n := &node{client: c, request: 2 * time.Second, sessions: sessions}
+		_ = n.ask(func(ctx context.Context) error { return c.Set(ctx, "k", 1, 0).Err() })
+		time.Sleep(time.Minute)
+		if pings := hook.pings.Load(); pings < 20 || pings > 130 {
+			t.Errorf("%d pings in a minute, want about 120", pings)
+		}
+	})
+}

@@ -39,13 +39,21 @@ func (n *node) ask(request func(ctx context.Context) error) error {
 	return err
 }
 
-// ping asks a node that hangs until it answers, or cannot be reached.
+// ping asks a node that hangs until it answers, or cannot be reached. It pauses: a client may repeat its last timeout without asking.
 func (n *node) ping() {
 	defer n.hanging.Store(false)
-	for answered := false; !answered && n.sessions.ctx.Err() == nil; {
+	for {
 		ctx, cancel := context.WithTimeout(n.sessions.ctx, n.request)
-		answered = !timedOut(n.client.Ping(ctx).Err())
+		err := n.client.Ping(ctx).Err()
 		cancel()
+		if !timedOut(err) {
+			return
+		}
+		select {
+		case <-n.sessions.ctx.Done():
+			return
+		case <-time.After(n.request / 4):
+		}
 	}
 }
 
@@ -54,22 +62,24 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// publish notifies of a release, and says how many other processes were notified.
+// publish notifies of a release, and says how many other processes were notified. Unknown: the node is away, or the user may not
+// publish.
 func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
-	receives, published := hub.Publishing(channel)
-	err := n.ask(func(ctx context.Context) error {
-		notified, err := n.client.Publish(ctx, channel, "0").Result()
-		others = int(notified)
+	published := hub.Publishing(channel)
+	var notified int64
+	err := n.ask(func(ctx context.Context) (err error) {
+		notified, err = n.client.Publish(ctx, channel, "0").Result()
 		return err
 	})
-	published(err == nil)
 	switch {
-	case err != nil: // the node is away, and so nobody listens to it
-		return 0
-	case receives:
-		others--
+	case redis.HasErrorPrefix(err, "NOPERM"):
+		published(pubsub.Refused)
+		return Unknown
+	case err != nil:
+		published(pubsub.Unpublished)
+		return Unknown
 	}
-	return max(others, 0)
+	return published(int(notified))
 }
 
 // String is the node's address.

@@ -226,7 +226,10 @@ func (all *Sessions) compensate(g Grant) {
 		return
 	}
 	all.inBackground(func() {
-		ctx, cancel := context.WithTimeout(all.ctx, 2*g.Lease)
+		ctx, cancel := all.ctx, func() {}
+		if g.Lease > 0 {
+			ctx, cancel = context.WithTimeout(ctx, 2*g.Lease)
+		}
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 			if _, err := g.Release(ctx); !errors.Is(err, ErrUnavailable) {

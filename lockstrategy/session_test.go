@@ -251,3 +251,19 @@ func TestRequestsThatCannotWork(t *testing.T) {
 		}
 	}
 }
+
+// A lease that does not end by itself is released until the server confirms it.
+func TestALeaseWithoutAnEndIsReleasedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 0)
+		f.release = ErrUnavailable
+		lease := mustAcquire(t, f, "k")
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		time.Sleep(time.Minute)
+		if n := f.releases.Load(); n < 20 {
+			t.Errorf("in a minute it was released %d times", n)
+		}
+	})
+}

@@ -125,7 +125,7 @@ func (h *holder) release(ctx context.Context) (others int, err error) {
 // enterAgain returns one more lease for a caller that holds key already, or nil.
 func (c *Cohort) enterAgain(ctx context.Context, key string) *Lease {
 	h, _ := ctx.Value(holderKey{c, key}).(*holder)
-	if h == nil {
+	if h == nil || ctx.Err() != nil {
 		return nil
 	}
 	for n := h.entries.Load(); n > 0 && h.ctx.Err() == nil; n = h.entries.Load() {

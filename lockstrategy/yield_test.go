@@ -216,7 +216,7 @@ func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
 func TestAProcessThatMayNotPublishYieldsByTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r, began := newRedis(t, server, RedisConfig{}), time.Now()
-		w := waiter{hubs: r.hubs, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
+		w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
 		_, err := w.acquire(t.Context(), "k", []Option{func(r *Request) { r.Others = Unknown }}, func(Request) (*Lease, time.Duration, error) {
 			return &Lease{}, 0, nil
 		})
@@ -458,9 +458,9 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 		commands := inMemory(t, server)
 		client := connect(t, proxy.DialContext)
 		r := newRedis(t, server, RedisConfig{})
-		r.hubs[0].Close()
-		r.hubs[0] = pubsub.New(client, false)
-		t.Cleanup(r.hubs[0].Close)
+		r.hub.Close()
+		r.hub = pubsub.New(client, false)
+		t.Cleanup(r.hub.Close)
 		commands.HSet(t.Context(), "k", "java:1", 1)
 		commands.PExpire(t.Context(), "k", time.Hour)
 		granted := make(chan *Lease)
@@ -482,8 +482,7 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 func TestAProcessThatMayNotPublishPolls(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r, another := newRedis(t, server, RedisConfig{}), inMemory(t, server)
-		_, published := r.hubs[0].Publishing(channelOf("k"))
-		published(false)
+		r.hub.Publishing(channelOf("k"))(pubsub.Refused)
 		another.HSet(t.Context(), "k", "java:1", 1)
 		another.PExpire(t.Context(), "k", time.Hour)
 		granted := make(chan *Lease)

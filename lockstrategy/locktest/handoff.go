@@ -19,7 +19,7 @@ func handOffs() []promise {
 			c.handsNothingOff(lockstrategy.HandOff{Count: 1 << 30, Time: time.Nanosecond})
 		}},
 		{"HandOff.Count leases in a row, then the key goes back to the server", all(served, cohort), trial.handsBack},
-		{"a process hands off at most Count leases in a row, then another has its turn", yields, trial.handsOffCount},
+		{"a process hands off Count leases in a row although another waits", yields, trial.handsOffCount},
 		{"a caller that asks for a lease of its own takes none that was another's", cohort, trial.handsOffNoTerms},
 		{"a process that leaves while it waits stops nobody", served, trial.processLeaves},
 		{"a process that leaves while it is notified stops nobody", served, trial.processLeavesNotified},

@@ -35,7 +35,7 @@ type Hub struct {
 
 	mu       sync.Mutex
 	closed   bool
-	mute     bool // the last message of this process could not be published
+	mute     bool // the server has refused the last message of this process
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 }
@@ -132,21 +132,39 @@ func (h *Hub) Others(name string) int {
 	return 0
 }
 
-// Publishing says that this process is about to publish a message on a channel. It reports whether the process will receive the
-// message itself. Then the process must call published, and say whether the message was published.
-func (h *Hub) Publishing(name string) (receives bool, published func(bool)) {
+// What a process may say instead of how many subscribers a message of its own has notified.
+const (
+	Refused     = -1 // the user may not publish
+	Unpublished = -2 // nothing was published, as far as is known
+)
+
+// Publishing says that this process is about to publish a message on a channel. Then the process must call published with the
+// server's reply: how many subscribers were notified, Refused or Unpublished. It returns how many of them are other processes, or
+// Refused.
+func (h *Hub) Publishing(name string) (published func(subscribers int) (others int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	if receives = c != nil && c.subscribed; receives {
+	receives := c != nil && c.subscribed
+	if receives {
 		c.own, c.others = c.own+1, 0
 	}
-	return receives, func(ok bool) {
+	return func(subscribers int) (others int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.mute = !ok; receives && !ok {
+		if subscribers != Unpublished {
+			h.mute = subscribers == Refused
+		}
+		switch {
+		case receives && subscribers >= 0:
+			subscribers--
+		case receives:
 			c.own = max(0, c.own-1)
 		}
+		if subscribers == Refused {
+			return Refused
+		}
+		return max(subscribers, 0)
 	}
 }
 

@@ -95,16 +95,17 @@ func TestOwnMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
 		defer hub.Close()
-		if receives, _ := hub.Publishing("c"); receives {
-			t.Error("it receives what it is not subscribed to")
+		if others := hub.Publishing("c")(2); others != 2 {
+			t.Errorf("%d others were notified, want 2: it is not subscribed itself", others)
 		}
 		var heard tally
 		defer hub.Listen("c", heard.tell)()
 		synctest.Wait()
-		if receives, _ := hub.Publishing("c"); !receives {
-			t.Error("it does not receive what it is subscribed to")
-		}
+		published := hub.Publishing("c")
 		publish(t, client)
+		if others := published(2); others != 1 {
+			t.Errorf("%d others were notified, want 1", others)
+		}
 		if hub.Others("c") != 0 {
 			t.Error("it counts its own message among the others'")
 		}
@@ -112,13 +113,31 @@ func TestOwnMessages(t *testing.T) {
 		if hub.Others("c") != 1 {
 			t.Errorf("it counts %d messages of others since its own, want 1", hub.Others("c"))
 		}
-		_, published := hub.Publishing("c")
+		published = hub.Publishing("c")
 		if hub.Others("c") != 0 {
 			t.Errorf("it counts %d messages of others since one that it publishes now", hub.Others("c"))
 		}
-		published(false)
+		published(pubsub.Unpublished)
 		publish(t, client)
 		want(t, "a listener", heard.counts(), [3]int64{1, 0, 3})
+	})
+}
+
+// A process that may not publish does not rely on messages. A release that publishes nothing says nothing about that.
+func TestWhatAPublishShows(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *faultproxy.Proxy, client *redis.Client) {
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		defer hub.Listen("c", func(pubsub.Event) {})()
+		synctest.Wait()
+		for _, c := range []struct {
+			reply  int
+			relies bool
+		}{{pubsub.Unpublished, true}, {pubsub.Refused, false}, {pubsub.Unpublished, false}, {0, true}} {
+			if hub.Publishing("c")(c.reply); hub.Subscribed("c") != c.relies {
+				t.Errorf("after the reply %d it relies on messages: %v, want %v", c.reply, !c.relies, c.relies)
+			}
+		}
 	})
 }
 
@@ -189,23 +208,13 @@ func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine 
 	defer hub.Close()
 	nothing := func(pubsub.Event) {}
 	stop := hub.Listen("c", nothing)
-	await(t, func() bool { return hub.Subscribed("c") })
+	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
 	defer hub.Listen("slow", nothing)() // until the gate is open the connection writes nothing else
 	stop()
-	await(t, func() bool { return !hub.Subscribed("c") }) // given up
+	testenv.Eventually(t, "the state of the subscription", func() bool { return !hub.Subscribed("c") }) // given up
 	defer hub.Listen("c", nothing)()
 	close(gate)
-	await(t, func() bool { return hub.Subscribed("c") })
-}
-
-// await fails the test unless the condition is true within ten seconds.
-func await(t *testing.T, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not within ten seconds")
-		}
-	}
+	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
 }
 
 // A connection whose other end is gone without a word is replaced, and every listener is told.
