@@ -29,8 +29,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			No server fails, and no instance is paused. The order also refuses a write with an old fencing token, so the run does not show the
 			lock alone. The losers wait only to learn that they have lost: a conditional UPDATE tells them without waiting (G6).`,
-		Next: "G4-redlock uses five nodes, G5-losers-are-told looks at the answers, G6-conditional-update needs no lock. F01-master-slave shows " +
-			"how this lock is lost. By hand: `app demo --versions v3`.",
+		Next: "G4-redlock uses five nodes, G5-losers-are-told looks at the answers, G6-conditional-update needs no lock. F01-master-slave " +
+			"shows how this lock is lost. By hand: `app demo --versions v3`.",
 		Level: experiments.Basic,
 	},
 	Drawing: `

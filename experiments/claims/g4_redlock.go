@@ -28,8 +28,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			All nodes work here. A node that forgets its vote, or whose clock jumps, lets a second majority form (F06, F07). A2's own listing
 			names one node twice (F08). RedLock issues no fencing token, so that the order cannot refuse a late write (L11).`,
-		Next: "F05-redlock-minority stops nodes, and F08-redlock-same-node-twice runs A2's list. P4-redlock puts more load on the same lock. By " +
-			"hand: `app demo --versions v4`.",
+		Next: "F05-redlock-minority stops nodes, and F08-redlock-same-node-twice runs A2's list. P4-redlock puts more load on the same lock. " +
+			"By hand: `app demo --versions v4`.",
 		Level: experiments.Medium,
 	},
 	Drawing: `

@@ -39,8 +39,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			The last variant forces the interleaving, with two clients in one program. How often it happens by itself depends on the load. A
 			local mutex is not useless: v3 queues the requests of a process locally, so that only one of them competes in Redis.`,
-		Next: "P3-redis-lock takes the lock out of the processes. G2-process-mutex shows the same mutex with an order and its drivers. By hand: " +
-			"`app demo --versions v2 --rounds 5`.",
+		Next: "P3-redis-lock takes the lock out of the processes. G2-process-mutex shows the same mutex with an order and its drivers. By " +
+			"hand: `app demo --versions v2 --rounds 5`.",
 		Level: experiments.Basic,
 	},
 	Drawing: `
