@@ -15,8 +15,8 @@ var _ = register(experiments.Experiment{
 	Article: "A2",
 	Claim:   "Without a lock each instance grants the same order, and one instance alone grants it several times.",
 	Says: `
-		A2's service reads the order, sleeps, and sets it to taken if it was open. A2 shows this code with a lock around it, and not without
-		one.`,
+		The service reads the order, sleeps, and sets it to taken if it was open. The article shows this code with a lock around it, and not
+		without one.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			An order is open, and twenty drivers request it simultaneously. The service reads the order. If it is open, the service thinks for a

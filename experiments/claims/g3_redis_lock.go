@@ -12,7 +12,7 @@ var _ = register(experiments.Experiment{
 	ID:      "G3-redis-lock",
 	Article: "A2",
 	Claim:   "With the Redis lock exactly one driver wins the order.",
-	Says:    "A2 replaces the lock of the JVM by SETNX, and then by Redisson, so that one driver gets the order, at whichever service.",
+	Says:    "SETNX, and then Redisson, replaces the lock of the JVM, so that one driver gets the order, at whichever service.",
 	Lesson: experiments.Lesson{
 		Question: `
 			The lock of an order is now a key in Redis, which both services use. The service reads, thinks and writes while it holds the lock.

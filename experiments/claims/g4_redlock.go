@@ -12,7 +12,7 @@ var _ = register(experiments.Experiment{
 	ID:      "G4-redlock",
 	Article: "A2",
 	Claim:   "With RedLock over five nodes exactly one driver wins the order.",
-	Says:    "A2 uses RedLock over independent Redis nodes, so that one driver gets the order although a node may fail.",
+	Says:    "With RedLock over independent Redis nodes one driver gets the order, although a node may fail.",
 	Lesson: experiments.Lesson{
 		Question: `
 			The lock of an order is now granted by a majority of five independent Redis nodes. Twenty drivers at two services compete for it. Can

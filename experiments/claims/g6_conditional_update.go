@@ -12,7 +12,7 @@ var _ = register(experiments.Experiment{
 	ID:      "G6-conditional-update",
 	Article: "A2",
 	Claim:   "An UPDATE with the condition that the order is still open has exactly one winner, without a lock.",
-	Says:    "A2 reads the order, compares its status and writes it in three steps, and so puts a lock around them.",
+	Says:    "The service reads the order, compares its status and writes it in three steps. So a lock goes around them.",
 	Lesson: experiments.Lesson{
 		Question: `
 			Twenty drivers request one order. The service sends one UPDATE with the condition that the order is still open, and looks at the

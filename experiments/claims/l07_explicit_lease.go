@@ -13,8 +13,7 @@ var _ = register(experiments.Experiment{
 	ID:      "L07-explicit-lease",
 	Article: "A3",
 	Claim:   "A lease that is given explicitly is not renewed: work that lasts longer is not protected to its end.",
-	Says: `
-		A3's listing takes the lock for three seconds. A3's text says that a watchdog extends the lock as long as its client holds it.`,
+	Says:    "The listing takes the lock for three seconds. The text says that a watchdog extends it as long as the client holds it.",
 	Errata: []experiments.Erratum{{Article: "A3", What: `
 		A3 takes the lock by lock(2, 3, SECOND), which Redisson does not have. It may stand for lock(3, SECONDS), or for tryLock(2, 3,
 		SECONDS). Both name a lease, and then Redisson starts no watchdog. A3 describes the watchdog as always on.`}},

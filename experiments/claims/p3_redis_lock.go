@@ -13,8 +13,8 @@ var _ = register(experiments.Experiment{
 	Article: "A4",
 	Claim:   "With the Redis lock no update is lost, on any of the four topologies, as long as no server fails.",
 	Says: `
-		A4 puts the Redis lock around the read and the write, and sees no problem with 666 simultaneous requests. It describes four topologies
-		for it: a single Redis, a master with replicas, Sentinel and Cluster.`,
+		The Redis lock around the read and the write shows no problem with 666 simultaneous requests. Four topologies are described for it: a
+		single Redis, a master with replicas, Sentinel and Cluster.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			The read and the write are now inside a lock that is kept in Redis, where both instances find it. The same load runs on a single

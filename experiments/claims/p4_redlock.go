@@ -11,7 +11,7 @@ var _ = register(experiments.Experiment{
 	ID:      "P4-redlock",
 	Article: "A4",
 	Claim:   "With RedLock over five nodes no update is lost, as long as no server fails.",
-	Says:    "With RedLock the same 666 simultaneous requests on two instances end well: A4 calls the result perfect.",
+	Says:    "With RedLock the same 666 simultaneous requests on two instances end well: the result is called perfect.",
 	Lesson: experiments.Lesson{
 		Question: `
 			RedLock asks five independent Redis nodes for the lock, and has it when at least three of them have granted it. 666 requests arrive
