@@ -27,7 +27,7 @@ var _ = register(experiments.Experiment{
 		Why: `
 			One update is lost. Redis deletes the key when the lease ends, whatever the holder does, and the second client takes the lock
 			correctly. It reads what the first one has read. A comparison at the release comes too late: it protects the lock, and the write has
-			been done. With renewal the holder extends it every third of the lease. So the lease does not end while the holder runs.`,
+			been done. With renewal the holder extends the lease in time, again and again. So it does not end while the holder runs.`,
 		Fix: `
 			Renew the lease while the work goes on. Then the lease need not be as long as the work, only as long as you can wait after a crash.
 			Work under the lease's context, which ends when the lock is lost. Check the fencing token at the resource, for a holder that does not
