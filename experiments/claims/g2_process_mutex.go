@@ -11,8 +11,25 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "G2-process-mutex",
 	Article: "A2",
-	Claim:   "With a mutex in the process one instance grants an order once; two instances grant it twice.",
+	Claim:   "With a mutex in the process, one instance grants an order once, and two instances grant it twice.",
 	Says:    "With a lock of the JVM each of the two services tells one driver that the order is theirs.",
+	Lesson: experiments.Lesson{
+		Question: `
+			Each service has a lock of its own process around the read and the write, as A2 does with synchronized. Ten drivers request the order
+			at one service, and ten at the other. How many drivers get it?`,
+		Predict: "(a) One driver. (b) Two drivers, one at each service. (c) More than two.",
+		Why: `
+			Each service grants the order once. Inside a service the second driver enters after the first one's write, and reads that the order
+			is taken. The other service has a mutex of its own, which is free. Its first driver reads before anything is written, and wins as
+			well.`,
+		Fix: "Put the lock outside of both processes (G3, G4), or let the database decide by a conditional UPDATE (G6).",
+		Limits: `
+			One instance is protected, but only until a second one starts. A deployment that starts the new version before it stops the old one
+			is enough. The run has two instances: with more of them there may be as many winners.`,
+		Next: "G3-redis-lock takes the lock out of the processes. P2-process-mutex counts what the same mutex loses. By hand: " +
+			"`app demo --versions v2`.",
+		Level: experiments.Basic,
+	},
 	Drawing: `
 driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have it"
 driver 2 at instance-2     [ read: open   …thinks…   write: mine ]   "you have it"

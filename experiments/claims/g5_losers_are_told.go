@@ -21,18 +21,38 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "G5-losers-are-told",
 	Article: "A2",
-	Claim: `
-		Every driver who does not get the order is told so, and which driver has it; with A2's listing no driver is told anything.`,
-	Says: "A driver who does not get the lock returns immediately: the method that grabs the order returns null.",
+	Claim:   "Each version tells a driver who does not get the order which driver has it, and A2's listing tells no driver anything.",
+	Says:    "The method that grabs the order returns null. With SETNX, a driver who does not get the lock is answered immediately.",
 	Errata: []experiments.Erratum{{Article: "A2", What: `
-		A2's form without waiting immediately returns null to every loser. It returns null to the winner, too: only a log says which driver has
-		the order.`}},
+		All four of A2's implementations return null, to the losers and to the winner. Nor can a driver read the result later: the listing
+		stores the status of the order, and never the driver.`}},
+	Lesson: experiments.Lesson{
+		Question: `
+			Twenty drivers want one order, and one of them gets it. What do the other nineteen learn from the answer, and what does the winner
+			learn?`,
+		Predict: `
+			With A2's listing: (a) The losers learn which driver has the order. (b) The winner learns it, and the losers get null. (c) All twenty
+			learn nothing.`,
+		Why: `
+			With A2's listing no driver learns anything: each implementation ends with return null, for the winner as for the losers. Only the
+			log of the service says which driver has the order. Here every version stores the driver with the write that decides. So it can tell
+			each loser which driver has the order.`,
+		Fix: `
+			Give each outcome an answer of its own: won, lost to another driver, not known. Store the winner in the write that decides. Then a
+			driver whose answer was lost can read the order.`,
+		Limits: `
+			The run uses A2's implementation with SETNX only. That the other three return null as well is read in the listings. One process is
+			enough to show it. An answer that gets lost on the way is not tried.`,
+		Next: "G3-redis-lock shows how the losers wait, and G6-conditional-update how they need not. L12-unanswered-acquire loses a reply. By " +
+			"hand: `app demo --keep` prints lines for curl.",
+		Level: experiments.Basic,
+	},
 	Drawing: `
 driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
 driver 2   SET NX → nil   "null"                            neither of them knows`,
 	How: `
 		20 drivers request one order simultaneously, at each version of the app, one order after the other. They do the same at a small server
-		that does what A2's listing does.`,
+		that does what A2's listing with SETNX does. The server stores the driver as well, because the run must find one winner.`,
 	Takes: 4 * time.Second,
 	Check: kit.Noted(burst.ToldNothing),
 	Variants: []experiments.Variant{
@@ -64,7 +84,7 @@ func grabsOfListing(ctx context.Context, t *experiments.Trial) {
 }
 
 // listing is a server with one order, which drivers grab as A2 prints it. It sets the key NX to the driver's id, does not
-// wait, and returns null to every driver.
+// wait, and returns null to every driver. Unlike A2's, it stores the driver: the run must find one winner.
 type listing struct {
 	redis  redis.UniversalClient
 	driver atomic.Uint64 // that has the order; 0: it is open

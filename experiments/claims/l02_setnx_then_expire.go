@@ -12,16 +12,35 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L02-setnx-then-expire",
 	Article: "A0, A2, A3",
-	Claim: `
-		A crash between SETNX and EXPIRE locks the key for ever. One command, or one script, leaves no moment for that crash.`,
+	Claim:   "A crash between SETNX and EXPIRE locks the key for ever; one command, or one script, leaves no moment for that crash.",
 	Says: `
-		The second lock of the articles sets the expiry by a second command. That is L01 in a smaller window. A0 and A2 say so, and go on to SET
-		with NX and an expiry, or to a script.`,
+		A0 and A2 show SETNX and EXPIRE as two commands, and say that a crash between them locks the key for ever. They go on to SET with NX
+		and an expiry, or to a script. A3 shows both forms, and recommends SET NX EX.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client takes the lock by SETNX and sets the expiry by a second command. Is there still a moment in which its death locks the key
+			for ever? Is there one if both commands are in one script?`,
+		Predict: "(a) With neither of them. (b) Between the two commands, and not in the script. (c) With both.",
+		Why: `
+			There is one between the two commands: the key exists, and has no expiry yet. This is L01 in a smaller window, which is hit less
+			often and found later. SET NX PX is one command and has no such window. Nor has a script: Redis executes it as a whole, and the death
+			of the client that sent it does not stop it.`,
+		Fix: `
+			Take the lock by SET with NX and PX. Use a script where more has to be written, such as an owner and a token, as v3 does. Never take
+			a lock whose expiry a later command has to set.`,
+		Limits: `
+			A script is no transaction: one that fails in the middle keeps what it has written. Here none fails. A Redis that stops is not tried,
+			nor are MULTI and EXEC.`,
+		Next: "L01-no-expiry has no expiry at all. L12-unanswered-acquire loses the reply instead of the client. In `app lab step L02` you " +
+			"choose when A dies, and `app lab explore L02` tries every moment.",
+		Level: experiments.Basic,
+	},
 	Drawing: `
 A  SETNX → 1   †  (EXPIRE never comes)
 B                    (a lease later)  SETNX → 0   and so for every client, for ever`,
 	How: `
-		A dies after its first command. With two commands that is between SETNX and EXPIRE. Time passes, and B tries.`,
+		A dies after its first command. With two commands that is between SETNX and EXPIRE. Then time passes until every expiry is over, and B
+		tries.`,
 	Takes:         time.Second,
 	Interleavings: kit.OrphanedLocks(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
 	Check:         kit.Noted(string(steps.OrphanedLock)),

@@ -13,16 +13,38 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L05-lease-overrun",
 	Article: "A0, A2",
-	Claim: `
-		Work longer than the lease puts two holders into the section; renewal at a third of the lease prevents it.`,
+	Claim:   "Work that is longer than the lease puts two holders into the section; renewal every third of the lease prevents it.",
 	Says: `
-		Comparing values at the release does not help a holder whose lease has ended: another client is in the section already. Extending the
-		lease while the work goes on does.`,
+		A0 says that a comparison at the release does not help a holder whose lease has ended: another client is in the section already. A0
+		and A2 extend the lease while the work goes on.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client takes the lock for a fixed lease. Its work lasts longer than the lease, and it does not look whether it still holds the
+			lock. Another client waits. What happens to the two writes?`,
+		Predict: `
+			(a) The second client waits until the first one releases. (b) Both work in the section, and one update is lost. (c) The first one's
+			write is refused.`,
+		Why: `
+			One update is lost. Redis deletes the key when the lease ends, whatever the holder does, and the second client takes the lock
+			correctly. It reads what the first one has read. A comparison at the release comes too late: it protects the lock, and the write has
+			been done. With renewal the holder extends the lease in time, again and again. So it does not end while the holder runs.`,
+		Fix: `
+			Renew the lease while the work goes on. Then the lease need not be as long as the work, only as long as you can wait after a crash.
+			Work under the lease's context, which ends when the lock is lost. Check the fencing token at the resource, for a holder that does not
+			notice.`,
+		Limits: `
+			Renewal helps a holder that runs and reaches Redis. A paused holder renews nothing (L11), and a holder that is cut off cannot (F11).
+			A holder that hangs and renews blocks the others, unless its renewal is bounded (L06).`,
+		Next: "L07-explicit-lease switches renewal off by one argument. L11-pause-past-lease stops the holder, and shows the fencing token. In " +
+			"`app lab step L03` you can let a lease end in the middle of the work.",
+		Level: experiments.Medium,
+		Start: true,
+	},
 	Drawing: `
 A  ├─ lease ──┤            (works on, without looking)          write 1
 B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is lost`,
 	How: `
-		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has held the lock; then
+		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has held the lock. Then
 		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at.`,
 	Anomaly: "lease expired during work",
 	Takes:   4 * time.Second,

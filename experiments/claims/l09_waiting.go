@@ -17,15 +17,41 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L09-waiting",
-	Article: "A1, A3",
+	Article: "A1, A3, A4",
 	Claim: `
-		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping. It depends on the client that
-		unlocks to send the message.`,
+		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping, if the release sends the
+		message.`,
 	Says: `
-		There are three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
+		A1 names three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
 		the message of the release.`,
 	Errata: []experiments.Erratum{{Article: "A3", What: `
-		A3 describes waiting as a loop that keeps trying; Redisson, which it describes, waits for a message (A1).`}},
+		A3 says that a refused client enters a loop and keeps trying. Redisson, which it describes, waits for a message in each turn of its
+		loop (A1).`}, {Article: "A4", What: `
+		A4's list of mechanisms says that a refused client enters a loop and tries to lock. It does not mention the message for which Redisson
+		waits (A1).`}},
+	Lesson: experiments.Lesson{
+		Question: `
+			A client finds the lock taken. It can ask again without a pause, sleep between two tries, or subscribe to a message that the release
+			sends. Which way needs the fewest requests, and which gets the lock soonest?`,
+		Predict: `
+			(a) Sleeping needs the fewest requests. (b) The message is first in both. (c) The message needs the fewest requests, and spinning
+			gets the lock soonest.`,
+		Why: `
+			The message needs the fewest requests: the client asks around its subscription, and then it is silent, however long the lock is held.
+			A client that sleeps asks once in each pause, and notices the release at the end of one. Spinning notices it first, and keeps a
+			processor and Redis busy until then. If nobody sends the message, the advantage is gone. The client waits until the holder notices
+			that its lock is gone, or until the lease ends.`,
+		Fix: `
+			Subscribe, and wait for the message or for the rest of the lease, which a refused acquire returns. A message is a hint and may get
+			lost, so the time has to decide. Every release must publish in the script that deletes, as A1's and v3's do.`,
+		Limits: `
+			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. The pause of the client
+			that sleeps is ours: a shorter one needs more requests and shortens the wait. Everything runs on one machine, without a network
+			between.`,
+		Next: "L14-fairness asks which waiter is served next, and L12-unanswered-acquire loses a reply. L03-foreign-unlock deletes a lock by " +
+			"DEL: there, `app lab step L03` shows each command.",
+		Level: experiments.Medium,
+	},
 	Drawing: `
           lock held                 free   taken
 spin      ? ? ? ? ? ? ? ? ? ? ? ? ? │?!
@@ -33,9 +59,9 @@ sleep     ?       ?       ?       ? │       ?!
 message   ?  subscribed             │ notified ?!`,
 	How: `
 		Two processes, that is clients with a cohort of their own, pass one lock to each other. One works for five to six pauses of the client
-		that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests (INFO commandstats). The wait is the median
-		time from the release to the next grant. In the second variant the lock is deleted without a message, as A2's listing does: then the
-		client waits for the lease. Only ways of one trial are compared.`,
+		that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests (INFO commandstats). The wait is the
+		median time from the release to the next grant. In the second variant the lock is deleted without a message, as A2's listing does.
+		Only ways of one trial are compared.`,
 	Needs: []experiments.Need{experiments.RedisServer},
 	Alone: true,
 	Takes: 8 * time.Second,
@@ -53,7 +79,8 @@ message   ?  subscribed             │ notified ?!`,
 const (
 	sleepPause   = 20 * time.Millisecond // of the client that sleeps
 	waitersLease = 10 * time.Second
-	// missedLease is what the client waits for when the message does not come: far more than the work.
+	// missedLease bounds the wait when the message does not come. A third of it later at most the holder's renewal finds the lock gone,
+	// and notifies: that is still far more than a pause.
 	missedLease = 500 * time.Millisecond
 
 	requestsUnit = "requests for each lock, in tenths"

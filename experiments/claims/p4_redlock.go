@@ -10,8 +10,30 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "P4-redlock",
 	Article: "A4",
-	Claim:   "RedLock over five nodes loses no update, as long as no server fails.",
-	Says:    "With RedLock, 666 simultaneous requests on two instances end at 666.",
+	Claim:   "With RedLock over five nodes no update is lost, as long as no server fails.",
+	Says:    "With RedLock the same 666 simultaneous requests on two instances end well: the result is called perfect.",
+	Lesson: experiments.Lesson{
+		Question: `
+			RedLock asks five independent Redis nodes for the lock, and has it when at least three of them have granted it. 666 requests arrive
+			at two instances simultaneously. Is an update lost?`,
+		Predict: `
+			(a) No update is lost. (b) Some are lost, because two clients get different nodes. (c) When many clients ask, none ever gets three of
+			five nodes.`,
+		Why: `
+			No update is lost. Two majorities of five nodes have at least one node in common, and a node grants the key to one client at a time.
+			Clients may share the nodes between them, so that none has three. Then each releases what it has and tries again, after a random
+			pause or a message. Few clients compete, because each instance queues its own requests.`,
+		Fix: `
+			Use RedLock when one Redis is not available enough, and a replica is not safe enough. The nodes must be independent: separate
+			machines, no replication between them. With five nodes, two may fail.`,
+		Limits: `
+			No node fails here: F05 stops some, F06 restarts one empty, F07 changes a clock. The nodes run on one machine, so the times say
+			little about a network. The counter is on one other Redis, as in A4. RedLock issues no fencing token, so a late write is not refused
+			(L11).`,
+		Next: "F05-redlock-minority and F06-redlock-amnesia break the nodes. G4-redlock shows the same lock with an order. By hand: " +
+			"`app demo --versions v3,v4`.",
+		Level: experiments.Medium,
+	},
 	Drawing: `
 instance-1   [ lock on 3 of 5 nodes  GET → 0  SET 1  unlock on all ]
 instance-2                                    waits                [ lock … GET → 1  SET 2 … ]`,

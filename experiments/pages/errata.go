@@ -9,17 +9,17 @@ import (
 	"locklab/experiments"
 )
 
-// erratum is something that an article has wrong, and that is known without a run.
+// erratum is a point in which an article errs, and which no experiment has shown yet.
 type erratum struct {
 	Article, What string
-	By            string // the experiment of the catalogue that shows it; empty: none can
+	By            string // the experiment of the catalogue that is to show it; empty: none can
 	Why           string // none can
 }
 
 //go:embed errata.csv
 var errataSource string
 
-// errata are those of all articles, in the articles' order. The words of an experiment that shows one are its own.
+// errata are those of all articles, in the articles' order. An erratum that an experiment shows is in the experiment's file alone.
 var errata = func() (all []erratum) {
 	rows, err := csv.NewReader(strings.NewReader(errataSource)).ReadAll()
 	if err != nil {
@@ -31,7 +31,7 @@ var errata = func() (all []erratum) {
 	return all
 }()
 
-// others are the errata that no experiment here shows.
+// others are the errata that no experiment of all shows.
 func others(all []experiments.Experiment) (left []erratum) {
 	for _, e := range errata {
 		if slices.ContainsFunc(all, func(x experiments.Experiment) bool { return x.ID == e.By && len(x.Errata) > 0 }) {

@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 		},
 		"errata.md": {
 			`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`,
-			"not yet: P0-atomic is to come",
+			"# Where our results differ from the articles", "not yet: R2-article-aspect is to come",
 		},
 	} {
 		for _, says := range all {
@@ -67,21 +67,9 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if errata := string(made["errata.md"]); strings.Contains(errata, "The release is GET") ||
-		strings.Count(errata, "\n| A") != len(checkedErrata(t)) {
+	if errata := string(made["errata.md"]); strings.Count(errata, "\n| A") != len(others(nil))+1 {
 		t.Errorf("an erratum is missing, or there twice:\n%s", errata)
 	}
-}
-
-// checkedErrata is the table of errata; every one must have an experiment, or a reason.
-func checkedErrata(t *testing.T) []erratum {
-	t.Helper()
-	for _, e := range errata {
-		if (e.By == "") == (e.Why == "") {
-			t.Errorf("%s: either an experiment or a reason: %+v", e.Article, e)
-		}
-	}
-	return errata
 }
 
 // What was never run has a page that says so, and what was interrupted one that says why it shows nothing.
