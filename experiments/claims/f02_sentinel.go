@@ -22,8 +22,8 @@ var _ = register(experiments.Experiment{
 		With Sentinel, a master that dies before it has replicated the lock loses it; after two such deaths in a row there are three
 		holders.`,
 	Says: `
-		A4: Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the
-		same way, a third client takes it.`,
+		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the same
+		way, a third client takes it.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			Sentinel replaces a dead master without an operator. Twice in a row, the master dies before it has replicated the lock. How

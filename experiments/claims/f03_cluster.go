@@ -21,8 +21,8 @@ var _ = register(experiments.Experiment{
 	Article: "A3, A4",
 	Claim:   "In a Redis Cluster, too, a master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says: `
-		A3: a lock needs consistency, and a cluster of Redis prefers availability. Its nodes agree in the end, not at every moment. A4
-		runs its lock on such a cluster.`,
+		A3 says that a lock needs consistency, and that a cluster of Redis prefers availability: its nodes agree in the end, not at
+		every moment. A4 runs its lock on such a cluster.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A cluster has three masters, and a majority of them decides which node serves a slot. The master with the lock dies before

@@ -16,8 +16,8 @@ var _ = register(experiments.Experiment{
 	Article: "A2, A4",
 	Claim:   "RedLock grants the lock while two of its five nodes are dead or hang, and refuses it in time with three such nodes.",
 	Says: `
-		A2 and A4: a majority of the nodes is enough, N/2+1 of N. With fewer there is no lock, and the client is told so. A request to a
-		node has a timeout far below the lease, so a node that gives no answer delays no client for long.`,
+		A majority of the nodes is enough, N/2+1 of N. With fewer there is no lock, and the client is told so. A request to a node has a
+		timeout far below the lease, so a node that gives no answer delays no client for long.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			RedLock asks five nodes, and two of them give no answer. They are dead, or they hang: they accept a connection and say

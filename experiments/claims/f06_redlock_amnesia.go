@@ -17,8 +17,8 @@ var _ = register(experiments.Experiment{
 	Article: "A2, A4",
 	Claim:   "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
 	Says: `
-		A2 and A4 count the votes of the nodes, and do not say what happens to a vote when its node restarts. A node that has forgotten
-		its vote gives it again. RedLock's author advises to leave a crashed node down until every lease has ended.`,
+		The articles count the votes of the nodes, and do not say what happens to a vote when its node restarts. A node that has
+		forgotten its vote gives it again. RedLock's author advises to leave a crashed node down until every lease has ended.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client holds a RedLock by nodes 1, 2 and 3 of five. Node 3 crashes and restarts immediately, without its data. Another

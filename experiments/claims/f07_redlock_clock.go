@@ -13,8 +13,8 @@ var _ = register(experiments.Experiment{
 	Article: "A2, A4",
 	Claim:   "In RedLock a node whose clock jumps ahead ends its key early and lets a second majority form.",
 	Says: `
-		In A2 and A4 the nodes count the lease, and nothing is said of their clocks. RedLock assumes that the clocks run at about the
-		same speed. A clock that is set forward violates that. A single Redis has the same weakness.`,
+		The nodes count the lease, and nothing is said of their clocks. RedLock assumes that the clocks run at about the same speed. A
+		clock that is set forward violates that. A single Redis has the same weakness.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client holds a RedLock by nodes 1, 2 and 3 of five. An operator corrects the clock of node 3, which was slow: it jumps

@@ -22,7 +22,8 @@ var _ = register(experiments.Experiment{
 	ID:      "L14-fairness",
 	Article: "A1",
 	Claim:   "Without a queue a waiter can starve; with a queue in each process and the yield rule between them, the shares are even.",
-	Says:    "A1 compares three ways to wait by the requests that they make. It does not discuss which client gets the lock next.",
+	Says: `
+		The article compares three ways to wait by the requests that they make. It does not discuss which client gets the lock next.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			Eight clients want one lock all the time. A client that is refused sleeps for a moment and tries again. There is no queue.

@@ -14,7 +14,7 @@ var _ = register(experiments.Experiment{
 	Article: "A1",
 	Claim:   "A holder learns that its lock was freed by force: its lease's context ends.",
 	Says: `
-		A1: RLock can be unlocked by force. The article does not say what happens to the holder. Redisson's holder is not notified, and
+		RLock can be unlocked by force. The article does not say what happens to the holder. Redisson's holder is not notified, and
 		works on.`,
 	Lesson: experiments.Lesson{
 		Question: `

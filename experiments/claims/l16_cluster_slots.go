@@ -20,8 +20,8 @@ var _ = register(experiments.Experiment{
 	Article: "A3, A4",
 	Claim:   "On a cluster the keys of one lock need a common hash tag; without it the server refuses the lock's scripts with CROSSSLOT.",
 	Says: `
-		A3 and A4 run Redisson's lock on a cluster of three masters and three replicas. That lock has one key and a channel. A lock with
-		a fencing token has one more key. A cluster runs a script only if all of its keys are in one slot.`,
+		Both articles run Redisson's lock on a cluster of three masters and three replicas. That lock has one key and a channel. A lock
+		with a fencing token has one more key. A cluster runs a script only if all of its keys are in one slot.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A lock has two keys, the lock itself and the counter of its fencing tokens. One script changes both. On one Redis it works.
