@@ -174,8 +174,10 @@ func slow(trial []history.Event) (found []history.Violation) {
 			continue
 		}
 		if took := a.took(); took >= bound {
-			what := fmt.Sprintf("%s had its answer (%s) after %s, and not within %s", a.told.Timeline, a.told.Kind, took.Round(time.Millisecond), bound)
-			found = append(found, history.Violation{What: what, Events: []int{a.asked.Seq, a.told.Seq}})
+			found = append(found, history.Violation{
+				What:   fmt.Sprintf("%s was told (%s) after %d ms, and not within %s", a.told.Timeline, a.told.Kind, took.Milliseconds(), bound),
+				Events: []int{a.asked.Seq, a.told.Seq},
+			})
 		}
 	}
 	return found
