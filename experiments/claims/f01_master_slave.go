@@ -32,8 +32,8 @@ var _ = register(experiments.Experiment{
 			use a store that answers only when a majority has the write.`,
 		Limits: `
 			The run cuts the replication on purpose. Normally that moment is short, and the loss is rare. No variant here checks the
-			token, and a token helps only while the new master's clock is not behind. A client that reconnects immediately would ask the
-			new master for its lock, and stop.`,
+			token. While the new master's clock is behind, its tokens are smaller, and a resource that checks them refuses its holders.
+			A client that reconnects immediately would ask the new master for its lock, and stop.`,
 		Next: "F02 and F03 (the promotion is automatic), F04 (a client that waits for a replica), L11 (the fencing token). With the " +
 			"containers of the compose file: `app lab run F01 --on docker`.",
 		Level: experiments.Medium,
