@@ -119,3 +119,11 @@ func TestSlow(t *testing.T) {
 		}
 	}
 }
+
+// Nodes that hang cost a client alone no timeout.
+func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
+	events, err := trialOf(t, hanging(2, false))
+	if found := slow(events); err != nil || len(found) > 0 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
