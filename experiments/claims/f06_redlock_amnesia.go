@@ -51,7 +51,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		Redis has the same weakness. There A's connection ends with the server's first life, because a holder that reconnects
 		immediately asks for its lock, and stops.`,
 	Anomaly: "restart with data loss",
-	Takes:   7 * time.Second,
+	Takes:   14 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},

@@ -44,7 +44,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		shortened by an hour, and its clock is left alone. B asks all five. Where A holds the lock on all five, the same node's jump
 		changes nothing.`,
 	Anomaly: "clock jump",
-	Takes:   5 * time.Second,
+	Takes:   13 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "no jump", Run: kit.OnDecidingNode(kit.NoFault)},

@@ -44,7 +44,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force,
 		and B takes it, reads and writes. A waits until its context ends, at most for half of the time until its renewal, and does not
 		write. In two variants A does not look and writes all the same. In the last one the resource checks the fencing token.`,
-	Takes: 3 * time.Second,
+	Takes: 31 * time.Second,
 	Check: kit.Any(history.Counter, kit.Noted(notNotified)),
 	Variants: []experiments.Variant{
 		{Name: "not forced", Run: kit.OnSingle(kit.NoFault)},
