@@ -49,7 +49,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Takes: 24 * time.Second,
+	Takes:   24 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "noeviction", Fault: true, Run: kit.OnSingle(full("noeviction"))},
