@@ -83,3 +83,47 @@ func TestNotBelow(t *testing.T) {
 		}
 	}
 }
+
+// F05: a client alone must not wait for a node that hangs, and must be refused in time.
+func TestSlow(t *testing.T) {
+	event := func(kind history.Kind, owner string, at time.Duration) history.Event {
+		return history.Event{Timeline: owner[:1], Owner: owner, Kind: kind, At: at}
+	}
+	const short, long = nodeTimeout - 1, nodeTimeout
+	for _, c := range []struct {
+		name   string
+		events []history.Event
+		found  int
+	}{
+		{"granted in time", []history.Event{event(history.Request, "A1", 0), event(history.Grant, "A1", short)}, 0},
+		{"granted after a timeout", []history.Event{event(history.Request, "A1", 0), event(history.Grant, "A1", long)}, 1},
+		{"released after a timeout", []history.Event{
+			event(history.Request, "A1", 0), event(history.Grant, "A1", 0), event(history.Release, "A1", 0), event(history.Released, "A1", long),
+		}, 1},
+		{"two compete", []history.Event{
+			event(history.Request, "A1", 0), event(history.Request, "B1", 0), event(history.Grant, "A1", long), event(history.Grant, "B1", long),
+		}, 0},
+		{"the other one was refused before", []history.Event{
+			event(history.Request, "B1", 0), event(history.Refuse, "B1", 0), event(history.Request, "A1", 0), event(history.Grant, "A1", long),
+		}, 1},
+		{"refused in time", []history.Event{event(history.Request, "A1", 0), event(history.Refuse, "A1", long)}, 0},
+		{"refused too late, beside another", []history.Event{
+			event(history.Request, "A1", 0), event(history.Request, "B1", 0), event(history.Refuse, "A1", toldWithin),
+		}, 1},
+	} {
+		for i := range c.events {
+			c.events[i].Seq = i + 1
+		}
+		if found := slow(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", c.name, found)
+		}
+	}
+}
+
+// Nodes that hang cost a client alone no timeout.
+func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
+	events, err := trialOf(t, hanging(2, false))
+	if found := slow(events); err != nil || len(found) > 0 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}

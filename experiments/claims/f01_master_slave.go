@@ -13,14 +13,39 @@ var _ = register(experiments.Experiment{
 	Article: "A2, A3, A4",
 	Claim:   "A master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says: `
-		Replication is asynchronous: the master answers first and replicates later. If it dies between the two, the promoted replica knows
-		nothing of the lock and grants it again.`,
+		Replication is asynchronous: the master answers first and replicates later. If it dies between the two, the promoted replica
+		knows nothing of the lock and grants it again.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client acquires the lock from a Redis master with replicas. A moment later the master dies, and a replica becomes the new
+			master. Another client requests the same lock there. Is it refused?`,
+		Predict: `
+			(a) Yes, the master answers only when its replicas have the lock. (b) Yes, the new master waits until old leases have ended.
+			(c) It depends on whether the lock had been replicated.`,
+		Why: `
+			The master answers A first and sends the lock to its replicas later. When it dies in between, the replica that is promoted
+			has no such key. So it grants the lock to B. A has a lease that has not ended, and no way to know of the loss, so both
+			write. Where the lock had been replicated, the new master refused B until A's lease had ended.`,
+		Fix: `
+			Do not let a replicated Redis alone decide where two holders cost money. Check the fencing token at the resource: v3's
+			tokens follow the server's clock, so those of the new master are larger. Then the resource refuses A once it has seen B. Or
+			use a store that answers only when a majority has the write.`,
+		Limits: `
+			The run cuts the replication on purpose. Normally that moment is short, and the loss is rare. No variant here checks the
+			token. While the new master's clock is behind, its tokens are smaller, and a resource that checks them refuses its holders.
+			A client that reconnects immediately would ask the new master for its lock, and stop.`,
+		Next: "F02 and F03 (the promotion is automatic), F04 (a client that waits for a replica), L11 (the fencing token). With the " +
+			"containers of the compose file: `app lab run F01 --on docker`.",
+		Level: experiments.Medium,
+		Start: true,
+	},
 	Drawing: kit.FailoverDrawing,
 	How: `
-		Every replica follows its master over a fault proxy. The proxy drops the replication before A takes the lock. (A paused replica would
-		not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B asks it. A writes
-		while its lease is good, as far as it can know. Where the lock was replicated, B is refused until A's lease has ended. In containers
-		there is no proxy: the replicas are taken off their network until the master is dead.`,
+		Every replica follows its master over a fault proxy. The proxy drops the replication before A takes the lock. (A paused replica
+		would not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B
+		requests the lock there. A writes because its lease has not ended, as far as it can know. Where the lock was replicated, B is
+		refused until A's lease has ended. In containers there is no proxy: the replicas are taken off their network until the master is
+		dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
 	Docker:   true,

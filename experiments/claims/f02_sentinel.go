@@ -19,18 +19,40 @@ var _ = register(experiments.Experiment{
 	ID:      "F02-sentinel",
 	Article: "A4",
 	Claim: `
-		With Sentinel, a master that fails before it has replicated the lock loses it; twice in a row there are three holders.`,
+		With Sentinel, a master that dies before it has replicated the lock loses it; after two such deaths in a row there are three
+		holders.`,
 	Says: `
-		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the same way, a
-		third one does.`,
+		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the same
+		way, a third client takes it.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Sentinel replaces a dead master without an operator. Twice in a row, the master dies before it has replicated the lock. How
+			many clients hold the lock then?`,
+		Predict: `
+			(a) One: Sentinel promotes a replica that has the lock. (b) One: Sentinel waits until the leases have ended. (c) Three: one
+			on each master.`,
+		Why: `
+			Sentinel chooses a replica and does not look at locks. No replica has the lock, so the promoted one grants it to B. The
+			second master dies in the same way, and the third one grants the lock to C. A, B and C each have a lease that has not ended,
+			so all of them write. The cause is not the election. It is the master, which answers before it replicates.`,
+		Fix: `
+			Sentinel makes Redis available again; it does not make the lock safe. Check the fencing token at the resource, or use a
+			store that answers only when a majority has the write. WAIT and min-replicas-to-write make the loss rarer.`,
+		Limits: `
+			The run cuts the replication on purpose, twice within one lease. In production that is rare. A client that follows Sentinel
+			learns of the new master and stops sooner than A and B here; how soon is not measured. No variant checks the fencing token.`,
+		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G7 (failovers while the resource checks " +
+			"the token). With the containers of the compose file: `app lab run F02 --on docker`.",
+		Level: experiments.Advanced,
+	},
 	Drawing: kit.FailoverDrawing,
 	How: `
-		Every node announces the address of a fault proxy. The proxy drops the replication before the lock is taken. The master is killed, and
-		Sentinel (which misses a master after a second and a half) promotes a replica. B takes the lock there. The same is done once more when
-		the others follow the new master, and C takes the lock on the third. Then they write, each under a lease that is good as far as it can
-		know. A and B know their dead masters only, so that they learn of the new one late. A client that reconnects immediately asks the new
-		master for its lock, and stops. In containers there is no proxy: the replicas are taken off their network until the master is dead.
-		There Sentinel misses a master after two seconds.`,
+		Every node announces the address of a fault proxy. The proxy drops the replication before A takes the lock. The master is
+		killed. Sentinel, which misses a master after a second and a half, promotes a replica, and B takes the lock there. When the
+		others follow the new master, the same is done once more, and C takes the lock on the third. Then all of them write, because
+		their leases have not ended, as far as they can know. A and B know their dead masters only, so they learn of the new one late. A
+		client that reconnects immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas
+		are taken off their network until the master is dead. There Sentinel misses a master after two seconds.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  true,

@@ -19,21 +19,41 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "F04-wait-narrows",
 	Article: "A2, A3, A4",
-	Claim: `
-		WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.`,
+	Claim:   "WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
 	Says: `
-		The articles name the window and go on to RedLock. Redis has two settings against it. A client can wait until replicas have
-		confirmed its write. A master can refuse writes when too few replicas follow it.`,
+		The articles name the window and go on to RedLock. Redis has two means against it. With WAIT a client waits until replicas have
+		confirmed its write. With min-replicas-to-write a master refuses writes when too few replicas follow it.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Redis can let a client wait until one replica has its write (WAIT 1). A master can also refuse writes when no replica has
+			reported lately (min-replicas-to-write). Does the lock now survive the death of its master?`,
+		Predict: `
+			(a) Yes, with either of them. (b) With WAIT yes, with min-replicas-to-write no. (c) With neither always; it is lost in fewer
+			cases.`,
+		Why: `
+			WAIT 1 shows that one replica has the lock. It does not decide which replica is promoted. Here that replica dies with the
+			master, and another one grants the lock to B. The setting min-replicas-to-write looks at the last report of a replica, which
+			may be as old as the lag that is allowed. Until then the master takes a lock that no replica receives. Both help in the
+			other cases. Without a confirmation A did not count the lock, and after the lag the master refused it.`,
+		Fix: `
+			Use them to lose fewer locks, and rely on something else. Check the fencing token at the resource, or use a store in which a
+			write needs a majority, and so does an election.`,
+		Limits: `
+			The lock of v3 does not wait for replicas: WAIT is added by this experiment. A WAIT for all replicas was not tried. Then one
+			replica that is away delays or refuses every lock. What WAIT costs for each acquire is not measured.`,
+		Next:  "F01 (without either of them), F05 (a majority of independent nodes), L11 (the fencing token).",
+		Level: experiments.Advanced,
+	},
 	Drawing: `
 A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
 replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
 replica 2  ─ ╳ does not have it ── promoted
 B                                   ├─ SET lock ─ read 0 ─ write 1`,
 	How: `
-		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed and a
-		replica promoted: the most complete one. In the window that remains, the replica that confirmed the lock dies with the master, and one
-		without the lock is promoted. With min-replicas-to-write the master takes writes as long as a replica has reported within
-		min-replicas-max-lag. After that it refuses the lock; a lock that is taken before is lost all the same.`,
+		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed,
+		and the most complete replica is promoted. In the window that remains, the replica that confirmed the lock dies with the master.
+		A replica without the lock is promoted. With min-replicas-to-write the master takes writes as long as a replica has reported
+		within min-replicas-max-lag. After that it refuses the lock. A lock that is taken before is lost all the same.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   22 * time.Second,

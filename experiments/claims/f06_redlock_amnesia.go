@@ -15,21 +15,43 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "F06-redlock-amnesia",
 	Article: "A2, A4",
-	Claim: `
-		A node that restarts empty lets a second majority form; one that restarts later than the longest lease does not.`,
+	Claim:   "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
 	Says: `
-		RedLock counts votes, and a node that has forgotten its vote gives it again. Its author's remedy is to leave a crashed node down until
-		every lease has ended.`,
+		The articles count the votes of the nodes, and do not say what happens to a vote when its node restarts. A node that has
+		forgotten its vote gives it again. RedLock's author advises to leave a crashed node down until every lease has ended.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client holds a RedLock by nodes 1, 2 and 3 of five. Node 3 crashes and restarts immediately, without its data. Another
+			client asks all five nodes for the lock. Is it refused?`,
+		Predict: `
+			(a) Yes: the first client has a majority. (b) Yes: a node that restarts does not vote for a while. (c) No: nodes 3, 4 and 5
+			are a majority as well.`,
+		Why: `
+			Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
+			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
+			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
+			that restarts empty has the same weakness.`,
+		Fix: `
+			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
+			answers (appendfsync always), which costs time.`,
+		Limits: `
+			The run tries the delayed restart, and not the disk. The delay is the operator's work: Redis has no setting for it.
+			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
+			one of them restarts.`,
+		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
+		Level: experiments.Advanced,
+	},
 	Drawing: `
 A        ├─ 1 2 3 of 5 ─ read 0 ──────────────────────── write 1
 node 3   ───────────────── ✗ restarts, empty               ↑ one update is lost
 B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
-		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks all
-		five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has the same
-		weakness. There A's proxy ends with the server's first life, because a holder that reconnects immediately asks for its lock, and stops.`,
+		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
+		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
+		Redis has the same weakness. There A's connection ends with the server's first life, because a holder that reconnects
+		immediately asks for its lock, and stops.`,
 	Anomaly: "restart with data loss",
-	Takes:   7 * time.Second,
+	Takes:   14 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},

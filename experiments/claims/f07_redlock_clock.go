@@ -11,20 +11,40 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "F07-redlock-clock",
 	Article: "A2, A4",
-	Claim:   "A node whose clock jumps ahead expires its key early and lets a second majority form.",
+	Claim:   "In RedLock a node whose clock jumps ahead ends its key early and lets a second majority form.",
 	Says: `
-		The articles let the nodes count the lease, and say nothing of their clocks. RedLock assumes that they go at about the same speed. A
-		clock that is set forward violates it, as it violates a single Redis.`,
+		The nodes count the lease, and nothing is said of their clocks. RedLock assumes that the clocks run at about the same speed. A
+		clock that is set forward violates that. A single Redis has the same weakness.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client holds a RedLock by nodes 1, 2 and 3 of five. An operator corrects the clock of node 3, which was slow: it jumps
+			ahead. Another client asks all five nodes for the lock. Is it refused?`,
+		Predict: `
+			(a) Yes: a lease is counted from its start, whatever the clock says. (b) Yes: two other nodes still have the key. (c) No:
+			node 3 has ended its key and votes again.`,
+		Why: `
+			Redis ends a key when the node's own clock has passed its expiry. After the jump the key on node 3 is over, and the node
+			votes for B. Then nodes 3, 4 and 5 are a second majority while A's lease goes on. Where A holds all five nodes, one jump
+			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough.`,
+		Fix: `
+			Let the time service change the speed of a clock, and never set it while Redis runs. Check a fencing token where the lock
+			has one; RedLock has none.`,
+		Limits: `
+			The run sets no clock: it shortens the life of the keys, which has the same effect on them. Any jump longer than the rest of
+			the lease would do. A clock that is set back keeps keys for longer, and others wait: that is not shown.`,
+		Next:  "F06 (a restart makes a node forget), F08 (one node counts twice), L13 (an eviction ends the key).",
+		Level: experiments.Advanced,
+	},
 	Drawing: `
 A        ├─ 1 2 3 of 5 ─ read 0 ──────────────────────── write 1
 node 3   ───────────────── ✗ an hour ahead: its key expires  ↑ one update is lost
 B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
-		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 uses its clock to end keys, so the life of its keys is
-		shortened by an hour; its clock itself is left alone. B asks all five. Where A holds the lock on all five, the same node's jump changes
-		nothing.`,
+		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. A jump of node 3's clock is imitated: the life of its keys is
+		shortened by an hour, and its clock is left alone. B asks all five. Where A holds the lock on all five, the same node's jump
+		changes nothing.`,
 	Anomaly: "clock jump",
-	Takes:   5 * time.Second,
+	Takes:   13 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "no jump", Run: kit.OnDecidingNode(kit.NoFault)},

@@ -16,20 +16,43 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "F08-redlock-same-node-twice",
 	Article: "A2",
-	Claim: `
-		A2's RedLock names one node twice: three names, two nodes. Without that node there is no majority, and alone it is one.`,
-	Says: "RedLock over three locks, which should be on three nodes: one may fail.",
-	Errata: []experiments.Erratum{{Article: "A2", What: `
-		A2's listing passes node 2 twice (red1, red2, red2). Losing it alone loses the quorum, and it alone is one.`}},
+	Claim:   "A2's RedLock names one of its nodes twice: the loss of that node ends the lock, and that node alone is a majority.",
+	Says:    "The listing builds RedLock of three locks. They should be on three nodes, so that one node may fail.",
+	Errata: []experiments.Erratum{
+		{
+			Article: "A2",
+			What: `
+				A2's listing passes node 2 twice (red1, red2, red2): three names, two nodes. The loss of node 2 alone ends the quorum,
+				and node 2 alone is a quorum.`,
+		},
+	},
+	Lesson: experiments.Lesson{
+		Question: `
+			A RedLock over three nodes survives the loss of one. A configuration names node 2 twice and node 3 not at all. Nobody
+			notices it, because all nodes run. What happens when node 2 fails?`,
+		Predict: `
+			(a) Nothing: two of the three locks remain. (b) No client is granted the lock. (c) When node 2 restarts empty, two clients
+			hold the lock. More than one may be right.`,
+		Why: `
+			Both (b) and (c) happen. A majority of three names is two, and node 2 has two names. Without node 2 one name remains, so
+			every client is refused, although one failure should be allowed. When node 2 restarts empty, it alone is a majority. So B is
+			granted the lock while A holds it. With three different nodes, both faults change nothing.`,
+		Fix: "Compare the nodes before the lock is opened: `app serve` refuses an address that is named twice.",
+		Limits: `
+			The run does not execute Redisson: its scripts do what Redisson's do with the key and the count. Two different addresses can
+			lead to the same server, and a comparison of addresses does not notice that.`,
+		Next:  "F05 (nodes that are down), F06 (a node that restarts empty), G4 (RedLock when nothing fails).",
+		Level: experiments.Advanced,
+	},
 	Drawing: `
 names   red1   red2   red2
 A       node 1 node 2 node 2     ├─ read 0 ───────────────────── write 1
 node 2                ✗ restarts, empty                            ↑ one update is lost
 B              node 2 node 2       ├─ two of three ─ read 0 ─ write 1`,
 	How: `
-		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (Ours, redsync's, is not
-		re-entrant, and would count it once.) Node 2 is lost, or restarts empty, with three names for three nodes and with A2's list. Lost: A
-		requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
+		The lock on each name is Redisson's, as in the listing: its owner enters again, so node 2 counts twice. (v4 uses redsync, whose
+		lock is not re-entrant: it would count node 2 once.) Node 2 is lost, or restarts empty, with three names for three nodes and
+		with A2's list. Lost: A requests the lock once. Empty: A holds the lock on all names, and B requests it.`,
 	Takes: 4 * time.Second,
 	Check: kit.Any(kit.Available(3), history.Counter),
 	Variants: []experiments.Variant{

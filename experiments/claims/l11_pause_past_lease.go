@@ -15,18 +15,44 @@ var _ = register(experiments.Experiment{
 	ID:      "L11-pause-past-lease",
 	Article: "A0, A2",
 	Claim: `
-		A holder that is paused past its lease writes after its successor; a checked fencing token stops that write.`,
+		A holder that is paused past its lease writes after its successor; a resource that checks the fencing token refuses that write.`,
 	Says: `
-		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops: then nothing renews
-		either, and the holder does not know it.`,
+		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops. Then nothing
+		renews the lease, and the holder does not know it.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client holds the lock. Its process stops for longer than the lease: a long garbage collection, a suspended laptop, a
+			paused container. Meanwhile another client works. What happens when the first one continues?`,
+		Predict: `
+			Renewal is on. Is the write of the paused client (a) refused by the lock, (b) lost, (c) accepted although another client has
+			held the lock since?`,
+		Why: `
+			A stopped process does not renew, so Redis frees the key when the lease ends. B acquires it correctly. When A continues, it
+			has already checked its lease and writes immediately. No check inside A can close this gap, because A can stop between the
+			check and the write.`,
+		Fix: `
+			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it
+			has seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. RedLock has no token, so
+			v4 cannot do this.`,
+		Limits: `
+			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
+			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is
+			the problem.`,
+		Next: `
+			L05 (work longer than the lease), F11 (the holder is cut off instead of paused), L22-token-at-read (the token is checked at
+			the write only).`,
+		Level: experiments.Medium,
+		Start: true,
+	},
 	Drawing: `
 A     ├─ lock, token 1 ─ read 0 ─ looks: good ─ ✗ paused ─────────────── resumed ─ write 1
 Redis                              lease over ┆                                       ↑ late
 B                                              ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
 	How: `
-		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, and writes. A
-		receives the command to write while it is stopped. It writes when SIGCONT lets it run, without another look: every holder has a moment
-		between its last look and its write. Then it learns that its lease ended. RedLock issues no fencing token, so there is nothing to check.`,
+		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, reads and
+		writes. A receives the command to write while it is stopped. It writes when SIGCONT lets it run, without another look: every
+		holder has a moment between its last look and its write. Then it learns that its lease has ended. RedLock issues no fencing
+		token, so there is nothing to check.`,
 	Anomaly: "pause",
 	Takes:   11 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),

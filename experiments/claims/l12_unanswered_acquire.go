@@ -22,18 +22,42 @@ var _ = register(experiments.Experiment{
 	ID:      "L12-unanswered-acquire",
 	Article: "A0, A1, A2, A3",
 	Claim: `
-		An acquire whose reply is lost leaves the key locked unless it is compensated; a compensation by DEL deletes the lock of another holder.`,
+		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,
 	Says: `
-		The articles know two replies to an acquire, yes and no. The third case is no reply. The server has taken the lock for a client that
-		does not believe that it holds it, and never releases it.`,
+		The articles know two replies to an acquire, yes and no. The third case is no reply. The server has taken the lock for a client
+		that does not believe that it holds it, and never releases it.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client sends an acquire, and its connection ends before the reply arrives. It cannot know whether the server has granted
+			the lock. It reports an error to its caller. What is the state of the lock now?`,
+		Predict: `
+			(a) Free: without a reply there is no grant. (b) Locked by no client, until the lease ends or for ever. (c) Free, if the
+			client sends DEL to be sure.`,
+		Why: `
+			The server has executed the command and stored the lock; only the reply is lost. The client does not believe that it holds
+			the lock, so it never releases it. With an expiry the others wait until the lease ends. With SETNX alone the key stays for
+			ever. A DEL to be sure is wrong, because the lost reply may have been a refusal. Then the DEL deletes the lock of its
+			holder, and two clients work simultaneously.`,
+		Fix: `
+			Choose the lock's value before the request is sent, a new one for each attempt. After an acquire without a reply, run the
+			script that compares the value and deletes the key. Version v3 does so, and repeats this compensating release until the
+			server confirms it.`,
+		Limits: `
+			Keep the lease as well: a client that dies before it compensates leaves the lock behind. The run does not show a
+			compensating release that overtakes its acquire on the way. It finds no key, and the lock stays until its lease ends.`,
+		Next: "L01 (a lock without expiry), L03 (the release that compares), F11 (the replies to a renewal are lost). `app lab explore " +
+			"L12` shows the shortest interleaving in which a lock is left behind. In `app lab step L12` you choose which reply is lost.",
+		Level: experiments.Medium,
+	},
 	Drawing: `
 A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
 B                                                  SET NX PX → refused, and no client holds the lock
 A                                                  compensates: compare, DEL → 1
 B                                                                            SET NX PX → OK`,
 	How: `
-		The reply has arrived and is dropped with its connection; at that moment the server is asked whether the lock exists. Then B tries:
-		once, or with v3 for a third of the lease. Where the compensation is a DEL, B's reply is lost while A works.`,
+		The reply has arrived, and the proxy drops it with its connection. At that moment the server is asked whether the lock exists.
+		Then B tries: once, or with v3 for a third of the lease. Where the compensation is a DEL, A holds the lock and works. B's
+		request is refused, and the reply to B is lost.`,
 	Anomaly: "acquire with lost reply",
 	Takes:   3 * time.Second,
 	Check:   leftBehind,

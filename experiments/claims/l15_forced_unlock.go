@@ -12,18 +12,39 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L15-forced-unlock",
 	Article: "A1",
-	Claim:   "The holder notices a forced unlock: its context ends.",
+	Claim:   "A holder learns that its lock was freed by force: its lease's context ends.",
 	Says: `
-		RLock can be unlocked by force. The article does not say what happens to the holder: Redisson's holder learns nothing, and works on.`,
+		RLock can be unlocked by force. The article does not say what happens to the holder. Redisson's holder is not notified, and
+		works on.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A lock seems to be stuck, and an operator frees it by force. But its holder is alive and works. Another client acquires the
+			lock. How does the first holder learn that it has to stop?`,
+		Predict: "(a) At its next renewal. (b) By a notification, long before that. (c) Not at all.",
+		Why: `
+			The holder learns of it long before its renewal, but that alone stops nothing. The forced unlock deletes the key and
+			publishes the message of a release. A holder that listens asks the server whether the key is still its own. It is not, so
+			the lease's context ends, with a cause. A holder that does not look at its context writes all the same, and one update is
+			lost.`,
+		Fix: `
+			Give the lease's context to each part of the work, and stop when it ends. Check the fencing token at the resource as well:
+			it refuses the write of a holder that did not look. Free a lock by force only when its holder is known to be dead.`,
+		Limits: `
+			A session begins to listen only a moment after the grant (the delayed start). A forced unlock before that is noticed when it
+			begins. A holder that may not subscribe, or whose message is lost, learns of it at its next renewal. Until the context ends,
+			only the token stops a write.`,
+		Next:  "L11 (the holder is paused), F11 (the holder is cut off), L06 (renewal ends with its holder).",
+		Level: experiments.Medium,
+	},
 	Drawing: `
 A       ├─ lock ─ read 0 ───────── ✗ its context ends: it does not write
 admin                 └─ frees it
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
-		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force, and B
-		takes it. A waits until its context ends, for half of the time to its renewal at most, and does not write. In other variants it does not
-		look and writes all the same: then only a check of the fencing token helps.`,
-	Takes: 3 * time.Second,
+		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force,
+		and B takes it, reads and writes. A waits until its context ends, at most for half of the time until its renewal, and does not
+		write. In two variants A does not look and writes all the same. In the last one the resource checks the fencing token.`,
+	Takes: 31 * time.Second,
 	Check: kit.Any(history.Counter, kit.Noted(notNotified)),
 	Variants: []experiments.Variant{
 		{Name: "not forced", Run: kit.OnSingle(kit.NoFault)},

@@ -52,6 +52,7 @@ func TestMutants(t *testing.T) {
 		}},
 		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, map[string]string{
 			"F01": "inconclusive: killed after replication: trial 1: nothing proves that its fault happened: master killed",
+			"F05": "inconclusive: one down: trial 1: nothing proves that its fault happened: redlock-",
 			"L11": "inconclusive: paused: trial 1: nothing proves that its fault happened: A paused",
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
 		}},

@@ -13,7 +13,7 @@
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
-//	faults.go        kill, restart, clock ahead, a proxy that drops or ends; each with its proof
+//	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P4, G1 to G6)
 //	checks.go        checks that are made of others
 package kit

@@ -25,6 +25,24 @@ func Kill(t *experiments.Trial, n *stack.Node) {
 	t.Fault(n.Name, Killed, proof)
 }
 
+// Hangs is the text of the fault of a node that accepts connections and answers nothing.
+const Hangs = "hangs"
+
+// Hang stops a node from running until the trial is over.
+func Hang(ctx context.Context, t *experiments.Trial, n *stack.Node) {
+	const silence = 100 * time.Millisecond
+	t.Must(n.Pause())
+	t.Cleanup(func() error { n.Resume(); return nil }) // before the clients close, which would wait for it
+	probe := redis.NewClient(OneAttempt(n.Addr))
+	defer probe.Close()
+	short, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	if err := probe.Ping(short).Err(); err == nil {
+		t.Must(fmt.Errorf("%s answers, although it was stopped", n.Name))
+	}
+	t.Fault(n.Name, Hangs, fmt.Sprintf("it was stopped, and answers no PING within %s", silence))
+}
+
 // Restart starts a node again, empty. A node that runs is killed before.
 func Restart(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	proof, err := t.Stack.Restart(ctx, n)

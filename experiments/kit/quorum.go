@@ -87,7 +87,7 @@ func TryUpdate(ctx context.Context, c *Client, r *Resource) {
 }
 
 // Available is a check of a lock over so many nodes. It must not refuse a client while a majority lives, grant the lock
-// without one, or keep a client waiting that it could refuse.
+// without one, or keep a client waiting that it could refuse. A node that hangs counts as down.
 func Available(nodes int) func([]history.Event) []history.Violation {
 	return func(trial []history.Event) (found []history.Violation) {
 		var down []int // the events that say so
@@ -100,7 +100,7 @@ func Available(nodes int) func([]history.Event) []history.Violation {
 		for _, e := range trial {
 			majority := len(down) <= (nodes-1)/2
 			switch {
-			case e.Kind == history.Fault && e.Text == Killed:
+			case e.Kind == history.Fault && (e.Text == Killed || e.Text == Hangs):
 				down = append(down, e.Seq)
 			case e.Kind == history.Heal && len(down) > 0:
 				down = down[1:]

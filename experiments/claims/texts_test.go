@@ -1,0 +1,35 @@
+package claims
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A claim is one sentence, short enough for a row of a table. The page puts the articles' ids before what they say.
+func TestClaimsAreOneSentence(t *testing.T) {
+	begin := regexp.MustCompile(`^A[0-4](, A[0-4]| and A[0-4])*:`)
+	for _, e := range All() {
+		if strings.Contains(e.Claim, ". ") || !strings.HasSuffix(e.Claim, ".") || len(strings.Fields(e.Claim)) > 25 {
+			t.Errorf("%s claims more than one sentence of 25 words: %s", e.ID, e.Claim)
+		}
+		if begin.MatchString(e.Says) {
+			t.Errorf("%s: the page would name the article twice: %s", e.ID, e.Says)
+		}
+	}
+}
+
+// A lesson sends nobody to containers in which its experiment cannot run.
+func TestLessonsNameContainersWhereTheyCanRun(t *testing.T) {
+	command := regexp.MustCompile("`app lab run ([A-Z0-9]+) --on docker`")
+	for _, e := range All() {
+		for _, named := range command.FindAllStringSubmatch(e.Lesson.Next, -1) {
+			if other, err := Find(named[1]); err != nil || !other.Docker {
+				t.Errorf("%s: %s cannot run in containers: %v", e.ID, named[1], err)
+			}
+		}
+		if e.Docker && e.Lesson.Next != "" && !command.MatchString(e.Lesson.Next) {
+			t.Errorf("%s can run in containers, and its lesson does not say so: %s", e.ID, e.Lesson.Next)
+		}
+	}
+}
