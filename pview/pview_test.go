@@ -98,7 +98,7 @@ func TestCounter(t *testing.T) {
 			{"a lock loses none", testLock},
 			{"atomic increments lose none", testAtomic},
 			{"a holder that slept is refused", testTwoHolders},
-			{"a stale holder that comes first is not refused", testStaleFirst},
+			{"a stale holder that writes first is refused", testStaleFirst},
 			{"fencing tokens are checked", testToken},
 			{"the newest fencing token stays", testTokenStays},
 			{"one command reads and one writes", testCommands},
