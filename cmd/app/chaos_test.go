@@ -48,6 +48,17 @@ func TestChaosTry(t *testing.T) {
 			}
 			n := 0
 			for text, c := range refused { if n < 6 { t.Log(c, text) }; n++ }
+			tokens := map[uint64][]history.Event{}
+			dup := 0
+			for _, e := range r.Events {
+				if e.Kind == history.Write && e.Token > 0 {
+					tokens[e.Token] = append(tokens[e.Token], e)
+					if l := tokens[e.Token]; len(l) > 1 {
+						if dup++; dup < 5 { t.Log("SAME TOKEN", l) }
+					}
+				}
+			}
+			t.Log("same tokens:", dup)
 			found := append(history.Counter(r.Events), history.Winners(r.Events)...)
 			for _, f := range found[:min(3, len(found))] {
 				t.Error(f.What)
