@@ -44,7 +44,7 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	var won bool
 	err := s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a, 0))
+			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a))
 			if won = update.RowsAffected == 1; !won {
 				return update.Error
 			}

@@ -31,7 +31,7 @@ func (s *Store) register(ctx context.Context, id, token uint64) (order Order, er
 func (s *Store) write(ctx context.Context, a Attempt, token uint64) error {
 	return s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			if err := checked(tx, a.OrderID, token, grantTo(a, token)); err != nil {
+			if err := checked(tx, a.OrderID, token, grantTo(a)); err != nil {
 				return err
 			}
 			return tx.Create(win(a, token)).Error
@@ -64,10 +64,8 @@ func refused(tx *gorm.DB, id, token uint64) error {
 		ErrStale, token, order.Token)
 }
 
-// grantTo is what an UPDATE sets. gorm leaves out zero values: a write without a token does not lower the stored one.
-func grantTo(a Attempt, token uint64) Order {
-	return Order{Status: Granted, Driver: a.Driver, Token: token}
-}
+// grantTo is what an UPDATE sets. gorm leaves out zero values: the token stays that was stored at the read.
+func grantTo(a Attempt) Order { return Order{Status: Granted, Driver: a.Driver} }
 
 func win(a Attempt, token uint64) *Win {
 	return &Win{OrderID: a.OrderID, Driver: a.Driver, Version: a.Version, Instance: a.Instance, Token: token, At: time.Now().UTC()}

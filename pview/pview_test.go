@@ -101,6 +101,7 @@ func TestCounter(t *testing.T) {
 			{"a stale holder that writes first is refused", testStaleFirst},
 			{"fencing tokens are checked", testToken},
 			{"the newest fencing token stays", testTokenStays},
+			{"a write stores the fencing token again", testTokenComesBack},
 			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},

@@ -174,6 +174,19 @@ func testTokenStays(t *testing.T, addr string) {
 	lasts(t, addr)
 }
 
+// A token that is deleted between the read and the write, by hand or by a failover, is stored again by the write.
+func testTokenComesBack(t *testing.T, addr string) {
+	c, hook := hooked(t, addr)
+	hook.afterRead = func() {
+		if err := client(t, addr).Del(t.Context(), pview.TokenKey).Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	increments(t, c, 2, 1)
+	hook.afterRead = nil
+	stale(t, c, 1, 2)
+}
+
 // lasts fails if the counter or the newest fencing token expires: a stale holder may come late.
 func lasts(t *testing.T, addr string) {
 	t.Helper()
