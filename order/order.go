@@ -5,7 +5,7 @@
 // driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
 // A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
-// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one: whatever happens to the
+// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
 // lock, two holders with tokens do not both win. A check at the write alone has that gap (experiment L22).
 //
 // A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error that leaves

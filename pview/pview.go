@@ -5,7 +5,7 @@
 // needs no lock.
 //
 // A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
-// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one: whatever happens to the
+// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
 // lock, no update of two holders with tokens is lost. A check at the write alone has that gap (experiment L22).
 //
 // What is NOT guaranteed: a request without an answer may have been counted. A read or a write without a token is never refused, and

@@ -14,8 +14,8 @@ import (
 // perConnection is how many requests a client of sustained load sends over one connection.
 const perConnection = 20
 
-// SustainViews resets the counter behind target and lets clients send page views to version, each its next when the one before was
-// answered, until stop is closed. Then it reads the counter. An error means that there is no record.
+// SustainViews resets the counter behind target and lets clients send page views to version, until stop is closed. Each client sends its
+// next view when the one before was answered. Then the counter is read. An error means that there is no record.
 func SustainViews(ctx context.Context, target Target, version string, clients int, stop <-chan struct{}) (Views, error) {
 	b := Views{Version: version, Began: time.Now()}
 	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {

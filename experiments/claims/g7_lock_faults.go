@@ -13,13 +13,13 @@ var _ = register(experiments.Experiment{
 	ID:      "G7-lock-faults",
 	Article: "A0, A2",
 	Claim:   "No fault of the lock, and no failover of its Redis, gives an order to two drivers, as long as the database checks the token.",
-	Says:    "A2 relies on the lock alone: whoever holds it writes.",
+	Says:    "A2 relies on the lock alone: its holder writes.",
 	Drawing: `
 driver 1   ├─ lock, token 5 ─ reads "open" ─ thinks ─────────────── writes: refused
 Redis                                 ✗ failover: the lock is lost
 driver 2                                 ├─ lock, token 6 ─ reads "open" ─ thinks ─ wins`,
 	How: `
-		20 drivers grab one order after the other at two instances, which think for 20 ms. The lock is broken as in P5. With Sentinel the master
+		20 drivers grab one order after the other at two instances, which think for 20 ms. The faults are those of P5. With Sentinel the master
 		is replaced, too, again and again: the old one accepts writes until it learns of it, and then drops them. The orders are in a database
 		of their own. RedLock (v4) has no token, and shows that the faults are real.`,
 	Needs:  []experiments.Need{experiments.RedisServer},

@@ -23,7 +23,7 @@ const (
 	chaosPhase = 500 * time.Millisecond // for how long one kind of fault goes on
 )
 
-// Chaos is two instances under load while their lock is broken in every way that an administrator, a pause or a failover can break it.
+// Chaos is two instances under load. Meanwhile an administrator, pauses and failovers do to their lock whatever takes it from its holder.
 type Chaos struct {
 	Version  string
 	Topology topology.Kind // empty: single; with Sentinel the master is replaced, too
