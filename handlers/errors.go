@@ -111,7 +111,8 @@ func fail(c *gin.Context, err error) {
 	c.AbortWithStatusJSON(status, answer)
 }
 
-// maybe adds what to do to an error after which the work may have been done: the lease was lost, or a server gave no answer. Where the lock was not granted, and where a stale holder was refused, nothing was written.
+// maybe adds what to do to an error after which the work may have been done: the lease was lost, or a server gave no answer. Where
+// the lock was not granted, and where a stale holder was refused, nothing was written.
 func maybe(err error, advice string) error {
 	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, lockstrategy.ErrUnavailable) && !errors.Is(err, lockstrategy.ErrLost)
 	if refused || statusOf(err) < http.StatusInternalServerError {
