@@ -114,7 +114,8 @@ func fail(c *gin.Context, err error) {
 // maybe adds what to do to an error after which the work may have been done: the lease was lost, or a server gave no answer. Where
 // the lock was not granted, and where a stale holder was refused, nothing was written.
 func maybe(err error, advice string) error {
-	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, lockstrategy.ErrUnavailable) && !errors.Is(err, lockstrategy.ErrLost)
+	lost, away := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
+	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || away && !lost
 	if refused || statusOf(err) < http.StatusInternalServerError {
 		return err
 	}

@@ -26,8 +26,8 @@ func granted(token uint64) order.Locker {
 // holder is a driver that was granted the lock.
 type holder struct{ driver, token uint64 }
 
-// inTurn lets all holders read an open order one after the other, and then write it one after the other. Each thinks an hour longer than the one before,
-// in a synctest bubble.
+// inTurn lets all holders read an open order one after the other, and then write it in the same sequence. Each thinks an hour longer
+// than the one before, in a synctest bubble.
 func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
 	errs = make([]error, len(holders))
 	synctest.Test(t, func(t *testing.T) {

@@ -54,7 +54,8 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 			The tokens grow as long as the new master's clock is not behind the old one's by more than the time of the failover. If it is, the
 			newer holders are refused until that clock has caught up: no order gets two winners, but some drivers have to ask again. What the
 			orders' own database loses in its failover is not covered.`,
-		Next:  "F02 loses the lock in one failover, step by step. P5 does the same to page views. L22 shows why the token is registered at the read.",
+		Next: `
+			F02 loses the lock in one failover, step by step. P5 does the same to page views. L22 shows why the token is registered at the read.`,
 		Level: experiments.Advanced,
 	},
 })
