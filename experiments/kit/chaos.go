@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +20,7 @@ const (
 	chaosLease = 300 * time.Millisecond // ends while an instance is paused
 	chaosThink = 20 * time.Millisecond  // between reading and writing an order
 	chaosPhase = 500 * time.Millisecond // for how long one kind of fault goes on
+	chaosRound = 4 * time.Second        // of page views
 )
 
 // Chaos is two instances under load. Meanwhile an administrator, pauses and failovers do to their lock whatever takes it from its holder.
@@ -41,26 +41,53 @@ type chaos struct {
 	admin lockstrategy.Admin      // of the Redis lock
 }
 
-// Views lets 20 clients send page views.
+// Views lets 20 clients send page views, in rounds that begin at zero: the checks of one long history would take too long.
 func (c Chaos) Views(ctx context.Context, t *experiments.Trial) {
 	x := c.start(ctx, t)
-	b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.over)
-	t.Must(err)
-	recordBurst(t, b.Began, slices.DeleteFunc(b.Events, wroteNothing))
-	t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})
-	t.Measure(c.Version, int64(len(b.Writes)), "page views that were confirmed")
-	t.Measure(c.Version, int64(len(b.Stale)), "stale holders that were refused")
-	t.Measure(c.Version, int64(len(b.Failed)), "requests without a usable answer")
+	var confirmed, stale, failed int
+	for round := 1; !x.isOver(); round++ {
+		key := fmt.Sprintf("%s, round %d", burst.CounterKey, round)
+		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.round())
+		t.Must(err)
+		for i := range b.Events {
+			b.Events[i].Key, b.Events[i].Owner = key, b.Events[i].Owner+" of round "+fmt.Sprint(round)
+		}
+		recordBurst(t, b.Began, b.Events)
+		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: key, Value: b.Final})
+		confirmed, stale, failed = confirmed+len(b.Writes), stale+len(b.Stale), failed+len(b.Failed)
+	}
+	t.Measure(c.Version, int64(confirmed), "page views that were confirmed")
+	t.Measure(c.Version, int64(stale), "stale holders that were refused")
+	t.Measure(c.Version, int64(failed), "requests without a usable answer")
 }
 
-// wroteNothing tells the events that say nothing about the counter. A run of a minute has a hundred thousand of them.
-func wroteNothing(e history.Event) bool { return e.Kind == history.Request || e.Kind == history.Stale }
+// round returns a channel that is closed at the end of a round.
+func (x *chaos) round() <-chan struct{} {
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		select {
+		case <-time.After(chaosRound):
+		case <-x.over:
+		}
+	}()
+	return end
+}
+
+func (x *chaos) isOver() bool {
+	select {
+	case <-x.over:
+		return true
+	default:
+		return false
+	}
+}
 
 // Orders lets 20 drivers grab an order, and then the next one.
 func (c Chaos) Orders(ctx context.Context, t *experiments.Trial) {
 	x := c.start(ctx, t)
 	var orders, won, stale, failed int64
-	for more := true; more; orders++ {
+	for ; !x.isOver(); orders++ {
 		b, err := burst.RunGrabs(ctx, x.Target, c.Version, Drivers, burst.Simultaneous)
 		t.Must(err)
 		recordBurst(t, b.Began, b.Events)
@@ -68,11 +95,6 @@ func (c Chaos) Orders(ctx context.Context, t *experiments.Trial) {
 			t.Record(e)
 		}
 		won, stale, failed = won+int64(min(1, b.Winners())), stale+int64(len(b.Stale)), failed+int64(len(b.Failed))
-		select {
-		case <-x.over:
-			more = false
-		default:
-		}
 	}
 	t.Measure(c.Version, orders, "orders")
 	t.Measure(c.Version, won, "orders that a driver has")
