@@ -111,8 +111,8 @@ func fail(c *gin.Context, err error) {
 	c.AbortWithStatusJSON(status, answer)
 }
 
-// maybe adds what to do to an error after which the work may have been done: the lease was lost, or a server gave no answer. Where
-// the lock was not granted, and where a stale holder was refused, nothing was written.
+// maybe adds advice to an error after which the work may have been done: the lease was lost, or a server gave no answer. Nothing was
+// written where the lock was not granted, or a stale holder was refused.
 func maybe(err error, advice string) error {
 	lost, away := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
 	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || away && !lost

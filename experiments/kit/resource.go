@@ -20,8 +20,8 @@ type Resource struct {
 
 const resourceKey = "counter"
 
-// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a read or a write with a stale
-// fencing token: one that is smaller than a token of an earlier read or write.
+// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a stale fencing token, at a
+// read and at a write: one that is smaller than an earlier one.
 func NewResource(t *experiments.Trial, checks bool) *Resource {
 	checks = checks && !t.Unchecked()
 	r := &Resource{t: t, checks: checks, reads: checks && !t.Unregistered()}
