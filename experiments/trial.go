@@ -20,6 +20,8 @@ type Mutant struct {
 	Hook      redis.Hook           // in every client of a lock
 	Event     func(*history.Event) // before it is recorded
 	Unchecked bool                 // resources do not check fencing tokens
+
+	Unregistered bool // resources check fencing tokens at the write only
 }
 
 // Trial is one run of a variant: what it acts with, and where it records.
@@ -65,6 +67,9 @@ func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
 
 // Unchecked reports whether resources check no fencing token in this run, although a variant says that they do.
 func (t *Trial) Unchecked() bool { return t.mutant.Unchecked }
+
+// Unregistered reports whether resources register no fencing token at the read in this run.
+func (t *Trial) Unregistered() bool { return t.mutant.Unregistered }
 
 // Note records a remark for the reader, or a text that a check finds with [history.Noted].
 func (t *Trial) Note(timeline, text string) {

@@ -111,6 +111,17 @@ func fail(c *gin.Context, err error) {
 	c.AbortWithStatusJSON(status, answer)
 }
 
+// maybe adds advice to an error after which the work may have been done: the lease was lost, or a server gave no answer. Nothing was
+// written where the lock was not granted, or a stale holder was refused.
+func maybe(err error, advice string) error {
+	lost, away := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
+	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || away && !lost
+	if refused || statusOf(err) < http.StatusInternalServerError {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
 // waitedTooLong reports whether the wait for the lock ran out, and not a server's time to answer.
 func waitedTooLong(err error) bool {
 	return errors.Is(err, lockstrategy.ErrNotAcquired) && errors.Is(err, context.DeadlineExceeded) &&

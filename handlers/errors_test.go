@@ -81,6 +81,40 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 	}
 }
 
+// A 503 says whether the work may have been done. The sentence says how to find out.
+func TestA503SaysWhatMayHaveBeenWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		written bool
+	}{
+		"the lease was lost":              {leaseLost, true},
+		"lost, and the work cancelled":    {errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), true},
+		"lost, and no server answered":    {errors.Join(leaseLost, lockAway), true},
+		"Redis is away":                   {redisAway, true},
+		"the database is away":            {mysqlAway, true},
+		"the wait was too long":           {refused(tooLong), false},
+		"the lock's server is away":       {refused(lockAway), false},
+		"the lease was lost at the grant": {refused(leaseLost), false},
+		"a stale holder was refused":      {errors.Join(leaseLost, refusedWrite(pview.ErrStale)), false},
+		"there is no such order":          {order.ErrNotFound, false},
+	} {
+		s := serve(t, func(s *instance, _ *handlers.Config) { s.views.err, s.orders.err = test.err, test.err })
+		for path, advice := range map[string]string{
+			"/v2/pview":                   "; the view may have been counted: GET /pview reads the counter",
+			"/v3/orders/1/grab?driver=12": "; the driver may have won: the same request again tells",
+			"/v0/orders/1/grab?driver=12": "; the driver may have won: the same request again tells",
+		} {
+			said, _ := s.ask(http.MethodPost, path, "").json(t)["error"].(string)
+			if strings.HasSuffix(said, advice) != test.written || strings.Contains(said, "may have") != test.written {
+				t.Errorf("%s: POST %s says %q", name, path, said)
+			}
+		}
+		if said := string(s.get("/pview").body); strings.Contains(said, "may have") { // it reads
+			t.Errorf("%s: GET /pview says %s", name, said)
+		}
+	}
+}
+
 // What the parts themselves say, not what a test imagines.
 func TestRedisThatIsAway(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})

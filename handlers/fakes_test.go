@@ -117,5 +117,6 @@ func (o *orders) grab(a order.Attempt, token uint64) (order.Result, error) {
 		wanted.Wins = append(wanted.Wins, order.Win{Driver: a.Driver, Version: a.Version, Instance: a.Instance, Token: token, At: noon})
 		return order.Result{Won: true, Winner: a.Driver}, nil
 	}
-	return order.Result{Winner: wanted.Driver}, nil
+	again := wanted.Driver == a.Driver
+	return order.Result{Won: again, Again: again, Winner: wanted.Driver}, nil
 }

@@ -105,6 +105,7 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 		}
 	}
 	ask(0)
+	ask(1)     // a driver that loses
 	s.scrape() // and its own
 	first := series()
 	for n := range 20 {

@@ -38,6 +38,7 @@ type grabAnswer struct {
 	Order    uint64  `json:"order"`
 	Driver   uint64  `json:"driver"`
 	Won      bool    `json:"won"`
+	Again    bool    `json:"again,omitempty"` // it had won before this request, which wrote nothing
 	Winner   uint64  `json:"winner"`
 	Why      string  `json:"why"`
 	WaitedMS float64 `json:"waited_ms"` // for the lock
@@ -76,7 +77,8 @@ func (a *api) orderAnswer(o order.Order) orderAnswer {
 	return answer
 }
 
-// grab lets a driver try to get an order under v's lock. A loser is told which driver has it.
+// grab lets a driver try to get an order under v's lock. A loser is told which driver has it. The winner may ask again, because the
+// first answer may be lost: it is told that it won, and nothing is written.
 func (a *api) grab(v Version) gin.HandlerFunc {
 	try := a.Orders.GrabAtomic
 	if v.Lock != nil {
@@ -92,15 +94,18 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 		attempt.Version, attempt.Instance = v.Name, a.Instance
 		result, err := try(c.Request.Context(), attempt)
 		if err != nil {
-			return notThis(err, attempt.OrderID)
+			return notThis(maybe(err, "the driver may have won: the same request again tells"), attempt.OrderID)
 		}
 		status, why := http.StatusOK, "the order was open"
-		if !result.Won {
+		switch {
+		case result.Again:
+			why = "this driver already has the order"
+		case !result.Won:
 			status, why = http.StatusConflict, fmt.Sprintf("driver %d already has the order", result.Winner)
 		}
 		c.JSON(status, grabAnswer{
 			Instance: a.Instance, Version: v.Name, Order: attempt.OrderID, Driver: attempt.Driver,
-			Won: result.Won, Winner: result.Winner, Why: why,
+			Won: result.Won, Again: result.Again, Winner: result.Winner, Why: why,
 			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
 		return nil

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,8 +49,12 @@ func TestEveryVersionGrabs(t *testing.T) {
 			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusOK, won)
 			lost := with(with(with(won, "driver", 13.0), "won", false), "why", "driver 12 already has the order")
 			s.ask(other, "/"+version+path+"13", "").is(t, http.StatusConflict, lost)
-			// A driver who asks again has not won again.
-			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusConflict, with(lost, "driver", 12.0))
+			// A winner who asks again is told so, and has not won again.
+			again := with(with(won, "again", true), "why", "this driver already has the order")
+			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusOK, again)
+			if made := s.get(fmt.Sprintf("/orders/%d", int(id))).json(t)["winners"].([]any); len(made) != 1 {
+				t.Errorf("%s: the winners are %v", version, made)
+			}
 			s.ask(method, "/"+version+"/orders/99/grab?driver=12", "").fails(t, http.StatusNotFound, "order 99", "not found")
 		}
 	}

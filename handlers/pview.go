@@ -37,7 +37,7 @@ func (a *api) increment(v Version) gin.HandlerFunc {
 	return answered(func(c *gin.Context) error {
 		view, err := count(c.Request.Context())
 		if err != nil {
-			return err
+			return maybe(err, "the view may have been counted: GET /pview reads the counter")
 		}
 		c.Set("value", view.Value)
 		if wantsText(c) { // A4's answer, to the letter

@@ -17,7 +17,7 @@ import (
 
 // refusedWrite is how a resource refuses a stale holder's write.
 func refusedWrite(stale error) error {
-	return fmt.Errorf("%w: its fencing token is 1, and a holder with the newer token 2 has written; nothing was changed", stale)
+	return fmt.Errorf("%w: its fencing token is 1, and a holder with the newer token 2 has read or written; nothing was changed", stale)
 }
 
 // wasStale fails unless the answer says that a stale holder's write was refused. It says so in words and in the field that no
@@ -30,7 +30,7 @@ func (a answer) wasStale(t *testing.T, sentence string) {
 func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
 	s := serve(t)
 	s.ask(http.MethodPost, "/orders", "")
-	const why = "stale holder: its fencing token is 1, and a holder with the newer token 2 has written; nothing was changed"
+	const why = "stale holder: its fencing token is 1, and a holder with the newer token 2 has read or written; nothing was changed"
 	for _, test := range []struct {
 		err    func(stale error) error
 		before string // in the sentence
@@ -75,36 +75,38 @@ func TestAHolderThatSleptIsRefused(t *testing.T) {
 		cfg.Versions[4].Lock = lock{token: 1}
 	})
 	slept := false
-	client.AddHook(afterFirstGet{func() {
+	client.AddHook(afterFirstRead{func() {
 		slept = true
 		if newer := s.ask(http.MethodPost, "/v3/pview", "").json(t); newer["value"] != 1.0 || newer["fence"] != 42.0 {
 			t.Errorf("the newer holder was told %v", newer)
 		}
 	}, &slept})
 	s.ask(http.MethodPost, "/v4/pview", "").
-		wasStale(t, "pview: stale holder: its fencing token is 1, and a holder with the newer token 42 has written; nothing was changed")
+		wasStale(t, "pview: stale holder: its fencing token is 1, and a holder with the newer token 42 has read or written; nothing was changed")
 	if got := s.get("/pview").json(t)["value"]; got != 1.0 || !slept {
 		t.Errorf("the counter is %v (slept: %t)", got, slept)
 	}
 }
 
-// afterFirstGet is a hook that runs do when the first GET has been answered.
-type afterFirstGet struct {
+// afterFirstRead is a hook that runs do when the script has read for the first time: its reply is a token and the value.
+type afterFirstRead struct {
 	do   func()
 	done *bool
 }
 
-func (h afterFirstGet) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h afterFirstRead) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h afterFirstGet) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h afterFirstRead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (h afterFirstGet) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h afterFirstRead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if cmd.Name() == "get" && !*h.done {
-			h.do()
+		if script, ok := cmd.(*redis.Cmd); ok && !*h.done {
+			if reply, failed := script.StringSlice(); failed == nil && len(reply) == 2 {
+				h.do()
+			}
 		}
 		return err
 	}

@@ -43,8 +43,8 @@
 //
 // # What is NOT guaranteed
 //
-//   - A holder that ignores its lease's context may write after the next holder. Only a check of the fencing token at
-//     the resource refuses that write; the scenarios do it (order.ErrStale, pview.ErrStale).
+//   - A holder that ignores its lease's context may write after the next holder. Only a resource that checks the fencing
+//     token, at the read and at the write, refuses it; the scenarios do (order.ErrStale, pview.ErrStale).
 //   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
 //     collection, and a suspended laptop, whose monotonic clock stands still.
 //   - Redis: a master that dies before it replicated the key loses the lock, and the promoted replica grants it again

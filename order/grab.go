@@ -9,7 +9,8 @@ import (
 )
 
 // Grab reads the order and, if it is open, thinks and takes it, inside lock. A driver that reads an order that is taken does not
-// think: it is told immediately which driver has it.
+// think: it is told immediately which driver has it. The driver that has it is told so, and does not win again. No transaction is
+// open while a driver thinks.
 func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error) {
 	var result Result
 	asked := time.Now()
@@ -18,12 +19,12 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 		defer func() { result.Held = time.Since(granted) }()
 		result.Waited, result.Token = granted.Sub(asked), token
 
-		order, err := s.read(ctx, a.OrderID)
+		order, err := s.register(ctx, a.OrderID, token)
 		if err != nil {
 			return err
 		}
 		if order.Status != Open {
-			result.Winner = order.Driver
+			result.taken(order.Driver, a)
 			return nil
 		}
 		if err := pause(ctx, s.think); err != nil {
@@ -43,7 +44,7 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 	var won bool
 	err := s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a, 0))
+			update := tx.Model(&Order{ID: a.OrderID}).Where("status = ?", Open).Updates(grantTo(a))
 			if won = update.RowsAffected == 1; !won {
 				return update.Error
 			}
@@ -57,7 +58,19 @@ func (s *Store) GrabAtomic(ctx context.Context, a Attempt) (Result, error) {
 		return Result{Won: true, Winner: a.Driver}, nil
 	}
 	order, err := s.read(ctx, a.OrderID)
-	return Result{Winner: order.Driver}, err
+	if err != nil {
+		return Result{}, err
+	}
+	var result Result
+	result.taken(order.Driver, a)
+	return result, nil
+}
+
+// taken says that winner had the order before this attempt.
+func (r *Result) taken(winner uint64, a Attempt) {
+	r.Winner = winner
+	r.Again = winner == a.Driver
+	r.Won = r.Again
 }
 
 // pause waits for d. It returns an error when ctx ends before.

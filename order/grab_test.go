@@ -26,12 +26,14 @@ func TestStore(t *testing.T) {
 			{"a burst finds room", testBurst},
 			{"a win is recorded", testWin},
 			{"an order that is gone is not thought about", testGone},
+			{"the winner who asks again is told so", testAgain},
 			{"an order that does not exist", testNotFound},
 			{"the lock is lost while thinking", testLostWhileThinking},
 			{"the lock is lost before anything", testLostAtOnce},
 			{"the lock is not granted", testNotGranted},
 			{"fencing tokens are checked", testToken},
 			{"a holder that slept is refused", testTwoHolders},
+			{"a stale holder is refused at the read", testStaleRead},
 			{"a fencing token for an order that does not exist", testTokenNotFound},
 			{"an order that is deleted while a driver thinks", testDeleted},
 			{"tables are created once", testTables},
@@ -186,6 +188,30 @@ func testGone(t *testing.T, database fresh) {
 	}
 	if wins := get(t, s, id).Wins; len(wins) != 1 {
 		t.Errorf("recorded: %+v", wins)
+	}
+}
+
+// A winner may not know it: the answer was lost, or the lease. The same attempt tells it, at every version, and records no second win.
+func testAgain(t *testing.T, database fresh) {
+	for name, try := range map[string]func(uint64) func(*order.Store, uint64) (order.Result, error){
+		"without a token": func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(noLock, id) },
+		"with a token":    func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(granted(7), id) },
+		"atomically":      grabAtomic,
+	} {
+		s := open(t, database(t), 0)
+		grab := try(create(t, s))
+		for i := range 3 {
+			result, err := grab(s, 1)
+			if err != nil || !result.Won || result.Again != (i > 0) || result.Winner != 1 {
+				t.Errorf("%s: time %d: %+v, %v", name, i+1, result, err)
+			}
+		}
+		if result, err := grab(s, 2); err != nil || result.Won || result.Again || result.Winner != 1 {
+			t.Errorf("%s: another driver was told %+v, %v", name, result, err)
+		}
+		if o := get(t, s, 1); len(o.Wins) != 1 || o.Driver != 1 {
+			t.Errorf("%s: the order is %+v", name, o)
+		}
 	}
 }
 

@@ -4,10 +4,15 @@
 // read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
 // driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
-// A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the order.
+// A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
+// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
+// lock, two holders with tokens do not both win. A check at the write alone has that gap (experiment L22).
 //
-// What is NOT guaranteed: a request without an answer may have won. A write without a token is never refused. Nor is the write of a
-// stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read.
+// A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error that leaves
+// the result unknown, the same attempt once more tells it. With a token, the earlier attempt cannot win any more after that.
+//
+// What is NOT guaranteed: a request without an answer may have won. A read or a write without a token is never refused, and may
+// overwrite the win of a holder with one.
 package order
 
 import (
@@ -31,7 +36,7 @@ type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
 	Driver    uint64    `gorm:"not null"`                        // that has it, by the last write; 0: none
-	Token     uint64    `gorm:"column:fence;not null;default:0"` // newest fencing token of a write; 0: no write had one
+	Token     uint64    `gorm:"column:fence;not null;default:0"` // newest fencing token of a read or a write; 0: none had one
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude
 }
@@ -57,7 +62,8 @@ type Attempt struct {
 
 // Result is what a driver is told.
 type Result struct {
-	Won    bool
+	Won    bool          // the driver has the order
+	Again  bool          // it had won before this attempt, which wrote nothing
 	Winner uint64        // driver that has the order
 	Waited time.Duration // for the lock
 	Held   time.Duration // from the grant until the work was done
@@ -67,7 +73,7 @@ type Result struct {
 // ErrNotFound says that there is no such order.
 var ErrNotFound = errors.New("order: not found")
 
-// ErrStale says that the write was refused and changed nothing: a holder with a newer fencing token has written.
+// ErrStale says that a read or a write was refused and changed nothing: a holder with a newer fencing token has read or written.
 var ErrStale = errors.New("order: stale holder")
 
 // ErrUnavailable says that the database gave no usable answer. Whether the attempt won is unknown.

@@ -26,8 +26,8 @@ func granted(token uint64) order.Locker {
 // holder is a driver that was granted the lock.
 type holder struct{ driver, token uint64 }
 
-// inTurn lets all holders read an open order and then write it one after the other. Each thinks an hour longer than the one before,
-// in a synctest bubble.
+// inTurn lets all holders read an open order one after the other, and then write it in the same sequence. Each thinks an hour longer
+// than the one before, in a synctest bubble.
 func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs []error) {
 	errs = make([]error, len(holders))
 	synctest.Test(t, func(t *testing.T) {
@@ -36,6 +36,7 @@ func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs [
 		var all errgroup.Group
 		for i, h := range holders {
 			s := open(t, where, time.Duration(i+1)*time.Hour)
+			synctest.Wait() // the holder before has read
 			all.Go(func() error {
 				result, err := s.Grab(t.Context(), granted(h.token), order.Attempt{OrderID: id, Driver: h.driver})
 				if errs[i] = err; result.Won != (err == nil) {
@@ -65,12 +66,13 @@ func testToken(t *testing.T, database fresh) {
 		{"and again, and the newer one may go on", []holder{{2, 2}, {1, 1}, {3, 1}, {2, 2}}, []uint64{1, 3}, 2},
 		// The second write finds the row as it will leave it: MySQL counts no change.
 		{"a holder writes twice", []holder{{1, 5}, {1, 5}}, nil, 5},
-		{"fencing tokens are numbers, not words", []holder{{2, 10}, {1, 9}, {3, 11}}, []uint64{1}, 11},
+		{"fencing tokens are numbers, not words", []holder{{2, 10}, {1, 9}}, []uint64{1}, 10},
+		{"and the other way round", []holder{{1, 9}, {2, 10}}, []uint64{1}, 10},
 		{"fencing tokens are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1}, largest},
 		{"without a fencing token nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
 		{"without a fencing token first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
-		// What a check at the write alone cannot see: the newer holder has read, and not written yet.
-		{"a stale holder that comes first is not refused", []holder{{1, 1}, {2, 2}}, nil, 2},
+		// What a check at the write alone cannot see: both have read, and the older holder writes first.
+		{"a stale holder that writes first is refused", []holder{{1, 1}, {2, 2}}, []uint64{1}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, errs := inTurn(t, where, c.holders)
@@ -127,6 +129,33 @@ func testTwoHolders(t *testing.T, database fresh) {
 		after := get(t, awake, id)
 		if after.Driver != 2 || after.Token != 2 || !slices.Equal(after.Wins, before.Wins) || len(after.Wins) != 1 {
 			t.Errorf("the order was %+v and is %+v", before, after)
+		}
+	})
+}
+
+// The read alone refuses a holder that is older than one that has read: it neither thinks nor writes.
+func testStaleRead(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		newer, older := open(t, where, time.Hour), open(t, where, 2*time.Hour)
+		id := create(t, newer)
+		won := make(chan error, 1)
+		go func() {
+			_, err := grabber(granted(2), id)(newer, 2)
+			won <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		start := time.Now()
+		_, err := grabber(granted(1), id)(older, 1)
+		stale(t, err, 1)
+		if thought := time.Since(start); thought != 0 {
+			t.Errorf("it thought for %s", thought)
+		}
+		if o := get(t, newer, id); o.Status != order.Open || o.Token != 2 {
+			t.Errorf("the order is %+v", o)
+		}
+		if err := <-won; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -4,11 +4,12 @@
 // simultaneously lose an update. That is its purpose: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
 // needs no lock.
 //
-// A write under a lease with a fencing token is refused ([ErrStale]) once a holder with a newer token has written the counter.
+// A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
+// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
+// lock, no update of two holders with tokens is lost. A check at the write alone has that gap (experiment L22).
 //
-// What is NOT guaranteed: a request without an answer may have been counted. A write without a token is never refused. Nor is the
-// write of a stale holder that comes before the write of the newer holder. A token is registered at the write, not at the read. A
-// Redis that loses its last writes in a failover loses their tokens too.
+// What is NOT guaranteed: a request without an answer may have been counted. A read or a write without a token is never refused, and
+// may overwrite the update of a holder with one. A Redis that loses its last writes in a failover loses their tokens too.
 package pview
 
 import (
@@ -25,17 +26,27 @@ import (
 // Names on the wire. Other programs use them to count and to share the lock.
 const (
 	Key      = "pview"         // the counter, a decimal number
-	TokenKey = "{pview}:fence" // the newest fencing token of a write; the braces keep it in the counter's slot of a cluster
+	TokenKey = "{pview}:fence" // the newest fencing token of a holder that has read or written; in the counter's slot of a cluster
 	LockKey  = "lock:pview"    // the key to lock around an increment
 )
 
-//go:embed write.lua
-var writeSource string
+// The scripts that check fencing tokens.
+var (
+	//go:embed token.lua
+	tokenSource string
+	//go:embed read.lua
+	readSource string
+	//go:embed write.lua
+	writeSource string
+
+	readScript  = redis.NewScript(tokenSource + readSource)
+	writeScript = redis.NewScript(tokenSource + writeSource)
+)
 
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
 
-// ErrStale says that the write was refused and changed nothing: a holder with a newer fencing token has written.
+// ErrStale says that a read or a write was refused and changed nothing: a holder with a newer fencing token has read or written.
 var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
@@ -58,12 +69,11 @@ type View struct {
 type Counter struct {
 	master  redis.Cmdable
 	replica func() redis.UniversalClient
-	checked *redis.Script // write.lua
 }
 
 // NewCounter returns a counter that reads and writes at master. replica returns the server for reads that may be old.
 func NewCounter(master redis.Cmdable, replica func() redis.UniversalClient) *Counter {
-	return &Counter{master: master, replica: replica, checked: redis.NewScript(writeSource)}
+	return &Counter{master: master, replica: replica}
 }
 
 // Increment reads the counter, adds one and writes it, inside lock.
@@ -75,7 +85,7 @@ func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 		defer func() { view.Held = time.Since(granted) }()
 		view.Waited, view.Token = granted.Sub(asked), token
 
-		value, err := get(ctx, c.master)
+		value, err := c.read(ctx, token)
 		if err != nil {
 			return err
 		}
@@ -97,19 +107,38 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
+// read reads the counter for a holder and registers its fencing token. Without a token it reads only.
+func (c *Counter) read(ctx context.Context, token uint64) (int64, error) {
+	if token == 0 {
+		return get(ctx, c.master)
+	}
+	reply, err := c.check(ctx, readScript, token)
+	if err != nil {
+		return 0, err
+	}
+	return number(reply[1])
+}
+
 // write writes the counter for a holder. One script checks the fencing token and writes: a separate check could pass before a newer
-// holder's write and act after it. An equal token is the same holder, which may write twice. Without a token nothing is checked.
+// holder's read and act after it. Without a token nothing is checked.
 func (c *Counter) write(ctx context.Context, value int64, token uint64) error {
 	if token == 0 {
 		return c.Set(ctx, value)
 	}
+	_, err := c.check(ctx, writeScript, token, value)
+	return err
+}
+
+// check runs a script that refuses a holder whose fencing token is older than one that it has seen. An equal token is the same
+// holder, which may read and write again.
+func (c *Counter) check(ctx context.Context, script *redis.Script, token uint64, values ...any) ([]string, error) {
 	own := strconv.FormatUint(token, 10)
-	newest, err := c.checked.Run(ctx, c.master, []string{Key, TokenKey}, value, own).Text()
-	if err == nil && newest != own {
-		return fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has written; nothing was changed",
-			ErrStale, own, newest)
+	reply, err := script.Run(ctx, c.master, []string{Key, TokenKey}, append([]any{own}, values...)...).StringSlice()
+	if err == nil && reply[0] != own {
+		return nil, fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has read or written; nothing was changed",
+			ErrStale, own, reply[0])
 	}
-	return answered(ctx, err)
+	return reply, answered(ctx, err)
 }
 
 // Set writes the counter without the lock. The newest fencing token stays as it is: it belongs to the lock's holders, and setting the
@@ -126,6 +155,10 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 	if err != nil {
 		return 0, answered(ctx, err)
 	}
+	return number(text)
+}
+
+func number(text string) (int64, error) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %.40q", ErrNotNumber, text)

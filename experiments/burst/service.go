@@ -25,6 +25,7 @@ type Service struct {
 	Instances int
 	Named     bool          // the instances are instance-1 and so on; otherwise each is named after its port, as in the article
 	Think     time.Duration // between reading and writing an order
+	Lease     time.Duration // of the locks; 0: the instances' default
 	Listen    string        // of the balancer, host:port; port 0 takes a free one
 }
 
@@ -32,6 +33,8 @@ type Service struct {
 type Running struct {
 	Target
 	Instances []*stack.Instance
+	Redis     *stack.Topology
+	RedLock   []*stack.Node // of RedLock, where it was asked for
 }
 
 // Start starts the servers, the instances and the balancer. They end with s. tell is called before each step and may be nil.
@@ -70,7 +73,7 @@ func (c Service) Start(ctx context.Context, s *stack.Stack, tell func(step strin
 	if err != nil {
 		return Running{}, err
 	}
-	return Running{Target{URL: balancer.URL}, instances}, nil
+	return Running{Target{URL: balancer.URL}, instances, redis, nodes}, nil
 }
 
 func (c Service) flags(s *stack.Stack, redis *stack.Topology, nodes []*stack.Node) []string {
@@ -82,6 +85,9 @@ func (c Service) flags(s *stack.Stack, redis *stack.Topology, nodes []*stack.Nod
 	var addrs []string
 	for _, n := range nodes {
 		addrs = append(addrs, n.Addr)
+	}
+	if c.Lease > 0 {
+		flags = append(flags, "--lease="+c.Lease.String())
 	}
 	if c.RedLock {
 		flags = append(flags, "--redlock="+strings.Join(addrs, ","))

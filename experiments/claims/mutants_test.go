@@ -48,7 +48,11 @@ func TestMutants(t *testing.T) {
 		{"the check of the fencing token", experiments.Mutant{Unchecked: true}, nil, map[string]string{
 			"L11": "unexpected: paused, token checked: B and A both wrote 1",
 			"L15": "unexpected: forced, A does not look, the token is checked: B and A both wrote 1",
+			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 			"F11": "unexpected: cut off, A does not look, the token is checked: B and A both wrote 1",
+		}},
+		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
+			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},
 		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, map[string]string{
 			"F01": "inconclusive: killed after replication: trial 1: nothing proves that its fault happened: master killed",

@@ -10,8 +10,8 @@ import (
 // Resource is what a lock protects: a counter that is read and written back plus one. It lives apart from the lock's
 // servers, so that no fault of theirs affects it.
 type Resource struct {
-	t      *experiments.Trial
-	checks bool
+	t             *experiments.Trial
+	checks, reads bool // fencing tokens: at all; at the read, too
 
 	mu    sync.Mutex
 	value int64
@@ -20,10 +20,11 @@ type Resource struct {
 
 const resourceKey = "counter"
 
-// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a write whose fencing
-// token is smaller than one that it has seen.
+// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a stale fencing token, at a
+// read and at a write: one that is smaller than an earlier one.
 func NewResource(t *experiments.Trial, checks bool) *Resource {
-	r := &Resource{t: t, checks: checks && !t.Unchecked()}
+	checks = checks && !t.Unchecked()
+	r := &Resource{t: t, checks: checks, reads: checks && !t.Unregistered()}
 	t.Cleanup(func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -33,11 +34,20 @@ func NewResource(t *experiments.Trial, checks bool) *Resource {
 	return r
 }
 
-// Read returns the value.
+// ChecksWrites lets the resource check fencing tokens at the write only, which has a gap.
+func (r *Resource) ChecksWrites() { r.reads = false }
+
+// Read returns the value. A refused holder is refused at the write as well.
 func (r *Resource) Read(h *Holder) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h.Record(history.Event{Kind: history.Read, Key: resourceKey, Value: r.value})
+	kind := history.Read
+	if r.reads && h.token < r.token {
+		kind = history.Stale
+	} else if r.reads {
+		r.token = h.token
+	}
+	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: r.value})
 	return r.value
 }
 

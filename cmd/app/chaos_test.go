@@ -1,0 +1,59 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+	"locklab/internal/testenv"
+	"locklab/topology"
+)
+
+// chaosFor is shorter than P5 and G7, which last a minute. A check of the token at the write only loses about 150 views in this time.
+const chaosFor = 8 * time.Second
+
+// No fault of the lock loses an update, because pview and order register the fencing token at the read.
+func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chaos, replaced := kit.Chaos{Version: "v3", For: chaosFor}, kit.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
+	for _, c := range []struct {
+		name   string
+		run    experiments.Scenario
+		check  func([]history.Event) []history.Violation
+		faults int // kinds
+	}{
+		{"views", chaos.Views, kit.LostViews, 4},
+		{"orders", chaos.Orders, history.Winners, 4},
+		{"orders with failovers", replaced.Orders, history.Winners, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: c.run}}}
+			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, App: []string{self, "serve"}})
+			if why := r.Variants[0].Trials[0].Err; why != "" {
+				t.Fatal(why)
+			}
+			n := make(map[history.Kind]int)
+			for _, e := range r.Events {
+				if n[e.Kind]++; e.Kind == history.Fault || e.Kind == history.Measure {
+					t.Logf("%s (%s)", e, e.Proof)
+				}
+			}
+			if n[history.Fault] != c.faults || n[history.Write]+n[history.Win] == 0 {
+				t.Errorf("%d kinds of faults happened, not %d, beside %d views and %d wins",
+					n[history.Fault], c.faults, n[history.Write], n[history.Win])
+			}
+			if found := c.check(r.Events); len(found) > 0 {
+				t.Errorf("%d violations, the first: %s", len(found), found[0].What)
+			}
+		})
+	}
+}

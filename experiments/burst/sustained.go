@@ -1,0 +1,68 @@
+package burst
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// perConnection is how many requests a client of sustained load sends over one connection.
+const perConnection = 20
+
+// SustainViews resets the counter behind target and lets clients send page views to version, until stop is closed. Each client sends its
+// next view when the one before was answered. Then the counter is read. An error means that there is no record.
+func SustainViews(ctx context.Context, target Target, version string, clients int, stop <-chan struct{}) (Views, error) {
+	b := Views{Version: version, Began: time.Now()}
+	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+		return b, err
+	}
+	var mu sync.Mutex
+	var all []answer
+	group, sending := errgroup.WithContext(ctx)
+	for range clients {
+		group.Go(func() error {
+			for !closed(stop) {
+				answers, began, err := Sequential(sending, target.URL, target.views(version, perConnection))
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				all = append(all, later(answers, began.Sub(b.Began))...)
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return b, err
+	}
+	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.Got, b.Got) })
+	b.Users, b.Took, b.Events = len(all), took(all), eventsOf(all, b.record)
+	var counter struct{ Value int64 }
+	err := target.read(ctx, "/pview", &counter)
+	b.Final = counter.Value
+	return b, err
+}
+
+// later moves answers on the clock.
+func later(answers []answer, by time.Duration) []answer {
+	for i := range answers {
+		answers[i].Sent += by
+		answers[i].Got += by
+	}
+	return answers
+}
+
+func closed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,61 @@
+package claims
+
+import (
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+	"locklab/topology"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "G7-lock-faults",
+	Article: "A0, A2",
+	Claim:   "No fault of the lock, and no failover of its Redis, gives an order to two drivers, as long as the database checks the token.",
+	Says:    "A2 relies on the lock alone: its holder writes.",
+	Drawing: `
+driver 1   ├─ lock, token 5 ─ reads "open" ─ thinks ─────────────── writes: refused
+Redis                                 ✗ failover: the lock is lost
+driver 2                                 ├─ lock, token 6 ─ reads "open" ─ thinks ─ wins`,
+	How: `
+		20 drivers grab one order after the other at two instances, which think for 20 ms. The faults are those of P5. With Sentinel the master
+		is replaced, too, again and again: the old one accepts writes until it learns of it, and then drops them. The orders are in a database
+		of their own. RedLock (v4) has no token, and shows that the faults are real.`,
+	Needs:  []experiments.Need{experiments.RedisServer},
+	Alone:  true,
+	Slow:   true,
+	Takes:  150 * time.Second,
+	Trials: 1, // of a minute
+	Check:  history.Winners,
+	Variants: []experiments.Variant{
+		{Name: "v3, no fault", Run: kit.Chaos{Version: "v3", For: 5 * time.Second, Calm: true}.Orders},
+		{Name: "v4, no token", Expect: experiments.Sometimes, Fault: true, Run: kit.Chaos{Version: "v4", For: 10 * time.Second}.Orders},
+		{Name: "v3, token checked", Fault: true, Run: kit.Chaos{Version: "v3", For: time.Minute}.Orders},
+		{
+			Name: "v3, token checked, with failovers", Fault: true,
+			Run: kit.Chaos{Version: "v3", For: time.Minute, Topology: topology.Sentinel}.Orders,
+		},
+	},
+	Lesson: experiments.Lesson{
+		Question: `
+			The lock is in a Redis with replicas, the orders are in a database. The master of Redis is replaced again and again, its keys are
+			deleted, and instances are paused past their lease. The tokens come from that Redis, too. Does an order get two winners?`,
+		Predict: `
+			(a) Yes: a failover loses the lock. (b) Yes: a failover loses the counter of tokens, so the next holder gets a smaller token. (c) No.`,
+		Why: `
+			A failover does lose the lock and the counter of tokens. But a token is the server's time in microseconds, or the last token plus one.
+			So tokens grow although the counter is lost, and the newer holder has the larger one. The database stores it when the holder reads
+			the order, and refuses the older holder's write. The driver whose holder was refused gets 409, and can ask again.`,
+		Fix: `
+			UPDATE the stored token under the condition that it is not larger, and read, in one transaction. Write under the same condition.
+			Take tokens from a source that grows although it forgets.`,
+		Limits: `
+			The tokens grow as long as the new master's clock is not behind the old one's by more than the time of the failover. If it is, the
+			newer holders are refused until that clock has caught up: no order gets two winners, but some drivers have to ask again. What the
+			orders' own database loses in its failover is not covered.`,
+		Next: `
+			F02 loses the lock in one failover, step by step. P5 does the same to page views. L22 shows why the token is registered at the read.`,
+		Level: experiments.Advanced,
+	},
+})

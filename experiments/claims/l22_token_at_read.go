@@ -1,0 +1,85 @@
+package claims
+
+import (
+	"context"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "L22-token-at-read",
+	Article: "A0, A2",
+	Claim: `
+		A fencing token that is checked at the write only can lose an update; checked at the read, too, it cannot.`,
+	Says: `
+		The articles check whether a client still owns the lock. None of them lets the data refuse a stale holder.`,
+	Drawing: `
+A      ├─ lock, token 5 ─ read 0 ──────────────── write 1: accepted
+admin                            ✗ deletes the lock's key
+B                                  ├─ lock, token 6 ─ read 0 ────────── write 1: one update is lost`,
+	How: `
+		A takes the lock and reads. Its key is deleted by hand, B takes the lock with a larger token, and reads the same value. Then A writes,
+		and after it B. No write is later than one with a larger token, so a check at the write accepts both. In the last variant the resource
+		stores the largest token that it has seen at a read, too. Each step waits for the one before: the interleaving is always the same.`,
+	Takes: time.Second,
+	Check: history.Counter,
+	Variants: []experiments.Variant{
+		{Name: "not lost, checked at the write only", Run: bothHaveRead(false, false)},
+		{Name: "lost, checked at the write only", Expect: experiments.Sometimes, Fault: true, Run: bothHaveRead(true, false)},
+		{Name: "lost, checked at the read, too", Fault: true, Run: bothHaveRead(true, true)},
+	},
+	Lesson: experiments.Lesson{
+		Question: `
+			A holds the lock with the token 5, B with the token 6: the lock was lost in between. Both have read the same value. The resource
+			refuses a write whose token is smaller than the largest that it has seen at a write. A writes first, then B. What happens?`,
+		Predict: `
+			(a) A's write is refused, because its token is older. (b) B's write is refused, because A has changed the value. (c) Both writes are
+			accepted, and one update is lost.`,
+		Why: `
+			The resource learns of a token when it sees it. At A's write it has seen no token of B yet, so 5 is the largest, and A's write is
+			accepted. B's token is larger, so its write is accepted, too. But B computed its value from what it read before A's write.`,
+		Fix: `
+			Register the token at the read, in the same command that reads. Then B's read stores 6, and A's write with 5 is refused. After a read
+			with a token, only its holder and newer ones can write. Then no loss of the lock can lose an update.`,
+		Limits: `
+			Every client has to send its token: one that reads or writes without a token is not refused. The tokens have to grow: here they come
+			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
+			forgets the token as well. Two holders must never have the same token.`,
+		Next: `
+			L11 (a paused holder, where the token at the write is enough), P5 and G7 (page views and orders while everything is done to the lock),
+			the scripts pview/read.lua and pview/write.lua.`,
+		Level: experiments.Medium,
+	},
+})
+
+// bothHaveRead lets A and B read before A writes and then B, because the lock was lost; or lets them follow each other.
+func bothHaveRead(lost, atRead bool) experiments.Scenario {
+	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
+		r := kit.NewResource(x.Trial, true)
+		if !atRead {
+			r.ChecksWrites()
+		}
+		a, b := x.NewClient("A", kit.LongLease).Acquire(ctx), x.NewClient("B", kit.LongLease)
+		if !lost {
+			r.Add(a)
+			a.Release(ctx)
+			b.Update(ctx, r)
+			return
+		}
+		value := r.Read(a)
+		deleted, err := x.Conn.Del(ctx, kit.LockKey).Result()
+		x.Must(err)
+		if deleted == 1 {
+			x.Fault("admin", "deletes the lock's key", "the server says that it deleted one key")
+		}
+		h := b.Acquire(ctx)
+		later := r.Read(h)
+		r.Write(a, value+1)
+		r.Write(h, later+1)
+		h.Release(ctx)
+		_ = a.TryRelease(ctx)
+	})
+}
