@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/burst"
 	"locklab/stack"
@@ -48,6 +51,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // a server that starts refuses connections at first
 	tell := newProgress(std.err)
 	s, err := stack.New()
 	if err != nil {
