@@ -200,8 +200,12 @@ func TestScreenshotOfTheReadme(t *testing.T) {
 	b.open(file, view{"", 1100, "light"})
 	b.do(
 		chromedp.EmulateViewport(1100, 800),
-		chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".name")].find(n => n.innerText === "long work").scrollIntoView()`),
+		chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("h4 .name")].find(n => n.innerText === "long work").scrollIntoView()`),
 	)
+	if !ask[bool](b, `[...document.querySelectorAll("svg text")].some(e => e.textContent.includes("simultaneously") &&
+		e.getBoundingClientRect().top > 0 && e.getBoundingClientRect().bottom < innerHeight)`) {
+		t.Error("the overlap is not in the picture")
+	}
 	picture := value(b, chromedp.CaptureScreenshot())
 	if len(picture) > 200_000 {
 		t.Errorf("it has %d bytes; a README is opened often", len(picture))

@@ -21,7 +21,7 @@ type demoCommand struct {
 	Topology string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`
 	Think    time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order."`
 	Listen   string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address of the balancer; port 0 takes a free one."`
-	Keep     bool          `help:"Leave everything running afterwards, until Ctrl-C."`
+	Keep     bool          `help:"Keep everything running afterwards, until Ctrl-C."`
 	Embedded bool          `help:"Use miniredis although a redis-server is there."`
 }
 

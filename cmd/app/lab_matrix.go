@@ -13,7 +13,7 @@ import (
 type labMatrixCommand struct {
 	saved
 	checkout
-	Write bool `help:"Write it into README.md and docs/matrix.md."`
+	Write bool `help:"Write the matrix into README.md and docs/matrix.md (default: print it)."`
 }
 
 const matrixPage = `# Which lock is violated by what

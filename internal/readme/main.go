@@ -114,10 +114,10 @@ func writeLab(app string) error {
 	}
 	defer os.RemoveAll(store)
 	out, err := printed(app, "lab", "run", "L01", "L03", "L05", "L11", "F01", "F06", "--trials", rounds, "--out", store)
-	if err != nil {
-		return err
-	}
 	table, _, _ := strings.Cut(string(out), "\n\n") // below it: where the time went
+	if err != nil {
+		return fmt.Errorf("%w; nothing is written:\n%s", err, table)
+	}
 	return marked.Update(workshop, "lab", "```text\n"+table+"\n```\n")
 }
 
