@@ -44,6 +44,9 @@ func TestInstancesByHand(t *testing.T) {
 		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", "exec '"+self+"' ", 1))
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "LAB_LISTEN="+listen, "LAB_START_TIMEOUT=30s")
+		if !strings.Contains(block, "--redis ") { // the default's port was replaced, too
+			cmd.Env = append(cmd.Env, "LAB_REDIS=127.0.0.1:"+regexp.MustCompile(`--port (\d+)`).FindStringSubmatch(block)[1])
+		}
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Start(); err != nil {

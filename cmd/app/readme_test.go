@@ -118,7 +118,7 @@ func TestCommandLinesOfThePages(t *testing.T) {
 				t.Errorf("%s: there is no %s", name, target[0])
 			}
 			service := regexp.MustCompile(`^docker compose run --rm (?:-e \S+ )*(\S+)`).FindStringSubmatch(line)
-			if service != nil && !strings.Contains(composed, "\n  "+service[1]+":\n") {
+			if service != nil && !strings.Contains(composed, "\n  "+service[1]+":") {
 				t.Errorf("%s: there is no service %s", name, service[1])
 			}
 			for _, file := range regexp.MustCompile(`loadtest/\S+\.(?:js|jmx|xml)`).FindAllString(line, -1) {
@@ -145,7 +145,7 @@ func TestWorkshopWithGoAlone(t *testing.T) {
 			case len(args) > 2 && args[1] == "run":
 				experiments = append(experiments, args[2:]...)
 			case args[0] == "demo":
-				others = append(others, append(args, "--users=200", "--think=1ms"))
+				others = append(others, append(args, "--users=200"))
 			default:
 				others = append(others, args)
 			}
@@ -212,6 +212,33 @@ func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
 	for line := range strings.Lines(got.out) {
 		if !shown[words(line)] {
 			t.Errorf("the workshop does not show this line of the demo (make readme PART=demo writes it): %q", line)
+		}
+	}
+}
+
+// Each decision has a status and says what follows, and the index has its title and its status.
+func TestTheIndexOfDecisions(t *testing.T) {
+	const dir = "docs/decisions/"
+	names, err := filepath.Glob("../../" + dir + "0*.md")
+	if err != nil || len(names) < 16 {
+		t.Fatal(names, err)
+	}
+	index := page(t, dir+"README.md")
+	for _, name := range names {
+		name = filepath.Base(name)
+		text := page(t, dir+name)
+		title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "+name[:4]+" · "), "\n")
+		status := regexp.MustCompile(`\*\*Status\.\*\* (Accepted|Superseded)(?: by \[(\d+)\])?`).FindStringSubmatch(text)
+		if status == nil || !regexp.MustCompile(`\*\*(Consequences|What is not guaranteed)\.\*\*`).MatchString(text) {
+			t.Errorf("%s has no status, or no consequences", name)
+			continue
+		}
+		is := strings.ToLower(status[1])
+		if status[2] != "" {
+			is += " by " + status[2]
+		}
+		if row := fmt.Sprintf("| [%s](%s) | %s | %s |\n", name[:4], name, title, is); !strings.Contains(index, row) {
+			t.Errorf("the index has no row %q", row)
 		}
 	}
 }
