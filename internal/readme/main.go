@@ -113,12 +113,20 @@ func writeLab(app string) error {
 		return err
 	}
 	defer os.RemoveAll(store)
-	out, err := printed(app, "lab", "run", "L01", "L03", "L05", "L11", "F01", "F06", "--trials", rounds, "--out", store)
-	table, _, _ := strings.Cut(string(out), "\n\n") // below it: where the time went
-	if err != nil {
-		return fmt.Errorf("%w; nothing is written:\n%s", err, table)
+	var tables []string
+	for _, id := range []string{"L01", "L03", "L05", "L11", "F01", "F06"} {
+		run := []string{"lab", "run", id, "--trials", rounds, "--out", store}
+		out, err := printed(app, run...)
+		if exit := (&exec.ExitError{}); errors.As(err, &exit) && exit.ExitCode() == 2 { // a busy machine has shown nothing
+			out, err = printed(app, run...)
+		}
+		table, _, _ := strings.Cut(string(out), "\n\n") // below it: where the time went
+		if err != nil {
+			return fmt.Errorf("%w; nothing is written:\n%s", err, table)
+		}
+		tables = append(tables, table+"\n")
 	}
-	return marked.Update(workshop, "lab", "```text\n"+table+"\n```\n")
+	return marked.Update(workshop, "lab", "```text\n"+strings.Join(tables, "\n")+"```\n")
 }
 
 var (
