@@ -86,8 +86,8 @@ func saveRounds(app string) error {
 		return err
 	}
 	stamp, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
-	origin := fmt.Sprintf("`app demo --rounds %s` on %s: Redis %s (%s), %s/%s, %d processors, build %s", rounds, time.Now().Format(time.DateOnly),
-		r.Topology, r.Redis, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(stamp)))
+	origin := fmt.Sprintf("`app demo --rounds %s` on %s: Redis %s (%s), %s/%s, %d processors, build %s",
+		rounds, time.Now().Format(time.DateOnly), r.Topology, r.Redis, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(stamp)))
 	return os.WriteFile(saved, encode(origin, r), 0o644)
 }
 

@@ -92,7 +92,8 @@ func winners(r round) int { return r.winners }
 // summary is the table of README.md.
 func summary(all []round) string {
 	var b strings.Builder
-	b.WriteString("| version | what protects the work | counter after 666 views | A4 reports | winners of one order |\n|---|---|--:|--:|--:|\n")
+	b.WriteString("| version | what protects the work | counter after 666 views | A4 reports | winners of one order |\n" +
+		"|---|---|--:|--:|--:|\n")
 	for _, v := range versions.All() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.Name, v.Summary, of(all, v.Name, final), v.Article, of(all, v.Name, winners))
 	}
