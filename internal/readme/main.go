@@ -48,7 +48,7 @@ func work(chosen string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	app := filepath.Join(dir, "app")
 	if out, err := exec.Command("go", "build", "-o", app, "./cmd/app").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
@@ -87,7 +87,8 @@ func saveRounds(app string) error {
 	}
 	stamp, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
 	origin := fmt.Sprintf("`app demo --rounds %s` on %s: Redis %s (%s), %s/%s, %d processors, build %s",
-		rounds, time.Now().Format(time.DateOnly), r.Topology, r.Redis, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.TrimSpace(string(stamp)))
+		rounds, time.Now().Format(time.DateOnly), r.Topology, r.Redis, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		strings.TrimSpace(string(stamp)))
 	return os.WriteFile(saved, encode(origin, r), 0o644)
 }
 
@@ -112,7 +113,7 @@ func writeLab(app string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(store)
+	defer func() { _ = os.RemoveAll(store) }()
 	var tables []string
 	for _, id := range []string{"L01", "L03", "L05", "L11", "F01", "F06"} {
 		run := []string{"lab", "run", id, "--trials", rounds, "--out", store}
@@ -120,18 +121,19 @@ func writeLab(app string) error {
 		if exit := (&exec.ExitError{}); errors.As(err, &exit) && exit.ExitCode() == 2 { // a busy machine has shown nothing
 			out, err = printed(app, run...)
 		}
-		table, _, _ := strings.Cut(string(out), "\n\n") // below it: where the time went
-		if err != nil {
-			return fmt.Errorf("%w; nothing is written:\n%s", err, table)
+		table := verdicts.FindString(string(out)) // above it is the claim, below it where the time went
+		if err != nil || table == "" {
+			return fmt.Errorf("%s (%v); nothing is written:\n%s", id, err, out) //nolint:errorlint // it may be nil
 		}
-		tables = append(tables, table+"\n")
+		tables = append(tables, table)
 	}
 	return marked.Update(workshop, "lab", "```text\n"+strings.Join(tables, "\n")+"```\n")
 }
 
 var (
-	command = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)(?: .*)?$`)
-	common  = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
+	verdicts = regexp.MustCompile(`(?m)^ experiment +variant (?:.+\n)+`)
+	command  = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)(?: .*)?$`)
+	common   = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
 )
 
 func writeHelp(app string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -48,8 +49,11 @@ func load(file string) (origin string, all []round, err error) {
 	reader.Comment = '#'
 	reader.FieldsPerRecord = len(columns)
 	rows, err := reader.ReadAll()
-	if err != nil || len(rows) < 2 {
-		return "", nil, fmt.Errorf("%s is damaged (%v); go run ./internal/readme rounds makes it anew", file, err)
+	if err == nil && len(rows) < 2 {
+		err = errors.New("it has no rounds")
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%s is damaged: %w; go run ./internal/readme rounds makes it anew", file, err)
 	}
 	for _, row := range rows[1:] {
 		var n [5]int
