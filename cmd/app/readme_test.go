@@ -167,6 +167,13 @@ func TestWorkshopWithGoAlone(t *testing.T) {
 		}
 		delete(says, line)
 	}
+	_, shown, _ := strings.Cut(page(t, "docs/workshop.md"), "<!-- lab: ")
+	shown, _, _ = strings.Cut(shown, "<!-- /lab -->")
+	for _, id := range []string{"L01", "L03", "L05", "L11", "F01", "F06"} {
+		if !strings.Contains(shown, "\n "+id+"-") {
+			t.Errorf("the workshop does not show what %s found; make readme PART=lab writes it", id)
+		}
+	}
 	if len(experiments) < 12 || len(says) != 0 {
 		t.Errorf("the workshop does not have the lines %v, or too few experiments: %v", says, experiments)
 	}
