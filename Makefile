@@ -8,7 +8,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot lab matrix pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -85,8 +85,11 @@ bench-test: ## Lint and test that benchmark, which is a module of its own
 microbench: ## Benchmarks of the locks, one process, as Go prints them
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/...
 
-readme: ## Run the demo and write what it printed into README.md
-	go run ./internal/readme
+readme: ## Run the demo 30 times, the workshop's experiments and each help, and write the results into README.md and docs (10 minutes); PART=help does one
+	go run ./internal/readme $(PART)
+
+screenshot: ## Make the picture of the README, docs/img/report.png, with Chromium
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestScreenshotOfTheReadme ./report
 
 lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
 	@$(APP) lab $(or $(LAB),run --quick)

@@ -18,7 +18,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// What Java sees: research of Redisson's RLock, section "Redisson wire protocol".
+// What Java sees: docs/lock.md, section "The protocol".
 func TestRedisSpeaksRedisson(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		admin := client(t, testenv.Redis(t, real).Addr)

@@ -192,3 +192,25 @@ func (b *browser) print(name string) {
 		keep(b.t, dir, name, paper)
 	}
 }
+
+// The picture of the README: two holders in a timeline, and below it the same with renewal. `make screenshot` keeps it.
+func TestScreenshotOfTheReadme(t *testing.T) {
+	file, b := filepath.Join(t.TempDir(), "L05.html"), newBrowser(t)
+	keep(t, filepath.Dir(file), filepath.Base(file), []byte(render(t, entry(t, "L05-lease-overrun"))))
+	b.open(file, view{"", 1100, "light"})
+	b.do(
+		chromedp.EmulateViewport(1100, 800),
+		chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("h4 .name")].find(n => n.innerText === "long work").scrollIntoView()`),
+	)
+	if !ask[bool](b, `[...document.querySelectorAll("svg text")].some(e => e.textContent.includes("simultaneously") &&
+		e.getBoundingClientRect().top > 0 && e.getBoundingClientRect().bottom < innerHeight)`) {
+		t.Error("the overlap is not in the picture")
+	}
+	picture := value(b, chromedp.CaptureScreenshot())
+	if len(picture) > 200_000 {
+		t.Errorf("it has %d bytes; a README is opened often", len(picture))
+	}
+	if to := os.Getenv("LAB_SCREENSHOT"); to != "" {
+		keep(t, filepath.Dir(to), filepath.Base(to), picture)
+	}
+}

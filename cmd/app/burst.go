@@ -19,7 +19,7 @@ import (
 type bursts struct {
 	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half."`
 	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even."`
-	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all of it."`
+	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all bursts."`
 	Versions []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to."`
 	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
 }

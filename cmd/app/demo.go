@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/burst"
 	"locklab/stack"
@@ -18,7 +21,7 @@ type demoCommand struct {
 	Topology string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`
 	Think    time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order."`
 	Listen   string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address of the balancer; port 0 takes a free one."`
-	Keep     bool          `help:"Leave everything running afterwards, until Ctrl-C."`
+	Keep     bool          `help:"Keep everything running afterwards, until Ctrl-C."`
 	Embedded bool          `help:"Use miniredis although a redis-server is there."`
 }
 
@@ -48,6 +51,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // a server that starts refuses connections at first
 	tell := newProgress(std.err)
 	s, err := stack.New()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 type labExploreCommand struct {
 	ID       string `arg:"" help:"Experiment, such as L03."`
-	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients that there are (default: as the experiment has it)."`
-	Deaths   *int   `placeholder:"N" help:"Number of clients that may die, each before any of its steps (default: as the experiment has it)."`
-	Expiries *int   `placeholder:"N" help:"Number of times that time may pass, until every expiry is over (default: as the experiment has it)."`
-	Lost     *int   `placeholder:"N" help:"Number of replies to an acquire that may be lost (default: as the experiment has it)."`
+	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: those of the experiment)."`
+	Deaths   *int   `placeholder:"N" help:"Number of clients that may die, each before any of its steps (default: that of the experiment)."`
+	Expiries *int   `placeholder:"N" help:"Number of times that every lease may expire (default: that of the experiment)."`
+	Lost     *int   `placeholder:"N" help:"Number of replies to an acquire that may be lost (default: that of the experiment)."`
 	JSON     bool   `name:"json" help:"Print the results as JSON, for programs."`
 }
 

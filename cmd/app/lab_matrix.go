@@ -13,7 +13,7 @@ import (
 type labMatrixCommand struct {
 	saved
 	checkout
-	Write bool `help:"Write it into README.md and docs/matrix.md."`
+	Write bool `help:"Write the matrix into README.md and docs/matrix.md (default: print it)."`
 }
 
 const matrixPage = `# Which lock is violated by what
@@ -36,7 +36,7 @@ func (c *labMatrixCommand) Run(std streams) error {
 		return err
 	}
 	page := filepath.Join(c.Dir, "docs", "matrix.md")
-	if err := marked.Update(filepath.Join(c.Dir, "README.md"), "matrix", m.Markdown("docs/")); err != nil {
+	if err := marked.Update(filepath.Join(c.Dir, "README.md"), "matrix", m.Narrow("docs/", "v2", "v3", "v4")); err != nil {
 		return unavailable(err)
 	}
 	if err := os.WriteFile(page, []byte(matrixPage+m.Markdown("")+"\n"+m.Details("")), 0o644); err != nil {

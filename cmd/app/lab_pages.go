@@ -16,7 +16,7 @@ import (
 type labPagesCommand struct {
 	saved
 	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`
-	Check bool   `help:"Write nothing; say which experiment has no page, and which page no experiment."`
+	Check bool   `help:"Compare pages and experiments, and write nothing."`
 }
 
 // Run writes the pages, or looks whether they are all there.

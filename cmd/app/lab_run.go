@@ -26,7 +26,7 @@ type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
 	Quick   bool     `help:"Run every experiment that waits for no real failover, a trial of each variant unless --trials says otherwise."`
-	Article string   `placeholder:"A2" help:"Article whose experiments to run: A0 to A4; with --quick those of them that are quick."`
+	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`
 }
 
 type labRunCommand struct {
@@ -36,7 +36,7 @@ type labRunCommand struct {
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
 	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
-	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker: the compose file's containers, as a project of their own beside the lab that is up."`
+	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker (containers of docker-compose.yml, as a project of their own)."`
 	checkout
 	JSON bool `name:"json" help:"Print the verdicts as JSON, for programs."`
 

@@ -120,14 +120,14 @@ type commands struct {
 	Serve  serveCommand  `cmd:"" help:"Run an instance of the service."`
 	Demo   demoCommand   `cmd:"" help:"Start two instances with their servers, send 666 simultaneous requests to every version, and judge the result."`
 	Up     upCommand     `cmd:"" help:"Start the containers of docker-compose.yml, or switch their topology, and wait until they are ready."`
-	Status statusCommand `cmd:"" help:"Show where the containers listen, or which is not ready and why."`
+	Status statusCommand `cmd:"" help:"Show where the containers listen, or which of them is not ready and why."`
 	Down   downCommand   `cmd:"" help:"Remove the containers and everything they stored."`
 	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to two instances that run already, such as those of docker compose."`
-	Lab    labCommand    `cmd:"" help:"Run experiments: break each lock on purpose, beside a control, and judge what was recorded (app lab list, app lab run L03)."`
-	Doctor doctorCommand `cmd:"" help:"Check this machine before a class: what would fail, and what to do about it."`
+	Lab    labCommand    `cmd:"" help:"Run experiments: break each lock on purpose, beside a control, and judge the result (app lab list, app lab run L03)."`
+	Doctor doctorCommand `cmd:"" help:"Check this machine before a class, and say what to do about each problem."`
 	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
 
-	Version kong.VersionFlag `env:"-" help:"Print what this program was built from."`
+	Version kong.VersionFlag `env:"-" help:"Print the commit of this program."`
 }
 
 // run is the program, without the process around it. It returns the exit status.

@@ -3,10 +3,14 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,13 +18,56 @@ import (
 	"locklab/internal/testenv"
 )
 
-// Every curl line of the README must work as pasted, in the order of the page.
-func TestReadmeLines(t *testing.T) {
-	testenv.Needs(t, testenv.Curl)
-	page, err := os.ReadFile("../../README.md")
+// pasted are the pages with lines to paste.
+var pasted = []string{
+	"README.md", "CONTRIBUTING.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md", "docs/run-by-hand.md",
+	"docs/workshop.md", "loadtest/README.md",
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// blocks are the blocks of a page that a shell can run.
+func blocks(text string) (all []string) {
+	for _, found := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// commandLines are the lines of these blocks, without their comments.
+func commandLines(text string) (all []string) {
+	comment := regexp.MustCompile(`(^| {2,})#.*`)
+	for line := range strings.Lines(strings.ReplaceAll(strings.Join(blocks(text), ""), "\\\n", "")) {
+		if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// arguments are those of each call of the program in a line.
+func arguments(line string) (all [][]string) {
+	word := regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
+	for _, found := range regexp.MustCompile(`(?:go run \./cmd/app|\./app) ([^;&|]+)`).FindAllStringSubmatch(line, -1) {
+		words := word.FindAllString(found[1], -1)
+		for i := range words {
+			words[i] = strings.Trim(words[i], `'"`)
+		}
+		all = append(all, words)
+	}
+	return all
+}
+
+// Every curl line of the pages must work as pasted, in the order of the page.
+func TestCurlLinesOfThePages(t *testing.T) {
+	testenv.Needs(t, testenv.Curl)
 	const base = "http://127.0.0.1:8000"
 	cmd := process(t, "demo", "--keep", "--users=2", "--think=1ms")
 	addrs := kept(t, cmd)
@@ -33,9 +80,8 @@ func TestReadmeLines(t *testing.T) {
 		"POST '" + base + "/v3/orders/6/grab?driver=13'": "409", // driver 12 has it
 	}
 	lines := 0
-	for line := range strings.Lines(string(page)) {
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "curl ") || !strings.Contains(line, base) {
+	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md")) {
+		if !strings.HasPrefix(line, "curl ") {
 			continue
 		}
 		lines++
@@ -51,49 +97,225 @@ func TestReadmeLines(t *testing.T) {
 			t.Errorf("%s\n  answers %s (%v), want %s", line, code, err, expected)
 		}
 	}
-	if lines < 10 {
-		t.Fatalf("the README has %d lines for curl", lines)
+	if lines < 16 {
+		t.Fatalf("the pages have %d lines for curl", lines)
 	}
 }
 
-// The table of the README is printed by the demo. Its numbers differ from run to run; the words do not.
-func TestReadmeShowsWhatTheDemoPrints(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// Every line that a page shows has flags, targets, services and files that exist.
+func TestCommandLinesOfThePages(t *testing.T) {
+	makefile, composed := page(t, "Makefile"), page(t, "docker-compose.yml")
+	calls := 0
+	for _, name := range pasted {
+		for _, line := range commandLines(page(t, name)) {
+			for _, args := range arguments(line) {
+				calls++
+				if got := app(t.Context(), append(args, "--help")...); got.code != exitOK {
+					t.Errorf("%s: %s\n  %s", name, line, got.err)
+				}
+			}
+			target := regexp.MustCompile(`^make ([a-z-]+)`).FindStringSubmatch(line)
+			if target != nil && !strings.Contains(makefile, "\n"+target[1]+":") {
+				t.Errorf("%s: there is no %s", name, target[0])
+			}
+			service := regexp.MustCompile(`^docker compose run --rm (?:-e \S+ )*(\S+)`).FindStringSubmatch(line)
+			if service != nil && !strings.Contains(composed, "\n  "+service[1]+":") {
+				t.Errorf("%s: there is no service %s", name, service[1])
+			}
+			for _, file := range regexp.MustCompile(`loadtest/\S+\.(?:js|jmx|xml)`).FindAllString(line, -1) {
+				if _, err := os.Stat(filepath.Join("../..", file)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
 	}
+	if calls < 40 {
+		t.Errorf("the pages call the program %d times", calls)
+	}
+}
+
+// The lines of the workshop with Go alone do what the page says, with a trial of each variant.
+func TestWorkshopWithGoAlone(t *testing.T) {
+	t.Setenv("LAB_STORE", filepath.Join(t.TempDir(), "store"))
+	experiments := []string{"lab", "run", "--trials=1", "--parallel=4"}
+	var others [][]string
+	for _, line := range commandLines(page(t, "docs/workshop.md")) {
+		for _, args := range arguments(line) {
+			switch {
+			case strings.Contains(line, "--on docker"), strings.Contains(line, "run.jtl"), strings.Contains(line, "--keep"):
+			case len(args) > 2 && args[1] == "run":
+				experiments = append(experiments, args[2:]...)
+			case args[0] == "demo":
+				others = append(others, append(args, "--users=200"))
+			default:
+				others = append(others, args)
+			}
+		}
+	}
+	if !testenv.RedisServer.Met() {
+		experiments = slices.DeleteFunc(experiments, func(id string) bool { return id == "F01" })
+	}
+	says := map[string]string{
+		"lab step L03 --moves A A A … B A B B B": "Violation: a client deleted", "lab matrix": "unlock by a non-owner", "lab show L11": "token",
+	}
+	for _, args := range append([][]string{experiments}, others...) {
+		line := strings.Join(args, " ")
+		got := app(t.Context(), args...)
+		// The verdicts are tested in experiments/claims, each alone. Here all lines run, and leases of 300 ms do not suit a busy machine.
+		if got.code > exitInconclusive || !strings.Contains(got.out, says[line]) {
+			t.Errorf("app %s: exit %d, want %q in\n%s%s", line, got.code, says[line], got.out, got.err)
+		}
+		delete(says, line)
+	}
+	_, shown, _ := strings.Cut(page(t, "docs/workshop.md"), "<!-- lab: ")
+	shown, _, _ = strings.Cut(shown, "<!-- /lab -->")
+	for _, id := range []string{"L01", "L03", "L05", "L11", "F01", "F06"} {
+		if !strings.Contains(shown, "\n "+id+"-") {
+			t.Errorf("the workshop does not show what %s found; make readme PART=lab writes it", id)
+		}
+	}
+	if len(experiments) < 12 || len(says) != 0 {
+		t.Errorf("the workshop does not have the lines %v, or too few experiments: %v", says, experiments)
+	}
+}
+
+// docs/cli.md shows the help of every command, and every exit code.
+func TestThePageOfCommands(t *testing.T) {
+	text := page(t, "docs/cli.md")
+	command := regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)(?: .*)?$`)
+	for _, found := range command.FindAllStringSubmatch(app(t.Context(), "--help").out, -1) {
+		_, section, _ := strings.Cut(text, "\n### app "+found[1]+"\n")
+		section, _, _ = strings.Cut(section, "\n### ")
+		for line := range strings.Lines(app(t.Context(), append(strings.Fields(found[1]), "--help")...).out) {
+			line = strings.TrimSpace(line)
+			ofAll := strings.HasPrefix(line, "-h, --help") || strings.HasPrefix(line, "--version") || line == "Flags:"
+			if !ofAll && !strings.Contains(section, line) {
+				t.Errorf("app %s: make readme PART=help was not run: %q is missing", found[1], line)
+			}
+		}
+	}
+	for _, code := range []int{exitOK, exitUnexpected, exitInconclusive, exitUsage, exitUnavailable, exitInternal, exitInterrupted} {
+		if !strings.Contains(text, fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("the exit code %d is missing", code)
+		}
+	}
+}
+
+// The README is read to its end.
+func TestTheReadmeIsShort(t *testing.T) {
+	if n := strings.Count(page(t, "README.md"), "\n"); n > 130 {
+		t.Errorf("it has %d lines, at most 130 are allowed", n)
+	}
+}
+
+// The demo printed what the workshop shows. Its numbers differ from run to run; the words do not.
+func TestTheWorkshopShowsWhatTheDemoPrints(t *testing.T) {
 	got := app(t.Context(), "demo", "--embedded", "--think=1ms")
 	numbers := regexp.MustCompile(`[0-9]+(\.[0-9]+)?|─+| {2,}|redis-server|, no real|miniredis|as expected|unexpected|inconclusive`)
 	words := func(line string) string {
 		return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " ")), " ")
 	}
 	shown := map[string]bool{}
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page(t, "docs/workshop.md")) {
 		shown[words(line)] = true
 	}
 	for line := range strings.Lines(got.out) {
 		if !shown[words(line)] {
-			t.Errorf("the README does not show this line of the demo (make readme writes it): %q", line)
+			t.Errorf("the workshop does not show this line of the demo (make readme PART=demo writes it): %q", line)
 		}
 	}
 }
 
-// A page that a page names must be there.
+// Each decision has a status and says what follows, and the index has its title and its status.
+func TestTheIndexOfDecisions(t *testing.T) {
+	const dir = "docs/decisions/"
+	names, err := filepath.Glob("../../" + dir + "0*.md")
+	if err != nil || len(names) < 16 {
+		t.Fatal(names, err)
+	}
+	index := page(t, dir+"README.md")
+	for _, name := range names {
+		name = filepath.Base(name)
+		text := page(t, dir+name)
+		title, _, _ := strings.Cut(strings.TrimPrefix(text, "# "+name[:4]+" · "), "\n")
+		status := regexp.MustCompile(`\*\*Status\.\*\* (Accepted|Superseded)(?: by \[(\d+)\])?`).FindStringSubmatch(text)
+		if status == nil || !regexp.MustCompile(`\*\*(Consequences|What is not guaranteed)\.\*\*`).MatchString(text) {
+			t.Errorf("%s has no status, or no consequences", name)
+			continue
+		}
+		is := strings.ToLower(status[1])
+		if status[2] != "" {
+			is += " by " + status[2]
+		}
+		if row := fmt.Sprintf("| [%s](%s) | %s | %s |\n", name[:4], name, title, is); !strings.Contains(index, row) {
+			t.Errorf("the index has no row %q", row)
+		}
+	}
+}
+
+// The Go files that CONTRIBUTING shows compile in their packages, as if they were there.
+func TestTheExamplesOfContributingCompile(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	dirs := map[string]string{"claims": "experiments/claims", "lockstrategy": "lockstrategy"}
+	for _, found := range regexp.MustCompile("(?ms)^```go\n(package (\\w+)\n.*?)^```$").FindAllStringSubmatch(page(t, "CONTRIBUTING.md"), -1) {
+		file := filepath.Join(t.TempDir(), "example.go")
+		if err := os.WriteFile(file, []byte(found[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Join(root, dirs[found[2]], "l99_example.go")] = file
+		if formatted, err := format.Source([]byte(found[1])); err != nil || string(formatted) != found[1] {
+			t.Errorf("the example of package %s is not formatted: %v", found[2], err)
+		}
+	}
+	if len(files) != 2 {
+		t.Fatalf("the examples are %v, want one of each of %v", files, dirs)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(list, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, "./lockstrategy", "./experiments/claims")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A page that a page names must be there, and have the heading that is named.
 func TestLinksHaveTargets(t *testing.T) {
 	tracked, err := exec.Command("git", "-C", "../..", "ls-files", "*.md").Output()
 	if err != nil {
 		t.Skip("this is no checkout: ", err)
 	}
-	pages := strings.Fields(string(tracked))
-	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join("../..", page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(page), found[1])); err != nil {
-				t.Errorf("%s names %s, which is not there", page, found[1])
+	link := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	heading, punctuation := regexp.MustCompile(`(?m)^#+ (.*)$`), regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	for name := range strings.FieldsSeq(string(tracked)) {
+		for _, found := range link.FindAllStringSubmatch(page(t, name), -1) {
+			target := name
+			if found[1] != "" {
+				target = filepath.Join(filepath.Dir(name), found[1])
+			}
+			if _, err := os.Stat(filepath.Join("../..", target)); err != nil {
+				t.Errorf("%s names %s, which is not there", name, found[1])
+				continue
+			}
+			if found[2] == "" { // it may be a folder
+				continue
+			}
+			var anchors []string
+			for _, h := range heading.FindAllStringSubmatch(page(t, target), -1) {
+				anchors = append(anchors, "#"+strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+			}
+			if !slices.Contains(anchors, found[2]) {
+				t.Errorf("%s names %s of %s, which is not there", name, found[2], target)
 			}
 		}
 	}

@@ -21,9 +21,9 @@ type checkout struct {
 
 type upCommand struct {
 	checkout
-	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: what .env says)."`
-	Build    bool   `help:"Build the instances' image again, from this checkout."`
-	Verbose  bool   `short:"v" help:"Show what docker compose says meanwhile."`
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY of .env)."`
+	Build    bool   `help:"Build the image of the instances from this checkout."`
+	Verbose  bool   `short:"v" help:"Show the output of docker compose."`
 }
 
 type downCommand struct{ checkout }

@@ -20,6 +20,20 @@ func (m Matrix) Markdown(root string) string {
 	return b.String()
 }
 
+// Narrow is the matrix of a few locks: a row for each anomaly, so that it fits beside text.
+func (m Matrix) Narrow(root string, strategies ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| what fails | %s |\n|---|%s\n", strings.Join(strategies, " | "), strings.Repeat("---|", len(strategies)))
+	for _, anomaly := range m.Anomalies {
+		fmt.Fprintf(&b, "| %s |", anomaly)
+		for _, strategy := range strategies {
+			fmt.Fprintf(&b, " %s |", m.Cell(strategy, anomaly).markdown(root))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
 // markdown is the cell, short, leading to the first run that shows it.
 func (c Cell) markdown(root string) string {
 	text := c.String()

@@ -128,6 +128,11 @@ func TestMarkdown(t *testing.T) {
 	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") {
 		t.Error(table)
 	}
+	narrow := m.Narrow("docs/", "v2", "v3")
+	if row := "| orphaned lock | not applicable | [**violated**](docs/experiments/X01-x.md) |\n"; !strings.Contains(narrow, row) ||
+		strings.Count(narrow, "\n") != 2+len(m.Anomalies) {
+		t.Errorf("no %q in\n%s", row, narrow)
+	}
 	for _, says := range []string{
 		`| v3 | violated (A and B \| both) | [X01-x](experiments/X01-x.md), variant | ` + "`app lab run X01-x` |",
 		"| v2 | not applicable: the lock is in the process, and dies with it |  |  |",

@@ -183,25 +183,25 @@ func TestAnIdleChannelIsUnsubscribed(t *testing.T) {
 	})
 }
 
-// slowConn blocks a write with the word "slow" in it until its gate is open.
+// slowConn blocks a write with the word "slow" in it until written is closed.
 type slowConn struct {
 	net.Conn
-	gate chan struct{}
+	written chan struct{}
 }
 
 func (c slowConn) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("slow")) {
-		<-c.gate
+		<-c.written
 	}
 	return c.Conn.Write(b)
 }
 
 // A channel may be listened to again after the hub gave it up, but before the server was told. It is subscribed to once more.
 func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine that waits for a mutex stops its clock
-	server, gate := miniredis.RunT(t), make(chan struct{})
+	server, written := miniredis.RunT(t), make(chan struct{})
 	client := newClient(func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := faultproxy.TCP(server.Addr())(ctx)
-		return slowConn{conn, gate}, err
+		return slowConn{conn, written}, err
 	})
 	defer func() { _ = client.Close() }()
 	hub := pubsub.New(client, false)
@@ -209,11 +209,11 @@ func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine 
 	nothing := func(pubsub.Event) {}
 	stop := hub.Listen("c", nothing)
 	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
-	defer hub.Listen("slow", nothing)() // until the gate is open the connection writes nothing else
+	defer hub.Listen("slow", nothing)() // until written is closed the connection writes nothing else
 	stop()
 	testenv.Eventually(t, "the state of the subscription", func() bool { return !hub.Subscribed("c") }) // given up
 	defer hub.Listen("c", nothing)()
-	close(gate)
+	close(written)
 	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
 }
 

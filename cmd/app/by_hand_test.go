@@ -1,0 +1,102 @@
+//go:build unix
+
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// Each block of docs/run-by-hand.md stands alone, and the last one stops everything. The ports and the folder of the page are replaced, so
+// that nothing on this machine is in the way.
+func TestInstancesByHand(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := blocks(elsewhere(t, page(t, "docs/run-by-hand.md"), t.TempDir()))
+	if len(all) != 7 {
+		t.Fatalf("the page has %d blocks, want one that builds, five that serve and one that stops", len(all))
+	}
+	serve, stop := all[1:6], all[6]
+	defer func() {
+		if out, err := exec.Command("sh", "-c", stop).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		for _, port := range regexp.MustCompile(`\b\d{5}\b`).FindAllString(stop, -1) {
+			if listens("http://127.0.0.1:" + port) {
+				t.Errorf("a server still listens on %s", port)
+			}
+		}
+	}()
+	for _, block := range serve {
+		listen := "127.0.0.1:" + freePort(t)
+		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", "exec '"+self+"' ", 1))
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "LAB_LISTEN="+listen, "LAB_START_TIMEOUT=30s")
+		if !strings.Contains(block, "--redis ") { // the default's port was replaced, too
+			cmd.Env = append(cmd.Env, "LAB_REDIS=127.0.0.1:"+regexp.MustCompile(`--port (\d+)`).FindStringSubmatch(block)[1])
+		}
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		path := "/v3/pview"
+		if strings.Contains(block, "--redlock") {
+			path = "/v4/pview"
+		}
+		testenv.Eventually(t, block+"answers "+path, func() bool {
+			answer, err := http.Post("http://"+listen+path, "", nil)
+			if err != nil {
+				return false
+			}
+			defer answer.Body.Close()
+			return answer.StatusCode == http.StatusOK
+		})
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s%v: %s", block, err, said.String())
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// elsewhere replaces each port of a page by a free one, and the folder for the servers' files by dir.
+func elsewhere(t *testing.T, text, dir string) string {
+	moved := map[string]string{}
+	text = regexp.MustCompile(`\b(6[34]\d\d|71\d\d|264\d\d)\b`).ReplaceAllStringFunc(text, func(port string) string {
+		if moved[port] == "" {
+			moved[port] = freePort(t)
+		}
+		return moved[port]
+	})
+	return strings.ReplaceAll(text, "/tmp/lab-", dir+"/lab-")
+}
+
+// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		address := l.Addr().(*net.TCPAddr)
+		if bus, err := net.ListenTCP("tcp", &net.TCPAddr{IP: address.IP, Port: address.Port + 10000}); err == nil {
+			bus.Close()
+			return strconv.Itoa(address.Port)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"locklab/experiments/burst"
+	"locklab/versions"
+)
+
+// round is what one burst of page views, and one of drivers, left.
+type round struct {
+	version                                string
+	number, final, inside, across, winners int
+}
+
+var columns = []string{"version", "round", "final", "written twice by one process", "written by both", "winners"}
+
+// encode is the saved form: a comment with the origin, the columns, and a row for each burst.
+func encode(origin string, r burst.Results) []byte {
+	var b bytes.Buffer
+	fmt.Fprintln(&b, "# "+origin)
+	w := csv.NewWriter(&b)
+	_ = w.Write(columns) // into memory
+	for i, v := range r.Pageview {
+		row := []string{v.Version}
+		for _, n := range []int{v.Round, int(v.Final), v.Inside, v.Across, r.Order[i].Winners} {
+			row = append(row, strconv.Itoa(n))
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+func load(file string) (origin string, all []round, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w; go run ./internal/readme rounds makes it", err)
+	}
+	origin, _, _ = strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
+	reader := csv.NewReader(bytes.NewReader(text))
+	reader.Comment = '#'
+	reader.FieldsPerRecord = len(columns)
+	rows, err := reader.ReadAll()
+	if err == nil && len(rows) < 2 {
+		err = errors.New("it has no rounds")
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("%s is damaged: %w; go run ./internal/readme rounds makes it anew", file, err)
+	}
+	for _, row := range rows[1:] {
+		var n [5]int
+		for i := range n {
+			if n[i], err = strconv.Atoi(row[i+1]); err != nil {
+				return "", nil, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+		all = append(all, round{row[0], n[0], n[1], n[2], n[3], n[4]})
+	}
+	return origin, all, nil
+}
+
+// values are one number of each round of a version, sorted.
+type values []int
+
+func of(all []round, version string, number func(round) int) (sorted values) {
+	for _, r := range all {
+		if r.version == version {
+			sorted = append(sorted, number(r))
+		}
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+func (v values) String() string {
+	switch {
+	case len(v) == 0:
+		return "not run"
+	case v[0] == v[len(v)-1]:
+		return strconv.Itoa(v[0])
+	}
+	return fmt.Sprintf("%d to %d", v[0], v[len(v)-1])
+}
+
+func final(r round) int   { return r.final }
+func winners(r round) int { return r.winners }
+
+// summary is the table of README.md.
+func summary(all []round) string {
+	var b strings.Builder
+	b.WriteString("| version | what protects the work | counter after 666 views | A4 reports | winners of one order |\n" +
+		"|---|---|--:|--:|--:|\n")
+	for _, v := range versions.All() {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.Name, v.Summary, of(all, v.Name, final), v.Article, of(all, v.Name, winners))
+	}
+	return b.String()
+}
+
+// details is the table of the workshop: what to expect, and how far one run may be from another.
+func details(origin string, all []round) string {
+	var b strings.Builder
+	b.WriteString("| version | counter after 666 views | median | values written twice by one process | values written by both | winners |\n" +
+		"|---|--:|--:|--:|--:|--:|\n")
+	for _, v := range versions.Names() {
+		finals := of(all, v, final)
+		if len(finals) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s |\n", v, finals, finals[len(finals)/2],
+			of(all, v, func(r round) int { return r.inside }), of(all, v, func(r round) int { return r.across }), of(all, v, winners))
+	}
+	above, second := 0, make(map[int]int) // finals of v2, by the number of the round
+	for _, r := range all {
+		if r.version == "v2" {
+			second[r.number] = r.final
+		}
+	}
+	for _, r := range all {
+		if r.version == "v1" && r.final > second[r.number] {
+			above++
+		}
+	}
+	fmt.Fprintf(&b, "\nMeasured by %s. v1 ended above v2 in %d of %d rounds.\n", origin, above, len(second))
+	return b.String()
+}
