@@ -14,7 +14,7 @@ import (
 	"locklab/topology"
 )
 
-// chaosFor is shorter than P5 and G7, which last a minute. A check of the token at the write only loses about 150 views in this time.
+// chaosFor is shorter than P9 and G9, which last a minute. A check of the token at the write only loses about 150 views in this time.
 const chaosFor = 8 * time.Second
 
 // No fault of the lock loses an update, because pview and order register the fencing token at the read.

@@ -41,7 +41,7 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			The run cuts the replication on purpose, twice within one lease. In production that is rare. A client that follows Sentinel
 			learns of the new master and stops sooner than A and B here; how soon is not measured. No variant checks the fencing token.`,
-		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G7 (failovers while the resource checks " +
+		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G9 (failovers while the resource checks " +
 			"the token). With the containers of the compose file: `app lab run F02 --on docker`.",
 		Level: experiments.Advanced,
 	},

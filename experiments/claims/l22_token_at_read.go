@@ -49,7 +49,7 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
 			forgets the token as well. Two holders must never have the same token.`,
 		Next: `
-			L11 (a paused holder, where the token at the write is enough), P5 and G7 (page views and orders while everything is done to the lock),
+			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders while everything is done to the lock),
 			the scripts pview/read.lua and pview/write.lua.`,
 		Level: experiments.Medium,
 	},

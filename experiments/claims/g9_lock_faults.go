@@ -10,7 +10,7 @@ import (
 )
 
 var _ = register(experiments.Experiment{
-	ID:      "G7-lock-faults",
+	ID:      "G9-lock-faults",
 	Article: "A0, A2",
 	Claim:   "No fault of the lock, and no failover of its Redis, gives an order to two drivers, as long as the database checks the token.",
 	Says:    "A2 relies on the lock alone: its holder writes.",
@@ -19,7 +19,7 @@ driver 1   ├─ lock, token 5 ─ reads "open" ─ thinks ──────�
 Redis                                 ✗ failover: the lock is lost
 driver 2                                 ├─ lock, token 6 ─ reads "open" ─ thinks ─ wins`,
 	How: `
-		20 drivers grab one order after the other at two instances, which think for 20 ms. The faults are those of P5. With Sentinel the master
+		20 drivers grab one order after the other at two instances, which think for 20 ms. The faults are those of P9. With Sentinel the master
 		is replaced, too, again and again: the old one accepts writes until it learns of it, and then drops them. The orders are in a database
 		of their own. RedLock (v4) has no token, and shows that the faults are real.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
@@ -55,7 +55,7 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 			newer holders are refused until that clock has caught up: no order gets two winners, but some drivers have to ask again. What the
 			orders' own database loses in its failover is not covered.`,
 		Next: `
-			F02 loses the lock in one failover, step by step. P5 does the same to page views. L22 shows why the token is registered at the read.`,
+			F02 loses the lock in one failover, step by step. P9 does the same to page views. L22 shows why the token is registered at the read.`,
 		Level: experiments.Advanced,
 	},
 })

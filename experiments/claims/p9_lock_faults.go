@@ -8,7 +8,7 @@ import (
 )
 
 var _ = register(experiments.Experiment{
-	ID:      "P5-lock-faults",
+	ID:      "P9-lock-faults",
 	Article: "A0, A4",
 	Claim:   "No fault of the lock loses a page view, as long as the counter checks the fencing token at the read and at the write.",
 	Says:    "The articles repair the lock. They do not ask what the data could do against a lock that is lost.",
@@ -49,7 +49,7 @@ instance-2                       ├─ lock, token 6 ─ read 7 ─── write
 			The counter and the lock are on one Redis that does not fail over: a failover that loses the last writes loses views, whatever the
 			lock does. A minute without a loss is no proof. A lock whose key and token counter are both deleted within 256 microseconds of a
 			grant can issue a token twice; no run has shown that.`,
-		Next:  "L22 shows the one interleaving that the read closes. G7 does the same to orders, and replaces the master as well.",
+		Next:  "L22 shows the one interleaving that the read closes. G9 does the same to orders, and replaces the master as well.",
 		Level: experiments.Medium,
 	},
 })
