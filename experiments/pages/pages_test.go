@@ -9,12 +9,13 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report"
 )
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
 		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.",
-		Errata: []experiments.Erratum{{Article: "A2", What: "What | is wrong."}},
+		Errata:  []experiments.Erratum{{Article: "A2", What: "What | is wrong."}},
 		Drawing: "\nA ──\n", How: "How it goes.",
 		Takes:    2 * time.Second,
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
@@ -40,7 +41,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 
 func TestPages(t *testing.T) {
 	e, s := example()
-	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG)
 	if err != nil || len(made) != 3 {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
@@ -93,7 +94,7 @@ func TestPagesOfWhatShowsNothing(t *testing.T) {
 		"No run of it is saved yet.":                     nil,
 		"Verdict: **inconclusive**: it was interrupted.": {s},
 	} {
-		made, err := All(t.Context(), []experiments.Experiment{e}, runs)
+		made, err := All(t.Context(), []experiments.Experiment{e}, runs, report.SVG)
 		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
 			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
 		}
@@ -119,7 +120,7 @@ func TestCheck(t *testing.T) {
 	if Check(docs, all) == nil {
 		t.Error("there are no pages")
 	}
-	made, err := All(t.Context(), all, []experiments.Saved{s})
+	made, err := All(t.Context(), all, []experiments.Saved{s}, report.SVG)
 	if err != nil {
 		t.Fatal(err)
 	}
