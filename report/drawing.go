@@ -25,19 +25,19 @@ type drawing struct {
 	From, Width, Height int // of a row: its part of the time
 	Rows                []drawing
 	Names               names
-	Timelines     []timeline
-	Faults        []band
-	Waits, Bars   []bar
-	Overlaps      []overlap
-	Marks         []mark
-	Ticks         []tick
-	Breaks        []tick
-	Keys          []key  // the legend
-	Said          string // all overlaps, for a screen reader
-	Left          string // what is not drawn
-	Bottom        int    // of the timelines
-	Y             int    // of a row, in a picture
-	Still         bool   // it is a picture: no event of it can be pointed at
+	Timelines           []timeline
+	Faults              []band
+	Waits, Bars         []bar
+	Overlaps            []overlap
+	Marks               []mark
+	Ticks               []tick
+	Breaks              []tick
+	Keys                []key  // the legend
+	Said                string // all overlaps, for a screen reader
+	Left                string // what is not drawn
+	Bottom              int    // of the timelines
+	Y                   int    // of a row, in a picture
+	Still               bool   // it is a picture: no event of it can be pointed at
 }
 
 // key is an entry of the legend.
@@ -87,7 +87,7 @@ type tick struct {
 
 type canvas struct {
 	*drawing
-	room    int // of a row
+	room    int   // of a row
 	begins  []int // x of the rows
 	columns []column
 	heights map[string]int // y of each timeline, by name

@@ -28,19 +28,23 @@ type column struct {
 // layout gives each event its position: from left to right, with room for its label, and more room after a longer time. What is wider
 // than room continues in rows below. rows are the x at which these begin.
 func layout(events []history.Event, room int) (all []column, rows []int, width int) {
-	const most, wrapped, step = 420, 140, 40
-	_, _, width = stretched(events, 0, math.MaxInt)
+	const most, wrapped, wider, margin = 420, 140, 40, 80
+	_, _, width = stretched(events, 0, step, math.MaxInt)
 	if width <= room {
-		return stretched(events, min(most, room-width), room)
+		return stretched(events, min(most, room-width), step, room)
 	}
 	n := (width + wrapped + room - 1) / room
-	for even := (width + wrapped) / n; even < room; even += step { // rows of about the same width
-		if all, rows, width = stretched(events, wrapped, even); len(rows) <= n {
+	spare := max(0, n*(room-margin)-width-wrapped) / len(events)
+	for even := (width + wrapped) / n; even < room; even += wider { // rows of about the same width
+		if all, rows, width = stretched(events, wrapped, step+min(wider, spare), even); len(rows) <= n {
 			return all, rows, width
 		}
 	}
-	return stretched(events, wrapped, room)
+	return stretched(events, wrapped, step, room)
 }
+
+// step is the least distance of two events.
+const step = 15
 
 // place is where a label stands on a timeline, in which labels must not overlap.
 type place struct {
@@ -48,22 +52,22 @@ type place struct {
 	row      int
 }
 
-// stretched lays events out with a width for time, in rows of at most room.
-func stretched(events []history.Event, stretch, room int) (all []column, rows []int, width int) {
-	const margin, step, gap, missing = 18, 15, 10, 70
+// stretched lays events out with a width for time and a distance for each event, in rows of at most room.
+func stretched(events []history.Event, stretch, distance, room int) (all []column, rows []int, width int) {
+	const margin, gap, missing = 18, 10, 70
 	total := span(events)
 	ends := make(map[place]int) // where what stands there ends
-	x, rows := margin-step, []int{0}
+	x, rows := margin-distance, []int{0}
 	for i, e := range events {
 		at := column{Event: e}
 		if !history.EffectFollows(events[i:]) {
 			at.label, at.row = label(e)
 		}
-		x += step
+		x += distance
 		if i > 0 {
 			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
 			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing >= gap {
-				x, at.before = x+missing, missing+step
+				x, at.before = x+missing, missing+distance
 			}
 		}
 		if at.put(x, ends); at.end()+margin > rows[len(rows)-1]+room && i > 0 && rows[len(rows)-1] < width {

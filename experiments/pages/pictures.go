@@ -50,6 +50,7 @@ func pictures(p page, draw Draw) (all []picture, err error) {
 		if len(events) > readable/2 {
 			drawn.Shows = v.Evidence
 		}
+		drawn.Shows = slices.DeleteFunc(slices.Clone(drawn.Shows), func(e history.Event) bool { return e.Kind == history.Measure })
 		all = append(all, drawn)
 	}
 	return all, nil
@@ -83,9 +84,6 @@ func (p picture) Says() string {
 func evidence(p picture) string {
 	var b strings.Builder
 	for _, e := range p.Shows {
-		if e.Kind == history.Measure {
-			continue
-		}
 		at := p.Began.Add(e.At).UTC().Format("15:04:05.000000")
 		fmt.Fprintf(&b, "%5d  %s  %-10s %s", e.Seq, at, e.Timeline, e.Summary())
 		for _, more := range []struct{ name, text string }{{"key", e.Key}, {"owner", e.Owner}, {"proof:", e.Proof}} {
