@@ -32,7 +32,7 @@ func Explain(events []Event, v Violation) (slice []Event) {
 		}
 	}
 	for i, e := range slices.Backward(events) {
-		sent := e.Kind == Command && !EffectFollows(events[i:]) || e.Kind == Note && e.Owner != "" // what a client makes of a reply
+		sent := e.Kind == Command && !EffectFollows(events[i:]) || e.Kind == Note && e.Key != "" // what a client makes of a reply
 		if sent && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < Explained {
 			seqs = append(seqs, e.Seq)
 		}
