@@ -67,7 +67,9 @@ func TestSVGShowsWhatAReaderLooksFor(t *testing.T) {
 
 // However wide a drawing is, each of its rows fits, every event is in exactly one row, and no label is cut at the row's ends.
 func TestRowsFit(t *testing.T) {
-	long := told("A request a", "A grant a", "n fault", "A read a", "B request b", "B grant b", "B write b", "A write a", "A release a", "B lose b")
+	long := told(
+		"A request a", "A grant a", "n fault", "A read a", "B request b", "B grant b", "B write b", "A write a", "A release a", "B lose b",
+	)
 	long[2].Text = strings.Repeat("the link is cut ", 5)
 	for len(long) < 70 {
 		for _, e := range long[:10] {

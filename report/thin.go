@@ -18,8 +18,8 @@ const (
 	other
 )
 
-// thin returns the events of a long trial that are drawn, at most so many. These are the violation, the faults, the end, and the events next to
-// them.
+// thin returns the events of a long trial that are drawn, at most so many. These are the violation, the faults, the end, and the
+// events next to them.
 func thin(events []history.Event, found *history.Violation, most int) (shown []history.Event, left string) {
 	importance := func(e history.Event) int {
 		switch {

@@ -24,7 +24,8 @@ func example() (experiments.Experiment, experiments.Saved) {
 		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
 	}
 	r := experiments.Record{
-		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8, Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
+		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,
+		Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
 		Variants: []experiments.VariantRecord{
 			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
 			{Name: "DEL", Trials: []experiments.TrialRecord{{Number: 1, Took: 3 * time.Second}}},
@@ -113,7 +114,7 @@ func TestPagesTeachInOrder(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	e.Says, e.Errata, s = "", nil, experiments.Saved{}
-	if got := parts(); !slices.Equal(got, []string{"Question", "Predict", "Run", "What happened", "Why", "Fix", "Limits", "Try next", "Reproduce"}) {
+	if got := parts(); !slices.Equal(got, append(want[:8:8], "Reproduce")) {
 		t.Errorf("without a run and without articles: %q", got)
 	}
 }

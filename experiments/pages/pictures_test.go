@@ -24,7 +24,8 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 	violated := &history.Violation{What: "lost", Events: []int{12}}
 	p := page{Experiment: experiments.Experiment{ID: "X01-made"}}
 	p.Judgement.Variants = []experiments.VariantJudgement{
-		{Name: "control", Control: true, Trials: 1}, {Name: "Paused!", Trials: 1, Violation: violated}, {Name: "paused, token checked", Trials: 1},
+		{Name: "control", Control: true, Trials: 1}, {Name: "Paused!", Trials: 1, Violation: violated},
+		{Name: "paused, token checked", Trials: 1},
 		{Name: "only measured", Trials: 1, Violation: &history.Violation{Events: []int{31}}}, {Name: "not run"},
 	}
 	p.Record.Events = slices.Concat(

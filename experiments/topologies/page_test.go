@@ -118,7 +118,8 @@ func TestPage(t *testing.T) {
 		"Verdict of all of it: **unexpected**",
 		"compared\n\n1. v4 kept every page view and gave each order one winner, over cluster and single and with ours and k6. " +
 			"v3 did not, over cluster. v1 did not, over cluster.\n2. No version that may lose page views was run.\n" +
-			"3. After the master died, v3 confirmed no view over cluster and single while the test waited. Confirmed views were lost: cluster 2 of 5.\n\n",
+			"3. After the master died, v3 confirmed no view over cluster and single while the test waited. " +
+			"Confirmed views were lost: cluster 2 of 5.\n\n",
 		"(30s)",
 	} {
 		if !strings.Contains(page.String(), want) {

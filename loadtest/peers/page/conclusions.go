@@ -31,7 +31,8 @@ func costConclusion(all rows) string {
 	between, too := all.ratio("hand-over", "ours", "rueidislock", waitP50)
 	switch {
 	case there && too:
-		return fmt.Sprintf("Without contention, lock and unlock take %s × the time of redislock. A hand-over between processes takes %s × the time of rueidislock.",
+		return fmt.Sprintf("Without contention, lock and unlock take %s × the time of redislock. "+
+			"A hand-over between processes takes %s × the time of rueidislock.",
 			number(alone), number(between))
 	case there:
 		return fmt.Sprintf("Without contention, lock and unlock take %s × the time of redislock.", number(alone))
