@@ -121,10 +121,10 @@ func (r Record) Telling(j VariantJudgement) (trial int, why string) {
 			}
 		}
 	}
-	switch {
-	case whole == 0:
+	switch whole {
+	case 0:
 		return trial, why
-	case whole == trial:
+	case trial:
 		return whole, "the first"
 	}
 	return whole, "in which the most happened"

@@ -45,8 +45,10 @@ func pictures(p page, draw Draw) (all []picture, err error) {
 		if svg == nil {
 			continue
 		}
-		drawn := picture{VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg,
-			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events}
+		drawn := picture{
+			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg,
+			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events,
+		}
 		if len(events) > readable/2 {
 			drawn.Shows = v.Evidence
 		}
@@ -59,7 +61,7 @@ func pictures(p page, draw Draw) (all []picture, err error) {
 // worth reports whether a drawing of a trial shows something. What is only measured has a table.
 func worth(v experiments.VariantJudgement, events []history.Event) bool {
 	if v.Violation == nil {
-		return v.Trials > 0 && len(events) <= readable
+		return v.Expect == experiments.Never && v.Trials > 0 && len(events) <= readable
 	}
 	return slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind != history.Measure && slices.Contains(v.Violation.Events, e.Seq)

@@ -24,13 +24,16 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 	violated := &history.Violation{What: "lost", Events: []int{12}}
 	p := page{Experiment: experiments.Experiment{ID: "X01-made"}}
 	p.Judgement.Variants = []experiments.VariantJudgement{
-		{Name: "control", Control: true, Trials: 1}, {Name: "Paused!", Trials: 1, Violation: violated},
+		{Name: "control", Control: true, Trials: 1},
+		{Name: "Paused!", Trials: 1, Violation: violated},
 		{Name: "paused, token checked", Trials: 1},
 		{Name: "only measured", Trials: 1, Violation: &history.Violation{Events: []int{31}}}, {Name: "not run"},
+		{Name: "no violation this time", Expect: experiments.Sometimes, Trials: 1},
 	}
 	p.Record.Events = slices.Concat(
 		events("control", 1, history.Grant), events("Paused!", 11, history.Grant, history.Write),
 		events("paused, token checked", 21, history.Grant, history.Stale), events("only measured", 31, history.Measure),
+		events("no violation this time", 41, history.Grant),
 	)
 	for _, v := range p.Judgement.Variants {
 		p.Record.Variants = append(p.Record.Variants, experiments.VariantRecord{

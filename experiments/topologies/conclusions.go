@@ -112,8 +112,8 @@ func (r *Result) cells(kind loadtool.Kind, version string) (all []Cell) {
 	return all
 }
 
-func (row Row) asExpected() bool {
-	return !slices.ContainsFunc(row.Cells, func(c Cell) bool { return c.Verdict != experiments.AsExpected })
+func (r Row) asExpected() bool {
+	return !slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Verdict != experiments.AsExpected })
 }
 
 // where names the topologies.
