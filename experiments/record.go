@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,4 +90,89 @@ func (r Record) Measures() (all []Measured) {
 	}
 	slices.SortStableFunc(all, func(a, b Measured) int { return strings.Compare(a.Unit, b.Unit) })
 	return all
+}
+
+// Telling returns the number of the trial that shows most of a variant, and why: the first with a violation. Without one it is the
+// first in which the most happened that a reader looks for, such as a refused write.
+func (r Record) Telling(j VariantJudgement) (trial int, why string) {
+	tells := make(map[int]int)
+	for _, e := range r.Events {
+		switch {
+		case e.Variant != j.Name:
+			continue
+		case j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0]:
+			return e.Trial, "the first with a violation"
+		case slices.Contains([]history.Kind{history.Stale, history.Refuse, history.Lose, history.Fault}, e.Kind):
+			tells[e.Trial]++
+		}
+		if trial == 0 {
+			trial, why = e.Trial, "the first, which was cut short"
+		}
+	}
+	whole := 0
+	for _, v := range r.Variants {
+		for _, t := range v.Trials {
+			switch {
+			case v.Name != j.Name:
+			case t.Err == "" && (whole == 0 || tells[t.Number] > tells[whole]):
+				whole = t.Number
+			case t.Err != "" && t.Number == trial:
+				why = "the first, which failed"
+			}
+		}
+	}
+	switch whole {
+	case 0:
+		return trial, why
+	case trial:
+		return whole, "the first"
+	}
+	return whole, "in which the most happened"
+}
+
+// Label is the unit as people read it: what was recorded in µs is shown in ms, and tenths and thousandths as decimals.
+func (m Measured) Label() string {
+	label, _, _ := m.scale()
+	return label
+}
+
+// Text is a value as [Measured.Label] calls it.
+func (m Measured) Text(value int64) string {
+	_, by, decimals := m.scale()
+	shown := float64(value) / by
+	if by == 1000 && decimals == 0 { // ms: three digits
+		switch {
+		case math.Abs(shown) < 10:
+			decimals = 2
+		case math.Abs(shown) < 100:
+			decimals = 1
+		}
+	}
+	return grouped(strconv.FormatFloat(shown, 'f', decimals, 64))
+}
+
+// scale says how to show the values: by what they are divided, and how many decimals there are at least.
+func (m Measured) scale() (label string, by float64, decimals int) {
+	if label, ok := strings.CutPrefix(m.Unit, "µs"); ok {
+		return "ms" + label, 1000, 0
+	}
+	if label, ok := strings.CutSuffix(m.Unit, ", in tenths"); ok {
+		return label, 10, 1
+	}
+	if label, ok := strings.CutSuffix(m.Unit, ", in thousandths"); ok {
+		return label, 1000, 3
+	}
+	return m.Unit, 1, 0
+}
+
+// grouped puts a narrow space between thousands.
+func grouped(number string) string {
+	whole, decimals, _ := strings.Cut(number, ".")
+	for at := len(whole) - 3; at > 0 && whole[at-1] != '-'; at -= 3 {
+		whole = whole[:at] + "\u202f" + whole[at:]
+	}
+	if decimals != "" {
+		whole += "." + decimals
+	}
+	return whole
 }

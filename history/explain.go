@@ -1,10 +1,6 @@
 package history
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Explained is how many events an explanation has at most.
 const Explained = 12
@@ -35,12 +31,24 @@ func Explain(events []Event, v Violation) (slice []Event) {
 			seqs = append(seqs, e.Seq)
 		}
 	}
+	for i, e := range slices.Backward(events) {
+		sent := e.Kind == Command && !EffectFollows(events[i:]) || e.Kind == Note && e.Key != "" // what a client makes of a reply
+		if sent && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < Explained {
+			seqs = append(seqs, e.Seq)
+		}
+	}
 	for _, e := range events {
 		if slices.Contains(seqs, e.Seq) {
 			slice = append(slice, e)
 		}
 	}
 	return slice
+}
+
+// EffectFollows reports whether the first of events is a command and the next its effect on the resource, which says the same.
+func EffectFollows(events []Event) bool {
+	return len(events) > 1 && events[0].Kind == Command && events[0].Timeline == events[1].Timeline &&
+		(events[1].Kind == Read || events[1].Kind == Write)
 }
 
 // causes reports whether e may be the cause of a violation that is shown by so many events. One event alone, such as a lock
@@ -77,36 +85,4 @@ func releases(events []Event, seqs []int) (all []int) {
 		all = append(all, e.Seq)
 	}
 	return all
-}
-
-// Timelines draws events as text: a column for each timeline, time downwards.
-func Timelines(events []Event) string {
-	var names []string
-	width := make(map[string]int)
-	for _, e := range events {
-		if !slices.Contains(names, e.Timeline) {
-			names = append(names, e.Timeline)
-			width[e.Timeline] = len([]rune(e.Timeline))
-		}
-		width[e.Timeline] = max(width[e.Timeline], len([]rune(e.Summary())))
-	}
-	var b strings.Builder
-	row := func(at string, cell func(name string) string) {
-		line := fmt.Sprintf("%9s", at)
-		for _, name := range names {
-			text := cell(name)
-			line += " │ " + text + strings.Repeat(" ", max(0, width[name]-len([]rune(text))))
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	row("ms", func(name string) string { return name })
-	for _, e := range events {
-		row(fmt.Sprintf("%.1f", float64(e.At.Microseconds())/1000), func(name string) string {
-			if name == e.Timeline {
-				return e.Summary()
-			}
-			return ""
-		})
-	}
-	return b.String()
 }

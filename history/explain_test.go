@@ -42,6 +42,13 @@ func TestExplain(t *testing.T) {
 		},
 		{"requests without grants", "A request n\nB request n\nA write n 1\nB write n 1", []int{3, 4}, []int{1, 2, 3, 4}},
 		{
+			"and the latest commands to the lock",
+			"A command: SET → OK\nA grant lock\nA command: GET n → 0\nA read n 0\nA command: DEL → 1\nB grant lock\nB read n 0\n" +
+				"B write n 1\nA write n 1",
+			[]int{4, 7, 8, 9},
+			[]int{1, 2, 4, 5, 6, 7, 8, 9},
+		},
+		{
 			"and the release before",
 			"A grant lock\nB grant lock\nB read n 0\nA release lock\nA released lock\nC grant lock\nC read n 0\nC write n 1\nB write n 1",
 			[]int{3, 7, 8, 9},
@@ -74,22 +81,5 @@ func TestExplainIsShort(t *testing.T) {
 	}
 	if slice := seqs(Explain(events, Violation{Events: []int{2, 198}})); len(slice) != 12 {
 		t.Errorf("two events far apart are explained by %v", slice)
-	}
-}
-
-func TestTimelines(t *testing.T) {
-	events := script(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
-	events[0].Token = 3
-	const want = `       ms │ A             │ redis    │ B
-      1.0 │ grant token 3 │          │
-      2.0 │               │ ✗ killed │
-      3.0 │               │          │ write 7
-      4.0 │ lose gone     │          │
-`
-	if got := Timelines(events); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if got := Timelines(nil); got != "       ms\n" {
-		t.Errorf("of nothing: %q", got)
 	}
 }

@@ -267,8 +267,8 @@ func measures(r experiments.Record) (all []measured) {
 		variants[m.Variant], timelines[m.Timeline] = true, true
 	}
 	for _, m := range measurements {
-		if len(all) == 0 || all[len(all)-1].Unit != m.Unit {
-			all = append(all, measured{Unit: m.Unit})
+		if len(all) == 0 || all[len(all)-1].Unit != m.Label() {
+			all = append(all, measured{Unit: m.Label()})
 		}
 		way := m.Variant + " · " + m.Timeline
 		switch {
@@ -278,7 +278,7 @@ func measures(r experiments.Record) (all []measured) {
 			way = m.Variant
 		}
 		last := &all[len(all)-1]
-		last.Rows = append(last.Rows, measuredRow{Way: way, Value: m.Median(), Text: grouped(m.Median()), values: m.Values})
+		last.Rows = append(last.Rows, measuredRow{Way: way, Value: m.Median(), Text: m.Text(m.Median()), values: m.Values})
 	}
 	for i := range all {
 		all[i].scale()
@@ -301,17 +301,6 @@ func (m *measured) scale() {
 				r.Each = append(r.Each, length(v))
 			}
 		}
-		m.Says += fmt.Sprintf("%s: %d %s. ", r.Way, r.Value, m.Unit)
+		m.Says += fmt.Sprintf("%s: %s %s. ", r.Way, r.Text, m.Unit)
 	}
-}
-
-// grouped formats a number with a space between thousands.
-func grouped(n int64) string {
-	if n < 0 {
-		return "-" + grouped(-n)
-	}
-	if n < 1000 {
-		return fmt.Sprint(n)
-	}
-	return fmt.Sprintf("%s\u202f%03d", grouped(n/1000), n%1000)
 }

@@ -148,6 +148,23 @@ func TestOverlapInChromium(t *testing.T) {
 	}
 }
 
+// At 1280 pixels a drawing is seen whole. Where it is wider than the screen, the page says that one can scroll.
+func TestDrawingsInChromium(t *testing.T) {
+	dir, b := saved(t), newBrowser(t)
+	const wider = `[...document.querySelectorAll(".picture")].filter(p => p.scrollWidth > p.clientWidth + 1).length`
+	const told = `[...document.querySelectorAll(".hint")].filter(h => h.checkVisibility()).length`
+	for _, file := range []string{"L03.html", "faults.html"} {
+		b.open(filepath.Join(dir, file), view{"", 1280, "light"})
+		if wide, told := ask[int](b, wider), ask[int](b, told); wide != 0 || told != 0 {
+			t.Errorf("%s: at 1280 pixels %d drawings are cut, and %d say so", file, wide, told)
+		}
+		b.open(filepath.Join(dir, file), view{"", 390, "light"})
+		if wide, told := ask[int](b, wider), ask[int](b, told); wide == 0 || wide != told {
+			t.Errorf("%s: at 390 pixels %d drawings are wider, and %d say so", file, wide, told)
+		}
+	}
+}
+
 // Every event can be reached by keys alone, and says what it is; the colours can be chosen; paper shows all.
 func TestHandsOnChromium(t *testing.T) {
 	dir, b := saved(t), newBrowser(t)

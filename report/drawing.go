@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
-	"time"
 
 	"locklab/history"
 )
@@ -19,23 +19,34 @@ const (
 	letter         = 7 // about as wide as one is
 )
 
-// drawing is the picture of a trial: a timeline for each client and node, time to the right.
+// drawing is the picture of a trial: a timeline for each client and node, time to the right. What is wider than a page continues in
+// rows below.
 type drawing struct {
-	Width, Height int
-	Names         names
-	Timelines     []timeline
-	Faults        []band
-	Waits, Bars   []bar
-	Overlaps      []overlap
-	Marks         []mark
-	Ticks         []tick
-	Breaks        []tick
-	Legend        []shape
-	Said          string // all overlaps, for a screen reader
-	Left          string // what is not drawn
-	Bottom        int    // of the timelines
+	From, Width, Height int // of a row: its part of the time
+	Rows                []drawing
+	Names               names
+	Timelines           []timeline
+	Faults              []band
+	Waits, Bars         []bar
+	Overlaps            []overlap
+	Marks               []mark
+	Ticks               []tick
+	Breaks              []tick
+	Keys                []key  // the legend
+	Said                string // all overlaps, for a screen reader
+	Left                string // what is not drawn
+	Bottom              int    // of the timelines
+	Y                   int    // of a row, in a picture
+	Still               bool   // it is a picture: no event of it can be pointed at
+}
 
-	Harmed, Believed, Shown bool // what the legend must explain
+// key is an entry of the legend.
+type key struct {
+	Class string // of a bar
+	Shape string // of an event
+	Text  string
+
+	X, Y, Width int // in a picture
 }
 
 type names struct{ Width, Height int }
@@ -55,6 +66,7 @@ type bar struct {
 type band struct {
 	X, Width, Height, LabelX, LabelY int
 	Text                             string
+	Edge                             bool // it begins here
 }
 
 type mark struct {
@@ -75,7 +87,8 @@ type tick struct {
 
 type canvas struct {
 	*drawing
-	began   time.Duration
+	room    int   // of a row
+	begins  []int // x of the rows
 	columns []column
 	heights map[string]int // y of each timeline, by name
 	grants  map[int]bool   // numbers of the events that are grants
@@ -83,18 +96,36 @@ type canvas struct {
 	rows    []int          // of texts above the timelines: where each ends
 }
 
+// format bounds a drawing.
+type format struct {
+	room   int // of a row, in pixels
+	events int
+}
+
+// A report has the whole screen, a picture the column of a page.
+var (
+	inReport = format{room: 1180, events: 80}
+	inPage   = format{room: 860, events: 40}
+)
+
 // draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
-func draw(events []history.Event, found *history.Violation) *drawing {
+func draw(events []history.Event, found *history.Violation, f format) *drawing {
 	measure := func(e history.Event) bool { return e.Kind == history.Measure }
-	shown, left := thin(slices.DeleteFunc(slices.Clone(events), measure), found)
+	real := events
+	events = history.Relative(events)
+	shown, left := thin(slices.DeleteFunc(slices.Clone(events), measure), found, f.events)
 	if len(shown) == 0 {
 		return nil
 	}
-	c := &canvas{drawing: &drawing{Left: left}, began: events[0].At, heights: make(map[string]int), grants: make(map[int]bool)}
+	c := &canvas{drawing: &drawing{Left: left}, room: f.room, heights: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
-	c.columns, c.Width = layout(shown)
+	for _, name := range timelines(shown) {
+		c.Names.Width = max(c.Names.Width, wide(short(name, longName))*9/letter+24)
+	}
+	c.room -= c.Names.Width
+	c.columns, c.begins, c.Width = layout(shown, c.room)
 	c.addFaults(events)
 	c.taken = len(c.rows)
 	holds := history.Holders(events)
@@ -104,10 +135,12 @@ func draw(events []history.Event, found *history.Violation) *drawing {
 	c.addOverlaps(overlaps)
 	c.addMarks(found)
 	c.addTicks()
+	c.addKeys(!slices.EqualFunc(real, events, func(a, b history.Event) bool { return a.Token == b.Token }))
+	c.addRows()
 	return c.drawing
 }
 
-// addFaults lays a band from each fault to its end on the same timeline.
+// addFaults lays a band from each fault to its end on the same timeline. In a row below it says again what it is.
 func (c *canvas) addFaults(events []history.Event) {
 	for i, e := range events {
 		if e.Kind != history.Fault {
@@ -119,22 +152,46 @@ func (c *canvas) addFaults(events []history.Event) {
 			to = c.at(events[i+healed].Seq)
 		}
 		text := short("✗ "+e.Timeline+": "+e.Text, 60)
-		c.Faults = append(c.Faults, band{X: from, Width: max(6, to-from), LabelX: from + 6, LabelY: c.heading(from+6, text), Text: text})
+		for row, begins := range c.begins {
+			if part := max(from, begins); part < c.ends(row) && begins <= max(to, from+6) {
+				label, y := c.heading(part+6, text)
+				c.Faults = append(c.Faults, band{
+					X: part, Width: max(6, min(to, c.ends(row))-part), LabelX: label, LabelY: y, Text: text, Edge: part == from,
+				})
+			}
+		}
 	}
 }
 
-// heading finds a row for a text above all timelines.
-func (c *canvas) heading(x int, text string) (y int) {
-	row := c.taken
-	for row < len(c.rows) && c.rows[row] >= x {
-		row++
+// ends is where a row ends.
+func (c *canvas) ends(row int) int {
+	if row+1 < len(c.begins) {
+		return c.begins[row+1]
 	}
-	if row == len(c.rows) {
+	return c.Width
+}
+
+// heading finds a place for a text above all timelines: at x, or further left where its row of the drawing ends before it.
+func (c *canvas) heading(x int, text string) (at, y int) {
+	const margin = 6
+	row := max(0, sort.SearchInts(c.begins, x+1)-1)
+	end := c.ends(row)
+	if row+1 == len(c.begins) {
+		end = c.begins[row] + c.room
+	}
+	x = max(c.begins[row]+margin, min(x, end-wide(text)-margin))
+	line := c.taken
+	for line < len(c.rows) && c.rows[line] >= x {
+		line++
+	}
+	if line == len(c.rows) {
 		c.rows = append(c.rows, 0)
 	}
-	c.rows[row] = x + wide(text) + 16
-	c.Width = max(c.Width, c.rows[row])
-	return headRoom + row*headRow + 12
+	c.rows[line] = x + wide(text) + 16
+	if row+1 == len(c.begins) {
+		c.Width = max(c.Width, min(c.rows[line], end))
+	}
+	return x, headRoom + line*headRow + 12
 }
 
 // addBars draws when a client held the lock, and before that the wait for it.
@@ -166,12 +223,11 @@ func (c *canvas) hold(h history.Holder) (asked, from, to int) {
 }
 
 func (c *canvas) addMarks(found *history.Violation) {
-	used := make(map[string]bool)
 	for _, at := range c.columns {
 		y := c.heights[at.Timeline]
 		m := mark{
 			X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Label: at.label, LabelX: at.x, Anchor: "middle",
-			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event, c.began),
+			Shows: found != nil && slices.Contains(found.Events, at.Seq), Says: describe(at.Event),
 		}
 		switch at.row {
 		case inside:
@@ -182,15 +238,30 @@ func (c *canvas) addMarks(found *history.Violation) {
 		case below:
 			m.LabelY = y + barHalf + 16
 		}
-		used[m.Shape] = used[m.Shape] || m.Label == ""
-		c.Shown = c.Shown || m.Shows
 		c.Marks = append(c.Marks, m)
 	}
-	for _, s := range shapes {
-		if used[s.ID] {
-			c.Legend = append(c.Legend, s)
+}
+
+// addKeys explains what is drawn and not labelled.
+func (c *canvas) addKeys(shortTokens bool) {
+	harm := func(o overlap) bool { return o.Harm }
+	belief := func(o overlap) bool { return !o.Harm }
+	add := func(used bool, k key) {
+		if used {
+			c.Keys = append(c.Keys, k)
 		}
 	}
+	add(len(c.Bars) > 0, key{Class: "hold", Text: "holds the lock"})
+	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
+	add(slices.ContainsFunc(c.Overlaps, harm), key{Class: "overlap", Text: "several hold it, and it had an effect"})
+	add(slices.ContainsFunc(c.Overlaps, belief), key{Class: "belief", Text: "several believe they hold it, without an effect"})
+	for _, s := range shapes {
+		unlabelled := func(m mark) bool { return m.Shape == s.ID && m.Label == "" }
+		add(slices.ContainsFunc(c.Marks, unlabelled), key{Shape: s.ID, Text: s.Says})
+	}
+	add(slices.ContainsFunc(c.Marks, func(m mark) bool { return m.Shows }), key{Class: "shows", Text: "shows the violation"})
+	add(shortTokens, key{Text: "tokens are counted here; the real ones are in the evidence"})
+	add(true, key{Text: "time in ms, stretched where there are many events"})
 }
 
 // hatched reports whether an overlap is drawn at x on the timeline at y.
@@ -207,7 +278,7 @@ func (c *canvas) addTicks() {
 		if at.before > 0 {
 			c.Breaks = append(c.Breaks, tick{at.x - at.before/2, number(at.missing, "event")})
 		}
-		text := milliseconds(at.At - c.began)
+		text := milliseconds(at.At)
 		if at.x >= next && text != last {
 			c.Ticks = append(c.Ticks, tick{at.x, text})
 			next, last = at.x+wide(text)+20, text
@@ -221,7 +292,6 @@ func (c *canvas) addTimelines(events []history.Event) {
 	for _, name := range timelines(events) {
 		c.heights[name] = c.Bottom + timelineHeight/2
 		c.Timelines = append(c.Timelines, timeline{name, short(name, longName), c.heights[name]})
-		c.Names.Width = max(c.Names.Width, wide(short(name, longName))*9/letter+24)
 		c.Bottom += timelineHeight
 	}
 	c.Height = c.Bottom + axisRoom
@@ -229,6 +299,33 @@ func (c *canvas) addTimelines(events []history.Event) {
 	for i := range c.Faults {
 		c.Faults[i].Height = c.Bottom
 	}
+}
+
+// addRows cuts the drawing where its rows begin. What lasts is in each row in which it does.
+func (c *canvas) addRows() {
+	for i, from := range c.begins {
+		to := c.ends(i)
+		within := func(x, width int) bool { return x < to && x+width > from }
+		row := *c.drawing
+		row.From, row.Width, row.Rows = from, to-from, nil
+		row.Faults = only(c.Faults, func(b band) bool { return within(b.X, b.Width) })
+		row.Waits = only(c.Waits, func(b bar) bool { return within(b.X, b.Width) })
+		row.Bars = only(c.Bars, func(b bar) bool { return within(b.X, b.Width) })
+		row.Overlaps = only(c.Overlaps, func(o overlap) bool { return within(o.X, o.Width) })
+		row.Marks = only(c.Marks, func(m mark) bool { return within(m.X, 1) })
+		row.Breaks = only(c.Breaks, func(t tick) bool { return within(t.X, 1) })
+		row.Ticks = only(c.Ticks, func(t tick) bool { return within(t.X, 1) })
+		c.Rows = append(c.Rows, row)
+	}
+}
+
+func only[T any](all []T, wanted func(T) bool) (some []T) {
+	for _, one := range all {
+		if wanted(one) {
+			some = append(some, one)
+		}
+	}
+	return some
 }
 
 const longName = 14

@@ -34,14 +34,14 @@ func TestOverlaps(t *testing.T) {
 		{"of something else", &history.Violation{Events: []int{1}}, "2 believe they hold it. 2 believe they hold it."},
 		{"without an owner", &history.Violation{Events: []int{3}}, "2 hold it simultaneously. 2 hold it simultaneously."},
 	} {
-		if got := draw(events, c.found).Said; got != c.want {
+		if got := draw(events, c.found, inReport).Said; got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := draw(told("A grant a", "A release a", "B grant b", "B release b"), nil); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
+	if got := draw(told("A grant a", "A release a", "B grant b", "B release b"), nil, inReport); len(got.Overlaps) != 0 || len(got.Bars) != 2 {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
-	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}})
+	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}}, inReport)
 	if !strings.Contains(three.Said, "hold it simultaneously") || !three.Bars[0].Open {
 		t.Errorf("three simultaneously: %q, %+v", three.Said, three.Bars)
 	}
@@ -51,7 +51,7 @@ func TestOverlaps(t *testing.T) {
 func TestFaults(t *testing.T) {
 	events := told("A request a", "n1 fault", "n2 fault", "n1 heal", "A grant a")
 	events[1].Text = "the link to its replicas is cut, both ways"
-	d := draw(events, nil)
+	d := draw(events, nil, inReport)
 	if len(d.Faults) != 2 || d.Faults[0].X+d.Faults[0].Width >= d.Width || d.Faults[1].LabelY == d.Faults[0].LabelY {
 		t.Errorf("faults are %+v in a width of %d", d.Faults, d.Width)
 	}
@@ -62,9 +62,9 @@ func TestFaults(t *testing.T) {
 
 // No label covers another in its row.
 func TestLabelsHaveRoom(t *testing.T) {
-	columns, width := layout(told(
+	columns, _, width := layout(told(
 		"A request a", "A grant a", "A read a", "B request b", "A write a", "A release a", "A released a", "B grant b", "B final", "B lose b",
-	))
+	), inReport.room)
 	ends := make(map[place]int)
 	for _, c := range columns {
 		at, half := place{c.Timeline, c.row}, wide(c.label)/2

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"sort"
 	"time"
 
@@ -24,60 +25,88 @@ type column struct {
 	before  int // width of the gap for them, if they are many
 }
 
-// layout gives each event its position: from left to right, with room for its label, and more room after a longer time. Time gets the
-// rest of a screen's width, within bounds.
-func layout(events []history.Event) (all []column, width int) {
-	const screen, least, most = 1080, 140, 420
-	_, width = stretched(events, 0)
-	return stretched(events, max(least, min(most, screen-width)))
+// layout gives each event its position: from left to right, with room for its label, and more room after a longer time. What is wider
+// than room continues in rows below. rows are the x at which these begin.
+func layout(events []history.Event, room int) (all []column, rows []int, width int) {
+	const most, wrapped, wider, margin = 420, 140, 40, 80
+	_, _, width = stretched(events, 0, step, math.MaxInt)
+	if width <= room {
+		return stretched(events, min(most, room-width), step, room)
+	}
+	n := (width + wrapped + room - 1) / room
+	spare := max(0, n*(room-margin)-width-wrapped) / len(events)
+	for even := (width + wrapped) / n; even < room; even += wider { // rows of about the same width
+		if all, rows, width = stretched(events, wrapped, step+min(wider, spare), even); len(rows) <= n {
+			return all, rows, width
+		}
+	}
+	return stretched(events, wrapped, step, room)
 }
 
-// place is a row of a timeline, in which labels must not overlap.
+// step is the least distance of two events.
+const step = 15
+
+// place is where a label stands on a timeline, in which labels must not overlap.
 type place struct {
 	timeline string
 	row      int
 }
 
-// stretched lays events out with a width for time.
-func stretched(events []history.Event, stretch int) (all []column, width int) {
-	const margin, step, gap, missing = 18, 15, 10, 70
-	total, token := span(events), tokens(events)
+// stretched lays events out with a width for time and a distance for each event, in rows of at most room.
+func stretched(events []history.Event, stretch, distance, room int) (all []column, rows []int, width int) {
+	const margin, gap, missing = 18, 10, 70
+	total := span(events)
 	ends := make(map[place]int) // where what stands there ends
-	x := margin - step
+	x, rows := margin-distance, []int{0}
 	for i, e := range events {
 		at := column{Event: e}
-		if !effectFollows(events[i:]) {
-			at.label, at.row = label(e, token)
+		if !history.EffectFollows(events[i:]) {
+			at.label, at.row = label(e)
 		}
-		x += step
+		x += distance
 		if i > 0 {
 			x += int(time.Duration(stretch) * max(0, e.At-events[i-1].At) / total)
 			if at.missing = e.Seq - events[i-1].Seq - 1; at.missing >= gap {
-				x, at.before = x+missing, missing+step
+				x, at.before = x+missing, missing+distance
 			}
 		}
-		x = at.put(x, ends)
-		width = max(width, x+wide(at.label)/2+5+margin, ends[place{e.Timeline, inside}]+margin)
+		if at.put(x, ends); at.end()+margin > rows[len(rows)-1]+room && i > 0 && rows[len(rows)-1] < width {
+			rows = append(rows, width)
+			at.put(width+margin+max(at.before, at.half()), ends)
+		}
+		at.fill(ends)
+		x = at.x
+		width = max(width, at.end()+margin)
 		all = append(all, at)
 	}
-	return all, width
+	return all, rows, width
+}
+
+// half is half of the width of the label, with what it must keep free.
+func (c *column) half() int { return wide(c.label)/2 + 5 }
+
+// end is where the event and its label end.
+func (c *column) end() int {
+	if c.row == inside {
+		return c.x + 2*c.half() + 6
+	}
+	return c.x + max(9, c.half())
 }
 
 // put places the event at x, or further right where its label has room.
-func (c *column) put(x int, ends map[place]int) int {
-	half := wide(c.label)/2 + 5
-	bar, text := place{c.Timeline, inside}, place{c.Timeline, c.row}
-	x = max(x, ends[bar]+9)
+func (c *column) put(x int, ends map[place]int) {
+	c.x = max(x, ends[place{c.Timeline, inside}]+9)
 	if c.row == above || c.row == below {
-		x = max(x, ends[text]+half)
-		ends[text] = x + half
+		c.x = max(c.x, ends[place{c.Timeline, c.row}]+c.half())
 	}
-	ends[bar] = x + 9
-	if c.row == inside {
-		ends[bar] = x + 2*half + 6
+}
+
+// fill says that the event's place is taken.
+func (c *column) fill(ends map[place]int) {
+	ends[place{c.Timeline, inside}] = c.x + 9
+	if c.row != nowhere {
+		ends[place{c.Timeline, c.row}] = c.end()
 	}
-	c.x = x
-	return x
 }
 
 // span is the duration of events. Steps back of a clock count as zero.
@@ -87,12 +116,6 @@ func span(events []history.Event) time.Duration {
 		total += max(0, events[i].At-events[i-1].At)
 	}
 	return total
-}
-
-// effectFollows reports whether the first of events is a command and the next its effect: then the effect gets the label.
-func effectFollows(events []history.Event) bool {
-	return len(events) > 1 && events[0].Kind == history.Command && events[0].Timeline == events[1].Timeline &&
-		(events[1].Kind == history.Read || events[1].Kind == history.Write)
 }
 
 // at is the x of the event with a number, or of the gap where it is left out.

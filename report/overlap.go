@@ -13,6 +13,7 @@ type overlap struct {
 	Harm      bool // the violation happened under these locks; otherwise the clients only believed that they held the key
 	X, Width  int
 	Y, Height int
+	LabelX    int
 	LabelY    int
 	Text      string
 	Bars      []bar // the parts of the timelines in it
@@ -43,7 +44,7 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 		if !o.Harm {
 			o.Text = fmt.Sprintf("%d believe they hold it", c.most(o))
 		}
-		o.LabelY = c.heading(o.X, o.Text)
+		o.LabelX, o.LabelY = c.heading(o.X, o.Text)
 	}
 	return all
 }
@@ -52,7 +53,6 @@ func (c *canvas) addOverlaps(all []*overlap) {
 	for _, o := range all {
 		if c.locate(o) {
 			c.Overlaps = append(c.Overlaps, *o)
-			c.Harmed, c.Believed = c.Harmed || o.Harm, c.Believed || !o.Harm
 			c.Said = strings.TrimSpace(c.Said + " " + o.Text + ".")
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 	"time"
 
@@ -62,13 +61,13 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 
 func newVariant(r experiments.Record, j experiments.VariantJudgement, measured bool) variant {
 	v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: r.TookBy(j.Name)}
-	trial, why := choose(r, j)
+	trial, why := r.Telling(j)
 	events := history.Of(r.Events, j.Name, trial)
 	if len(events) == 0 {
 		return v
 	}
 	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
-	v.Picture = draw(events, j.Violation)
+	v.Picture = draw(events, j.Violation, inReport)
 	v.Bursts = bursts(events)
 	if measured {
 		v.Waits = waiting(events)
@@ -78,32 +77,6 @@ func newVariant(r experiments.Record, j experiments.VariantJudgement, measured b
 		v.Evidence = append(v.Evidence, e)
 	}
 	return v
-}
-
-// choose returns the number of the trial to draw: the first with a violation, or the first that recorded something.
-func choose(r experiments.Record, j experiments.VariantJudgement) (trial int, why string) {
-	for _, e := range r.Events {
-		if j.Violation != nil && len(j.Violation.Events) > 0 && e.Seq == j.Violation.Events[0] {
-			return e.Trial, "the first with a violation"
-		}
-	}
-	first := slices.IndexFunc(r.Events, func(e history.Event) bool { return e.Variant == j.Name })
-	if first < 0 {
-		return 0, ""
-	}
-	trial, why = r.Events[first].Trial, "the first, which was cut short"
-	for _, v := range r.Variants {
-		for _, t := range v.Trials {
-			switch {
-			case v.Name != j.Name || t.Number != trial:
-			case t.Err == "":
-				why = "the first"
-			default:
-				why = "the first, which failed"
-			}
-		}
-	}
-	return trial, why
 }
 
 // verdict is a verdict as a page shows it: by a sign, words and a colour.

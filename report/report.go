@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/history"
 )
 
 // Run writes the report of one run.
@@ -37,7 +36,12 @@ func Lab(w io.Writer, runs []experiments.Saved) error {
 var sources embed.FS
 
 //go:embed page/style.css
-var style string
+var pageStyle string
+
+//go:embed page/drawing.css
+var drawingStyle string
+
+var style = colours() + pageStyle + drawingStyle
 
 //go:embed page/script.js
 var script string
@@ -46,7 +50,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"milliseconds": milliseconds,
 	"number":       number,
 	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
-	"timelines":    history.Timelines,
 	"trim":         func(text string) string { return strings.Trim(text, "\n") },
 }).ParseFS(sources, "page/*.tmpl"))
 

@@ -193,7 +193,7 @@ func TestHundredsOfTimelines(t *testing.T) {
 	}
 	events[500].Value, events[501].Value = 200, 201 // as view 200 did
 	e := made(history.Counter, events...)
-	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation)
+	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation, inReport)
 	var names []string
 	for _, l := range picture.Timelines {
 		names = append(names, l.Name)

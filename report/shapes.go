@@ -3,9 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
-	"time"
 
 	"locklab/history"
 )
@@ -50,19 +48,19 @@ func shapeOf(kind history.Kind) shape {
 }
 
 // label is the text beside an event, and its position.
-func label(e history.Event, token func(uint64) string) (text string, row int) {
+func label(e history.Event) (text string, row int) {
 	switch e.Kind {
 	case history.Read, history.Write:
 		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
 	case history.Stale:
-		return fmt.Sprintf("%d refused", e.Value), above
+		return fmt.Sprintf("write %d refused", e.Value), above
 	case history.Final:
 		return fmt.Sprintf("ends at %d", e.Value), above
 	case history.Win:
 		return "wins", above
 	case history.Grant:
 		if e.Token > 0 {
-			return "token " + token(e.Token), inside
+			return fmt.Sprintf("token %d", e.Token), inside
 		}
 		return "holds", inside
 	case history.Request, history.Release:
@@ -84,8 +82,8 @@ func label(e history.Event, token func(uint64) string) (text string, row int) {
 }
 
 // describe returns everything about an event, in one line.
-func describe(e history.Event, began time.Duration) string {
-	parts := []string{milliseconds(e.At-began) + " ms", e.Timeline, e.Summary()}
+func describe(e history.Event) string {
+	parts := []string{milliseconds(e.At) + " ms", e.Timeline, e.Summary()}
 	for _, p := range []struct{ name, text string }{
 		{"key", e.Key}, {"owner", e.Owner}, {"process", e.Process}, {"proof:", e.Proof},
 	} {
@@ -94,26 +92,4 @@ func describe(e history.Event, began time.Duration) string {
 		}
 	}
 	return strings.Join(append(parts, fmt.Sprintf("event %d", e.Seq)), " · ")
-}
-
-// tokens returns how the fencing tokens of a trial are written on bars: of long tokens with a common beginning, only the rest.
-func tokens(events []history.Event) func(uint64) string {
-	const long, rest = 8, 4
-	smallest, largest := uint64(math.MaxUint64), uint64(0)
-	for _, e := range events {
-		if e.Token > 0 {
-			smallest, largest = min(smallest, e.Token), max(largest, e.Token)
-		}
-	}
-	low, high := fmt.Sprint(smallest), fmt.Sprint(largest)
-	common := 0
-	for len(high) >= long && len(low) == len(high) && common < len(low)-rest && low[common] == high[common] {
-		common++
-	}
-	return func(token uint64) string {
-		if common == 0 {
-			return fmt.Sprint(token)
-		}
-		return "…" + fmt.Sprint(token)[common:]
-	}
 }

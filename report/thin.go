@@ -8,11 +8,8 @@ import (
 	"locklab/history"
 )
 
-// Most that is drawn of a trial.
-const (
-	mostEvents    = 80
-	mostTimelines = 12
-)
+// mostTimelines is how many are drawn of a trial.
+const mostTimelines = 12
 
 // Importance of an event for the drawing of a long trial.
 const (
@@ -21,9 +18,9 @@ const (
 	other
 )
 
-// thin returns the events of a long trial that are drawn. These are the violation, the faults, the end, and the events next to
-// them.
-func thin(events []history.Event, found *history.Violation) (shown []history.Event, left string) {
+// thin returns the events of a long trial that are drawn, at most so many. These are the violation, the faults, the end, and the
+// events next to them.
+func thin(events []history.Event, found *history.Violation, most int) (shown []history.Event, left string) {
 	importance := func(e history.Event) int {
 		switch {
 		case found != nil && slices.Contains(found.Events, e.Seq):
@@ -34,8 +31,8 @@ func thin(events []history.Event, found *history.Violation) (shown []history.Eve
 		return other
 	}
 	shown = onFewTimelines(events, importance)
-	if len(shown) > mostEvents {
-		shown = around(shown, importance)
+	if len(shown) > most {
+		shown = around(shown, importance, most)
 	}
 	if len(shown) == len(events) {
 		return shown, ""
@@ -61,14 +58,14 @@ func onFewTimelines(events []history.Event, importance func(history.Event) int) 
 }
 
 // around returns the most important events and those next to them.
-func around(events []history.Event, importance func(history.Event) int) (shown []history.Event) {
+func around(events []history.Event, importance func(history.Event) int, most int) (shown []history.Event) {
 	var indices, centres []int
 	for i := range events {
 		indices = append(indices, i)
 	}
 	for _, wanted := range []int{shows, weighty} {
 		for i, e := range events {
-			if importance(e) == wanted && len(centres) < mostEvents/2 {
+			if importance(e) == wanted && len(centres) < most/2 {
 				centres = append(centres, i)
 			}
 		}
@@ -84,7 +81,7 @@ func around(events []history.Event, importance func(history.Event) int) (shown [
 		return nearest
 	}
 	slices.SortStableFunc(indices, func(a, b int) int { return cmp.Compare(distance(a), distance(b)) })
-	for _, i := range slices.Sorted(slices.Values(indices[:mostEvents])) {
+	for _, i := range slices.Sorted(slices.Values(indices[:most])) {
 		shown = append(shown, events[i])
 	}
 	return shown

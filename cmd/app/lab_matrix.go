@@ -16,15 +16,6 @@ type labMatrixCommand struct {
 	Write bool `help:"Write the matrix into README.md and docs/matrix.md (default: print it)."`
 }
 
-const matrixPage = `# Which lock is violated by what
-
-<!-- written by ` + "`make matrix`" + ` from saved runs; do not edit -->
-
-"Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more. Below are
-the reasons of "not applicable", the counterexamples, and the commands that reproduce the runs. [All experiments](experiments/README.md)
-
-`
-
 func (c *labMatrixCommand) Run(std streams) error {
 	runs, err := c.runs(c.Write)
 	if err != nil {
@@ -39,7 +30,7 @@ func (c *labMatrixCommand) Run(std streams) error {
 	if err := marked.Update(filepath.Join(c.Dir, "README.md"), "matrix", m.Narrow("docs/", "v2", "v3", "v4")); err != nil {
 		return unavailable(err)
 	}
-	if err := os.WriteFile(page, []byte(matrixPage+m.Markdown("")+"\n"+m.Details("")), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(m.Page()), 0o644); err != nil {
 		return unavailable(err)
 	}
 	_, err = fmt.Fprintf(std.out, "README.md and %s are written, from %d saved runs\n", page, len(runs))

@@ -11,6 +11,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/pages"
+	"locklab/report"
 )
 
 type labPagesCommand struct {
@@ -33,7 +34,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	made, err := pages.All(ctx, all, runs)
+	made, err := pages.All(ctx, all, runs, report.SVG)
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, err, "nothing is written")
@@ -45,7 +46,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err := pages.Write(c.Out, made); err != nil {
 		return unavailable(err)
 	}
-	_, err = fmt.Fprintf(std.out, "%d pages are written in %s and %s, from %d saved runs\n",
+	_, err = fmt.Fprintf(std.out, "%d pages and pictures are written in %s and %s, from %d saved runs\n",
 		len(made), c.Out, filepath.Join(c.Out, "experiments"), len(runs))
 	return err
 }

@@ -83,8 +83,8 @@ const (
 	// and notifies: that is still far more than a pause.
 	missedLease = 500 * time.Millisecond
 
-	requestsUnit = "requests for each lock, in tenths"
-	waitUnit     = "µs from the release to the next grant"
+	requestsUnit = "commands per wait, in tenths"
+	waitUnit     = "µs until the next holder"
 )
 
 // notBelow is a violation when the number of the client that waits for a message is not below that of another way.
@@ -94,8 +94,10 @@ func notBelow(trial []history.Event, unit, other string) []history.Violation {
 	if !ok || !both || message.Value < another.Value {
 		return nil
 	}
+	m := experiments.Measured{Unit: unit}
 	return []history.Violation{{
-		What: fmt.Sprintf("%s: %d of message, %d of %s", unit, message.Value, another.Value, other), Events: []int{message.Seq, another.Seq},
+		What:   fmt.Sprintf("%s: %s by message, %s by %s", m.Label(), m.Text(message.Value), m.Text(another.Value), other),
+		Events: []int{message.Seq, another.Seq},
 	}}
 }
 

@@ -72,7 +72,7 @@ func PageViews(s Service) experiments.Scenario {
 		t.Measure(s.Version, int64(b.Lost()), "updates lost")
 		t.Measure(s.Version, int64(b.Inside()), "values that one instance wrote twice")
 		t.Measure(s.Version, int64(b.Across()), "values that more than one instance wrote")
-		t.Measure(s.Version, b.Took.Microseconds(), "µs for all of them")
+		t.Measure(s.Version, b.Took.Microseconds(), "µs from the first request to the last answer")
 		t.Must(b.Sound(s.size()))
 	}
 }

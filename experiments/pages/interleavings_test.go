@@ -9,6 +9,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/steps"
 	"locklab/lockstrategy/naive"
+	"locklab/report"
 )
 
 // A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
@@ -20,7 +21,7 @@ func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
 		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
-	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
 		{Lock: naive.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
-	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG)
 	if !errors.Is(err, ErrContradicted) || made != nil {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
@@ -58,7 +59,7 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	wantCheck(t, err, "SET NX PX, script: a client deleted another client's lock: expected is violation, and it is no violation in all")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := All(stopped, []experiments.Experiment{e}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := All(stopped, []experiments.Experiment{e}, nil, report.SVG); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

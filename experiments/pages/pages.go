@@ -1,5 +1,6 @@
 // Package pages writes the documents that are generated from the experiments and their saved runs. There is a page for each
-// experiment, an index, and the errata of the articles. Nothing in them is typed by hand.
+// experiment with its pictures, an index, and the errata of the articles. The lesson of a page is the experiment's own text;
+// everything else comes from the code and a run.
 package pages
 
 import (
@@ -8,8 +9,10 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -25,12 +28,18 @@ import (
 var sources embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"bounds":    bounds,
-	"cell":      cell,
-	"inline":    inline,
-	"fenced":    fenced,
-	"group":     claims.Group,
-	"timelines": func(e []history.Event) string { return fenced(history.Timelines(e)) },
+	"bounds":   bounds,
+	"cell":     cell,
+	"inline":   inline,
+	"fenced":   fenced,
+	"group":    claims.Group,
+	"title":    title,
+	"evidence": evidence,
+	"measured": measured,
+	"starts": func(all []page) []page {
+		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Lesson.Start })
+	},
+	"number":    func(id string) string { number, _, _ := strings.Cut(id, "-"); return number },
 	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
@@ -42,11 +51,24 @@ type page struct {
 	Record        experiments.Record
 	Judgement     experiments.Judgement
 	Interleavings []experiments.Explored
+	Pictures      []picture
 }
 
-// All makes the pages, by their path below docs. It tries every interleaving of the locks' steps for them, which ends with
-// ctx.
-func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved) (map[string][]byte, error) {
+// Seconds is how long the experiment takes: as long as its run took, or as it says itself.
+func (p page) Seconds() int {
+	took := p.Experiment.Takes
+	if p.Saved {
+		took = p.Record.Took
+	}
+	return max(1, int(math.Round(took.Seconds())))
+}
+
+// Draw makes a picture of a trial's events and of the violation in them, if there is one: an SVG file. It may return nil.
+type Draw func(trial []history.Event, found *history.Violation) ([]byte, error)
+
+// All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,
+// which ends with ctx.
+func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved, draw Draw) (map[string][]byte, error) {
 	interleavings, err := exploreInterleavings(ctx, all)
 	if err != nil {
 		return nil, err
@@ -57,6 +79,12 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 		p := page{Experiment: e, Interleavings: interleavings[e.ID]}
 		if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
 			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
+			if p.Pictures, err = pictures(p, draw); err != nil {
+				return nil, err
+			}
+		}
+		for _, drawn := range p.Pictures {
+			made[filepath.Join("experiments", drawn.File)] = drawn.svg
 		}
 		list = append(list, p)
 		err = errors.Join(err, add(made, path(e.ID), "experiment.md.tmpl", p))
@@ -80,10 +108,17 @@ func add(made map[string][]byte, name, source string, data any) error {
 	return nil
 }
 
-// Write writes the pages below docs.
+// Write writes the pages and pictures below docs, and removes the pictures of earlier runs.
 func Write(docs string, made map[string][]byte) error {
-	if err := os.MkdirAll(filepath.Join(docs, "experiments"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(docs, "experiments", images), 0o755); err != nil {
 		return err
+	}
+	for _, name := range below(docs, filepath.Join("experiments", images, "*.svg")) {
+		if made[name] == nil {
+			if err := os.Remove(filepath.Join(docs, name)); err != nil {
+				return err
+			}
+		}
 	}
 	for name, text := range made {
 		if err := os.WriteFile(filepath.Join(docs, name), text, 0o644); err != nil {
@@ -93,7 +128,22 @@ func Write(docs string, made map[string][]byte) error {
 	return nil
 }
 
-// Check says which experiment has no page below docs or is not in the index, and which page has no experiment.
+// below is the files below docs that match a pattern, by their path below docs.
+func below(docs, pattern string) (names []string) {
+	there, _ := filepath.Glob(filepath.Join(docs, pattern)) // the patterns are ours
+	for _, name := range there {
+		if name, err := filepath.Rel(docs, name); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// shown finds the pictures in a page.
+var shown = regexp.MustCompile(`\]\((` + images + `/[^)]+)\)`)
+
+// Check says which experiment has no page below docs or is not in the index, which page has no experiment, and which picture is
+// missing or in no page.
 func Check(docs string, all []experiments.Experiment) (err error) {
 	index, unread := os.ReadFile(filepath.Join(docs, path("README")))
 	if unread != nil {
@@ -111,14 +161,29 @@ func Check(docs string, all []experiments.Experiment) (err error) {
 		case !strings.Contains(string(index), "("+e.ID+".md)"):
 			err = errors.Join(err, fmt.Errorf("%s is not in the index", e.ID))
 		}
+		for _, image := range shown.FindAllStringSubmatch(string(text), -1) {
+			name := filepath.Join("experiments", filepath.FromSlash(image[1]))
+			want = append(want, name)
+			if _, missing := os.Stat(filepath.Join(docs, name)); missing != nil {
+				err = errors.Join(err, fmt.Errorf("the page of %s has no picture: %w", e.ID, missing))
+			}
+		}
 	}
-	there, _ := filepath.Glob(filepath.Join(docs, "experiments", "*.md"))
-	for _, name := range there {
-		if below, _ := filepath.Rel(docs, name); !slices.Contains(want, below) {
-			err = errors.Join(err, fmt.Errorf("%s is the page of no experiment", name))
+	for _, name := range append(below(docs, path("*")), below(docs, filepath.Join("experiments", images, "*.svg"))...) {
+		if !slices.Contains(want, name) {
+			err = errors.Join(err, fmt.Errorf("%s belongs to no experiment", filepath.Join(docs, name)))
 		}
 	}
 	return err
+}
+
+// title is an id as the title of a page: "L03 · Foreign unlock".
+func title(id string) string {
+	number, words, _ := strings.Cut(id, "-")
+	if words == "" {
+		return number
+	}
+	return number + " · " + strings.ToUpper(words[:1]) + strings.ReplaceAll(words[1:], "-", " ")
 }
 
 // cell makes of any text one that fits into a table.

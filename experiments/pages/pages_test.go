@@ -3,36 +3,42 @@ package pages
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/report"
 )
 
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
 		ID: "L03-foreign-unlock", Article: "A2", Claim: "The claim.", Says: "What is said.",
-		Errata: []experiments.Erratum{{Article: "A2", What: "What | is wrong."}},
+		Errata:  []experiments.Erratum{{Article: "A2", What: "What | is wrong."}},
 		Drawing: "\nA ──\n", How: "How it goes.",
 		Takes:    2 * time.Second,
+		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true},
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
 		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
 	}
 	r := experiments.Record{
-		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 6,
+		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,
+		Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
 		Variants: []experiments.VariantRecord{
 			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
 			{Name: "DEL", Trials: []experiments.TrialRecord{{Number: 1, Took: 3 * time.Second}}},
 		},
 		Events: []history.Event{
 			{Seq: 1, Variant: "control", Trial: 1, Timeline: "A", Kind: history.Note, Text: "all is well"},
-			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it broke"},
+			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it broke", At: 250 * time.Millisecond},
 			{Seq: 3, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 7, Text: "commands"},
 			{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 1, Text: "commands"},
 			{Seq: 5, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 9, Text: "commands"},
 			{Seq: 6, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "```\x1b[2J"},
+			{Seq: 7, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Grant, Key: "lock", Token: 1795336135749408},
+			{Seq: 8, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 300, Text: "µs until the next holder"},
 		},
 	}
 	return e, experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
@@ -40,21 +46,26 @@ func example() (experiments.Experiment, experiments.Saved) {
 
 func TestPages(t *testing.T) {
 	e, s := example()
-	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
-	if err != nil || len(made) != 3 {
-		t.Fatalf("%d pages, %v", len(made), err)
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG)
+	if err != nil || len(made) != 5 {
+		t.Fatalf("%d pages and pictures, %v", len(made), err)
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"The claim.", "What is said.", "What | is wrong.", "```text\nA ──\n```", "How it goes.", "Verdict: **as expected**.",
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "A2: What is said.", "How it goes.",
+			"**Where our result differs from A2.** What | is wrong.", "`go run ./cmd/app lab run L03` (9 s; needs no other server)",
 			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |",
 			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
-			"| commands | DEL | A | 7 | 1 | 9 |", "**DEL**: A: it broke.", "│ it broke", "app lab run L03 --seed 9", "seed 9",
-			"Locklab abc on linux; Redis: miniredis", "takes about 2.0 s",
+			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
+			"### DEL\n\n**A: it broke.** The picture shows trial 1, the first with a violation.\n\n" +
+				"![DEL: A: it broke](img/L03-foreign-unlock-del.svg)",
+			"![control: no violation](img/L03-foreign-unlock-control.svg)",
+			"<details><summary>DEL: 3 events</summary>", "<summary>control: 1 event</summary>", "    2  09:00:00.250000  A          it broke",
+			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {
-			"## L · anatomy of a Redis lock",
-			"| [L03-foreign-unlock](L03-foreign-unlock.md) | A2 | The claim | nothing | as expected |",
+			"## L · anatomy of a Redis lock", "**Start here:** [L03 · Foreign unlock](L03-foreign-unlock.md)",
+			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 9 | The claim | A2 | nothing | as expected |",
 		},
 		"errata.md": {
 			`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`,
@@ -67,8 +78,43 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+	if page := string(made[path(e.ID)]); strings.Contains(page, "A ──") {
+		t.Errorf("the drawing by hand stands beside that of the run:\n%s", page)
+	}
 	if errata := string(made["errata.md"]); strings.Count(errata, "\n| A") != len(others(nil))+1 {
 		t.Errorf("an erratum is missing, or there twice:\n%s", errata)
+	}
+}
+
+// The parts of a page come in the order in which a reader learns, and a part without a text is left out.
+func TestPagesTeachInOrder(t *testing.T) {
+	e, s := example()
+	parts := func() (titles []string) {
+		made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(made[path(e.ID)])) {
+			if title, is := strings.CutPrefix(line, "## "); is {
+				titles = append(titles, strings.TrimSpace(title))
+			}
+		}
+		return titles
+	}
+	run := []string{"Run", "What happened", "What the articles say", "Evidence", "Reproduce"}
+	if got := parts(); !slices.Equal(got, run) {
+		t.Errorf("without a lesson: %q", got)
+	}
+	e.Lesson = experiments.Lesson{Question: "q", Predict: "p", Why: "w", Fix: "f", Limits: "l", Next: "n"}
+	want := []string{
+		"Question", "Predict", "Run", "What happened", "Why", "Fix", "Limits", "Try next", "What the articles say", "Evidence", "Reproduce",
+	}
+	if got := parts(); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	e.Says, e.Errata, s = "", nil, experiments.Saved{}
+	if got := parts(); !slices.Equal(got, append(want[:8:8], "Reproduce")) {
+		t.Errorf("without a run and without articles: %q", got)
 	}
 }
 
@@ -81,7 +127,7 @@ func TestPagesOfWhatShowsNothing(t *testing.T) {
 		"No run of it is saved yet.":                     nil,
 		"Verdict: **inconclusive**: it was interrupted.": {s},
 	} {
-		made, err := All(t.Context(), []experiments.Experiment{e}, runs)
+		made, err := All(t.Context(), []experiments.Experiment{e}, runs, report.SVG)
 		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
 			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
 		}
@@ -107,7 +153,7 @@ func TestCheck(t *testing.T) {
 	if Check(docs, all) == nil {
 		t.Error("there are no pages")
 	}
-	made, err := All(t.Context(), all, []experiments.Saved{s})
+	made, err := All(t.Context(), all, []experiments.Saved{s}, report.SVG)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +163,23 @@ func TestCheck(t *testing.T) {
 	if err := Check(docs, all); err != nil {
 		t.Error(err)
 	}
+	picture := filepath.Join(docs, "experiments", "img", "L03-foreign-unlock-del.svg")
+	if err := os.Remove(picture); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, Check(docs, all), "the page of L03-foreign-unlock has no picture")
+	stale := filepath.Join(docs, "experiments", "img", "L99-old.svg")
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, Check(docs, all), "L99-old.svg belongs to no experiment")
+	if err := Write(docs, made); err != nil || Check(docs, all) != nil {
+		t.Errorf("the picture of an earlier run is not removed: %v, %v", err, Check(docs, all))
+	}
 	other := e
 	other.ID = "L04-shared-value"
 	wantCheck(t, Check(docs, append(all, other)), "L04-shared-value has no page")
-	wantCheck(t, Check(docs, nil), "is the page of no experiment")
+	wantCheck(t, Check(docs, nil), "L03-foreign-unlock.md belongs to no experiment")
 	other = e
 	other.Claim = "Another claim."
 	wantCheck(t, Check(docs, []experiments.Experiment{other}), "has another claim")

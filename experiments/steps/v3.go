@@ -29,12 +29,20 @@ var release = naive.Step{
 	},
 }
 
-// granted reads the reply of acquire.lua: the fencing token comes first, and is 0 where another client holds the lock.
+// granted reads the reply of acquire.lua: without a token another client holds the lock.
 func granted(reply any) naive.Next {
-	if values, ok := reply.([]any); ok && len(values) > 0 {
-		if token, ok := values[0].(int64); ok && token > 0 {
-			return naive.Continue
-		}
+	if token(reply) > 0 {
+		return naive.Continue
 	}
 	return naive.Refused
+}
+
+// token is the fencing token, with which the reply of acquire.lua begins; 0: there is none.
+func token(reply any) uint64 {
+	if values, ok := reply.([]any); ok && len(values) > 0 {
+		if token, ok := values[0].(int64); ok && token > 0 {
+			return uint64(token)
+		}
+	}
+	return 0
 }

@@ -95,14 +95,23 @@ func (w *World) step(ctx context.Context, c *Client) error {
 		return err
 	}
 	w.record(event(c, history.Command, fmt.Sprintf("%s → %s", step.Name, shown(reply))))
+	found := c.Found
 	if err := c.replied(step, reply); err != nil {
 		return err
+	}
+	switch {
+	case found != c.Found && c.Found == c.Value:
+		w.record(event(c, history.Note, "compares: it is its own"))
+	case found != c.Found:
+		w.record(event(c, history.Note, "compares: it is not its own"))
 	}
 	switch {
 	case before == acquiring && c.how == refused:
 		w.record(event(c, history.Refuse, ""))
 	case before == acquiring && c.phase != acquiring:
-		w.record(event(c, history.Grant, ""))
+		granted := event(c, history.Grant, "")
+		granted.Token = token(reply)
+		w.record(granted)
 	case before == reading:
 		w.value(c, history.Read, c.read)
 	case before == writing:

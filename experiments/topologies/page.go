@@ -18,14 +18,15 @@ import (
 var pageSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"join":     strings.Join,
-	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
-	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
-	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
-	"final":    final,
-	"statuses": statuses,
-	"readable": func(o Outage) string { return o.after(o.ReadAfter) },
-	"back":     func(o Outage) string { return o.after(o.BackAfter) },
+	"enumerate": func(i int) int { return i + 1 },
+	"join":      strings.Join,
+	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
+	"minutes":   func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
+	"ms":        func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
+	"final":     final,
+	"statuses":  statuses,
+	"readable":  func(o Outage) string { return o.after(o.ReadAfter) },
+	"back":      func(o Outage) string { return o.after(o.BackAfter) },
 }).Parse(pageSource))
 
 // Page writes the result as a page in Markdown.

@@ -116,6 +116,10 @@ func TestPage(t *testing.T) {
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | all | never | never |",
 		"Verdict of all of it: **unexpected**",
+		"compared\n\n1. v4 kept every page view and gave each order one winner, over cluster and single and with ours and k6. " +
+			"v3 did not, over cluster. v1 did not, over cluster.\n2. No version that may lose page views was run.\n" +
+			"3. After the master died, v3 confirmed no view over cluster and single while the test waited. " +
+			"Confirmed views were lost: cluster 2 of 5.\n\n",
 		"(30s)",
 	} {
 		if !strings.Contains(page.String(), want) {
@@ -124,6 +128,31 @@ func TestPage(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page.String())
+	}
+}
+
+// The conclusions follow from the bursts and the outages.
+func TestConclusions(t *testing.T) {
+	back := Outage{Replaced: true, Outage: burst.Outage{
+		Views: burst.Views{Writes: make([]burst.Write, 5), Final: 5}, ReadAfter: time.Second, BackAfter: 1500 * time.Millisecond,
+	}}
+	r := Result{Users: 4, Tools: []string{"ours"}, Topologies: []Topology{
+		{Name: "sentinel", Rows: []Row{views("v0", 4), views("v1", 1), views("v3", 4)}, Outage: back},
+		{Name: "single", Rows: []Row{views("v1", 3), views("v2", 2)}},
+	}}
+	for i, want := range []string{
+		"v0 and v3 kept every page view and gave each order one winner, over sentinel and single and with ours.",
+		"Of 4 page views, v1 ended between 1 and 3 and v2 ended between 2 and 2: one run of them says little.",
+		"After the master died, v3 confirmed a view again over sentinel after 1.5 s. " +
+			"After the master died, v3 confirmed no view over single while the test waited. No confirmed view was lost this time.",
+	} {
+		if got := r.Conclusions()[i]; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	r.Topologies[0].Rows[2] = views("v3", 3)
+	if got, want := r.Conclusions()[0], "with ours. v3 did not, over sentinel."; !strings.HasSuffix(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

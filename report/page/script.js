@@ -17,6 +17,12 @@ const only = (mark) => {
   for (const other of marks(mark.closest("figure"))) other.setAttribute("tabindex", other === mark ? "0" : "-1");
 };
 
+// What is wider than the screen says so: there is more to the right.
+const width = new ResizeObserver((entries) => {
+  for (const { target } of entries) target.classList.toggle("wider", target.scrollWidth > target.clientWidth + 1);
+});
+for (const box of document.querySelectorAll(".picture, .scroll")) width.observe(box);
+
 // reveal scrolls a drawing that is too wide to where several hold the lock, or to the violation, as little as possible.
 const reveal = (figure) => {
   const box = figure.querySelector(".picture");

@@ -17,7 +17,9 @@ import (
 //go:embed *.md.tmpl
 var source embed.FS
 
-var text = template.Must(template.New("page.md.tmpl").Funcs(template.FuncMap{"number": number}).ParseFS(source, "*.md.tmpl"))
+var text = template.Must(template.New("page.md.tmpl").Funcs(template.FuncMap{
+	"number": number, "enumerate": func(i int) int { return i + 1 },
+}).ParseFS(source, "*.md.tmpl"))
 
 // order of the rows.
 var order = append([]string{
@@ -42,7 +44,8 @@ func Write(out io.Writer, saved record.Saved) error {
 	}
 	return text.Execute(out, map[string]any{
 		"Header": saved.Header, "Versions": strings.Join(built, ", "), "Goals": judgements, "Tables": tables, "Runs": len(saved.Runs),
-		"Missing": slices.Sorted(maps.Keys(saved.Header.Missing)),
+		"Conclusions": conclusions(all, judgements),
+		"Missing":     slices.Sorted(maps.Keys(saved.Header.Missing)),
 	})
 }
 

@@ -42,6 +42,39 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The page begins with what the rows say together, whatever they say.
+func TestConclusions(t *testing.T) {
+	all := []record.Run{
+		{Workload: "burst", Lock: "local", Seconds: 1}, {Workload: "burst", Lock: "ours", Seconds: 1.1},
+		{Workload: "burst", Lock: "rueidislock", Seconds: 3.3}, {Workload: "burst", Lock: "redsync", Seconds: 4.4},
+		{Workload: "uncontended", Lock: "ours", WaitP50: 3, Seconds: 1}, {Workload: "uncontended", Lock: "redislock", WaitP50: 2, Seconds: 1},
+		{Workload: "hand-over", Lock: "ours", WaitP50: 1, Seconds: 1}, {Workload: "hand-over", Lock: "rueidislock", WaitP50: 2, Seconds: 1},
+		{Workload: "http", Lock: "v2", Seconds: 1, Lost: 300},
+	}
+	lost := append(slices.Clone(all), record.Run{Workload: "http", Lock: "v3", Seconds: 1, Lost: 2})
+	for _, c := range []struct {
+		runs []record.Run
+		want string
+	}{
+		{all, "# Our lock beside others\n\n1. A burst of 666 takes 1.10 × the time of a queue in one process. " +
+			"The fastest library, rueidislock, takes 3.00 × our time.\n" +
+			"2. Without contention, lock and unlock take 1.50 × the time of redislock. " +
+			"A hand-over between processes takes 0.50 × the time of rueidislock.\n3. "},
+		{all, "goals that were measured are met, and our locks lost no update.\n"},
+		{lost, "**our locks lost 2 updates**"},
+		{nil, "1. The burst of 666 was not measured.\n2. Lock and unlock without contention were not measured.\n" +
+			"3. 0 of the 0 goals that were measured are met"},
+	} {
+		var out bytes.Buffer
+		if err := Write(&out, record.Saved{Runs: c.runs}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("not on the page: %q\n%.700s", c.want, out.String())
+		}
+	}
+}
+
 // A row that fails is shown as one that failed, and its figures are in no ratio.
 func TestFailuresAreShown(t *testing.T) {
 	all := []record.Run{

@@ -1,0 +1,65 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimelines(t *testing.T) {
+	events := script(t, "A grant lock\nredis fault: killed\nB write n 7\nA lose lock: gone")
+	events[0].Token = 3
+	const want = `       ms │ A             │ redis    │ B
+      0.0 │ grant token 3 │          │
+      1.0 │               │ ✗ killed │
+      2.0 │               │          │ write 7
+      3.0 │ lose gone     │          │
+`
+	if got := Timelines(events); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := Timelines(nil); got != "       ms\n" {
+		t.Errorf("of nothing it is %q", got)
+	}
+}
+
+// Long tokens are counted, in texts as well; short ones stay. The events themselves do not change.
+func TestRelative(t *testing.T) {
+	events := script(t, "A command: acquire.lua → [1795336135749408 0]\nA grant lock\nB grant lock\nB note: 17953361357494081")
+	events[1].Token, events[2].Token = 1795336135749408, 17953361357494081
+	got := Relative(events)
+	if got[0].At != 0 || got[3].At != 3*time.Millisecond || got[0].Text != "acquire.lua → [1 0]" ||
+		got[1].Token != 1 || got[2].Token != 2 || got[3].Text != "2" {
+		t.Errorf("got %+v", got)
+	}
+	if events[1].Token != 1795336135749408 || events[0].At == 0 {
+		t.Errorf("the events have changed: %+v", events)
+	}
+	events[1].Token, events[2].Token = 5, 7
+	if got := Relative(events); got[1].Token != 5 || got[2].Token != 7 {
+		t.Errorf("short tokens are %d and %d", got[1].Token, got[2].Token)
+	}
+}
+
+// However many timelines there are and however long their texts, nothing is wider than a terminal, and no word is lost.
+func TestTimelinesAreNarrow(t *testing.T) {
+	const words = "one two three four five six seven eight nine ten eleven twelve"
+	for n := 1; n <= 30; n++ {
+		var events []Event
+		for i := range n {
+			events = append(events, Event{Timeline: fmt.Sprintf("client-%d", i), Kind: Note, Text: words + strings.Repeat("x", 130)})
+		}
+		text := Timelines(events)
+		for _, line := range strings.Split(text, "\n") {
+			if got := length(line); got > Columns {
+				t.Fatalf("%d timelines: %d columns: %s", n, got, line)
+			}
+		}
+		for _, word := range strings.Fields(words) {
+			if strings.Count(text, word) != n {
+				t.Fatalf("%d timelines: %q is lost in\n%s", n, word, text)
+			}
+		}
+	}
+}
