@@ -76,7 +76,7 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
 	t.Setenv("NGINX_PORT", strconv.Itoa(port))
 	got := inCheckout(t.Context(), "up")
-	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env$`, port, os.Getpid()))
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env\.local$`, port, os.Getpid()))
 	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
