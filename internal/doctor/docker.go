@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/mod/semver"
 )
 
 const (
@@ -105,13 +104,13 @@ func (m machine) compose(ctx context.Context) []Result {
 
 var versionNumber = regexp.MustCompile(`\d+\.\d+(?:\.\d+)?`)
 
-// newEnough compares the version in text with the oldest one that works. A build without a version number passes.
+// newEnough compares the version in text with the oldest one that works: in numbers, as Go's are. A build without a version number passes.
 func newEnough(found, text, oldest, howToGet string) []Result {
 	version := versionNumber.FindString(text)
 	if version == "" {
 		return ok(fmt.Sprintf("%s; the version %q is not known, and taken as new enough (%s)", found, text, oldest))
 	}
-	if semver.Compare("v"+version, "v"+oldest) < 0 {
+	if goversion.Compare("go"+version, "go"+oldest) < 0 {
 		return problem(fmt.Sprintf("%s; it must be %s or newer", found, oldest), howToGet)
 	}
 	return ok(found)
