@@ -8,7 +8,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme faults lab matrix pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -87,6 +87,9 @@ microbench: ## Benchmarks of the locks, one process, as Go prints them
 
 readme: ## Run the demo and write what it printed into README.md
 	go run ./internal/readme
+
+faults: ## Break the containers one by one and write what users see into docs/faults.md (15 minutes); FAULTS=mysql selects by name
+	go run ./internal/faults $(FAULTS)
 
 lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
 	@$(APP) lab $(or $(LAB),run --quick)

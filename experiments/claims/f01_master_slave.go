@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 		there is no proxy: the replicas are taken off their network until the master is dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
-	Docker:   60 * time.Second,
+	Docker:   140 * time.Second,
 	Takes:    8 * time.Second,
 	Check:    history.Counter,
 	Variants: kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)),

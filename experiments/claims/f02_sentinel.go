@@ -33,7 +33,7 @@ var _ = register(experiments.Experiment{
 		There Sentinel misses a master after two seconds.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Docker:  60 * time.Second,
+	Docker:  75 * time.Second,
 	Slow:    true,
 	Takes:   20 * time.Second,
 	Trials:  1, // each variant starts seven servers, and waits for real elections

@@ -32,7 +32,7 @@ var _ = register(experiments.Experiment{
 		the master is dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
-	Docker:   60 * time.Second,
+	Docker:   65 * time.Second,
 	Slow:     true,
 	Takes:    20 * time.Second,
 	Trials:   1, // each variant starts six servers, and waits for a real election

@@ -35,7 +35,7 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 		replies. In the second case a renewal still arrives: the key's life gets longer once more. From then on B waits. The moment at which A's
 		context ends is compared with the moment at which B is granted the lock. The end of A's reliance on its lease is compared with the time
 		for which the server keeps the key. When B is done A writes, if its context has not ended; in other variants it does not look.`,
-	Docker: 60 * time.Second,
+	Docker: 180 * time.Second,
 	Alone:  true,
 	Takes:  10 * time.Second,
 	Check:  kit.Any(history.Counter, reliesTooLong, learnsLate),
