@@ -88,6 +88,23 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	}
 }
 
+// Both would have the project name locklab: up and down in one would remake and remove the containers of the other.
+func TestTheContainersOfAnotherCheckoutAreNotTouched(t *testing.T) {
+	other := t.TempDir()
+	ps := fmt.Sprintf(`{"Name":"locklab-nginx-1","Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
+	docker := fakeDocker{ps: ps}.start(t)
+	for _, command := range []string{"up", "status", "down"} {
+		got := inCheckout(t.Context(), command)
+		said := "the containers of the project locklab belong to another checkout, " + other + ": "
+		if got.code != exitUnavailable || strings.Count(got.err, said) != 1 || !strings.Contains(got.err, "deploy/participant") {
+			t.Errorf("%s: exit %d: %s%s", command, got.code, got.out, got.err)
+		}
+	}
+	if changes := append(docker.called("compose up"), docker.called(" down ")...); len(changes) > 0 {
+		t.Errorf("docker was called all the same: %q", changes)
+	}
+}
+
 func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
 	docker := fakeDocker{first: `"info "*|"image "*|"ps "*|"network "*)
 		echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2; exit 1 ;;`}.start(t)

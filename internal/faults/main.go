@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,14 +66,14 @@ var faults = []fault{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Join(os.Args[1:], " ")); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the blocks whose names contain only, and takes the lab down.
-func run(ctx context.Context, only string) (err error) {
+// run writes the blocks whose names begin with one of chosen, without any all blocks, and takes the lab down.
+func run(ctx context.Context, chosen []string) error {
 	dir, err := os.MkdirTemp("", "locklab-faults-")
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func run(ctx context.Context, only string) (err error) {
 	}
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), app+" down") }()
 	for i, f := range faults {
-		if !strings.Contains(f.name, only) {
+		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(name string) bool { return strings.HasPrefix(f.name, name) }) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(faults), f.line)
@@ -146,7 +147,10 @@ func (f fault) watched(ctx context.Context, line string) (seen string, confirmed
 	began := time.Now()
 	go func() {
 		time.Sleep(time.Second)
-		_, err := shell(ctx, line)
+		out, err := shell(ctx, line)
+		if err != nil {
+			err = fmt.Errorf("%s: %w: %s", line, err, out)
+		}
 		done <- err
 	}()
 	worst, last := time.Duration(0), began
