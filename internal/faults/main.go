@@ -36,7 +36,7 @@ type fault struct {
 
 const (
 	view, redlock, orders = "/v3/pview", "/v4/pview", "/orders"
-	short, long           = 12 * time.Second, 25 * time.Second
+	short, long           = 12 * time.Second, 20 * time.Second
 )
 
 var faults = []fault{
@@ -46,9 +46,9 @@ var faults = []fault{
 	{"mysql-kill", "single", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short},
 	{"mysql-pause", "single", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short},
 	{"mysql-restart", "single", orders, "docker restart locklab-mysql-1", "", long},
-	{"redlock-kill", "single", redlock, "docker kill locklab-redlock-1 locklab-redlock-2", "docker kill locklab-redlock-3", short},
-	{"redlock-pause", "single", redlock, "docker pause locklab-redlock-1", "docker unpause locklab-redlock-1", short},
-	{"redlock-restart", "single", redlock, "docker restart locklab-redlock-1", "", short},
+	{"redlock-kill", "single", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short},
+	{"redlock-pause", "single", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short},
+	{"redlock-restart", "single", redlock, "docker restart locklab-redlock-1-1", "", short},
 	{"instance-kill", "single", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short},
 	{"instance-pause", "single", view, "docker pause locklab-app-2-1", "docker unpause locklab-app-2-1", short},
 	{"instance-restart", "single", view, "docker restart locklab-app-2-1", "", short},
@@ -133,9 +133,9 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 		return "```text\n" + b.String() + "```\n", nil
 	}
 	if err := call(ctx, http.MethodGet, "/pview", "", &counter); err != nil {
-		fmt.Fprintf(&b, "$ curl %s/pview\n%s\n", nginx, err)
+		fmt.Fprintf(&b, "GET /pview: %s\n", err)
 	} else {
-		fmt.Fprintf(&b, "$ curl %s/pview\n%d views are counted, and %d were confirmed with 200\n", nginx, counter.Value, confirmed)
+		fmt.Fprintf(&b, "GET /pview: the counter is %d; %d views were confirmed with 200\n", counter.Value, confirmed)
 	}
 	return "```text\n" + b.String() + "```\n", nil
 }
@@ -186,7 +186,7 @@ func (f fault) request(ctx context.Context) string {
 	return fmt.Sprint(answer.StatusCode)
 }
 
-// grouped writes equal neighbours once, with their number; a short pattern that alternates too.
+// grouped writes equal neighbours once, with their number.
 func grouped(all []string) string {
 	var parts []string
 	for i := 0; i < len(all); {
