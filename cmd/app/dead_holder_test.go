@@ -31,7 +31,7 @@ func defaultOf(t *testing.T, field string) time.Duration {
 	return d
 }
 
-// A request that waits for a holder that dies needs the rest of its wait for the queue, so the lease is at most half of the wait.
+// A request that waits for a dead holder needs the rest of its wait for the queue. So the lease is at most half of the wait.
 func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 	withoutShell(t)
 	project, err := compose.Load(t.Context(), composeDir, "")

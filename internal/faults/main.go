@@ -124,8 +124,8 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 		fmt.Fprintf(&b, "$ %s\nPOST %s: %s\n", line, f.path, seen)
 		if i == 0 {
 			status, _ := shell(ctx, app+" status")
-			first, _, _ := strings.Cut(status, "\n  nginx ")
-			fmt.Fprintf(&b, "$ app status\n%s\n", strings.TrimRight(first, "\n"))
+			status, _, _ = strings.Cut(status, "\n  nginx  http") // where everything listens
+			fmt.Fprintf(&b, "$ app status\n%s", cut(status))
 		}
 	}
 	var counter struct{ Value int }
@@ -138,6 +138,20 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 		fmt.Fprintf(&b, "GET /pview: the counter is %d; %d views were confirmed with 200\n", counter.Value, confirmed)
 	}
 	return "```text\n" + b.String() + "```\n", nil
+}
+
+const widest = 140 // characters of a line of the page
+
+// cut ends each line that is too long with "…".
+func cut(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.Trim(text, "\n") + "\n") {
+		if letters := []rune(line); len(letters) > widest {
+			line = string(letters[:widest-1]) + "…\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // watched sends requests, one after another, from a second before the line until f.watch after it. seen are their statuses.

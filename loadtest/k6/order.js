@@ -1,8 +1,9 @@
 // order.js: drivers want the same order at the same moment. Does exactly one get it?
 //
-//   k6 run loadtest/k6/order.js                      20 drivers, as in the article
-//   k6 run -e VERSION=v1 loadtest/k6/order.js        without a lock
-//   k6 run -e USERS=666 loadtest/k6/order.js         more drivers
+//   k6 run loadtest/k6/order.js                     20 drivers, as in the article
+//   k6 run -e VERSION=v1 loadtest/k6/order.js
+//
+// USERS is another number of drivers.
 import exec from 'k6/execution';
 import { Counter, Gauge } from 'k6/metrics';
 import * as lab from './lab.js';
