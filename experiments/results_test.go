@@ -60,8 +60,10 @@ func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 		trials int
 		usual  string
 	}{
-		{Options{}, 3, " 6\n"}, {Options{}, 1, " 2\n"},
-		{Options{Docker: "dir", Image: "redis:7"}, 3, " 60\n"}, {Options{Docker: "dir", Image: "redis:7"}, 1, " 20\n"},
+		{Options{}, 3, " 6\n"},
+		{Options{}, 1, " 2\n"},
+		{Options{Docker: "dir", Image: "redis:7"}, 3, " 60\n"},
+		{Options{Docker: "dir", Image: "redis:7"}, 1, " 20\n"},
 	} {
 		run := Result{Saved: Saved{Experiment: e, Record: Record{
 			Redis: c.where.Engine(), Variants: []VariantRecord{{Trials: make([]TrialRecord, c.trials)}, {Trials: make([]TrialRecord, c.trials)}},

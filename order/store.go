@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
-	"golang.org/x/sync/singleflight"
 	"gorm.io/gorm"
 )
 
@@ -21,7 +21,7 @@ type Store struct {
 	name  string // of the database, for errors; without its password
 	think time.Duration
 
-	creating singleflight.Group // calls that find no table create them together
+	creating sync.Mutex // held by the one call that creates lost tables
 }
 
 // Create makes an open order.
@@ -50,9 +50,7 @@ func (s *Store) read(ctx context.Context, id uint64) (Order, error) {
 // Ping returns nil when the next order can be created: the database answers and has both tables. It creates missing tables, as every
 // call does.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.do(ctx, func(db *gorm.DB) error {
-		return db.Exec("SELECT 1 FROM orders, wins LIMIT 1").Error
-	})
+	return s.do(ctx, tables)
 }
 
 // Close closes the database.
@@ -96,13 +94,26 @@ func (s *Store) withTables(db *gorm.DB, call func(*gorm.DB) error) error {
 		if !tableMissing(err) {
 			break
 		}
-		_, created, _ := s.creating.Do("", func() (any, error) { return nil, createTables(db) })
+		created := s.createLost(db)
 		if err = call(db); err != nil {
 			err = errors.Join(err, created)
 		}
 	}
 	return err
 }
+
+// createLost creates missing tables. Of many calls that find none, the first creates them.
+func (s *Store) createLost(db *gorm.DB) error {
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	if !tableMissing(tables(db)) {
+		return nil
+	}
+	return createTables(db)
+}
+
+// tables returns an error unless both tables are there.
+func tables(db *gorm.DB) error { return db.Exec("SELECT 1 FROM orders, wins LIMIT 1").Error }
 
 // mysqlNoSuchTable is an error number of MySQL and MariaDB.
 const mysqlNoSuchTable = 1146

@@ -91,7 +91,7 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 // Both would have the project name locklab: up and down in one would remake and remove the containers of the other.
 func TestTheContainersOfAnotherCheckoutAreNotTouched(t *testing.T) {
 	other := t.TempDir()
-	ps := fmt.Sprintf(`{"Name":"locklab-nginx-1","Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
+	ps := fmt.Sprintf(`{"Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
 	docker := fakeDocker{ps: ps}.start(t)
 	for _, command := range []string{"up", "status", "down"} {
 		got := inCheckout(t.Context(), command)

@@ -78,7 +78,7 @@ func run(ctx context.Context, chosen []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	app := filepath.Join(dir, "app")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", app, "./cmd/app").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

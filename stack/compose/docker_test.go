@@ -144,8 +144,8 @@ func TestSettingsOfOnesOwnGoBeforeThoseOfTheCheckout(t *testing.T) {
 		}
 	}
 	p := load(t, dir, "")
-	if at := p.Published("web"); p.Files.Name != "mine" || at != "127.0.0.1:7005" || p.Topology != "cluster" || p.PortVariable(7005) != "WEB_PORT" {
-		t.Errorf("%s over %s publishes web at %s", p.Files.Name, p.Topology, at)
+	if p.Files.Name != "mine" || p.Published("web") != "127.0.0.1:7005" || p.Topology != "cluster" || p.PortVariable(7005) != "WEB_PORT" {
+		t.Errorf("%s over %s publishes web at %s", p.Files.Name, p.Topology, p.Published("web"))
 	}
 	if got := files(p); got != ".env,.env.local" {
 		t.Errorf("docker reads %s", got)

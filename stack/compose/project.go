@@ -64,8 +64,8 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// settingFiles are the env files of the checkout in dir, relative to it: .env and .env.local, or those that COMPOSE_ENV_FILES names. The
-// last one has the highest precedence.
+// settingFiles are the env files of the checkout in dir, relative to it: .env and .env.local, or those that COMPOSE_ENV_FILES names.
+// The last one has the highest precedence.
 func settingFiles(dir string) []string {
 	if named := os.Getenv(envFiles); named != "" {
 		return strings.Split(named, ",")

@@ -128,8 +128,8 @@ func (d Docker) ours(c container) error {
 	if here, err := os.Stat(d.dir); err != nil || os.SameFile(here, theirs) {
 		return err
 	}
-	return fmt.Errorf("the containers of the project %s belong to another checkout, %s: use them there, or give this checkout a project name, "+
-		"ports and a network of its own in %s: deploy/participant 1 >%[3]s", d.Files.Name, other, own)
+	return fmt.Errorf("the containers of the project %s belong to another checkout, %s: use them there, or give this checkout "+
+		"a project name, ports and a network of its own in %s: deploy/participant 1 >%[3]s", d.Files.Name, other, own)
 }
 
 // reason asks Docker why a container is not ready.
