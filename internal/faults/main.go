@@ -1,5 +1,5 @@
 // Command faults breaks the containers of docker-compose.yml one by one, and writes what a user then sees into docs/faults.md. It needs
-// Docker and the ports of the lab, and starts the lab anew after each fault that a Redis server does not survive.
+// Docker and the ports of the lab, and starts the lab anew before each fault.
 package main
 
 import (
@@ -89,7 +89,8 @@ func run(ctx context.Context, chosen []string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(faults), f.line)
-		if out, err := shell(ctx, app+" up "+f.topology); err != nil {
+		// Every fault begins with a new lab: after a failover another server is the master.
+		if out, err := shell(ctx, app+" down; "+app+" up "+f.topology); err != nil {
 			return fmt.Errorf("app up %s: %w: %s", f.topology, err, out)
 		}
 		block, err := f.run(ctx, app)
