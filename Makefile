@@ -8,7 +8,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -90,6 +90,9 @@ readme: ## Run the demo 30 times, the workshop's experiments and each help, and 
 
 screenshot: ## Make the picture of the README, docs/img/report.png, with Chromium
 	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestScreenshotOfTheReadme ./report
+
+faults: ## Break the containers one by one and write what users see into docs/faults.md (15 minutes); FAULTS=mysql selects by name
+	go run ./internal/faults $(FAULTS)
 
 lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
 	@$(APP) lab $(or $(LAB),run --quick)

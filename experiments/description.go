@@ -33,8 +33,9 @@ func (e Experiment) Describe(program string) string {
 		fmt.Fprintf(&b, "Every interleaving of the steps of %s: expected %s\n", i.Lock.Name, i.Expect)
 	}
 	fmt.Fprintf(&b, "Needs %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
-	if e.Docker {
-		fmt.Fprintf(&b, "With the compose file's containers for Redis: %s lab run %s --on docker\n", program, e.ID)
+	if e.Docker > 0 {
+		fmt.Fprintf(&b, "With the compose file's containers for Redis (about %.0f s): %s lab run %s --on docker\n",
+			e.Docker.Seconds(), program, e.ID)
 	}
 	return b.String()
 }

@@ -25,7 +25,7 @@ type Experiment struct {
 	Anomaly string // its column in the matrix; empty: it has none
 
 	Needs  []Need
-	Docker bool          // its Redis can be the compose file's containers, too
+	Docker time.Duration // as Takes, when its Redis runs in the compose file's containers; 0: it cannot
 	Alone  bool          // it measures, so no other experiment runs at the same time
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores

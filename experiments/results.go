@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -180,12 +181,28 @@ func Evidence(runs []Result, colour bool) string {
 	return b.String()
 }
 
+// usual is about how long such a run takes: where it ran, with as many trials.
+func (r Result) usual() time.Duration {
+	usual := r.Experiment.Takes
+	if strings.HasPrefix(r.Record.Redis, contained) {
+		usual = r.Experiment.Docker
+	}
+	trials := 0
+	for _, v := range r.Record.Variants {
+		trials += len(v.Trials)
+	}
+	if own := (Options{}).TrialsOf(r.Experiment) * len(r.Record.Variants); own > 0 {
+		usual = usual * time.Duration(trials) / time.Duration(own)
+	}
+	return usual
+}
+
 func (r *Results) times() terminal.Table {
 	runs := slices.Clone(r.Runs)
 	slices.SortStableFunc(runs, func(a, b Result) int { return cmp.Compare(b.Record.Took, a.Record.Took) })
 	t := terminal.NewTable("where the time went", "s", "usual").Right("s", "usual")
 	for _, run := range runs {
-		t.Row(run.name(), fmt.Sprintf("%.1f", run.Record.Took.Seconds()), fmt.Sprintf("%.0f", run.Experiment.Takes.Seconds()))
+		t.Row(run.name(), fmt.Sprintf("%.1f", run.Record.Took.Seconds()), fmt.Sprintf("%.0f", run.usual().Seconds()))
 	}
 	t.Row("all", fmt.Sprintf("%.1f", r.Took), "")
 	return t

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/history"
 )
@@ -48,5 +49,27 @@ func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	}
 	if _, _, err := (&Selection{IDs: []string{"F98"}}).Embedded([]Experiment{needy, modest}); err == nil {
 		t.Error("an experiment that was named was left out")
+	}
+}
+
+// A run in containers starts and stops them; a run of one trial is shorter than one of three.
+func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
+	e := Experiment{ID: "F99-place", Takes: 6 * time.Second, Docker: 60 * time.Second}
+	for _, c := range []struct {
+		where  Options
+		trials int
+		usual  string
+	}{
+		{Options{}, 3, " 6\n"},
+		{Options{}, 1, " 2\n"},
+		{Options{Docker: "dir", Image: "redis:7"}, 3, " 60\n"},
+		{Options{Docker: "dir", Image: "redis:7"}, 1, " 20\n"},
+	} {
+		run := Result{Saved: Saved{Experiment: e, Record: Record{
+			Redis: c.where.Engine(), Variants: []VariantRecord{{Trials: make([]TrialRecord, c.trials)}, {Trials: make([]TrialRecord, c.trials)}},
+		}}}
+		if text := (&Results{Runs: []Result{run}}).times().String(); !strings.Contains(text, c.usual) {
+			t.Errorf("%d trials, %s: want usual%s%s", c.trials, c.where.Engine(), c.usual, text)
+		}
 	}
 }

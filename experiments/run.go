@@ -73,10 +73,13 @@ func (o Options) TrialsOf(e Experiment) int {
 	return cmp.Or(max(o.Trials, 0), e.Trials, 3)
 }
 
+// contained is the beginning of what Engine says of containers.
+const contained = "containers of "
+
 // Engine says what serves as Redis.
 func (o Options) Engine() string {
 	if o.Docker != "" {
-		return "containers of " + o.Image
+		return contained + o.Image
 	}
 	return stack.Engine(o.Real)
 }

@@ -63,7 +63,7 @@ func (s Selection) Embedded(chosen []Experiment) (kept []Experiment, left []stri
 // Contained keeps the experiments that run in containers, as [Selection.Embedded] does. all is the catalogue.
 func (s Selection) Contained(all, chosen []Experiment) (kept []Experiment, left []string, err error) {
 	why := "runs on processes only; in containers run " + strings.Join(InContainers(all), ", ")
-	return s.keep(chosen, "--on docker", why, func(e Experiment) bool { return e.Docker })
+	return s.keep(chosen, "--on docker", why, func(e Experiment) bool { return e.Docker > 0 })
 }
 
 func (s Selection) keep(chosen []Experiment, flag, why string, fits func(Experiment) bool) (kept []Experiment, left []string, err error) {
@@ -83,7 +83,7 @@ func (s Selection) keep(chosen []Experiment, flag, why string, fits func(Experim
 // InContainers are the ids of the experiments that can run in containers.
 func InContainers(all []Experiment) (ids []string) {
 	for _, e := range all {
-		if e.Docker {
+		if e.Docker > 0 {
 			ids = append(ids, e.ID)
 		}
 	}

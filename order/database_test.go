@@ -56,6 +56,85 @@ func testTablesAgain(t *testing.T, database fresh) {
 	get(t, s, id)
 }
 
+// A database in memory starts empty. All its instances notice that with their next calls, simultaneously.
+func testTablesLost(t *testing.T, database fresh) {
+	where := database(t)
+	stores := openTwo(t, where, 0)
+	for round := range 3 {
+		id := create(t, stores[0])
+		executeIn(t, where, "DROP TABLE wins")
+		executeIn(t, where, "DROP TABLE orders")
+		var group errgroup.Group
+		for i := range 40 {
+			group.Go(func() error {
+				if i < 2 {
+					return stores[i].Ping(t.Context())
+				}
+				_, err := stores[i%2].Create(t.Context())
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if _, err := stores[1].Get(t.Context(), id+100); !errors.Is(err, order.ErrNotFound) {
+			t.Errorf("an order that is lost: %v", err)
+		}
+		if result, err := grabAtomic(create(t, stores[1]))(stores[0], 1); err != nil || !result.Won {
+			t.Errorf("an order after the loss: %+v, %v", result, err)
+		}
+	}
+}
+
+// The UPDATE succeeds before the INSERT finds no table. Both are done once.
+func testTableLostInTransaction(t *testing.T, database fresh) {
+	where := database(t)
+	s := open(t, where, 0)
+	for name, try := range map[string]func(uint64) func(*order.Store, uint64) (order.Result, error){
+		"with a conditional UPDATE": grabAtomic,
+		"with a lock":               func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(mutex(), id) },
+	} {
+		id := create(t, s)
+		executeIn(t, where, "DROP TABLE wins")
+		if result, err := try(id)(s, 7); err != nil || !result.Won {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if o := get(t, s, id); o.Driver != 7 || len(o.Wins) != 1 {
+			t.Errorf("%s: the order is %+v", name, o)
+		}
+	}
+}
+
+// The database itself may be away, or its user may create nothing: then an error says so, and Ping too.
+func TestMariaDBWithoutItsTablesSaysWhy(t *testing.T) {
+	t.Parallel()
+	server := mariaDB(t)
+	where := createIn(t, server)
+	s := open(t, where, 0)
+	id := create(t, s)
+	name := where[strings.LastIndex(where, "/")+1:]
+	execute(t, server.DSN, "DROP DATABASE "+name)
+	unavailableAll(t, s, id)
+	if err := s.Ping(t.Context()); !strings.Contains(err.Error(), "Unknown database '"+name+"'") {
+		t.Errorf("without the database: %v", err)
+	}
+	execute(t, server.DSN, "CREATE DATABASE "+name)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("with an empty database: %v", err)
+	}
+	execute(t, server.DSN, "CREATE USER few@127.0.0.1 IDENTIFIED BY '"+password+"'")
+	execute(t, server.DSN, "GRANT SELECT, INSERT, UPDATE ON "+name+".* TO few@127.0.0.1")
+	few := open(t, strings.Replace(where, "lab:", "few:", 1), 0)
+	executeIn(t, where, "DROP TABLE wins, orders")
+	unavailableAll(t, few, id)
+	if err := few.Ping(t.Context()); !strings.Contains(err.Error(), "CREATE command denied") {
+		t.Errorf("without the right to create tables: %v", err)
+	}
+	if err := errors.Join(s.Ping(t.Context()), few.Ping(t.Context())); err != nil {
+		t.Errorf("after another instance has created them: %v", err)
+	}
+}
+
 // changes counts those that a database's tables have seen.
 func changes(t *testing.T, where string) (n int) {
 	t.Helper()

@@ -39,6 +39,8 @@ func TestStore(t *testing.T) {
 			{"tables are created once", testTables},
 			{"tables of a time before fencing tokens", testOlderTables},
 			{"tables that are there are left alone", testTablesAgain},
+			{"lost tables are created again", testTablesLost},
+			{"a transaction without a table is repeated whole", testTableLostInTransaction},
 			{"a closed store", testClosed},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.test(t, database) })

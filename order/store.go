@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
+	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 )
 
@@ -17,6 +20,8 @@ type Store struct {
 	db    *gorm.DB
 	name  string // of the database, for errors; without its password
 	think time.Duration
+
+	creating sync.Mutex // held by the one call that creates lost tables
 }
 
 // Create makes an open order.
@@ -42,9 +47,10 @@ func (s *Store) read(ctx context.Context, id uint64) (Order, error) {
 	return order, err
 }
 
-// Ping asks the database for an answer.
+// Ping returns nil when the next order can be created: the database answers and has both tables. It creates missing tables, as every
+// call does.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.do(ctx, func(db *gorm.DB) error { return db.Exec("SELECT 1").Error })
+	return s.do(ctx, tables)
 }
 
 // Close closes the database.
@@ -63,7 +69,7 @@ func (s *Store) String() string { return s.name }
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	bound, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	err := call(s.db.WithContext(bound))
+	err := s.withTables(s.db.WithContext(bound), call)
 	switch {
 	case err == nil:
 		return nil
@@ -75,4 +81,46 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 		return errors.Join(ended(ctx), err)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, s.name, err)
+}
+
+// creations bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries.
+const creations = 3
+
+// withTables repeats a call that finds no table, after it has created the tables: a database that keeps its data in memory starts empty.
+// A call is one statement or one transaction. It changed nothing when it ends with this error, so the repetition is its first effect.
+func (s *Store) withTables(db *gorm.DB, call func(*gorm.DB) error) error {
+	err := call(db)
+	for range creations {
+		if !tableMissing(err) {
+			break
+		}
+		created := s.createLost(db)
+		if err = call(db); err != nil {
+			err = errors.Join(err, created)
+		}
+	}
+	return err
+}
+
+// createLost creates missing tables. Of many calls that find none, the first creates them.
+func (s *Store) createLost(db *gorm.DB) error {
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	if !tableMissing(tables(db)) {
+		return nil
+	}
+	return createTables(db)
+}
+
+// tables returns an error unless both tables are there.
+func tables(db *gorm.DB) error { return db.Exec("SELECT 1 FROM orders, wins LIMIT 1").Error }
+
+// mysqlNoSuchTable is an error number of MySQL and MariaDB.
+const mysqlNoSuchTable = 1146
+
+func tableMissing(err error) bool {
+	if answered := (*driver.MySQLError)(nil); errors.As(err, &answered) {
+		return answered.Number == mysqlNoSuchTable
+	}
+	return err != nil && strings.Contains(err.Error(), "no such table") // SQLite has no number for it
 }

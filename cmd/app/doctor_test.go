@@ -78,7 +78,7 @@ func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
 	t.Setenv("NGINX_PORT", port)
 	got := app(t.Context(), "doctor", "--dir", composeDir, only("ports"))
 	if got.code != exitUnexpected || !strings.Contains(got.out, "port "+port+"  nginx: taken by ") ||
-		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env") {
+		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env.local") {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }

@@ -36,7 +36,7 @@ type serveCommand struct {
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders. A DSN is user:password@tcp(host:port)/name."`
-	Lease          time.Duration `default:"30s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it."`
+	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
 	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
@@ -157,11 +157,20 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
+	c.warn(log)
 	p.preflight.Log(ctx, log)
 	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
 	}
 	return nil
+}
+
+// warn logs settings that work and have a consequence that surprises.
+func (c *serveCommand) warn(log *slog.Logger) {
+	if c.Lease >= c.Wait {
+		log.Warn("requests that wait for a holder that dies get 503: their wait ends before its lease; set --lease (LAB_LEASE) "+
+			"below --wait (LAB_WAIT)", "lease", c.Lease, "wait", c.Wait)
+	}
 }
 
 // parts are what an instance is made of: the only place where they meet.

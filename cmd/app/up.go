@@ -21,7 +21,7 @@ type checkout struct {
 
 type upCommand struct {
 	checkout
-	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY of .env)."`
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY of .env.local or .env)."`
 	Build    bool   `help:"Build the image of the instances from this checkout."`
 	Verbose  bool   `short:"v" help:"Show the output of docker compose."`
 }
@@ -47,13 +47,15 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if c.Verbose {
 		docker.Progress = std.err
 	}
-	if docker.ForceRecreate, err = docker.RedisDied(ctx); err == nil {
-		tell.step("starting the lab over Redis %s", project.Topology)
-		if docker.ForceRecreate {
-			tell.step("a Redis server has died: starting all of it anew over Redis %s", project.Topology)
-		}
-		err = docker.Up(ctx)
+	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
+		tell.done()
+		return stopped(ctx, err, "nothing was started")
 	}
+	tell.step("starting the lab over Redis %s", project.Topology)
+	if docker.ForceRecreate {
+		tell.step("a Redis server has died: starting all of it anew over Redis %s", project.Topology)
+	}
+	err = docker.Up(ctx)
 	tell.done()
 	if err != nil && ctx.Err() == nil {
 		problems, why := docker.Diagnosis(ctx)

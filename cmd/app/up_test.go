@@ -76,7 +76,7 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
 	t.Setenv("NGINX_PORT", strconv.Itoa(port))
 	got := inCheckout(t.Context(), "up")
-	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env$`, port, os.Getpid()))
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env\.local$`, port, os.Getpid()))
 	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
@@ -85,6 +85,23 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	}
 	if up := docker.called("docker compose up"); len(up) > 0 {
 		t.Errorf("docker was called all the same: %q", up)
+	}
+}
+
+// Both would have the project name locklab: up and down in one would remake and remove the containers of the other.
+func TestTheContainersOfAnotherCheckoutAreNotTouched(t *testing.T) {
+	other := t.TempDir()
+	ps := fmt.Sprintf(`{"Service":"nginx","State":"running","Labels":"com.docker.compose.project.working_dir=%s"}`, other)
+	docker := fakeDocker{ps: ps}.start(t)
+	for _, command := range []string{"up", "status", "down"} {
+		got := inCheckout(t.Context(), command)
+		said := "the containers of the project locklab belong to another checkout, " + other + ": "
+		if got.code != exitUnavailable || strings.Count(got.err, said) != 1 || !strings.Contains(got.err, "deploy/participant") {
+			t.Errorf("%s: exit %d: %s%s", command, got.code, got.out, got.err)
+		}
+	}
+	if changes := append(docker.called("compose up"), docker.called(" down ")...); len(changes) > 0 {
+		t.Errorf("docker was called all the same: %q", changes)
 	}
 }
 

@@ -1,6 +1,9 @@
 # What build and usb have in common. They set -euo pipefail, and stand in the repository's root.
 # shellcheck shell=bash
 
+# As app up reads them.
+if [[ -e $(dirname "${BASH_SOURCE[0]}")/../../.env.local ]]; then export COMPOSE_ENV_FILES=${COMPOSE_ENV_FILES:-.env,.env.local}; fi
+
 die() {
   echo "${0##*/}: $*" >&2
   exit 1

@@ -48,7 +48,7 @@ var _ = register(experiments.Experiment{
 		dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
-	Docker:   true,
+	Docker:   140 * time.Second,
 	Takes:    8 * time.Second,
 	Check:    history.Counter,
 	Variants: kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)),

@@ -55,7 +55,7 @@ var _ = register(experiments.Experiment{
 		are taken off their network until the master is dead. There Sentinel misses a master after two seconds.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Docker:  true,
+	Docker:  75 * time.Second,
 	Slow:    true,
 	Takes:   20 * time.Second,
 	Trials:  1, // each variant starts seven servers, and waits for real elections

@@ -54,7 +54,7 @@ var _ = register(experiments.Experiment{
 		there is no proxy: the replicas are taken off their network until the master is dead.`,
 	Anomaly:  "lost at failover",
 	Needs:    []experiments.Need{experiments.RedisServer},
-	Docker:   true,
+	Docker:   65 * time.Second,
 	Slow:     true,
 	Takes:    20 * time.Second,
 	Trials:   1, // each variant starts six servers, and waits for a real election

@@ -58,7 +58,7 @@ B                     waits …        ├─ lock ─ read 0 ─ write 1`,
 		things are measured. Does A's context end before B is granted the lock? Is the end that A counts on earlier than the server's?
 		When B has finished, A writes if its context has not ended. In two variants A does not look and writes all the same; in one of
 		them the resource checks the fencing token.`,
-	Docker: true,
+	Docker: 180 * time.Second,
 	Alone:  true,
 	Takes:  10 * time.Second,
 	Check:  kit.Any(history.Counter, reliesTooLong, learnsLate),

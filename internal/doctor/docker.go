@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -18,7 +18,8 @@ import (
 const (
 	seeDocker       = "see the line docker"
 	howToGetDocker  = "install Docker: https://docs.docker.com/get-started/get-docker/"
-	howToGetCompose = "install Docker's plugin Compose 2.24 or newer: https://docs.docker.com/compose/install/"
+	oldestCompose   = "2.24.6" // the oldest with which the lab was started
+	howToGetCompose = "install Docker's plugin Compose " + oldestCompose + " or newer: https://docs.docker.com/compose/install/"
 	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or " + howToGetImages
 	howToGetImages  = "run deploy/offline/build, or deploy/offline/usb load FILE"
 	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose build"
@@ -67,7 +68,7 @@ func (m machine) docker(ctx context.Context) []Result {
 	if is.OSType == "windows" {
 		return problem(found+"; it runs Windows containers", "switch Docker Desktop to Linux containers, in its menu")
 	}
-	return newEnough(found, is.ServerVersion, 20, 10, "update Docker")
+	return newEnough(found, is.ServerVersion, "20.10", "update Docker")
 }
 
 var otherVersion = regexp.MustCompile(`client version \S+ is too \w+\. \w+ supported API version is ([\d.]+)`)
@@ -97,22 +98,20 @@ func (m machine) compose(ctx context.Context) []Result {
 	case !found:
 		return problem("docker has no plugin compose", howToGetCompose)
 	default:
-		return newEnough(strings.TrimPrefix(version, "v"), version, 2, 24, howToGetCompose)
+		return newEnough(strings.TrimPrefix(version, "v"), version, oldestCompose, howToGetCompose)
 	}
 }
 
-var versionNumber = regexp.MustCompile(`(\d+)\.(\d+)(?:\.\d+)?`)
+var versionNumber = regexp.MustCompile(`\d+\.\d+(?:\.\d+)?`)
 
-// newEnough compares the version in text with the oldest one that works. A build without a version number passes.
-func newEnough(found, text string, major, minor int, howToGet string) []Result {
-	version := versionNumber.FindStringSubmatch(text)
-	if version == nil {
-		return ok(fmt.Sprintf("%s; the version %q is not known, and taken as new enough (%d.%d)", found, text, major, minor))
+// newEnough compares the version in text with the oldest one that works: in numbers, as Go's are. A build without a version number passes.
+func newEnough(found, text, oldest, howToGet string) []Result {
+	version := versionNumber.FindString(text)
+	if version == "" {
+		return ok(fmt.Sprintf("%s; the version %q is not known, and taken as new enough (%s)", found, text, oldest))
 	}
-	x, _ := strconv.Atoi(version[1])
-	y, _ := strconv.Atoi(version[2])
-	if x < major || x == major && y < minor {
-		return problem(fmt.Sprintf("%s; it must be %d.%d or newer", found, major, minor), howToGet)
+	if goversion.Compare("go"+version, "go"+oldest) < 0 {
+		return problem(fmt.Sprintf("%s; it must be %s or newer", found, oldest), howToGet)
 	}
 	return ok(found)
 }

@@ -15,7 +15,7 @@ func infoOf(engine, system, plugins string) map[string]printed {
 
 func TestComposeMustBeNewEnough(t *testing.T) {
 	for version, ok := range map[string]bool{
-		"2.24.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.23.3": false, "1.29.2": false,
+		"2.24.6": true, "2.29.0": true, "v2.39.1-desktop.1": true, "5.0.1": true, "dev": true, "2.24.5": false, "2.23.7": false, "1.29.2": false,
 	} {
 		plugins := fmt.Sprintf(`{"Name":"buildx","Version":"0.1"},{"Name":"compose","Version":%q}`, version)
 		want(t, answering(Lab{}, infoOf("28.2.2", "linux", plugins)).compose(t.Context()), ok)

@@ -28,7 +28,7 @@ type Lab struct {
 type Port struct {
 	Service  string
 	Number   int
-	Variable string // in .env, changes the number; "": there is none
+	Variable string // in .env.local, changes the number; "": there is none
 }
 
 // Image is run by one or more services.

@@ -43,6 +43,12 @@ function settingsOf(env) {
   return s;
 }
 
+// usersUnlessSet changes the number of users to a script's own, unless USERS says how many, and returns the settings.
+export function usersUnlessSet(users) {
+  if (!__ENV.USERS) settings.users = users;
+  return settings;
+}
+
 // safe tells the versions that must not lose anything from those that show the loss.
 export const safe = !settings.of.loses;
 

@@ -1,7 +1,9 @@
 // order.js: drivers want the same order at the same moment. Does exactly one get it?
 //
-//   k6 run loadtest/k6/order.js
-//   k6 run -e VERSION=v1 -e USERS=20 loadtest/k6/order.js     the article's case
+//   k6 run loadtest/k6/order.js                     20 drivers, as in the article
+//   k6 run -e VERSION=v1 loadtest/k6/order.js
+//
+// USERS is another number of drivers.
 import exec from 'k6/execution';
 import { Counter, Gauge } from 'k6/metrics';
 import * as lab from './lab.js';
@@ -9,7 +11,7 @@ import * as lab from './lab.js';
 const grabbed = new Counter('lab_grabbed'); // what drivers were told, by instance and whether they won
 const winners = new Gauge('lab_winners'); // the drivers that won according to the data, at the end
 
-const { users, version, instances } = lab.settings;
+const { users, version, instances } = lab.usersUnlessSet(20);
 
 export const options = __VU > 0 ? {} : lab.options('order', (always) => {
   const thresholds = {};

@@ -79,7 +79,8 @@ func (d Docker) output(ctx context.Context, args ...string) ([]byte, error) {
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
-	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology}, d.changed, d.Env)
+	files := envFiles + "=" + strings.Join(settingFiles(d.dir), ",")
+	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology, files}, d.changed, d.Env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	return cmd

@@ -122,6 +122,40 @@ func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 	}
 }
 
+// What a user sets is not a change of the checkout. Docker reads the same files as this program.
+func TestSettingsOfOnesOwnGoBeforeThoseOfTheCheckout(t *testing.T) {
+	dir := small(t, "REDIS_TOPOLOGY=single")
+	fakeDocker(t, `echo "$COMPOSE_ENV_FILES"`)
+	files := func(p *compose.Project) string {
+		var said bytes.Buffer
+		if err := (compose.Docker{Project: p, Progress: &said}).Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(said.String())
+	}
+	if got := files(load(t, dir, "")); got != ".env" {
+		t.Errorf("without .env.local docker reads %s", got)
+	}
+	for name, text := range map[string]string{
+		".env.local": "COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nREDIS_TOPOLOGY=cluster\n", "third": "WEB_PORT=7006\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := load(t, dir, "")
+	if p.Files.Name != "mine" || p.Published("web") != "127.0.0.1:7005" || p.Topology != "cluster" || p.PortVariable(7005) != "WEB_PORT" {
+		t.Errorf("%s over %s publishes web at %s", p.Files.Name, p.Topology, p.Published("web"))
+	}
+	if got := files(p); got != ".env,.env.local" {
+		t.Errorf("docker reads %s", got)
+	}
+	t.Setenv("COMPOSE_ENV_FILES", ".env,third")
+	if p := load(t, dir, ""); p.Published("web") != "127.0.0.1:7006" || files(p) != ".env,third" {
+		t.Errorf("COMPOSE_ENV_FILES says .env,third: web at %s, docker reads %s", p.Published("web"), files(p))
+	}
+}
+
 func TestWhatDockerSaysIsShownAndItsLastLineIsTheError(t *testing.T) {
 	p := load(t, small(t, ""), "")
 	fakeDocker(t, `echo 'Container small-web-1 Starting'; echo 'warning: old file' >&2; printf 'no space left on device\n\n' >&2; exit 17`)

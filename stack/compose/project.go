@@ -27,6 +27,10 @@ const (
 	variable = "REDIS_TOPOLOGY"
 	ready    = "redis-ready" // the service that is healthy when the topology is complete
 	network  = "lab"         // the network of all services
+
+	tracked  = ".env"              // settings of the checkout
+	own      = ".env.local"        // settings of the user, which take precedence; git ignores it
+	envFiles = "COMPOSE_ENV_FILES" // variable of Compose that names such files
 )
 
 // Project is the content of the compose files for one topology.
@@ -35,8 +39,8 @@ type Project struct {
 	Files    *types.Project // all services, with those of the profile "load"
 
 	dir      string
-	settings map[string]string // the lines of .env
-	changed  []string          // NAME=value, instead of lines of .env
+	settings map[string]string // the lines of the env files
+	changed  []string          // NAME=value, instead of lines of the env files
 }
 
 // Port is a port that a service publishes on this machine.
@@ -60,9 +64,21 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// Load reads the files in dir, with .env and the variables of the environment. It does not need Docker. Without a topology ("") it
-// takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, and the
-// environment over .env.
+// settingFiles are the env files of the checkout in dir, relative to it: .env and .env.local, or those that COMPOSE_ENV_FILES names.
+// The last one has the highest precedence.
+func settingFiles(dir string) []string {
+	if named := os.Getenv(envFiles); named != "" {
+		return strings.Split(named, ",")
+	}
+	if _, err := os.Stat(filepath.Join(dir, own)); err != nil {
+		return []string{tracked}
+	}
+	return []string{tracked, own}
+}
+
+// Load reads the files in dir, with .env, .env.local and the variables of the environment. It does not need Docker. Without a topology
+// ("") it takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, the
+// environment over .env.local, and that over .env.
 func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
@@ -72,8 +88,15 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 	if topology != "" {
 		chosen = append(chosen, variable+"="+topology)
 	}
+	var lines []string
+	for _, name := range settingFiles(dir) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		lines = append(lines, name)
+	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(), cli.WithDotEnv,
+		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(lines...), cli.WithDotEnv,
 		cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
@@ -138,11 +161,11 @@ func (p *Project) Starts(image string) bool {
 	return false
 }
 
-// Variable returns the value of a setting, from the environment or .env.
+// Variable returns the value of a setting, from the environment or the env files.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }
 
 // PortVariable returns the name of the setting that determines a port, or "" when there is none. Its value is the port's number, or
-// the first digits of a group of ports. Only a line of .env is a setting, because the environment also has variables of other
+// the first digits of a group of ports. Only a line of an env file is a setting, because the environment also has variables of other
 // programs.
 func (p *Project) PortVariable(number int) string {
 	text := strconv.Itoa(number)

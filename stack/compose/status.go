@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 )
@@ -102,11 +103,33 @@ func (d Docker) containers(ctx context.Context) (map[string]container, error) {
 	}
 	byService := map[string]container{}
 	for _, c := range lines {
+		if err := d.ours(c); err != nil {
+			return nil, err
+		}
 		if !strings.Contains(c.Labels, "com.docker.compose.oneoff=True") { // of docker compose run
 			byService[c.Service] = c
 		}
 	}
 	return byService, nil
+}
+
+// The directory from which Compose has made a container is one of its labels.
+const madeFrom = "com.docker.compose.project.working_dir="
+
+// ours returns an error for a container that another checkout has made under the same project name. Two checkouts would take it from each
+// other with each up. A directory that is gone has no say: its containers could not be taken down otherwise.
+func (d Docker) ours(c container) error {
+	_, label, _ := strings.Cut(c.Labels, madeFrom)
+	other, _, _ := strings.Cut(label, ",")
+	theirs, err := os.Stat(other)
+	if err != nil {
+		return nil
+	}
+	if here, err := os.Stat(d.dir); err != nil || os.SameFile(here, theirs) {
+		return err
+	}
+	return fmt.Errorf("the containers of the project %s belong to another checkout, %s: use them there, or give this checkout "+
+		"a project name, ports and a network of its own in %s: deploy/participant 1 >%[3]s", d.Files.Name, other, own)
 }
 
 // reason asks Docker why a container is not ready.
@@ -115,7 +138,7 @@ func (d Docker) reason(ctx context.Context, c container) string {
 	case "running":
 		return cmp.Or(d.lastCheck(ctx, c.Name), "its first health check is still to come")
 	case "created":
-		return "it waits for another service"
+		return cmp.Or(d.startError(ctx, c.Name), "it waits for another service")
 	case "paused":
 		return "docker compose unpause " + c.Service + " lets it go on"
 	case "exited":
@@ -123,7 +146,16 @@ func (d Docker) reason(ctx context.Context, c container) string {
 			return "it was stopped"
 		}
 	}
-	return fmt.Sprintf("it ended with status %d. %s", c.ExitCode, d.lastLine(ctx, c.Name))
+	return cmp.Or(d.startError(ctx, c.Name), fmt.Sprintf("it ended with status %d. %s", c.ExitCode, d.lastLine(ctx, c.Name)))
+}
+
+// startError is a sentence about why Docker could not start the container; "" when it could, or did not try.
+func (d Docker) startError(ctx context.Context, name string) string {
+	out, err := d.output(ctx, "inspect", "--format", "{{.State.Error}}", name)
+	if said := strings.Join(strings.Fields(string(out)), " "); err == nil && said != "" {
+		return "Docker could not start it: " + said
+	}
+	return ""
 }
 
 // lastCheck is the output of the latest health check.

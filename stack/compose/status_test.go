@@ -5,6 +5,8 @@ package compose_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +127,16 @@ var containerStates = []struct {
 		`"logs "*) echo 'unsupported driver'; exit 1`, "it ended with status 2. It logged nothing.",
 	},
 	{"created", "created", "", 0, "", "it waits for another service"},
+	{
+		"its port is taken", "created", "", 128,
+		`"inspect --format {{.State.Error}} small-web-1") echo 'driver failed: 0.0.0.0:80: bind: address already in use'`,
+		"Docker could not start it: driver failed: 0.0.0.0:80: bind: address already in use",
+	},
+	{
+		"its program is missing", "exited", "", 127,
+		`"inspect --format {{.State.Error}} small-web-1") echo 'exec: "sh": not found'; exit 0;; "logs "*) echo`,
+		`Docker could not start it: exec: "sh": not found`,
+	},
 }
 
 func TestAServiceThatIsNotReadySaysWhy(t *testing.T) {
@@ -171,6 +183,32 @@ func TestWhatIsNotReadyComesFirstAndOtherServicesAreLeftOut(t *testing.T) {
 				t.Errorf("%+v\nwant %+v", all, want)
 			}
 		})
+	}
+}
+
+// Two checkouts with one project name would take the containers from each other.
+func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
+	dir, other := small(t, ""), t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for madeIn, refused := range map[string]bool{dir: false, link: false, filepath.Join(other, "gone"): false, other: true} {
+		line, _ := json.Marshal(map[string]string{
+			"Service": "web", "State": "running", "Labels": "a=b,com.docker.compose.project.working_dir=" + madeIn + ",c=d",
+		})
+		fakeDocker(t, "echo "+quote(string(line)))
+		docker := compose.Docker{Project: load(t, dir, "")}
+		_, status := docker.Status(t.Context())
+		_, died := docker.RedisDied(t.Context())
+		_, running := compose.Running(t.Context(), dir)
+		for i, err := range []error{status, died, running} {
+			if refused {
+				wantError(t, err, "project small", other, "project name, ports and a network", ".env.local", "deploy/participant")
+			} else if err != nil {
+				t.Errorf("%d: made in %s: %v", i, madeIn, err)
+			}
+		}
 	}
 }
 

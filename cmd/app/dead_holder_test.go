@@ -1,0 +1,132 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack/compose"
+)
+
+// defaultOf is the default of a flag of serve.
+func defaultOf(t *testing.T, field string) time.Duration {
+	t.Helper()
+	f, found := reflect.TypeFor[serveCommand]().FieldByName(field)
+	d, err := time.ParseDuration(f.Tag.Get("default"))
+	if !found || err != nil {
+		t.Fatalf("%s: %v", field, err)
+	}
+	return d
+}
+
+// A request that waits for a dead holder needs the rest of its wait for the queue. So the lease is at most half of the wait.
+func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
+	withoutShell(t)
+	project, err := compose.Load(t.Context(), composeDir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, of := range map[string]func(flag, variable string) string{
+		"serve":                func(flag, _ string) string { return defaultOf(t, flag).String() },
+		"docker-compose.yml's": func(_, variable string) string { return project.Variable(variable) },
+	} {
+		lease, err := time.ParseDuration(of("Lease", "LEASE"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, err := time.ParseDuration(of("Wait", "WAIT"))
+		if err != nil || 2*lease > wait {
+			t.Errorf("%s lease is %s and wait %s (%v)", where, lease, wait, err)
+		}
+	}
+}
+
+// The default lease and wait, at a tenth. All drivers of the living instance wait when the holder's instance is killed.
+func TestWaitersSurviveAKilledHolder(t *testing.T) {
+	t.Parallel()
+	const drivers = 10
+	node := testenv.Redis(t, false)
+	flags := []string{
+		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+		fmt.Sprintf("--lease=%s", defaultOf(t, "Lease")/10), fmt.Sprintf("--wait=%s", defaultOf(t, "Wait")/10),
+	}
+	holder := serving(t, node, append(flags, "--order-think=1h")...)
+	living := serving(t, node, append(flags, "--order-think=0s")...)
+	ask(t, http.MethodPost, holder.URL+"/orders")
+	grab := func(url string, driver int) (int, error) {
+		response, err := http.Post(fmt.Sprintf("%s/v3/orders/1/grab?driver=%d", url, driver), "", nil)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	lost := make(chan error, 1)
+	go func() { _, err := grab(holder.URL, 99); lost <- err }()
+	admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+	defer admin.Close()
+	testenv.Eventually(t, "the lock is held", func() bool { return admin.Exists(t.Context(), "lock:order:{1}").Val() == 1 })
+	status := make(chan int, drivers)
+	for driver := range drivers {
+		go func() { code, _ := grab(living.URL, driver+1); status <- code }()
+	}
+	testenv.Eventually(t, "all of them wait", func() bool { // one has the turn of its process, the others are in its queue
+		_, _, metrics := ask(t, http.MethodGet, living.URL+"/metrics")
+		return strings.Contains(metrics, fmt.Sprintf("locklab_gate_waiting{version=\"v3\"} %d\n", drivers-1))
+	})
+	holder.Kill()
+	count := map[int]int{}
+	for range drivers {
+		count[<-status]++
+	}
+	if err := <-lost; err == nil || count[http.StatusOK] != 1 || count[http.StatusConflict] != drivers-1 {
+		t.Errorf("after the holder's death (%v) the drivers got %v; want one 200, and 409 for the others", err, count)
+	}
+}
+
+// The warning says what to set, and the instance serves all the same.
+func TestALeaseThatOutlivesTheWaitIsAWarning(t *testing.T) {
+	node := testenv.Redis(t, false)
+	for lease, want := range map[string]bool{"--lease=3s": true, "--lease=2900ms": false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		reader, writer := io.Pipe()
+		done := make(chan int, 1)
+		go func() {
+			done <- run(ctx, []string{
+				"serve", "--listen=127.0.0.1:0", "--log-format=json", "--redis=" + node.Addr, "--wait=3s", lease,
+				"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+			}, io.Discard, writer)
+			writer.Close()
+		}()
+		lines := json.NewDecoder(reader)
+		var start struct{ URL string }
+		if err := lines.Decode(&start); err != nil || start.URL == "" {
+			t.Fatal(start, err)
+		}
+		rest := make(chan string, 1)
+		go func() { text, _ := io.ReadAll(reader); rest <- string(text) }()
+		ask(t, http.MethodGet, start.URL+"/healthz") // it is served after the warning
+		cancel()
+		said := ""
+		if buffered, err := io.ReadAll(lines.Buffered()); err == nil {
+			said = string(buffered) + <-rest
+		}
+		if got := strings.Contains(said, "set --lease (LAB_LEASE) below --wait (LAB_WAIT)"); got != want {
+			t.Errorf("%s with --wait=3s warns: %v; it says %s", lease, got, said)
+		}
+		if code := <-done; code != exitOK {
+			t.Errorf("exit %d", code)
+		}
+	}
+}

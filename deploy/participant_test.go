@@ -1,0 +1,108 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack/compose"
+)
+
+// Labs of several participants share one machine: no project name, network or port is there twice, in any topology.
+func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
+	used := map[string]int{}
+	topologies, err := compose.Topologies("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, number := range []int{0, 1, 2, 10, 25, 49} {
+		var settings []string
+		if number > 0 { // 0 is the lab without .env.local
+			out, err := exec.CommandContext(t.Context(), "sh", "participant", strconv.Itoa(number)).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			settings = strings.Fields(string(out))
+		}
+		mine := map[string]bool{}
+		for _, topology := range topologies {
+			p, err := compose.Load(t.Context(), "..", topology, settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine["project "+p.Files.Name] = true
+			mine["network "+p.Files.Networks["lab"].Ipam.Config[0].Subnet] = true
+			for _, port := range p.Ports() {
+				mine["port "+strconv.Itoa(port.Number)] = true
+				if port.Number > 32767 {
+					t.Errorf("participant %d: %d is a port that the kernel gives to clients", number, port.Number)
+				}
+			}
+		}
+		for what := range mine {
+			if other, taken := used[what]; taken {
+				t.Errorf("participants %d and %d have the same %s", other, number, what)
+			}
+			used[what] = number
+		}
+	}
+	for _, wrong := range []string{"", "0", "50", "x", "07", "1 2"} {
+		out, err := exec.CommandContext(t.Context(), "sh", append([]string{"participant"}, strings.Fields(wrong)...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "usage: deploy/participant NUMBER") {
+			t.Errorf("participant %q: %v, %s", wrong, err, out)
+		}
+	}
+}
+
+// Compose 2.29.0 replaces a variable after two dollar signs in included files, which other versions leave to the container's shell.
+func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
+	files, err := filepath.Glob("redis-topologies/*.yaml")
+	if err != nil || len(files) < 4 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(text), "$$") {
+			t.Errorf("%s has two dollar signs (%v)", file, err)
+		}
+	}
+}
+
+// A user's settings change neither the checkout nor the stamp of a build.
+func TestSettingsOfOnesOwnAreIgnoredByGit(t *testing.T) {
+	if _, err := os.Stat("../.git"); err != nil {
+		t.Skip("this is no git checkout")
+	}
+	if err := exec.CommandContext(t.Context(), "git", "check-ignore", "--quiet", "../.env.local").Run(); err != nil {
+		t.Errorf("git does not ignore .env.local: %v", err)
+	}
+}
+
+// Each script has its own number of users. The container of k6 sets USERS for both, so that must be empty.
+func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		if users := p.Files.Services["k6"].Environment["USERS"]; users == nil || *users != "" {
+			t.Errorf("the container of k6 has USERS=%v: order.js would send as many as pview.js", users)
+		}
+	})
+	if _, err := exec.LookPath("k6"); err != nil {
+		t.Skip("k6 is missing")
+	}
+	for script, cases := range map[string]map[string]string{"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}} {
+		for users, want := range cases {
+			inspect := exec.CommandContext(testenv.Context(t), "k6", "inspect", "../loadtest/k6/"+script+".js")
+			inspect.Env = append(os.Environ(), "USERS="+users)
+			inspect.Args = append(inspect.Args, "--include-system-env-vars")
+			out, err := inspect.Output()
+			got := regexp.MustCompile(`"vus": (\d+)`).FindStringSubmatch(string(out))
+			if err != nil || got == nil || got[1] != want {
+				t.Errorf("%s.js with USERS=%q sends %v, want %s (%v)", script, users, got, want, err)
+			}
+		}
+	}
+}
