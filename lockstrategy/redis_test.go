@@ -240,3 +240,43 @@ func TestWithoutChannelsProcessesShare(t *testing.T) {
 	all.Wait()
 	t.Logf("grants: %d and %d", grants[0].Load(), grants[1].Load())
 }
+
+// A counter that is no number, or too large, grants no lock and keeps none. The error says which key to delete.
+func TestATokenCounterThatCannotGrowIsNamed(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		ctx, admin := testenv.Context(t), client(t, testenv.Redis(t, real).Addr)
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
+		const key, counter = "lock:pview", "locklab_fence:{lock:pview}"
+		for _, wrong := range []string{"abc", "inf", "9223372036854775808", "1152921504606846976", "9007199254740991"} {
+			admin.Set(ctx, counter, wrong, 0)
+			for range 2 { // it stays wrong until somebody mends it
+				lease, err := lock.Acquire(ctx, key)
+				if err == nil {
+					t.Fatalf("with the counter %s it is granted with token %d", wrong, lease.FencingToken())
+				}
+				if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), counter) || !strings.Contains(err.Error(), "delete") {
+					t.Errorf("with the counter %s it says %v", wrong, err)
+				}
+			}
+			if admin.Exists(ctx, key).Val() != 0 || admin.Get(ctx, counter).Val() != wrong {
+				t.Errorf("the counter %s keeps the lock, or became %s", wrong, admin.Get(ctx, counter))
+			}
+			admin.Del(ctx, counter)
+			lease, err := lock.Acquire(ctx, key)
+			if err != nil {
+				t.Fatalf("the counter was deleted: %v", err)
+			}
+			if err := lease.Release(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !real { // miniredis hides the code of an error in a script
+			return
+		}
+		admin.Del(ctx, counter)
+		admin.RPush(ctx, counter, "list")
+		if _, err := lock.Acquire(ctx, key); err == nil || !strings.Contains(err.Error(), counter) || admin.Exists(ctx, key).Val() != 0 {
+			t.Errorf("with a list as its counter it says %v", err)
+		}
+	})
+}
