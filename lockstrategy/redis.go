@@ -129,7 +129,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 		return 0, unavailable("release", o.key, err)
 	case notified == -2:
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
-	case notified == -1:
+	case notified == -1, o.hubs[0].Refused():
 		return Unknown, nil
 	case receives:
 		notified--

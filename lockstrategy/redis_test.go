@@ -204,20 +204,34 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 	}
 }
 
-// Two processes whose user may use no channels share a lock that both want all the time: they poll, and each yields.
-func TestWithoutChannelsProcessesShare(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	addr := testenv.Redis(t, true).Addr
-	admin := client(t, addr)
-	if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
-		t.Fatal(err)
+// Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
+func TestWithoutPubSubProcessesShare(t *testing.T) {
+	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.RedisServer)
+			addr := testenv.Redis(t, true).Addr
+			admin := client(t, addr)
+			if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "&*", "+@all", rights).Err(); err != nil {
+				t.Fatal(err)
+			}
+			share(t, func() *redis.Client {
+				return redis.NewClient(&redis.Options{
+					Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true,
+				})
+			})
+		})
 	}
+}
+
+// share lets two processes want a key all the time until each has had its share.
+func share(t *testing.T, connect func() *redis.Client) {
+	t.Helper()
 	var grants [2]atomic.Int64
 	var all sync.WaitGroup
-	enough := func() bool { return grants[0].Load() >= 20 && grants[1].Load() >= 20 }
+	enough := func() bool { return grants[0].Load() >= 20 && grants[1].Load() >= 20 || t.Failed() }
 	for p := range grants {
-		c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
+		c := connect()
 		t.Cleanup(func() { _ = c.Close() })
 		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, HandOff: lockstrategy.HandOff{Count: 4}})
 		for range 2 {

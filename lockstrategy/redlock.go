@@ -146,14 +146,19 @@ func (q *quorum) release(ctx context.Context) (others int, err error) {
 }
 
 // publish notifies on every node, and returns when a majority has answered. Its result is the most processes that one node has
-// notified.
+// notified, or [Unknown] when none was and a node does not tell.
 func (q *quorum) publish() (others int) {
 	notified := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
 		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
 	}
+	unknown := false
 	for range q.majority() {
-		others = max(others, <-notified)
+		n := <-notified
+		others, unknown = max(others, n), unknown || n == Unknown
+	}
+	if unknown && others == 0 {
+		return Unknown
 	}
 	return others
 }

@@ -54,7 +54,8 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// publish notifies of a release, and says how many other processes were notified.
+// publish notifies of a release, and says how many other processes were notified; [Unknown]: the node does not let this process publish,
+// or subscribe.
 func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
 	receives, published := hub.Publishing(channel)
 	err := n.ask(func(ctx context.Context) error {
@@ -63,7 +64,10 @@ func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
 		return err
 	})
 	published(err == nil)
+	var refused redis.Error
 	switch {
+	case errors.As(err, &refused), hub.Refused():
+		return Unknown
 	case err != nil: // the node is away, and so nobody listens to it
 		return 0
 	case receives:
@@ -112,7 +116,7 @@ func (b ballot) Eval(script *redsync.Script, keysAndArgs ...any) (reply any, err
 	<-b.vote.asked
 	err = b.ask(func(conn redsync.Conn) (err error) {
 		reply, err = conn.Eval(script, keysAndArgs...)
-		return err
+		return named(script.Src, err)
 	})
 	return reply, err
 }

@@ -51,7 +51,8 @@ func unavailable(what, key string, err error) error {
 		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: delete what is "+
 			"wrong: %w", ErrUnavailable, what, key, tokenKey(key), err)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+	source := map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}[what]
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, named(source, err))
 }
 
 // mayHaveRun reports whether a request that failed with err may have been executed: it was sent, and not refused.

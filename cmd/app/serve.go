@@ -218,7 +218,7 @@ func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 		return fmt.Errorf("--redis: %w", err)
 	}
 	p.backends.Redis = p.redis.Master
-	p.asks[versions.Redis] = preflight.Redis(p.redis.Master)
+	p.asks[versions.Redis] = preflight.Redis(p.redis.Master, c.Instance)
 	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
 	return nil
 }
@@ -241,7 +241,7 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--redlock: %w", err)
 	}
 	p.backends.Nodes = nodes.Nodes
-	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes)
+	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes, c.Instance)
 	p.opened("redlock", nodes.Ping, nodes.Close)
 	return nil
 }

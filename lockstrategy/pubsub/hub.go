@@ -16,6 +16,9 @@ import (
 // and a subscription costs two commands (row hand-over of docs/benchmark.md).
 const IdleTimeout = 10 * time.Millisecond
 
+// tryFor is how long a process listens that tries to subscribe: more than an answer takes.
+const tryFor = time.Second
+
 // Event is what a listener is told.
 type Event int
 
@@ -36,6 +39,8 @@ type Hub struct {
 	mu       sync.Mutex
 	closed   bool
 	mute     bool // the last message of this process could not be published
+	deaf     bool // the last answer to a subscription was a refusal
+	tried    bool // this process has found out whether it is deaf, or is about to
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 }
@@ -122,6 +127,27 @@ func (h *Hub) Subscribed(name string) bool {
 	return c != nil && c.subscribed && !h.mute
 }
 
+// Refused reports whether the server refuses subscriptions to this process. It is known soon after the first message that the process
+// has published, or the first channel that it listened to. A process that may not subscribe takes it that the others may not either:
+// that nobody was notified does not mean that nobody waits.
+func (h *Hub) Refused() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deaf
+}
+
+// tryLocked subscribes to a channel beside name, once, so that a process that never waits learns whether the others can listen.
+func (h *Hub) tryLocked(name string) {
+	if h.tried || h.closed {
+		return
+	}
+	h.tried = true
+	time.AfterFunc(0, func() { // h is locked now
+		stop := h.Listen(name+":try", func(Event) {})
+		time.AfterFunc(tryFor, stop)
+	})
+}
+
 // Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
 func (h *Hub) Others(name string) int {
 	h.mu.Lock()
@@ -137,6 +163,7 @@ func (h *Hub) Others(name string) int {
 func (h *Hub) Publishing(name string) (receives bool, published func(bool)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.tryLocked(name)
 	c := h.channels[name]
 	if receives = c != nil && c.subscribed; receives {
 		c.own, c.others = c.own+1, 0
@@ -183,7 +210,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 			return false
 		case c == nil || c.connection != s:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
-			c.subscribed, c.own = true, 0
+			c.subscribed, c.own, h.deaf, h.tried = true, 0, false, true
 			c.tell(Subscribed)
 		}
 	}
@@ -206,6 +233,13 @@ func (h *Hub) lost(s *connection) {
 			c.tell(Lost)
 		}
 	}
+}
+
+// refused notes that the server refused a subscription.
+func (h *Hub) refused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deaf, h.tried = true, true
 }
 
 // wanted returns the channels that s is to receive.
