@@ -82,11 +82,36 @@ func (c *serveCommand) validateRedlock() error {
 		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3, and the articles take 5", len(c.Redlock))
 	}
 	for _, a := range c.Redlock {
-		if slices.Contains(c.Redis, a) {
-			return misuse("--redlock names %s, which --redis names too; RedLock's nodes are servers of their own", a)
+		for _, b := range c.Redis {
+			if sameServer(a, b) {
+				return misuse("--redlock names %s, which --redis names too, as %s; RedLock's nodes are servers of their own", a, b)
+			}
 		}
 	}
 	return addresses("--redlock", c.Redlock)
+}
+
+// sameServer reports whether two addresses, host:port, are one: localhost is 127.0.0.1. A name that cannot be resolved is only itself.
+func sameServer(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	if a == b || portA != portB {
+		return a == b
+	}
+	return slices.ContainsFunc(resolved(hostA), func(ip string) bool { return slices.Contains(resolved(hostB), ip) })
+}
+
+// resolved are the IP addresses of a host. All of the loopback network are one machine.
+func resolved(host string) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	ips, _ := net.DefaultResolver.LookupHost(ctx, host)
+	for i, text := range ips {
+		if ip := net.ParseIP(text); ip != nil && ip.IsLoopback() {
+			ips[i] = "loopback"
+		}
+	}
+	return ips
 }
 
 func (c *serveCommand) validateDatabase() error {
@@ -111,15 +136,15 @@ func addresses(flag string, list []string) error {
 	if len(list) == 0 {
 		return misuse("%s is empty; name at least one host:port", flag)
 	}
-	seen := map[string]bool{}
-	for _, a := range list {
+	for i, a := range list {
 		if err := address(flag, a); err != nil {
 			return err
 		}
-		if seen[a] {
-			return misuse("%s names %s twice; name each server once", flag, a)
+		for _, b := range list[:i] {
+			if sameServer(a, b) {
+				return misuse("%s names one server twice, as %s and %s; name each server once", flag, b, a)
+			}
 		}
-		seen[a] = true
 	}
 	return nil
 }
