@@ -146,12 +146,14 @@ func sqliteURI(path string) string {
 // withoutPassword returns a database setting that may be shown.
 func withoutPassword(database string) string {
 	kind, rest, given := strings.Cut(database, ":")
-	if !given || kind == "sqlite" || kind != "mysql" && !strings.Contains(rest, "@") {
+	secret := strings.Contains(rest, "@") || strings.HasPrefix(rest, "//") // of a URL
+	if !given || kind == "sqlite" || kind != "mysql" && !secret {
 		return database
 	}
-	_, where, known := strings.Cut(rest, "@tcp") // in a malformed DSN the password may be anywhere before that, and in a parameter
-	if where, _, _ = strings.Cut(where, "?"); known {
-		where = "@tcp" + where
+	at := strings.LastIndex(rest, "@tcp(") // in a malformed DSN the password may be anywhere before that, and in a parameter
+	if at < 0 || kind != "mysql" {
+		return kind + ":***"
 	}
+	where, _, _ := strings.Cut(rest[at:], "?")
 	return kind + ":***" + where
 }
