@@ -6,6 +6,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // and a subscription costs two commands (row hand-over of docs/benchmark.md).
 const IdleTimeout = 10 * time.Millisecond
 
-// tryFor is how long a process listens that tries to subscribe: more than an answer takes.
+// tryFor is how long a process that tries to subscribe waits for the answer.
 const tryFor = time.Second
 
 // Event is what a listener is told.
@@ -35,6 +36,8 @@ type Hub struct {
 	client  redis.UniversalClient
 	sharded bool
 	running sync.WaitGroup
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
@@ -60,7 +63,9 @@ type listener struct{ tell func(e Event) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
-	return &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h := &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
 }
 
 // Publish is the command that publishes on the hub's channels.
@@ -142,9 +147,18 @@ func (h *Hub) tryLocked(name string) {
 		return
 	}
 	h.tried = true
-	time.AfterFunc(0, func() { // h is locked now
-		stop := h.Listen(name+":try", func(Event) {})
-		time.AfterFunc(tryFor, stop)
+	h.running.Go(func() {
+		subscribe := h.client.Subscribe
+		if h.sharded {
+			subscribe = h.client.SSubscribe
+		}
+		s := subscribe(h.life, name+":try")
+		defer s.Close()
+		defer context.AfterFunc(h.life, func() { _ = s.Close() })()
+		var reply redis.Error
+		if _, err := s.ReceiveTimeout(h.life, tryFor); errors.As(err, &reply) {
+			h.refused()
+		}
 	})
 }
 
@@ -181,6 +195,7 @@ func (h *Hub) Publishing(name string) (receives bool, published func(bool)) {
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
+	h.end()
 	for _, c := range h.channels {
 		c.connection.stop()
 	}
