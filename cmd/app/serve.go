@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
@@ -164,6 +165,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	log := c.logger(std.err)
 	redis.SetLogger(quiet{log})
+	if err := mysql.SetLogger(quiet{log}); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -319,8 +323,11 @@ func (p *parts) close(log *slog.Logger) {
 	}
 }
 
-// quiet writes go-redis's own log, which has no levels, as debug lines.
+// quiet writes the own logs of go-redis and of the MySQL driver, which have no levels, as debug lines.
 type quiet struct{ log *slog.Logger }
+
+// Print is for the MySQL driver.
+func (q quiet) Print(v ...any) { q.log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql") }
 
 func (q quiet) Printf(ctx context.Context, format string, v ...any) {
 	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))

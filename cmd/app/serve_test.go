@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,6 +99,34 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 				t.Errorf("it shows a password: %s", got.err)
 			}
 		})
+	}
+}
+
+// A file that is no database will be none at the next try: serve says so without waiting.
+func TestServeNamesAFileThatIsNoDatabase(t *testing.T) {
+	node, dir := testenv.Redis(t, false), t.TempDir()
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{text: "no SQLite database", dir: "it is a folder"} {
+		began := time.Now()
+		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=1m", "--redis="+node.Addr, "--database=sqlite:"+path)
+		wantSentence(t, got, exitUnavailable, "--database", path, want)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	}
+}
+
+// What the MySQL driver logs is a line of the instance's log.
+func TestTheDriversLogIsOurs(t *testing.T) {
+	var out bytes.Buffer
+	log := (&serveCommand{LogFormat: "json", LogLevel: "debug"}).logger(&out)
+	quiet{log}.Print("packets.go:58 ", "unexpected EOF\n")
+	var line struct{ Msg, Driver string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
+		t.Errorf("it logs %s (%v)", &out, err)
 	}
 }
 
