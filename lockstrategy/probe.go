@@ -43,7 +43,7 @@ func ProbeRedis(ctx context.Context, client redis.UniversalClient, key string) (
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	holder, other := owner{Redis: r, key: key, name: r.process + ":1"}, owner{Redis: r, key: key, name: r.process + ":2"}
 	var p probe
 	granted := false
@@ -67,7 +67,7 @@ func ProbeNode(ctx context.Context, client redis.UniversalClient, key string) ([
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	holder, other := r.newQuorum(key, probeLease).mutex, r.newQuorum(key, probeLease).mutex
 	var p probe
 	granted := false

@@ -339,10 +339,12 @@ func TestReadyzTriesALock(t *testing.T) {
 		want       []string
 	}{
 		"out of memory": {
-			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"}, want: []string{"SET: OOM", "raise maxmemory"},
+			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
+			want: []string{"SET: OOM", "raise maxmemory"},
 		},
 		"a command that is denied": {
-			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"}, want: []string{"HSET", "ACL SETUSER"},
+			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
+			want: []string{"HSET", "ACL SETUSER"},
 		},
 		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'", "rename-command"}},
 	} {

@@ -206,7 +206,8 @@ func (r *Results) Text(colour bool) string {
 
 %s
 Verdict: %s (%.1f s). %s
-`, r.Users, where, r.Topology, redis, pageviews, r.spread(), r.Drivers, orders, r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
+`, r.Users, where, r.Topology, redis, pageviews, r.spread(), r.Drivers, orders,
+		r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
 }
 
 // spread says how far the runs of a version that loses updates lie apart: one run is no measure of it.

@@ -80,7 +80,8 @@ func TestResultsShowTheRangeOfTheRounds(t *testing.T) {
 			if name == "v3" {
 				final, winners = 666, winners[:1]
 			}
-			result.add(round+1, versions.Version{Name: name}, Views{Version: name, Users: 666, Final: final}, Grabs{Version: name, Recorded: winners})
+			views := Views{Version: name, Users: 666, Final: final}
+			result.add(round+1, versions.Version{Name: name}, views, Grabs{Version: name, Recorded: winners})
 		}
 	}
 	want := []Range{{"v1", 5, 40, 1, 2}, {"v3", 666, 666, 1, 1}}

@@ -167,7 +167,8 @@ func TestPreflightOfRedLock(t *testing.T) {
 		all = append(all, client(t, node.Addr))
 	}
 	nodes[4].Kill()
-	report, err := preflight.RedLock(append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1))), instance)(testenv.Context(t))
+	all = append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1)))
+	report, err := preflight.RedLock(all, instance)(testenv.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,8 @@ func TestPreflightTriesALock(t *testing.T) {
 			found: "it refuses to acquire: NOPERM this user has no permissions to access one of the keys", remedy: "~locklab_fence:*", refuses: true,
 		},
 		"the channels": {
-			command: denied("resetchannels"), mend: denied("&*"), found: "it refuses to publish and to subscribe: NOPERM", remedy: "&redisson_lock__channel:*",
+			command: denied("resetchannels"), mend: denied("&*"), found: "it refuses to publish and to subscribe: NOPERM",
+			remedy: "&redisson_lock__channel:*",
 		},
 		"subscribing": {
 			command: denied("-subscribe"), mend: denied("+subscribe"),
