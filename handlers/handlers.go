@@ -63,7 +63,7 @@ type Config struct {
 	Views      Views
 	Orders     Orders
 	Checks     []Check
-	Preflight  func(context.Context) []preflight.Found // for /readyz; it does not make the instance unready. Nil: there is none
+	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
 	AdminToken string // required to reset data; empty: none is required
 	Log        *slog.Logger

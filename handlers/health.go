@@ -21,8 +21,8 @@ func (a *api) healthz(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build})
 }
 
-// readyz asks all servers simultaneously and names those that do not answer. It also tells what weakens the locks, which does not make
-// the instance unready.
+// readyz asks all servers simultaneously. It names those that do not answer, and the locks that their servers do not grant. It also tells
+// what weakens the locks, which does not make the instance unready.
 func (a *api) readyz(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readiness)
 	defer cancel()
@@ -45,6 +45,13 @@ func (a *api) readyz(c *gin.Context) {
 		})
 	}
 	asked.Wait()
+	for _, lock := range found {
+		for _, w := range lock.Weaknesses {
+			if w.Refuses && unreachable[lock.Lock] == "" { // the worst comes first
+				unreachable[lock.Lock] = w.String()
+			}
+		}
+	}
 	status := http.StatusOK
 	if len(unreachable) > 0 {
 		status = http.StatusServiceUnavailable

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,27 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 				map[string]any{"lock": "v4", "at": "2024-05-06T12:00:00Z", "weaknesses": []any{}, "unknown": []any{}},
 			},
 		})
+	}
+}
+
+// An instance whose servers answer and grant no lock is not ready, and says why.
+func TestReadinessNamesTheLockThatIsNotGranted(t *testing.T) {
+	s := serve(t, func(_ *instance, cfg *handlers.Config) {
+		cfg.Checks = []handlers.Check{up("redis")}
+		cfg.Preflight = func(context.Context) []preflight.Found {
+			return []preflight.Found{{Lock: "v3", Report: preflight.Report{
+				Taken: noon, Unknown: []preflight.Unknown{},
+				Weaknesses: []preflight.Weakness{
+					{Where: []string{"a:1"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true, Refuses: true},
+					{Where: []string{"a:1"}, What: "another", Why: "it does that", Remedy: "do this", Grave: true, Refuses: true},
+				},
+			}}}
+		}
+	})
+	got := s.get("/readyz")
+	if want := `"unreachable":{"v3":"it is so: it does this; do that (a:1)"}`; got.status != http.StatusServiceUnavailable ||
+		!strings.Contains(got.body, want) || !strings.Contains(got.body, `"ready":false`) {
+		t.Errorf("%d %s; want 503 with %s", got.status, got.body, want)
 	}
 }
 

@@ -97,16 +97,21 @@ func valueOf(body io.Reader) (int64, error) {
 		return 0, badRequest("the body could not be read: %v", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	var set struct {
-		Value *int64 `json:"value"`
+	decoder.UseNumber()
+	var got [4]json.Token // Decode would take "Value" for "value", and the last of two values
+	for i := range got {
+		if got[i], err = decoder.Token(); err != nil {
+			break
+		}
 	}
-	err = decoder.Decode(&set)
 	_, end := decoder.Token()
-	if err != nil || end != io.EOF || set.Value == nil || *set.Value < 0 || *set.Value > maxValue {
+	number, _ := got[2].(json.Number)
+	value, notWhole := strconv.ParseInt(string(number), 10, 64)
+	if want := [...]json.Token{json.Delim('{'), "value", got[2], json.Delim('}')}; got != want || end != io.EOF ||
+		notWhole != nil || value < 0 || value > maxValue {
 		return 0, badRequest(`the body is %.40q; send {"value": 0}, a whole number from 0 to %d`, text, maxValue)
 	}
-	return *set.Value, nil
+	return value, nil
 }
 
 // wantsText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Of equal values the first

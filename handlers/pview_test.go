@@ -107,7 +107,7 @@ func TestTheCounterIsSet(t *testing.T) {
 	for _, body := range []string{
 		"", "0", "null", "[]", "{}", "zero", "value=0", "{", `"value"`,
 		`{"value":null}`, `{"value":"0"}`, `{"value":-1}`, `{"value":0.5}`, `{"value":true}`,
-		`{"value":0,"extra":1}`, `{"values":0}`,
+		`{"value":0,"extra":1}`, `{"values":0}`, `{"Value":0}`, `{"VALUE":0}`, `{"value":0,"value":1}`, `{"value":0,"value":0}`,
 		`{"value":0}x`, `{"value":0}}`, `{"value":0}]`, `{"value":0},`, `{"value":0}{"value":1}`, `{"value":0} {"value":0}`,
 		`{"value":9007199254740992}`, `{"value":9223372036854775808}`, `{"value":1e400}`, "\xff\x00",
 	} {

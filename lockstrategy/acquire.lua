@@ -11,8 +11,12 @@ end
 -- A token is the server's time in microseconds, or follows the last one: it grows although the counter may be lost.
 local time = redis.call('time')
 local token = time[1] * 1000000 + time[2]
-local last = redis.call('set', KEYS[2], token + ARGV[3] - 1, 'PX', 86400000, 'GET')
-if tonumber(last or 0) >= token then -- the clock is behind
+local last = redis.call('set', KEYS[2], token + ARGV[3] - 1, 'PX', 86400000, 'GET') or 0
+if not tonumber(last) or tonumber(last) >= 2 ^ 53 - ARGV[3] then -- a number of Lua does not grow beyond 2^53
+  redis.call('set', KEYS[2], last)
+  return redis.error_reply('ERR the token counter ' .. KEYS[2] .. ' is no number below 2^53: delete it, and tokens follow the clock')
+end
+if tonumber(last) >= token then -- the clock is behind
   token = last + 1
   redis.call('set', KEYS[2], token + ARGV[3] - 1, 'PX', 86400000)
 end

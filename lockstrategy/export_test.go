@@ -22,7 +22,7 @@ func BrokenLocks() []Broken {
 	renew := func(r *Redis) **redis.Script { return &r.renewScript }
 	return []Broken{
 		{"release without compare", misspelt(release, releaseSource,
-			"redis.call('hdel', KEYS[1], ARGV[1]) == 1", "redis.call('del', KEYS[1]) == 1")},
+			"redis.call('hdel', KEYS[1], ARGV[1])", "redis.call('del', KEYS[1])")},
 		{"acquire without NX", misspelt(acquire, acquireSource,
 			"if redis.call('exists', KEYS[1]) == 1 and", "if false and")},
 		{"renewal that creates the key", misspelt(renew, renewSource,

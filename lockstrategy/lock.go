@@ -115,7 +115,8 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, the longest that is allowed: %w", *r.Wait, context.DeadlineExceeded))
 }
 
-// Errors of Acquire. One that carries ErrNotAcquired also wraps the reason: the context's own error, [ErrExpired], or another of these.
+// Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
+// [ErrExpired], or another of these.
 var (
 	ErrNotAcquired = errors.New("lock: not acquired")
 	// ErrTaken answers an attempt that was not to wait: another holds the key.
@@ -123,9 +124,7 @@ var (
 	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. What it may
 	// have granted is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
-)
 
-var (
 	// ErrNotHeld answers a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")
 	// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's

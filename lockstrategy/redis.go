@@ -24,7 +24,6 @@ type RedisConfig struct {
 //
 // There is one holder while the server keeps the key for its whole lease and the holder stops when its lease's context ends. There
 // may be two when a replica without the key is promoted, when the key is evicted, or when a holder ignores its context.
-//
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
@@ -38,7 +37,6 @@ type Redis struct {
 }
 
 // NewRedis returns a lock on client. Close it before client.
-//
 // The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing. It must not
 // repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
 func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {

@@ -230,16 +230,35 @@ func withoutChannels(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-// Two processes whose user may use no channels share a lock that both want all the time: they poll, and each yields.
-func TestWithoutChannelsProcessesShare(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	addr := testenv.Redis(t, true).Addr
+// Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
+func TestWithoutPubSubProcessesShare(t *testing.T) {
+	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.RedisServer)
+			addr := testenv.Redis(t, true).Addr
+			admin := client(t, addr)
+			if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "&*", "+@all", rights).Err(); err != nil {
+				t.Fatal(err)
+			}
+			share(t, func() *redis.Client {
+				return redis.NewClient(&redis.Options{
+					Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true,
+				})
+			})
+		})
+	}
+}
+
+// share lets two processes want a key all the time until each has had its share. None may have many times as much as the other.
+func share(t *testing.T, connect func() *redis.Client) {
+	t.Helper()
 	var grants [2]atomic.Int64
 	var all sync.WaitGroup
-	enough := func() bool { return grants[0].Load() >= 20 && grants[1].Load() >= 20 }
+	enough := func() bool { return grants[0].Load() >= 40 && grants[1].Load() >= 40 || t.Failed() }
 	for p := range grants {
-		c := withoutChannels(t, addr)
+		c := connect()
+		t.Cleanup(func() { _ = c.Close() })
 		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, HandOff: lockstrategy.HandOff{Count: 4}})
 		for range 2 {
 			all.Go(func() {
@@ -259,5 +278,48 @@ func TestWithoutChannelsProcessesShare(t *testing.T) {
 		}
 	}
 	all.Wait()
-	t.Logf("grants: %d and %d", grants[0].Load(), grants[1].Load())
+	one, two := grants[0].Load(), grants[1].Load()
+	if t.Logf("grants: %d and %d", one, two); max(one, two) > 5*min(one, two) {
+		t.Error("one of them has nearly all")
+	}
+}
+
+// A counter that is no number, or too large, grants no lock and keeps none. The error says which key to delete.
+func TestATokenCounterThatCannotGrowIsNamed(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		ctx, admin := testenv.Context(t), client(t, testenv.Redis(t, real).Addr)
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
+		const key, counter = "lock:pview", "locklab_fence:{lock:pview}"
+		for _, wrong := range []string{"abc", "inf", "9223372036854775808", "1152921504606846976", "9007199254740991"} {
+			admin.Set(ctx, counter, wrong, 0)
+			for range 2 { // it stays wrong until somebody mends it
+				lease, err := lock.Acquire(ctx, key)
+				if err == nil {
+					t.Fatalf("with the counter %s it is granted with token %d", wrong, lease.FencingToken())
+				}
+				if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), counter) || !strings.Contains(err.Error(), "delete") {
+					t.Errorf("with the counter %s it says %v", wrong, err)
+				}
+			}
+			if admin.Exists(ctx, key).Val() != 0 || admin.Get(ctx, counter).Val() != wrong {
+				t.Errorf("the counter %s keeps the lock, or became %s", wrong, admin.Get(ctx, counter))
+			}
+			admin.Del(ctx, counter)
+			lease, err := lock.Acquire(ctx, key)
+			if err != nil {
+				t.Fatalf("the counter was deleted: %v", err)
+			}
+			if err := lease.Release(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !real { // miniredis hides the code of an error in a script
+			return
+		}
+		admin.Del(ctx, counter)
+		admin.RPush(ctx, counter, "list")
+		if _, err := lock.Acquire(ctx, key); err == nil || !strings.Contains(err.Error(), counter) || admin.Exists(ctx, key).Val() != 0 {
+			t.Errorf("with a list as its counter it says %v", err)
+		}
+	})
 }

@@ -62,8 +62,8 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// publish notifies of a release, and says how many other processes were notified. Unknown: the node is away, or the user may not
-// publish.
+// publish notifies of a release, and says how many other processes were notified. Unknown: the node is away, or the user may not publish
+// or subscribe.
 func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
 	published := hub.Publishing(channel)
 	var notified int64
@@ -122,7 +122,7 @@ func (b ballot) Eval(script *redsync.Script, keysAndArgs ...any) (reply any, err
 	<-b.vote.asked
 	err = b.ask(func(conn redsync.Conn) (err error) {
 		reply, err = conn.Eval(script, keysAndArgs...)
-		return err
+		return named(script.Src, err)
 	})
 	return reply, err
 }

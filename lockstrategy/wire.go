@@ -48,9 +48,11 @@ func checkKey(key string) error {
 // unavailable says that a request got no usable answer.
 func unavailable(what, key string, err error) error {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's: %w", ErrUnavailable, what, key, err)
+		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
+			"delete what is wrong: %w", ErrUnavailable, what, key, tokenKey(key), err)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+	source := map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}[what]
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, named(source, err))
 }
 
 // mayHaveRun reports whether a request that failed with err may have been executed: it was sent, and not refused.

@@ -50,10 +50,28 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 		if s.db, err = from.open(ctx); err == nil {
 			return s, nil
 		}
+		if why := hopeless(err); why != "" {
+			return nil, fmt.Errorf("database %s: %s: %w", from.name, why, err)
+		}
 		if pause(ctx, 100*time.Millisecond) != nil {
 			return nil, fmt.Errorf("database %s: not reached in time: %w", from.name, err)
 		}
 	}
+}
+
+// hopeless says what is wrong with a file of SQLite that will not be another one at the next try; empty: it is worth one.
+func hopeless(err error) string {
+	for text, why := range map[string]string{
+		"file is not a database":           "the file is no SQLite database: name another one, or remove it",
+		"database disk image is malformed": "the file is corrupt: name another one, or remove it",
+		"attempt to write a readonly":      "this user may not write it: give it the right, or name another file",
+		"unable to open database file":     "it is a folder, or this user may not write there: name another file",
+	} {
+		if strings.Contains(err.Error(), text) {
+			return why
+		}
+	}
+	return ""
 }
 
 // source is where a database is.
@@ -146,12 +164,14 @@ func sqliteURI(path string) string {
 // withoutPassword returns a database setting that may be shown.
 func withoutPassword(database string) string {
 	kind, rest, given := strings.Cut(database, ":")
-	if !given || kind == "sqlite" || kind != "mysql" && !strings.Contains(rest, "@") {
+	secret := strings.Contains(rest, "@") || strings.HasPrefix(rest, "//") // of a URL
+	if !given || kind == "sqlite" || kind != "mysql" && !secret {
 		return database
 	}
-	_, where, known := strings.Cut(rest, "@tcp") // in a malformed DSN the password may be anywhere before that, and in a parameter
-	if where, _, _ = strings.Cut(where, "?"); known {
-		where = "@tcp" + where
+	at := strings.LastIndex(rest, "@tcp(") // in a malformed DSN the password may be anywhere before that, and in a parameter
+	if at < 0 || kind != "mysql" {
+		return kind + ":***"
 	}
+	where, _, _ := strings.Cut(rest[at:], "?")
 	return kind + ":***" + where
 }

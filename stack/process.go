@@ -139,10 +139,15 @@ func (p *Process) signal(sig syscall.Signal) {
 	}
 }
 
+// Log is what the process has printed.
+func (p *Process) Log() string {
+	text, _ := os.ReadFile(p.log)
+	return string(text)
+}
+
 // lastOutput is the last lines that the server printed.
 func (p *Process) lastOutput() string {
-	text, _ := os.ReadFile(p.log)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 

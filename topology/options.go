@@ -13,7 +13,9 @@ import (
 
 // Limits of every client.
 const (
-	dialTimeout  = time.Second
+	// A burst dials all connections of its pool simultaneously. On a machine with two busy processors the race detector made that take more
+	// than a second. The deadline of the caller's context ends a dial earlier; a closed port is refused immediately.
+	dialTimeout  = 3 * time.Second
 	replyTimeout = 2 * time.Second
 	poolTimeout  = 5 * time.Second // for a free connection of the pool
 	poolSize     = 64              // connections per server, so that the requests of a burst really overlap

@@ -28,9 +28,14 @@ type demoCommand struct {
 // startWithin bounds the start of everything, a cluster too.
 const startWithin = time.Minute
 
-const demoNext = `Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try
-         go run ./cmd/app demo --topology cluster    the same over six Redis servers
-`
+// demoNext is what can be tried next on this machine.
+func demoNext() string {
+	next := "Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try\n"
+	if stack.RealRedis() {
+		next += "         go run ./cmd/app demo --topology cluster    the same over six Redis servers\n"
+	}
+	return next
+}
 
 func (c *demoCommand) validate() error {
 	if err := cmp.Or(c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second)); err != nil {
@@ -67,7 +72,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
 	}
-	if err := c.print(result, std, demoNext); err != nil {
+	if err := c.print(result, std, demoNext()); err != nil {
 		return err
 	}
 	if c.Keep {

@@ -50,6 +50,14 @@ func TestDemo(t *testing.T) {
 	})
 }
 
+// A cluster needs redis-server, so the demo offers one only where there is one.
+func TestDemoOffersWhatWorks(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if next := demoNext(); strings.Contains(next, "cluster") || !strings.Contains(next, "--keep") {
+		t.Errorf("without redis-server it offers %s", next)
+	}
+}
+
 func TestDemoOverEveryTopology(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {

@@ -50,6 +50,9 @@ func TestLabStepIsPlayed(t *testing.T) {
 			"locklab_fence:{lock}", "attempt-A: 1",
 			"Every client has ended, without a violation.",
 		}, []string{"Violation"}},
+		{"several moves taken back in one line", labStepCommand{ID: "L01"}, "A A A\nu u\nB u B\nu what\nq\n", []string{
+			"A is taken back.\nA is taken back.", "B is taken back.", `"what" is no move`, `--moves "A B"`,
+		}, []string{`"u" is no move`}},
 		{"a death", labStepCommand{ID: "L01"}, "A A! t B\n", []string{
 			"SETNX → 1", "A†  die",
 			"Violation: the lock stays for ever, and no client holds it.", "expires", "never",

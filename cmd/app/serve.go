@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
@@ -82,11 +83,36 @@ func (c *serveCommand) validateRedlock() error {
 		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3, and the articles take 5", len(c.Redlock))
 	}
 	for _, a := range c.Redlock {
-		if slices.Contains(c.Redis, a) {
-			return misuse("--redlock names %s, which --redis names too; RedLock's nodes are servers of their own", a)
+		for _, b := range c.Redis {
+			if sameServer(a, b) {
+				return misuse("--redlock names %s, which --redis names too, as %s; RedLock's nodes are servers of their own", a, b)
+			}
 		}
 	}
 	return addresses("--redlock", c.Redlock)
+}
+
+// sameServer reports whether two addresses, host:port, are one: localhost is 127.0.0.1. A name that cannot be resolved is only itself.
+func sameServer(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	if a == b || portA != portB {
+		return a == b
+	}
+	return slices.ContainsFunc(resolved(hostA), func(ip string) bool { return slices.Contains(resolved(hostB), ip) })
+}
+
+// resolved are the IP addresses of a host. All of the loopback network are one machine.
+func resolved(host string) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	ips, _ := net.DefaultResolver.LookupHost(ctx, host)
+	for i, text := range ips {
+		if ip := net.ParseIP(text); ip != nil && ip.IsLoopback() {
+			ips[i] = "loopback"
+		}
+	}
+	return ips
 }
 
 func (c *serveCommand) validateDatabase() error {
@@ -111,15 +137,15 @@ func addresses(flag string, list []string) error {
 	if len(list) == 0 {
 		return misuse("%s is empty; name at least one host:port", flag)
 	}
-	seen := map[string]bool{}
-	for _, a := range list {
+	for i, a := range list {
 		if err := address(flag, a); err != nil {
 			return err
 		}
-		if seen[a] {
-			return misuse("%s names %s twice; name each server once", flag, a)
+		for _, b := range list[:i] {
+			if sameServer(a, b) {
+				return misuse("%s names one server twice, as %s and %s; name each server once", flag, b, a)
+			}
 		}
-		seen[a] = true
 	}
 	return nil
 }
@@ -139,6 +165,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	}
 	log := c.logger(std.err)
 	redis.SetLogger(quiet{log})
+	if err := mysql.SetLogger(quiet{log}); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -227,7 +256,7 @@ func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 		return fmt.Errorf("--redis: %w", err)
 	}
 	p.backends.Redis = p.redis.Master
-	p.asks[versions.Redis] = preflight.Redis(p.redis.Master)
+	p.asks[versions.Redis] = preflight.Redis(p.redis.Master, c.Instance)
 	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
 	return nil
 }
@@ -250,7 +279,7 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--redlock: %w", err)
 	}
 	p.backends.Nodes = nodes.Nodes
-	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes)
+	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes, c.Instance)
 	p.opened("redlock", nodes.Ping, nodes.Close)
 	return nil
 }
@@ -303,8 +332,11 @@ func (p *parts) close(log *slog.Logger) {
 	}
 }
 
-// quiet writes go-redis's own log, which has no levels, as debug lines.
+// quiet writes the own logs of go-redis and of the MySQL driver, which have no levels, as debug lines.
 type quiet struct{ log *slog.Logger }
+
+// Print is for the MySQL driver.
+func (q quiet) Print(v ...any) { q.log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql") }
 
 func (q quiet) Printf(ctx context.Context, format string, v ...any) {
 	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -95,6 +99,34 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 				t.Errorf("it shows a password: %s", got.err)
 			}
 		})
+	}
+}
+
+// A file that is no database will be none at the next try: serve says so without waiting.
+func TestServeNamesAFileThatIsNoDatabase(t *testing.T) {
+	node, dir := testenv.Redis(t, false), t.TempDir()
+	text := filepath.Join(dir, "text.db")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{text: "no SQLite database", dir: "it is a folder"} {
+		began := time.Now()
+		got := app(testenv.Context(t), "serve", "--listen=127.0.0.1:0", "--start-timeout=1m", "--redis="+node.Addr, "--database=sqlite:"+path)
+		wantSentence(t, got, exitUnavailable, "--database", path, want)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	}
+}
+
+// What the MySQL driver logs is a line of the instance's log.
+func TestTheDriversLogIsOurs(t *testing.T) {
+	var out bytes.Buffer
+	log := (&serveCommand{LogFormat: "json", LogLevel: "debug"}).logger(&out)
+	quiet{log}.Print("packets.go:58 ", "unexpected EOF\n")
+	var line struct{ Msg, Driver string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
+		t.Errorf("it logs %s (%v)", &out, err)
 	}
 }
 
@@ -295,5 +327,117 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 	}
 	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
 		t.Errorf("v4: %+v", v4)
+	}
+}
+
+// An instance whose Redis answers and grants no lock is not ready: it says why, and is ready again when that is mended.
+func TestReadyzTriesALock(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	for name, c := range map[string]struct {
+		settings   []string
+		fault, end []any
+		want       []string
+	}{
+		"out of memory": {
+			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
+			want: []string{"SET: OOM", "raise maxmemory"},
+		},
+		"a command that is denied": {
+			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
+			want: []string{"HSET", "ACL SETUSER"},
+		},
+		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'", "rename-command"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, c.settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+			t.Cleanup(func() { _ = admin.Close() })
+			if c.fault != nil {
+				if err := admin.Do(t.Context(), c.fault...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			instance := serving(t, node)
+			wantUnready(t, instance, append(c.want, "v3")...)
+			if c.end == nil {
+				return
+			}
+			if err := admin.Do(t.Context(), c.end...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			testenv.Eventually(t, "it is ready", func() bool {
+				status, _, _ := ask(t, http.MethodGet, instance.URL+"/readyz")
+				return status == http.StatusOK
+			})
+		})
+	}
+	t.Run("a node of a cluster", func(t *testing.T) {
+		t.Parallel()
+		started, err := testenv.Stack(t).Topology(testenv.Context(t), "cluster", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantUnready(t, serving(t, started.Nodes[0]), "v3", "--topology cluster") // a key of another master, or the number of masters
+	})
+}
+
+func wantUnready(t *testing.T, instance *stack.Instance, words ...string) {
+	t.Helper()
+	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
+	var told struct{ Unreachable map[string]string }
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusServiceUnavailable {
+		t.Fatalf("%d %s (%v), want 503", status, body, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(fmt.Sprint(told.Unreachable), word) {
+			t.Errorf("it says %v, without %q", told.Unreachable, word)
+		}
+	}
+}
+
+// Instances whose user may not use Pub/Sub poll: each gets turns, one line of the log says why they are slow, and /readyz too.
+func TestInstancesWithoutPubSubShare(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	for _, rights := range []string{"resetchannels", "-subscribe"} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			node := testenv.Redis(t, true)
+			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+			t.Cleanup(func() { _ = admin.Close() })
+			if err := admin.Do(t.Context(), "acl", "setuser", "default", rights).Err(); err != nil {
+				t.Fatal(err)
+			}
+			instances := []*stack.Instance{serving(t, node), serving(t, node)}
+			var views [2]atomic.Int64
+			var all sync.WaitGroup
+			for i, instance := range instances {
+				for range 4 {
+					all.Go(func() {
+						for views[0].Load() < 20 || views[1].Load() < 20 {
+							if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
+								t.Errorf("%d %s", status, body)
+								return
+							}
+							views[i].Add(1)
+						}
+					})
+				}
+			}
+			all.Wait()
+			t.Logf("views: %d and %d", views[0].Load(), views[1].Load())
+			for range 2 {
+				status, _, body := ask(t, http.MethodGet, instances[0].URL+"/readyz")
+				if status != http.StatusOK || !strings.Contains(body, "subscribe: NOPERM") || !strings.Contains(body, "they poll") {
+					t.Errorf("%d %s", status, body)
+				}
+			}
+			if log := instances[0].Log(); strings.Count(log, "they poll") != 1 {
+				t.Errorf("its log is %s", log)
+			}
+		})
 	}
 }

@@ -34,8 +34,18 @@ type Results struct {
 	Instances []Instance          `json:"instances"`
 	Pageview  []PageviewRow       `json:"pageview"`
 	Order     []OrderRow          `json:"order"`
+	Ranges    []Range             `json:"ranges"` // one for each version
 	Verdict   experiments.Verdict `json:"verdict"`
 	TookMS    int64               `json:"took_ms"` // from the start of the command to the last answer
+}
+
+// Range is what the rounds of one version left, from the lowest to the highest.
+type Range struct {
+	Version     string `json:"version"`
+	LowFinal    int64  `json:"low_final"`
+	HighFinal   int64  `json:"high_final"`
+	LowWinners  int    `json:"low_winners"`
+	HighWinners int    `json:"high_winners"`
 }
 
 // Instance is one of the instances behind the balancer.
@@ -117,7 +127,20 @@ func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
 	if len(r.Pageview) > 0 {
 		all = append(all, r.Verdict)
 	}
+	r.extend(v.Name, pageview.Final, order.Winners)
 	r.Pageview, r.Order, r.Verdict = append(r.Pageview, pageview), append(r.Order, order), experiments.Worst(all...)
+}
+
+// extend puts one round of a version into its range.
+func (r *Results) extend(version string, final int64, winners int) {
+	i := slices.IndexFunc(r.Ranges, func(of Range) bool { return of.Version == version })
+	if i < 0 {
+		r.Ranges = append(r.Ranges, Range{version, final, final, winners, winners})
+		return
+	}
+	of := &r.Ranges[i]
+	of.LowFinal, of.HighFinal = min(of.LowFinal, final), max(of.HighFinal, final)
+	of.LowWinners, of.HighWinners = min(of.LowWinners, winners), max(of.HighWinners, winners)
 }
 
 type record interface {
@@ -176,14 +199,32 @@ func (r *Results) Text(colour bool) string {
 
  same: values that one process wrote twice · both: values that both wrote · requests: of each process
  A4: the final value that the article reports · same and both need not add up to lost: a later write may be lower
-
+%s
 %d drivers grab one order simultaneously
 
 %s
 
 %s
 Verdict: %s (%.1f s). %s
-`, r.Users, where, r.Topology, redis, pageviews, r.Drivers, orders, r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
+`, r.Users, where, r.Topology, redis, pageviews, r.spread(), r.Drivers, orders,
+		r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
+}
+
+// spread says how far the runs of a version that loses updates lie apart: one run is no measure of it.
+func (r *Results) spread() string {
+	const chance = " The article reports one run. The final values of v1 and v2 differ from run to run, and v1 may end above v2."
+	if r.Rounds < 2 {
+		return chance + "\n --rounds 10 shows the lowest and the highest of ten runs.\n"
+	}
+	table := terminal.NewTable("version", "lowest final", "highest final", "winners").Right("lowest final", "highest final", "winners")
+	for _, of := range r.Ranges {
+		winners := fmt.Sprint(of.LowWinners)
+		if of.HighWinners > of.LowWinners {
+			winners += "–" + fmt.Sprint(of.HighWinners)
+		}
+		table.Row(of.Version, of.LowFinal, of.HighFinal, winners)
+	}
+	return fmt.Sprintf("%s\n\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table)
 }
 
 // name is the version, with its round where there are several.

@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +64,34 @@ func TestResultsShowStaleHolders(t *testing.T) {
 	}
 	if text := result.Text(false); !strings.Contains(text, "v3: 1 page views and 2 drivers were refused") {
 		t.Errorf("printed: %s", text)
+	}
+}
+
+// One run is no measure of what is left to chance: several show how far they lie apart.
+func TestResultsShowTheRangeOfTheRounds(t *testing.T) {
+	result := &Results{Users: 666, Drivers: 2, Rounds: 1}
+	if text := result.Text(false); !strings.Contains(text, "differ from run to run") || !strings.Contains(text, "--rounds 10") {
+		t.Errorf("printed: %s", text)
+	}
+	result.Rounds = 3
+	for round, final := range []int64{40, 5, 17} {
+		for _, name := range []string{"v1", "v3"} {
+			winners := []uint64{1, 2}[:1+round%2]
+			if name == "v3" {
+				final, winners = 666, winners[:1]
+			}
+			views := Views{Version: name, Users: 666, Final: final}
+			result.add(round+1, versions.Version{Name: name}, views, Grabs{Version: name, Recorded: winners})
+		}
+	}
+	want := []Range{{"v1", 5, 40, 1, 2}, {"v3", 666, 666, 1, 1}}
+	if !slices.Equal(result.Ranges, want) {
+		t.Errorf("the ranges are %v, want %v", result.Ranges, want)
+	}
+	text := strings.Join(strings.Fields(result.Text(false)), " ")
+	for _, row := range []string{"The range of 3 rounds", "v1 5 40 1–2", "v3 666 666 1 ", "differ from run to run"} {
+		if !strings.Contains(text, row) {
+			t.Errorf("it does not say %q: %s", row, text)
+		}
 	}
 }

@@ -90,7 +90,7 @@ func TestL03DrawsItsCommands(t *testing.T) {
 	for _, command := range []string{"GET → attempt-A", "compares: it is its own", "DEL → 1"} {
 		wantIn(t, svg, command)
 	}
-	wantIn(t, string(made["experiments/img/L03-foreign-unlock-v3-s-scripts.svg"]), "release.lua → -2", ">token 2<")
+	wantIn(t, string(made["experiments/img/L03-foreign-unlock-v3-s-scripts.svg"]), "release.lua → [0 -2]", ">token 2<")
 }
 
 func wantIn(t *testing.T, text string, all ...string) {

@@ -87,32 +87,40 @@ func typed(ctx context.Context, in io.Reader) <-chan string {
 	return lines
 }
 
-// line does what one line asks for. A line that cannot be read changes nothing.
+// line does what one line asks for: moves, and u for each that is taken back. A line that cannot be read changes nothing.
 func (g *Game) line(ctx context.Context, line string) {
-	switch line {
-	case "":
-		return
-	case "u":
-		if !g.TakeBack() {
-			fmt.Fprintln(g.Out, "There is no move to take back.")
-			return
-		}
-		last := len(g.moves) - 1
-		fmt.Fprintf(g.Out, "%s is taken back.\n", g.moves[last])
-		g.moves, g.told = g.moves[:last], false
-		return
-	}
-	moves, err := Parse(capitals(line))
-	if err != nil {
+	words := strings.Fields(capitals(line))
+	if _, err := Parse(strings.Join(slices.DeleteFunc(slices.Clone(words), isBack), " ")); err != nil {
 		fmt.Fprintf(g.Out, "%v; u takes a move back, q ends\n", err)
 		return
 	}
-	if err := g.Do(ctx, moves); err != nil {
-		fmt.Fprintf(g.Out, "%v.\n", err)
+	for _, word := range words {
+		if isBack(word) {
+			if !g.takeBack() {
+				return
+			}
+		} else if err := g.Do(ctx, Moves(word)); err != nil {
+			fmt.Fprintf(g.Out, "%v.\n", err)
+			break
+		}
 	}
-	if g.Over() {
+	if len(words) > 0 && !isBack(words[len(words)-1]) && g.Over() {
 		g.End()
 	}
+}
+
+func isBack(word string) bool { return word == "u" }
+
+// takeBack takes the last move back, and reports whether there was one.
+func (g *Game) takeBack() bool {
+	if !g.TakeBack() {
+		fmt.Fprintln(g.Out, "There is no move to take back.")
+		return false
+	}
+	last := len(g.moves) - 1
+	fmt.Fprintf(g.Out, "%s is taken back.\n", g.moves[last])
+	g.moves, g.told = g.moves[:last], false
+	return true
 }
 
 // capitals lets a client be named by a small letter, where that means nothing else.

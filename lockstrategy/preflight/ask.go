@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy"
 )
 
 // Facts is what one server said of itself.
@@ -18,8 +20,9 @@ type Facts struct {
 	ClockOffset time.Duration     // how far its clock is ahead of ours, to half of RoundTrip
 	RoundTrip   time.Duration     // 0: it did not tell the time
 
-	unknown []Unknown // without Where
-	run     string    // identifies the server's process
+	refusals []lockstrategy.Refusal
+	unknown  []Unknown // without Where
+	run      string    // identifies the server's process
 }
 
 // What servers are asked: the names in Said.
@@ -34,6 +37,7 @@ const (
 	saidFsync    = "appendfsync"
 	saidSave     = "save"
 	saidInSync   = "min-replicas-to-write"
+	saidSize     = "cluster_size" // masters with slots; asked where the client knows only one of them
 
 	saidYes, saidNo = "yes", "no"
 )
@@ -65,6 +69,20 @@ func askServer(ctx context.Context, client redis.UniversalClient) Facts {
 	f.take(said, configured, "CONFIG GET", refusal)
 	f.askTime(ctx, client)
 	return f
+}
+
+// askSize asks a node of a cluster how many masters share the keys.
+func (f *Facts) askSize(ctx context.Context, client redis.UniversalClient) {
+	text, err := client.ClusterInfo(ctx).Result()
+	if err != nil {
+		f.refused(saidSize, "CLUSTER INFO", err)
+		return
+	}
+	for line := range strings.Lines(text) {
+		if size, found := strings.CutPrefix(strings.TrimSpace(line), saidSize+":"); found {
+			f.Said[saidSize] = size
+		}
+	}
 }
 
 func (f *Facts) takeInfo(info *redis.InfoCmd) {
@@ -130,9 +148,10 @@ func replied(err error) bool {
 	return err == nil || errors.As(err, &reply)
 }
 
-// short is err without the arguments that Redis repeats in it, which differ for each command.
+// short is err without the arguments that Redis repeats in it, which differ for each command, and without a script's digest.
 func short(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ", with args beginning")
+	text, _, _ = strings.Cut(text, " script: ")
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ")
 }
 

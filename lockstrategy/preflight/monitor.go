@@ -2,13 +2,18 @@ package preflight
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// every is the age at which a report is renewed.
-const every = time.Minute
+// A report is renewed at an age of every, and sooner while it says that no lock is granted: a server that was mended is soon noticed.
+const (
+	every  = 10 * time.Second
+	sooner = time.Second
+)
 
 // Lock is a lock whose servers a [Monitor] asks.
 type Lock struct {
@@ -22,12 +27,14 @@ type Found struct {
 	Report
 }
 
-// Monitor keeps the last reports about several locks. It asks their servers at most once a minute.
+// Monitor keeps the last reports about several locks. It asks their servers at most every ten seconds, or every second while no lock is
+// granted, and logs what has changed.
 type Monitor struct {
 	locks []Lock
 
-	asking sync.Mutex // held while servers are asked; guards asked
-	asked  time.Time  // zero: not yet
+	asking sync.Mutex   // held while servers are asked; guards asked and log
+	asked  time.Time    // zero: not yet
+	log    *slog.Logger // of what changes; nil: see Log
 
 	last atomic.Pointer[[]Found] // one for each lock; nil: none yet
 }
@@ -39,7 +46,7 @@ func NewMonitor(locks ...Lock) *Monitor { return &Monitor{locks: locks} }
 // while the first asks, there are none. A server that does not answer now keeps what it answered before.
 func (m *Monitor) Reports(ctx context.Context) []Found {
 	if m.asking.TryLock() {
-		if m.asked.IsZero() || time.Since(m.asked) >= every {
+		if m.asked.IsZero() || time.Since(m.asked) >= m.age() {
 			m.ask(ctx)
 		}
 		m.asking.Unlock()
@@ -48,6 +55,19 @@ func (m *Monitor) Reports(ctx context.Context) []Found {
 		return *last
 	}
 	return []Found{}
+}
+
+// age is that at which the last reports are renewed.
+func (m *Monitor) age() time.Duration {
+	if last := m.last.Load(); last != nil && slices.ContainsFunc(*last, Found.Refuses) {
+		return sooner
+	}
+	return every
+}
+
+// Refuses reports whether no lock is granted.
+func (f Found) Refuses() bool {
+	return slices.ContainsFunc(f.Weaknesses, func(w Weakness) bool { return w.Refuses })
 }
 
 // ask asks the servers of all locks simultaneously. It drops the answers when the caller has left before.
@@ -69,4 +89,7 @@ func (m *Monitor) ask(ctx context.Context) {
 	}
 	m.asked = time.Now()
 	m.last.Store(&found)
+	if m.log != nil && before != nil {
+		m.logChanges(ctx, *before, found)
+	}
 }

@@ -29,7 +29,7 @@ func whats(ctx context.Context, m *Monitor) string {
 }
 
 // /readyz may be asked each second, by several clients simultaneously.
-func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
+func TestServersAreAskedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, answer := 0, make(chan struct{})
 		m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) {
@@ -63,6 +63,36 @@ func TestServersAreAskedOnceAMinuteAtMost(t *testing.T) {
 		close(answer)
 		synctest.Wait()
 		want(2, "v3 2")
+	})
+}
+
+// While no lock is granted the servers are asked sooner, and the log has a line when that begins and when it ends.
+func TestALockThatIsRefusedIsAskedForSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, refuses := 0, false
+		m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) {
+			asked++
+			r := found("full")
+			if r.Weaknesses[0].Refuses = refuses; !refuses {
+				r.Weaknesses = nil
+			}
+			return r, nil
+		}})
+		var out bytes.Buffer
+		m.Log(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+		refuses = true
+		for _, step := range []struct {
+			pause       time.Duration
+			refuses     bool // after it
+			asked, logs int
+		}{{every, true, 2, 1}, {sooner, true, 3, 1}, {sooner - 1, false, 3, 1}, {1, false, 4, 2}, {sooner, false, 4, 2}} {
+			time.Sleep(step.pause)
+			m.Reports(t.Context())
+			refuses = step.refuses
+			if logs := strings.Count(out.String(), "what=full"); asked != step.asked || logs != step.logs {
+				t.Errorf("after %s it has asked %d times and logged %d lines, want %d and %d", step.pause, asked, logs, step.asked, step.logs)
+			}
+		}
 	})
 }
 

@@ -1,18 +1,26 @@
-// Package preflight asks the servers of a lock how they are set up, and finds what weakens the lock there.
+// Package preflight tries a lock on each of its servers, asks them how they are set up, and finds what weakens the lock there.
+//
+// It acquires, renews and releases the key lock:probe:NAME, where NAME is the instance's; in a cluster lock:probe:NAME:N, one for each
+// master; on a node of RedLock redlock:lock:probe:NAME. A probe that could not be released expires after a second and a half.
 //
 // What is NOT guaranteed: it trusts what the servers report. It does not know how they will be set up later, nor which other clients may
-// evict, delete or promote. A lock without a weakness is still violated when its holder ignores the context of its lease.
+// evict, delete or promote. A server may refuse later what it does not refuse now. A lock without a weakness is still violated when its
+// holder ignores the context of its lease.
 package preflight
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/lockstrategy"
 )
 
 // timeout bounds all questions to the servers of a lock. A clock that differs by more is a weakness.
@@ -33,6 +41,14 @@ type Weakness struct {
 	Why    string   `json:"why"`   // what that does to a lock
 	Remedy string   `json:"remedy"`
 	Grave  bool     `json:"grave"` // this is no lock at all
+
+	// Refuses says that the servers do not do what the lock needs, although they answer: the instance is not ready.
+	Refuses bool `json:"refuses,omitempty"`
+}
+
+// String is the weakness in a sentence.
+func (w Weakness) String() string {
+	return fmt.Sprintf("%s: %s; %s (%s)", w.What, w.Why, w.Remedy, strings.Join(w.Where, ", "))
 }
 
 // Unknown is what a server did not tell. A managed Redis refuses some questions.
@@ -54,18 +70,32 @@ const (
 // Ask asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is [ErrSilent].
 type Ask func(context.Context) (Report, error)
 
-// Redis asks the server of the Redis lock behind client, or every master of a cluster.
-func Redis(client redis.UniversalClient) Ask { return asker(single, client) }
+// Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
+func Redis(client redis.UniversalClient, name string) Ask {
+	return asker{single, lockstrategy.ProbeRedis, probeKey(name)}.of(client)
+}
 
-// RedLock asks the nodes of a quorum.
-func RedLock(nodes []redis.UniversalClient) Ask { return asker(quorum, nodes...) }
+// RedLock asks the nodes of a quorum, for the instance with a name.
+func RedLock(nodes []redis.UniversalClient, name string) Ask {
+	return asker{quorum, lockstrategy.ProbeNode, probeKey(name)}.of(nodes...)
+}
 
-func asker(lock string, clients ...redis.UniversalClient) Ask {
+// probeKey is the key that an instance tries. Its name may contain braces, which mean something in a key.
+func probeKey(name string) string { return "lock:probe:" + url.QueryEscape(name) }
+
+// asker asks the servers of one lock.
+type asker struct {
+	lock  string
+	probe func(ctx context.Context, client redis.UniversalClient, key string) ([]lockstrategy.Refusal, error)
+	key   string // that probe tries
+}
+
+func (a asker) of(clients ...redis.UniversalClient) Ask {
 	return func(ctx context.Context) (Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		servers := askAll(ctx, clients)
-		r := Report{Taken: time.Now(), Servers: servers, Weaknesses: weaknesses(lock, servers), Unknown: unknowns(servers)}
+		servers := a.askAll(ctx, clients)
+		r := Report{Taken: time.Now(), Servers: servers, Weaknesses: weaknesses(a.lock, servers), Unknown: unknowns(servers)}
 		if !slices.ContainsFunc(servers, Facts.answered) {
 			return r, ErrSilent
 		}
@@ -74,7 +104,7 @@ func asker(lock string, clients ...redis.UniversalClient) Ask {
 }
 
 // askAll asks all servers simultaneously.
-func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts) {
+func (a asker) askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts) {
 	var (
 		mu    sync.Mutex
 		asked sync.WaitGroup
@@ -88,7 +118,12 @@ func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Fac
 		asked.Go(func() {
 			cluster, ok := client.(*redis.ClusterClient)
 			if !ok {
-				add(askServer(ctx, client))
+				f := askServer(ctx, client)
+				if f.is(saidMode, "cluster") {
+					f.askSize(ctx, client)
+				}
+				a.try(ctx, &f, client, a.key)
+				add(f)
 				return
 			}
 			// go-redis first asks a node for the masters. When that node hangs, it uses the masters that it knew before. Half of the
@@ -96,7 +131,9 @@ func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Fac
 			masters, cancel := context.WithTimeout(ctx, timeout/2)
 			defer cancel()
 			if err := cluster.ForEachMaster(masters, func(_ context.Context, master *redis.Client) error {
-				add(askServer(ctx, master))
+				f := askServer(ctx, master)
+				a.try(ctx, &f, cluster, keyOn(ctx, cluster, master, a.key))
+				add(f)
 				return nil
 			}); err != nil {
 				add(silent("the cluster", err))
@@ -106,6 +143,28 @@ func askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Fac
 	asked.Wait()
 	slices.SortFunc(servers, func(a, b Facts) int { return strings.Compare(a.Node, b.Node) })
 	return servers
+}
+
+// try tries a lock on a server that has answered.
+func (a asker) try(ctx context.Context, f *Facts, client redis.UniversalClient, key string) {
+	if !f.answered() || key == "" {
+		return
+	}
+	var err error
+	if f.refusals, err = a.probe(ctx, client, key); err != nil {
+		f.refused("whether it grants a lock", "a lock", err)
+	}
+}
+
+// keyOn is a key that begins with key and belongs to a master of a cluster; empty: none was found.
+func keyOn(ctx context.Context, cluster *redis.ClusterClient, master *redis.Client, key string) string {
+	for i := range 1000 { // far more than a cluster has masters
+		key := fmt.Sprintf("%s:%d", key, i)
+		if node, err := cluster.MasterForKey(ctx, key); err == nil && node.Options().Addr == master.Options().Addr {
+			return key
+		}
+	}
+	return ""
 }
 
 // unknowns lists each thing that was not told once, with its servers.

@@ -16,6 +16,9 @@ import (
 	"locklab/stack"
 )
 
+// instance is the name in the keys that are tried: braces mean something in a key.
+const instance = "lab{1"
+
 func server(t *testing.T, settings ...string) *stack.Node {
 	t.Helper()
 	testenv.Needs(t, testenv.RedisServer)
@@ -38,7 +41,7 @@ func arranged(t *testing.T, kind string) *stack.Topology {
 
 func asked(t *testing.T, client redis.UniversalClient) preflight.Report {
 	t.Helper()
-	report, err := preflight.Redis(client)(testenv.Context(t))
+	report, err := preflight.Redis(client, instance)(testenv.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +99,8 @@ func TestPreflightOfAMasterAndOfItsReplica(t *testing.T) {
 	report := asked(t, client(t, started.Nodes[0].Addr))
 	wantWeaknesses(t, report, "it has replicas: 3", "min-replicas-to-write is 0", "nothing on disk")
 	report = asked(t, client(t, started.Nodes[1].Addr))
-	wantWeaknesses(t, report, "it is a replica", "nothing on disk")
-	if !report.Weaknesses[0].Grave {
+	wantWeaknesses(t, report, "it refuses to acquire: SET: READONLY", "it is a replica", "nothing on disk")
+	if !report.Weaknesses[1].Grave {
 		t.Error("a replica as the server of a lock is not grave")
 	}
 }
@@ -137,7 +140,7 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 			defer node.Resume()
 		}
 	}
-	report, err := preflight.Redis(c)(testenv.Context(t))
+	report, err := preflight.Redis(c, instance)(testenv.Context(t))
 	if err != nil {
 		t.Errorf("two masters answer: %v", err)
 	}
@@ -164,7 +167,8 @@ func TestPreflightOfRedLock(t *testing.T) {
 		all = append(all, client(t, node.Addr))
 	}
 	nodes[4].Kill()
-	report, err := preflight.RedLock(append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1))))(testenv.Context(t))
+	all = append(all, client(t, strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1)))
+	report, err := preflight.RedLock(all, instance)(testenv.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +191,7 @@ func TestPreflightIsBounded(t *testing.T) {
 	testenv.Pause(t, node)
 	defer node.Resume()
 	began := time.Now()
-	report, err := preflight.Redis(c)(testenv.Context(t))
+	report, err := preflight.Redis(c, instance)(testenv.Context(t))
 	if took := time.Since(began); took < 2*time.Second || took > 4*time.Second {
 		t.Errorf("it took %s", took)
 	}

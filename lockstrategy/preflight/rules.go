@@ -15,7 +15,8 @@ type rule struct {
 	found  func(Facts) string // What; empty: not here
 	why    string
 	remedy string
-	grave  bool
+
+	grave, refuses bool
 }
 
 // rules are all weaknesses that a preflight knows, the grave ones first.
@@ -23,6 +24,14 @@ type rule struct {
 // A policy that evicts is none where maxmemory sets no limit: nothing is evicted then. Nor is noeviction with a limit: a full server
 // refuses a lock, and loses none.
 var rules = []rule{
+	{
+		// A probe's key may be one of its own. A cluster of one master has no others.
+		lock: single, grave: true, refuses: true, found: func(f Facts) string {
+			return sayIf(f.some(saidSize) && !f.is(saidSize, "1"), "it is one node of a cluster with "+f.Said[saidSize]+" masters")
+		},
+		why:    "no lock is granted on keys of the other masters",
+		remedy: "start the instance with --topology cluster",
+	},
 	{
 		grave: true, found: func(f Facts) string { return sayIf(f.is(saidRole, "slave"), "it is a replica") },
 		why:    "a replica takes no writes; one that did would lose each lock at its next synchronization",
@@ -101,9 +110,9 @@ var rules = []rule{
 
 const steadyClock = "let NTP keep every machine's clock by slewing, and set none in one step while locks are held"
 
-// weaknesses applies the rules of a lock. A weakness that several servers have in common is listed once.
+// weaknesses lists what was refused, and applies the rules of a lock. A weakness that several servers have in common is listed once.
 func weaknesses(lock string, servers []Facts) []Weakness {
-	all := []Weakness{}
+	all := append([]Weakness{}, refusals(lock, servers)...)
 	if lock == quorum {
 		all = append(all, counted(servers)...)
 	}
@@ -112,18 +121,34 @@ func weaknesses(lock string, servers []Facts) []Weakness {
 			continue
 		}
 		for _, f := range servers {
-			what := r.found(f)
-			if what == "" {
-				continue
+			if what := r.found(f); what != "" {
+				all = add(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave, Refuses: r.refuses}, f.Node)
 			}
-			i := slices.IndexFunc(all, func(w Weakness) bool { return w.What == what && w.Why == r.why })
-			if i < 0 {
-				i, all = len(all), append(all, Weakness{What: what, Why: r.why, Remedy: r.remedy, Grave: r.grave})
-			}
-			all[i].Where = append(all[i].Where, f.Node)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Weakness) int { return rank(b) - rank(a) })
 	return all
+}
+
+// add adds a weakness of a node, or the node to a weakness that is there.
+func add(all []Weakness, w Weakness, node string) []Weakness {
+	i := slices.IndexFunc(all, func(other Weakness) bool { return other.What == w.What && other.Why == w.Why })
+	if i < 0 {
+		i, all = len(all), append(all, w)
+	}
+	all[i].Where = append(all[i].Where, node)
+	return all
+}
+
+// rank is larger for what comes first.
+func rank(w Weakness) int {
+	switch {
+	case w.Refuses:
+		return 2
+	case w.Grave:
+		return 1
+	}
+	return 0
 }
 
 // counted finds servers that vote more than once: the listing of A2 names a node twice.

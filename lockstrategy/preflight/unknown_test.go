@@ -27,7 +27,7 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 		},
 		{
 			[]any{"-config", "-info", "-time"},
-			nil,
+			[]string{"it refuses to acquire: TIME: "},
 			[]string{
 				"redis_version, redis_mode, role, connected_slaves, maxmemory, maxmemory_policy: INFO could not be asked: NOPERM",
 				"appendonly, appendfsync, save, min-replicas-to-write: CONFIG GET could not be asked: NOPERM",
@@ -49,7 +49,7 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 
 func TestPreflightWhereCommandsAreRenamed(t *testing.T) {
 	report := asked(t, client(t, server(t, "--rename-command", "CONFIG", "", "--rename-command", "TIME", "").Addr))
-	wantWeaknesses(t, report, "no replica", "no file of its writes")
+	wantWeaknesses(t, report, "it refuses to acquire: TIME: ", "no replica", "no file of its writes")
 	wantUnknown(t, report,
 		"appendfsync, save, min-replicas-to-write: CONFIG GET could not be asked: ERR unknown command",
 		"clock: TIME could not be asked: ERR unknown command")

@@ -6,6 +6,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 // IdleTimeout is how long a channel without a listener stays subscribed. A caller that has listened mostly does so again soon,
 // and a subscription costs two commands (row hand-over of docs/benchmark.md).
 const IdleTimeout = 10 * time.Millisecond
+
+// tryFor is how long a process that tries to subscribe waits for the answer.
+const tryFor = time.Second
 
 // Event is what a listener is told.
 type Event int
@@ -32,12 +36,17 @@ type Hub struct {
 	client  redis.UniversalClient
 	sharded bool
 	running sync.WaitGroup
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
-	mute     bool // the server has refused the last message of this process
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
+
+	mayNotPublish   bool // the server has refused the last message of this process
+	mayNotSubscribe bool // the last answer to a subscription was a refusal
+	tried           bool // this process has found out whether it may subscribe, or is about to
 }
 
 // channel is one that is subscribed to, or soon will be.
@@ -55,7 +64,9 @@ type listener struct{ tell func(e Event) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
-	return &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h := &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
 }
 
 // Publish is the command that publishes on the hub's channels.
@@ -119,7 +130,29 @@ func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	return c != nil && c.subscribed && !h.mute
+	return c != nil && c.subscribed && !h.mayNotPublish
+}
+
+// tryLocked subscribes to a channel beside name, once. A process that never waits learns in this way whether the others can
+// listen: that nobody was notified does not mean that nobody waits.
+func (h *Hub) tryLocked(name string) {
+	if h.tried || h.closed {
+		return
+	}
+	h.tried = true
+	h.running.Go(func() {
+		subscribe := h.client.Subscribe
+		if h.sharded {
+			subscribe = h.client.SSubscribe
+		}
+		s := subscribe(h.life, name+":try")
+		defer s.Close()
+		defer context.AfterFunc(h.life, func() { _ = s.Close() })()
+		var reply redis.Error
+		if _, err := s.ReceiveTimeout(h.life, tryFor); errors.As(err, &reply) {
+			h.refused()
+		}
+	})
 }
 
 // Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
@@ -134,7 +167,7 @@ func (h *Hub) Others(name string) int {
 
 // What a process may say instead of how many subscribers a message of its own has notified.
 const (
-	Refused     = -1 // the user may not publish
+	Refused     = -1 // the user may not publish, or not subscribe
 	Unpublished = -2 // nothing was published, as far as is known
 )
 
@@ -144,6 +177,7 @@ const (
 func (h *Hub) Publishing(name string) (published func(subscribers int) (others int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.tryLocked(name)
 	c := h.channels[name]
 	receives := c != nil && c.subscribed
 	if receives {
@@ -153,7 +187,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if subscribers != Unpublished {
-			h.mute = subscribers == Refused
+			h.mayNotPublish = subscribers == Refused
 		}
 		switch {
 		case receives && subscribers >= 0:
@@ -161,7 +195,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 		case receives:
 			c.own = max(0, c.own-1)
 		}
-		if subscribers == Refused {
+		if subscribers == Refused || h.mayNotSubscribe { // a process takes it that the others may not either
 			return Refused
 		}
 		return max(subscribers, 0)
@@ -172,6 +206,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
+	h.end()
 	for _, c := range h.channels {
 		c.connection.stop()
 	}
@@ -201,7 +236,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 			return false
 		case c == nil || c.connection != s:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
-			c.subscribed, c.own = true, 0
+			c.subscribed, c.own, h.mayNotSubscribe, h.tried = true, 0, false, true
 			c.tell(Subscribed)
 		}
 	}
@@ -224,6 +259,13 @@ func (h *Hub) lost(s *connection) {
 			c.tell(Lost)
 		}
 	}
+}
+
+// refused notes that the server refused a subscription.
+func (h *Hub) refused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mayNotSubscribe, h.tried = true, true
 }
 
 // wanted returns the channels that s is to receive.
