@@ -9,8 +9,8 @@ import (
 // Columns is how wide [Timelines] is at most.
 const Columns = 120
 
-// Relative returns events as a reader follows them: time begins with the first of them, and long fencing tokens are counted,
-// from 1, in their order. The real tokens are in events.
+// Relative returns events as a reader follows them: time begins with the first of them. Long fencing tokens are counted from
+// 1, in their order. The real tokens are in events.
 func Relative(events []Event) []Event {
 	var tokens []uint64
 	for _, e := range events {
@@ -40,8 +40,8 @@ func Relative(events []Event) []Event {
 	return relative
 }
 
-// Timelines draws events as text, at most [Columns] wide: a column for each timeline, time downwards from 0 ms, and fencing
-// tokens as [Relative] counts them. Of more timelines than there is room for it makes a list.
+// Timelines draws events as text, at most [Columns] wide: a column for each timeline, and time downwards from 0 ms. Fencing
+// tokens are counted as in [Relative]. Of more timelines than there is room for it makes a list.
 func Timelines(events []Event) string {
 	events = Relative(events)
 	t := sheet{width: make(map[string]int)}

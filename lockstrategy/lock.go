@@ -31,7 +31,7 @@ type behind interface {
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
-// last entry's release. It has the values of the context under which the lease was acquired. Work under the lock belongs under this context.
+// last entry's release. It has the values of the context under which the lease was acquired. Work under the lock belongs under it.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.

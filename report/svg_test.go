@@ -65,7 +65,7 @@ func TestSVGShowsWhatAReaderLooksFor(t *testing.T) {
 	lacks(t, string(svg), "1795336135749408")
 }
 
-// However wide a drawing is, each of its rows fits, every event is in exactly one row, and no label is cut at the row's ends.
+// However wide a drawing is, each of its rows fits, and every event is in exactly one row. No label is cut at its ends.
 func TestRowsFit(t *testing.T) {
 	long := told(
 		"A request a", "A grant a", "n fault", "A read a", "B request b", "B grant b", "B write b", "A write a", "A release a", "B lose b",

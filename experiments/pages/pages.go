@@ -142,8 +142,8 @@ func below(docs, pattern string) (names []string) {
 // shown finds the pictures in a page.
 var shown = regexp.MustCompile(`\]\((` + images + `/[^)]+)\)`)
 
-// Check says which experiment has no page below docs or is not in the index, which page has no experiment, and which picture is
-// missing or in no page.
+// Check says which experiment has no page below docs or is not in the index, and which page has no experiment. It names the pictures
+// that are missing, and those that no page shows.
 func Check(docs string, all []experiments.Experiment) (err error) {
 	index, unread := os.ReadFile(filepath.Join(docs, path("README")))
 	if unread != nil {
@@ -177,7 +177,7 @@ func Check(docs string, all []experiments.Experiment) (err error) {
 	return err
 }
 
-// title is an id as the title of a page: "L03 · Foreign unlock".
+// title is an id as the title of a page: "L01 · No expiry".
 func title(id string) string {
 	number, words, _ := strings.Cut(id, "-")
 	if words == "" {

@@ -21,7 +21,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 		Takes:    2 * time.Second,
 		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true},
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
-		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it broke") },
+		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it is violated") },
 	}
 	r := experiments.Record{
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,
@@ -32,7 +32,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 		},
 		Events: []history.Event{
 			{Seq: 1, Variant: "control", Trial: 1, Timeline: "A", Kind: history.Note, Text: "all is well"},
-			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it broke", At: 250 * time.Millisecond},
+			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it is violated", At: 250 * time.Millisecond},
 			{Seq: 3, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 7, Text: "commands"},
 			{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 1, Text: "commands"},
 			{Seq: 5, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 9, Text: "commands"},
@@ -57,10 +57,10 @@ func TestPages(t *testing.T) {
 			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |",
 			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
 			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
-			"### DEL\n\n**A: it broke.** The picture shows trial 1, the first with a violation.\n\n" +
-				"![DEL: A: it broke](img/L03-foreign-unlock-del.svg)",
+			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
+				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
 			"![control: no violation](img/L03-foreign-unlock-control.svg)",
-			"<details><summary>DEL: 3 events</summary>", "<summary>control: 1 event</summary>", "    2  09:00:00.250000  A          it broke",
+			"<details><summary>DEL: 3 events</summary>", "<summary>control: 1 event</summary>", "    2  09:00:00.250000  A          it is violated",
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {

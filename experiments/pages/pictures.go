@@ -74,7 +74,7 @@ func slug(name string) string {
 	return strings.Join(words, "-")
 }
 
-// Says is what a reader sees who does not see the picture.
+// Says is the text for a reader that does not see the picture.
 func (p picture) Says() string {
 	if p.Violation != nil {
 		return p.Name + ": " + p.Violation.What

@@ -27,7 +27,8 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 		{Name: "control", Control: true, Trials: 1},
 		{Name: "Paused!", Trials: 1, Violation: violated},
 		{Name: "paused, token checked", Trials: 1},
-		{Name: "only measured", Trials: 1, Violation: &history.Violation{Events: []int{31}}}, {Name: "not run"},
+		{Name: "only measured", Trials: 1, Violation: &history.Violation{Events: []int{31}}},
+		{Name: "not run"},
 		{Name: "no violation this time", Expect: experiments.Sometimes, Trials: 1},
 	}
 	p.Record.Events = slices.Concat(

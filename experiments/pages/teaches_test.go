@@ -6,7 +6,7 @@ import (
 	"locklab/experiments/claims"
 )
 
-// A page teaches from top to bottom: no experiment is without a question, a prediction, a reason, a fix, its limits and what to try next.
+// A page teaches from top to bottom. Every experiment has a question, a prediction, a reason, a fix, its limits and what to try next.
 func TestEveryExperimentTeaches(t *testing.T) {
 	starts := 0
 	for _, e := range claims.All() {

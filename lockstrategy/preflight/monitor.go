@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A report is renewed at an age of every, and sooner while it says that no lock is granted: a server that was mended is soon noticed.
+// A report is renewed at an age of every. While it says that no lock is granted it is renewed sooner: a server that was mended is
+// soon noticed.
 const (
 	every  = 10 * time.Second
 	sooner = time.Second

@@ -211,7 +211,7 @@ func TestAChannelThatIsWantedAgain(t *testing.T) { // in no bubble: a goroutine 
 	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
 	defer hub.Listen("slow", nothing)() // until written is closed the connection writes nothing else
 	stop()
-	testenv.Eventually(t, "the state of the subscription", func() bool { return !hub.Subscribed("c") }) // given up
+	testenv.Eventually(t, "the state of the subscription", func() bool { return !hub.Subscribed("c") })
 	defer hub.Listen("c", nothing)()
 	close(written)
 	testenv.Eventually(t, "the state of the subscription", func() bool { return hub.Subscribed("c") })
