@@ -24,7 +24,7 @@ type Exploration struct {
 type ExploredLock struct {
 	Lock string `json:"lock"`
 	steps.Bounds
-	Violation steps.Violation `json:"breach"` // that is looked for
+	Violation steps.Violation `json:"violation"` // that is looked for
 	Expect    Expect          `json:"expect"`
 	steps.Found
 	Verdict  *Verdict        `json:"verdict,omitempty"`

@@ -126,7 +126,7 @@ func (r *Results) Text(colour bool) string {
 	if r.Report != "" {
 		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
 	}
-	fmt.Fprintf(&b, "Again:   %s\n", r.Command)
+	fmt.Fprintf(&b, "Reproduce: %s\n", r.Command)
 	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). %s\n", r.Verdict.Painted(colour), r.Took, r.Redis, Meaning)
 	return b.String()
 }

@@ -42,7 +42,7 @@ func RunOutage(
 		close(dead)
 		probe = o.watch(asking, target, began)
 	})
-	err := o.bursts(bursting, target, users, dead)
+	err := o.bursts(bursting, asking, target, users, dead)
 	watching.Wait()
 	switch {
 	case killed != nil:
@@ -61,8 +61,8 @@ func RunOutage(
 	return o, err
 }
 
-// bursts sends one burst after the other until dead is closed and a request has failed.
-func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-chan struct{}) error {
+// bursts sends one burst after the other until dead is closed and a request has failed, or until asking has ended.
+func (o *Outage) bursts(ctx, asking context.Context, target Target, users int, dead <-chan struct{}) error {
 	for {
 		answers, _, err := Simultaneous(ctx, target.URL, target.views(o.Version, users))
 		o.add(answers)
@@ -71,7 +71,7 @@ func (o *Outage) bursts(ctx context.Context, target Target, users int, dead <-ch
 		}
 		select {
 		case <-dead:
-			if len(o.Failed) > 0 {
+			if len(o.Failed) > 0 || asking.Err() != nil {
 				return nil
 			} // else it died between two bursts, and no request has failed yet
 		default: // the burst ended before the master died

@@ -19,13 +19,13 @@ type Bounds struct {
 	Clients string `json:"clients"`      // a letter each: AB, ABC
 	Deaths  int    `json:"deaths"`       // how many may die, each before any of its steps
 	Expiry  int    `json:"expiries"`     // how often time may pass, until every expiry is over
-	Lost    int    `json:"lost_answers"` // how many replies to an acquire may be lost
+	Lost    int    `json:"lost_replies"` // how many replies to an acquire may be lost
 }
 
 // Found is what Explore found.
 type Found struct {
-	Interleavings  *big.Int `json:"orders"` // all of them
-	Violating      *big.Int `json:"broken"` // that end in a violation
+	Interleavings  *big.Int `json:"interleavings"` // all of them
+	Violating      *big.Int `json:"violating"` // that end in a violation
 	States         int      `json:"states"` // different ones that they go through
 	Counterexample []Move   `json:"-"`      // the shortest interleaving that violates; nil: there is none
 }

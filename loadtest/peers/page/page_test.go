@@ -45,10 +45,14 @@ func TestPage(t *testing.T) {
 // The page begins with what the rows say together, whatever they say.
 func TestConclusions(t *testing.T) {
 	all := []record.Run{
-		{Workload: "burst", Lock: "local", Seconds: 1}, {Workload: "burst", Lock: "ours", Seconds: 1.1},
-		{Workload: "burst", Lock: "rueidislock", Seconds: 3.3}, {Workload: "burst", Lock: "redsync", Seconds: 4.4},
-		{Workload: "uncontended", Lock: "ours", WaitP50: 3, Seconds: 1}, {Workload: "uncontended", Lock: "redislock", WaitP50: 2, Seconds: 1},
-		{Workload: "hand-over", Lock: "ours", WaitP50: 1, Seconds: 1}, {Workload: "hand-over", Lock: "rueidislock", WaitP50: 2, Seconds: 1},
+		{Workload: "burst", Lock: "local", Seconds: 1},
+		{Workload: "burst", Lock: "ours", Seconds: 1.1},
+		{Workload: "burst", Lock: "rueidislock", Seconds: 3.3},
+		{Workload: "burst", Lock: "redsync", Seconds: 4.4},
+		{Workload: "uncontended", Lock: "ours", WaitP50: 3, Seconds: 1},
+		{Workload: "uncontended", Lock: "redislock", WaitP50: 2, Seconds: 1},
+		{Workload: "hand-over", Lock: "ours", WaitP50: 1, Seconds: 1},
+		{Workload: "hand-over", Lock: "rueidislock", WaitP50: 2, Seconds: 1},
 		{Workload: "http", Lock: "v2", Seconds: 1, Lost: 300},
 	}
 	lost := append(slices.Clone(all), record.Run{Workload: "http", Lock: "v3", Seconds: 1, Lost: 2})
