@@ -15,6 +15,7 @@ import (
 // violations in what was recorded. The judge compares them with what the variants expect.
 type Experiment struct {
 	ID      string // stable, as in the catalogue: L03-foreign-unlock
+	Title   string // of its page; empty: the words of the id
 	Article string // A0 … A4; of several: "A0, A2"
 	Claim   string // one sentence
 	Says    string // what the articles say about it, in our words

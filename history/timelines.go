@@ -40,7 +40,7 @@ func Relative(events []Event) []Event {
 	return relative
 }
 
-// Timelines draws events as text, at most [Columns] wide: a column for each timeline, and time downwards from 0 ms. Fencing
+// Timelines draws events as text, at most [Columns] wide. It has a column for each timeline, and time downwards from 0 ms. Fencing
 // tokens are counted as in [Relative]. Of more timelines than there is room for it makes a list.
 func Timelines(events []Event) string {
 	events = Relative(events)

@@ -22,7 +22,8 @@ import (
 // A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
 // error immediately: one after the other they would wait too long.
 //
-// While a process lets others go first, [TryOnce] gets [ErrTaken] although the key may be free.
+// While another caller of the process waits because of the yield rule, [TryOnce] gets [ErrTaken] although the key may be free. Without such
+// a caller it asks the server, and does not yield.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff
@@ -40,7 +41,7 @@ type queue struct {
 	idle      time.Time // when the last turn ended
 }
 
-// caller is one call of Acquire. It is passed by pointer and its frames are small, because ten thousand callers may wait (row memory of
+// caller is one call of Acquire. It is passed by pointer and its frames are small, because ten thousand callers may wait (memory in
 // docs/benchmark.md).
 type caller struct {
 	ctx     context.Context // the lease has its values
@@ -50,7 +51,7 @@ type caller struct {
 	called  chan call // receives once
 }
 
-// private reports whether a caller takes no lease that was granted to another: it asks for terms of its own.
+// private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
 func (w *caller) private() bool { return w.request.Lease != nil || w.request.Renew != nil }
 
 // refused is the error of a caller whose wait has ended.
@@ -150,7 +151,7 @@ func (c *Cohort) enter(w *caller) (*list.Element, error) {
 	return q.PushBack(w), nil
 }
 
-// take takes the turn that a caller was called for. A lease may be lost on its way; the turn is not.
+// take returns the lease that was handed off to the caller. If there is none, or it was lost meanwhile, the caller competes.
 func (c *Cohort) take(w *caller, call call) (*Lease, error) {
 	if call.err != nil {
 		return nil, call.err
@@ -196,7 +197,7 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	request.Wait = nil // waiting is bounded
 	c.mu.Lock()
 	q := c.queues[w.key]
-	if !request.Once { // one attempt is no turn, and lets nobody go first
+	if !request.Once { // one attempt does not yield
 		request.Others, q.others = q.others, 0
 	}
 	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
@@ -204,7 +205,7 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
 	if err != nil {
 		c.mu.Lock()
-		q.others = cmp.Or(q.others, request.Others) // nobody has gone first for a caller that has left
+		q.others = cmp.Or(q.others, request.Others) // this caller failed before the others went first, so the next one yields
 		c.mu.Unlock()
 	}
 	switch {
@@ -227,7 +228,7 @@ type bare struct{ context.Context }
 func (bare) Value(any) any { return nil }
 
 // perCaller is how many fencing tokens a turn reserves for each caller that waits: a caller may come again in the same turn. Tokens
-// are taken from the server's clock and must not outrun it. A grant takes longer than the 32 microseconds that these numbers stand for.
+// are taken from the server's clock and must not outrun it. 32 tokens stand for 32 µs, and a grant takes longer than that.
 const perCaller = 32
 
 // handOff hands the lease off to the next caller, or gives the key back and the turn to the next caller.

@@ -48,7 +48,7 @@
 //   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
 //     collection, and a suspended laptop, whose monotonic clock stands still.
 //   - Redis: a master that dies before it replicated the key loses the lock, and the promoted replica grants it again
-//     (A2, A3, A4). So does a key that is evicted or deleted by hand.
+//     (A2, A3, A4). It is also lost when its key is evicted or deleted by hand.
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
 //     antirez, "Is Redlock safe?").
 //   - RedLock and None issue no fencing token: it is 0.

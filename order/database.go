@@ -38,13 +38,13 @@ func (c Config) Validate() error {
 }
 
 // OpenStore opens the database, and creates its tables when they are missing. It tries until ctx
-// ends; the error names the database.
+// ends; the error names the database and what the last try that ended by itself said.
 func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 	from, err := cfg.source()
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for last := error(nil); ; {
 		s := &Store{name: from.name, think: cfg.Think}
 		// Several instances may create the tables at the same moment; the second try finds them.
 		if s.db, err = from.open(ctx); err == nil {
@@ -53,8 +53,11 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 		if why := hopeless(err); why != "" {
 			return nil, fmt.Errorf("database %s: %s: %w", from.name, why, err)
 		}
+		if ctx.Err() == nil || last == nil { // a try that ctx cut short says nothing
+			last = err
+		}
 		if pause(ctx, 100*time.Millisecond) != nil {
-			return nil, fmt.Errorf("database %s: not reached in time: %w", from.name, err)
+			return nil, fmt.Errorf("database %s: not reached in time: %w", from.name, last)
 		}
 	}
 }

@@ -8,8 +8,9 @@
 // read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
 // lock, two holders with tokens do not both win. A check at the write alone has that gap (experiment L22).
 //
-// A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error that leaves
-// the result unknown, the same attempt once more tells it. With a token, the earlier attempt cannot win any more after that.
+// A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error the
+// result may be unknown. Repeat the attempt: its answer names the driver of the order. With tokens, the earlier
+// attempt cannot win any more then.
 //
 // What is NOT guaranteed: a request without an answer may have won. A read or a write without a token is never refused, and may
 // overwrite the win of a holder with one.
@@ -35,7 +36,7 @@ const (
 type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
-	Driver    uint64    `gorm:"not null"`                        // that has it, by the last write; 0: none
+	Driver    uint64    `gorm:"not null"`                        // driver that has the order, by the last write; 0: none
 	Token     uint64    `gorm:"column:fence;not null;default:0"` // newest fencing token of a read or a write; 0: none had one
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude

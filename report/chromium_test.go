@@ -14,6 +14,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/internal/testenv"
 )
 
 // view is a screen to look at a page on.
@@ -176,19 +177,19 @@ func TestHandsOnChromium(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](first + ".focus()"))
 	before := ask[string](b, `document.querySelector(".event").textContent`)
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
-	after := ask[string](b, `document.querySelector(".event").textContent`)
-	if before == after || !strings.Contains(before, "event ") || !strings.Contains(after, "event ") {
-		t.Errorf("first %q, then %q", before, after)
-	}
+	testenv.Eventually(t, "the arrow key leads to another event", func() bool {
+		after := ask[string](b, `document.querySelector(".event").textContent`)
+		return before != after && strings.Contains(before, "event ") && strings.Contains(after, "event ")
+	})
 	b.do(chromedp.Click("#dark + span"))
-	if ground := ask[string](b, `getComputedStyle(document.body).backgroundColor`); ground != "rgb(20, 23, 28)" {
-		t.Errorf("dark is %s", ground)
-	}
+	testenv.Eventually(t, "the page is dark", func() bool {
+		return ask[string](b, `getComputedStyle(document.body).backgroundColor`) == "rgb(20, 23, 28)"
+	})
 	b.open(filepath.Join(dir, "lab.html"), view{"", 360, "light"})
 	b.do(chromedp.Click(`.verdicts a[href="#L05-lease-overrun"]`))
-	if !ask[bool](b, `document.getElementById("L05-lease-overrun").open`) {
-		t.Error("a link does not open its experiment")
-	}
+	testenv.Eventually(t, "a link opens its experiment", func() bool {
+		return ask[bool](b, `document.getElementById("L05-lease-overrun").open`)
+	})
 	b.open(filepath.Join(dir, "lab.html"), view{"", 1280, "dark"})
 	b.print("lab.pdf")
 	b.calm(filepath.Join(dir, "lab.html"))

@@ -61,7 +61,7 @@ func TestLabExploreAsJSON(t *testing.T) {
 		Verdict string
 		Locks   []struct {
 			Lock, Expect, Verdict, Shortest string
-			Orders, Broken                  int
+			Interleavings, Violating        int
 			Events                          []struct{ Lane, Kind string }
 		}
 	}
@@ -69,11 +69,11 @@ func TestLabExploreAsJSON(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s%s", got.code, err, got.out, got.err)
 	}
 	last := result.Locks[len(result.Locks)-1]
-	if last.Lock != "SETNX, DEL" || last.Expect != "violation" || last.Shortest != "A A† B" || last.Broken == 0 ||
-		last.Broken >= last.Orders || len(last.Events) == 0 {
+	if last.Lock != "SETNX, DEL" || last.Expect != "violation" || last.Shortest != "A A† B" || last.Violating == 0 ||
+		last.Violating >= last.Interleavings || len(last.Events) == 0 {
 		t.Errorf("%+v", last)
 	}
-	if first := result.Locks[0]; first.Orders != 620 || first.Broken != 0 || first.Expect != "no violation" ||
+	if first := result.Locks[0]; first.Interleavings != 620 || first.Violating != 0 || first.Expect != "no violation" ||
 		result.Verdict != "as expected" {
 		t.Errorf("%+v", result)
 	}

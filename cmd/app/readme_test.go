@@ -156,7 +156,7 @@ func TestWorkshopWithGoAlone(t *testing.T) {
 		experiments = slices.DeleteFunc(experiments, func(id string) bool { return id == "F01" })
 	}
 	says := map[string]string{
-		"lab step L03 --moves A A A … B A B B B": "Violation: a client deleted", "lab matrix": "unlock by a non-owner", "lab show L11": "token",
+		"lab step L03 --moves A A A t B A B B B": "Violation: a client deleted", "lab matrix": "unlock by a non-owner", "lab show L11": "token",
 	}
 	for _, args := range append([][]string{experiments}, others...) {
 		line := strings.Join(args, " ")

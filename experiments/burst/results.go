@@ -212,9 +212,15 @@ Verdict: %s (%.1f s). %s
 
 // spread says how far the runs of a version that loses updates lie apart: one run is no measure of it.
 func (r *Results) spread() string {
-	const chance = " The article reports one run. The final values of v1 and v2 differ from run to run, and v1 may end above v2."
-	if r.Rounds < 2 {
-		return chance + "\n --rounds 10 shows the lowest and the highest of ten runs.\n"
+	chance := ""
+	if slices.ContainsFunc(r.Ranges, func(of Range) bool { v, _ := versions.Find(of.Version); return v.Loses }) {
+		chance = " A4 reports one run. The final value of a version that loses updates differs from run to run: v1 may end above v2.\n"
+	}
+	switch {
+	case r.Rounds < 2 && chance == "":
+		return ""
+	case r.Rounds < 2:
+		return chance + " --rounds 10 shows the lowest and the highest of ten runs.\n"
 	}
 	table := terminal.NewTable("version", "lowest final", "highest final", "winners").Right("lowest final", "highest final", "winners")
 	for _, of := range r.Ranges {
@@ -224,7 +230,7 @@ func (r *Results) spread() string {
 		}
 		table.Row(of.Version, of.LowFinal, of.HighFinal, winners)
 	}
-	return fmt.Sprintf("%s\n\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table)
+	return fmt.Sprintf("%s\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table)
 }
 
 // name is the version, with its round where there are several.

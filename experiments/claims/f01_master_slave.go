@@ -10,6 +10,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "F01-master-slave",
+	Title:   "Lost at failover: master and replicas",
 	Article: "A2, A3, A4",
 	Claim:   "A master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says: `

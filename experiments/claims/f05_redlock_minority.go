@@ -13,6 +13,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "F05-redlock-minority",
+	Title:   "RedLock without some of its nodes",
 	Article: "A2, A4",
 	Claim:   "RedLock grants the lock while two of its five nodes are dead or hang, and refuses it in time with three such nodes.",
 	Says: `
@@ -26,7 +27,9 @@ var _ = register(experiments.Experiment{
 			(a) Two silent nodes cost one timeout each time. (b) Dead nodes cost nothing, and nodes that hang cost a timeout. (c)
 			Neither delays a client, as long as three nodes answer.`,
 		Why: `
-			Three of five nodes are a majority, and their votes are enough. The client asks all nodes simultaneously and goes on when
+			(c), as long as one client asks: then two nodes that hang cost nothing. When two clients compete, one of them may wait for the
+			timeout of a node (2 s). Three of five nodes are a majority, and their votes are enough. The client asks all nodes
+			simultaneously and goes on when
 			three have granted the lock. A dead node refuses the connection immediately, and a node that hangs is not waited for. With
 			three silent nodes there is no majority. The client waits for one timeout and is told that the lock is unavailable. After
 			that v4 only pings a node that hangs, so the next requests are refused without a wait.`,
@@ -50,7 +53,8 @@ node 5   ✗ hangs: it says nothing, and is not waited for`,
 		A is connected to five nodes. Some of them, chosen at random, are killed, and A requests the lock. When three were down, one is
 		started again, and A requests it once more. In other variants nodes are stopped by SIGSTOP: they hang, which means that they
 		accept connections and answer nothing. Then A and B request the lock again and again, and add one to a counter. One client at a
-		time must not wait as long as the timeout of one node. With three nodes that hang, each client must be refused within three such
+		time must not wait as long as the timeout of one node (2 s). With three nodes that hang, each client must be refused within
+		three such
 		timeouts.`,
 	Takes: 20 * time.Second,
 	Check: kit.Any(history.Counter, kit.Available(5), slow),

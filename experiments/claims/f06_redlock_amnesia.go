@@ -14,6 +14,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "F06-redlock-amnesia",
+	Title:   "RedLock: a node restarts with data loss",
 	Article: "A2, A4",
 	Claim:   "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
 	Says: `

@@ -10,6 +10,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "F07-redlock-clock",
+	Title:   "RedLock: a clock jumps",
 	Article: "A2, A4",
 	Claim:   "In RedLock a node whose clock jumps ahead ends its key early and lets a second majority form.",
 	Says: `

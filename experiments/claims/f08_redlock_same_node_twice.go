@@ -15,6 +15,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "F08-redlock-same-node-twice",
+	Title:   "RedLock: the same node twice",
 	Article: "A2",
 	Claim:   "A2's RedLock names one of its nodes twice: the loss of that node ends the lock, and that node alone is a majority.",
 	Says:    "The listing builds RedLock of three locks. They should be on three nodes, so that one node may fail.",

@@ -10,6 +10,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "G4-redlock",
+	Title:   "RedLock",
 	Article: "A2",
 	Claim:   "With RedLock over five nodes exactly one driver wins the order.",
 	Says:    "With RedLock over independent Redis nodes one driver gets the order, although a node may fail.",

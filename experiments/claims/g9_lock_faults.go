@@ -11,6 +11,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "G9-lock-faults",
+	Title:   "Orders during every fault of the lock",
 	Article: "A0, A2",
 	Claim:   "No fault of the lock, and no failover of its Redis, gives an order to two drivers, as long as the database checks the token.",
 	Says:    "A2 relies on the lock alone: its holder writes.",
@@ -52,7 +53,7 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 			Take tokens from a source that grows although it forgets.`,
 		Limits: `
 			The tokens grow as long as the new master's clock is not behind the old one's by more than the time of the failover. If it is, the
-			newer holders are refused until that clock has caught up: no order gets two winners, but some drivers have to ask again. What the
+			newer holders are refused until that clock has caught up. No order gets two winners, but some drivers have to ask again. What the
 			orders' own database loses in its failover is not covered.`,
 		Next: `
 			F02 loses the lock in one failover, step by step. P9 does the same to page views. L22 shows why the token is registered at the read.`,

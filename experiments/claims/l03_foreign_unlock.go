@@ -12,6 +12,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L03-foreign-unlock",
+	Title:   "Unlock by a non-owner",
 	Article: "A0, A2, A3",
 	Claim: `
 		A late DEL deletes the next holder's lock, even after a comparison in the client; one script that compares and deletes does not.`,

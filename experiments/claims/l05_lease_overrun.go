@@ -12,8 +12,9 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L05-lease-overrun",
+	Title:   "Lease expired during work",
 	Article: "A0, A2",
-	Claim:   "Work that is longer than the lease puts two holders into the section; renewal every third of the lease prevents it.",
+	Claim:   "When work takes longer than the lease, two clients work simultaneously; renewal every third of the lease prevents it.",
 	Says: `
 		A0 says that a comparison at the release does not help a holder whose lease has ended: another client is in the section already. A0
 		and A2 extend the lease while the work goes on.`,
@@ -22,7 +23,7 @@ var _ = register(experiments.Experiment{
 			A client takes the lock for a fixed lease. Its work lasts longer than the lease, and it does not look whether it still holds the
 			lock. Another client waits. What happens to the two writes?`,
 		Predict: `
-			(a) The second client waits until the first one releases. (b) Both work in the section, and one update is lost. (c) The first one's
+			(a) The second client waits until the first one releases. (b) Both work simultaneously, and one update is lost. (c) The first one's
 			write is refused.`,
 		Why: `
 			One update is lost. Redis deletes the key when the lease ends, whatever the holder does, and the second client takes the lock

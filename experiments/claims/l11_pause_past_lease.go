@@ -50,9 +50,10 @@ Redis                              lease over ┆                               
 B                                              ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
 	How: `
 		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, reads and
-		writes. A receives the command to write while it is stopped. It writes when SIGCONT lets it run, without another look: every
-		holder has a moment between its last look and its write. Then it learns that its lease has ended. RedLock issues no fencing
-		token, so there is nothing to check.`,
+		writes. A receives the command to write while it is stopped. When SIGCONT lets it run, its work writes without another look:
+		every holder has a moment between its last look and its write. Its session notices the end of the lease at the same time, so
+		either event may come first. RedLock issues no fencing token. The second RedLock variant gives the resource a token check all
+		the same: without a token the check accepts the write.`,
 	Anomaly: "pause",
 	Takes:   11 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),

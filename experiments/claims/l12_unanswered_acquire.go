@@ -20,6 +20,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L12-unanswered-acquire",
+	Title:   "Acquire with lost reply",
 	Article: "A0, A1, A2, A3",
 	Claim: `
 		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,

@@ -2,11 +2,13 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -30,8 +32,9 @@ var _ = register(experiments.Experiment{
 			Give the lease's context to each part of the work, and stop when it ends. Check the fencing token at the resource as well:
 			it refuses the write of a holder that did not look. Free a lock by force only when its holder is known to be dead.`,
 		Limits: `
-			A session begins to listen only a moment after the grant (the delayed start). A forced unlock before that is noticed when it
-			begins. A holder that may not subscribe, or whose message is lost, learns of it at its next renewal. Until the context ends,
+			A session begins to listen 2.5 s after the grant (the delayed start). A forced unlock before that is noticed when it begins;
+			the run waits until A listens. A holder that may not subscribe, or whose message is lost, learns of it at its next renewal.
+			Until the context ends,
 			only the token stops a write.`,
 		Next:  "L11 (the holder is paused), F11 (the holder is cut off), L06 (renewal ends with its holder).",
 		Level: experiments.Medium,
@@ -41,7 +44,8 @@ A       ├─ lock ─ read 0 ───────── ✗ its context ends:
 admin                 └─ frees it
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
-		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. An administrator frees the lock by force,
+		A takes the lock with a lease of a minute, whose first renewal is far away, and reads. When A listens, an administrator frees
+		the lock by force,
 		and B takes it, reads and writes. A waits until its context ends, at most for half of the time until its renewal, and does not
 		write. In two variants A does not look and writes all the same. In the last one the resource checks the fencing token.`,
 	Takes: 31 * time.Second,
@@ -63,6 +67,14 @@ func forced(looks, checks bool) experiments.Scenario {
 		r := kit.NewResource(x.Trial, checks)
 		a, b := x.NewClient("A", kit.LongLease).Acquire(ctx), x.NewClient("B", kit.LongLease)
 		value := r.Read(a)
+		x.Must(stack.Until(ctx, func(ctx context.Context) error { // A begins to listen a moment after its grant
+			const channel = "redisson_lock__channel:{" + kit.LockKey + "}"
+			listening, err := x.Conn.PubSubNumSub(ctx, channel).Result()
+			if err == nil && listening[channel] == 0 {
+				err = errors.New("nobody listens yet")
+			}
+			return err
+		}))
 		freed, err := b.Admin.ForceUnlock(ctx, kit.LockKey)
 		x.Must(err)
 		if freed {

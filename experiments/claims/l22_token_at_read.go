@@ -13,7 +13,7 @@ var _ = register(experiments.Experiment{
 	ID:      "L22-token-at-read",
 	Article: "A0, A2",
 	Claim: `
-		A fencing token that is checked at the write only can lose an update; checked at the read, too, it cannot.`,
+		A resource that checks the fencing token only at the write can lose an update; one that checks it at the read, too, cannot.`,
 	Says: `
 		The articles check whether a client still owns the lock. None of them lets the data refuse a stale holder.`,
 	Drawing: `
@@ -22,7 +22,7 @@ admin                            ✗ deletes the lock's key
 B                                  ├─ lock, token 6 ─ read 0 ────────── write 1: one update is lost`,
 	How: `
 		A takes the lock and reads. Its key is deleted by hand, B takes the lock with a larger token, and reads the same value. Then A writes,
-		and after it B. No write is later than one with a larger token, so a check at the write accepts both. In the last variant the resource
+		and after it B. A writes with 5 before B writes with 6, so a check at the write accepts both. In the last variant the resource
 		stores the largest token that it has seen at a read, too. Each step waits for the one before: the interleaving is always the same.`,
 	Takes: time.Second,
 	Check: history.Counter,
@@ -49,8 +49,8 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
 			forgets the token as well. Two holders must never have the same token.`,
 		Next: `
-			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders while everything is done to the lock),
-			the scripts pview/read.lua and pview/write.lua.`,
+			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders during every fault).
+			Read the scripts pview/read.lua and pview/write.lua.`,
 		Level: experiments.Medium,
 	},
 })

@@ -9,6 +9,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "P4-redlock",
+	Title:   "RedLock",
 	Article: "A4",
 	Claim:   "With RedLock over five nodes no update is lost, as long as no server fails.",
 	Says:    "With RedLock the same 666 simultaneous requests on two instances end well: the result is called perfect.",

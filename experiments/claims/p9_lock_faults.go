@@ -9,6 +9,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "P9-lock-faults",
+	Title:   "Page views during every fault of the lock",
 	Article: "A0, A4",
 	Claim:   "No fault of the lock loses a page view, as long as the counter checks the fencing token at the read and at the write.",
 	Says:    "The articles repair the lock. They do not ask what the data could do against a lock that is lost.",
@@ -17,8 +18,9 @@ instance-1   ├─ lock, token 5 ─ read 7 ───────────�
 admin                         ✗ DEL, forced unlock, SIGSTOP
 instance-2                       ├─ lock, token 6 ─ read 7 ─── write 8`,
 	How: `
-		20 clients send page views to two instances. Meanwhile, in turn for half a second each and without a pause: the lock's key is deleted;
-		it is deleted together with the counter of tokens; the lock is freed by force; an instance is stopped for two leases (of 300 ms). With
+		20 clients send page views to two instances. Meanwhile there are four faults, in turn for half a second each. The lock's key is
+		deleted. It
+		is deleted together with the counter of tokens. The lock is freed by force. An instance is stopped for two leases (of 300 ms). With
 		the Redis lock (v3) the counter checks the token. RedLock (v4) has no token, and shows that the faults are real.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Alone:  true,
@@ -33,22 +35,23 @@ instance-2                       ├─ lock, token 6 ─ read 7 ─── write
 	},
 	Lesson: experiments.Lesson{
 		Question: `
-			Somebody deletes the lock's key again and again, frees the lock by force, deletes the counter of tokens, and stops an instance for
-			longer than its lease. 20 clients go on counting page views for a minute. How many views does the Redis lock lose?`,
+			Somebody deletes the lock's key again and again, frees the lock by force, and deletes the counter of tokens. Instances are stopped
+			for longer than their lease. 20 clients go on counting page views for a minute. How many views does the Redis lock lose?`,
 		Predict: `
 			(a) Many: every deleted key lets two holders in. (b) A few: most of the faults hit no holder. (c) None: the counter refuses the
 			holder with the older token.`,
 		Why: `
 			The faults do let two holders in, many times. But each holder registers its token when it reads. From then on every holder with an
 			older token is refused. So of two holders that have read the same value only one can write. The other one gets 409, and has counted
-			nothing. RedLock excludes as well as the Redis lock does, but it has no token: there the same faults lose updates.`,
+			nothing. Many are refused here, because the keys are deleted without a pause: all holders but the newest are refused. RedLock
+			excludes as well as the Redis lock does, but it has no token: there the same faults lose updates.`,
 		Fix: `
-			Treat the lock as an optimisation that keeps clients from colliding, and let the data decide: check the token in the same command
-			that reads, and in the same command that writes.`,
+			Let the data decide. Check the token in the same command that reads, and in the same command that writes. Then the lock only keeps
+			clients from colliding.`,
 		Limits: `
-			The counter and the lock are on one Redis that does not fail over: a failover that loses the last writes loses views, whatever the
-			lock does. A minute without a loss is no proof. A lock whose key and token counter are both deleted within 256 microseconds of a
-			grant can issue a token twice; no run has shown that.`,
+			The counter and the lock are on one Redis that does not fail over. A failover that loses the last writes loses views, whatever the
+			lock does. A minute without a loss is no proof. The key and the token counter may both be deleted within 256 microseconds of a
+			grant. Then a token can be issued twice; we have not seen it in a run.`,
 		Next:  "L22 shows the one interleaving that the read closes. G9 does the same to orders, and replaces the master as well.",
 		Level: experiments.Medium,
 	},

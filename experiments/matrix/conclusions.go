@@ -59,10 +59,10 @@ func (m Matrix) strongest() string {
 		}
 		names = append(names, strategy)
 		if by := m.under(strategy, Violated); len(by) > 0 {
-			details = append(details, fmt.Sprintf("%s is violated by: %s.", strategy, strings.Join(by, ", ")))
+			details = append(details, fmt.Sprintf("Anomalies that violate %s: %s.", strategy, strings.Join(by, ", ")))
 		}
 	}
-	sentence := fmt.Sprintf("%s had no violation under the most anomalies, %d of %d.", list(names), most, len(m.Anomalies))
+	sentence := fmt.Sprintf("%s had no violation under %d of %d anomalies, more than any other lock.", list(names), most, len(m.Anomalies))
 	return strings.Join(append([]string{sentence}, details...), " ")
 }
 

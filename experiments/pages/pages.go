@@ -5,6 +5,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -177,13 +178,11 @@ func Check(docs string, all []experiments.Experiment) (err error) {
 	return err
 }
 
-// title is an id as the title of a page: "L01 · No expiry".
-func title(id string) string {
-	number, words, _ := strings.Cut(id, "-")
-	if words == "" {
-		return number
-	}
-	return number + " · " + strings.ToUpper(words[:1]) + strings.ReplaceAll(words[1:], "-", " ")
+// title is the title of an experiment's page: "L01 · No expiry".
+func title(e experiments.Experiment) string {
+	number, words, _ := strings.Cut(e.ID, "-")
+	words = strings.ReplaceAll(words, "-", " ")
+	return number + " · " + cmp.Or(e.Title, strings.ToUpper(words[:1])+words[1:])
 }
 
 // cell makes of any text one that fits into a table.

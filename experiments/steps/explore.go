@@ -25,9 +25,9 @@ type Bounds struct {
 // Found is what Explore found.
 type Found struct {
 	Interleavings  *big.Int `json:"interleavings"` // all of them
-	Violating      *big.Int `json:"violating"` // that end in a violation
-	States         int      `json:"states"` // different ones that they go through
-	Counterexample []Move   `json:"-"`      // the shortest interleaving that violates; nil: there is none
+	Violating      *big.Int `json:"violating"`     // that end in a violation
+	States         int      `json:"states"`        // different ones that they go through
+	Counterexample []Move   `json:"-"`             // the shortest interleaving that violates; nil: there is none
 }
 
 // String is how many interleavings there are and how many violate.

@@ -1,7 +1,8 @@
 // Package preflight tries a lock on each of its servers, asks them how they are set up, and finds what weakens the lock there.
 //
 // It acquires, renews and releases the key lock:probe:NAME, where NAME is the instance's. In a cluster there is one for each master,
-// lock:probe:NAME:N. On a node of RedLock it is redlock:lock:probe:NAME. A probe that could not be released expires after a second and a half.
+// lock:probe:NAME:N. On a node of RedLock it is redlock:lock:probe:NAME. A probe that could not be released expires after a second and
+// a half.
 //
 // What is NOT guaranteed: it trusts what the servers report. It does not know how they will be set up later, nor which other clients may
 // evict, delete or promote. A server may refuse later what it does not refuse now. A lock without a weakness is still violated when its
