@@ -52,7 +52,7 @@ func TestPages(t *testing.T) {
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "A2: What is said.", "How it goes.",
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "`go run ./cmd/app lab run L03` (9 s; needs no other server)",
 			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |",
 			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {
-			"## L · anatomy of a Redis lock", "**Start here:** [L03 · Foreign unlock](L03-foreign-unlock.md)",
+			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
 			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 9 | The claim | A2 | nothing | as expected |",
 		},
 		"errata.md": {
