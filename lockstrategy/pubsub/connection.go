@@ -100,7 +100,6 @@ func (s *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
 	for pinged := false; ; {
 		received, err := pubsub.ReceiveTimeout(s.ctx, silence)
 		var timeout net.Error
-		var reply redis.Error
 		switch {
 		case err == nil:
 			pinged, pause = false, shortPause
@@ -110,11 +109,7 @@ func (s *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
 		case errors.As(err, &timeout) && timeout.Timeout() && !pinged:
 			pinged = true
 			_ = pubsub.Ping(s.ctx)
-		case errors.As(err, &reply):
-			s.hub.refused()
-			if s.shard != "" || !redis.HasErrorPrefix(err, "NOPERM") { // that is for one channel: the others are received
-				return pause
-			}
+		case s.shard == "" && redis.HasErrorPrefix(err, "NOPERM"): // for one channel
 		default:
 			return pause
 		}

@@ -45,7 +45,7 @@ type Hub struct {
 	plain    *connection // of all plain channels; nil until there is one
 
 	mayNotPublish   bool // the server has refused the last message of this process
-	mayNotSubscribe bool // the last answer to a subscription was a refusal
+	mayNotSubscribe bool // the server has refused to subscribe this process, and has not subscribed it since
 	tried           bool // this process has found out whether it may subscribe, or is about to
 }
 
@@ -150,7 +150,9 @@ func (h *Hub) tryLocked(name string) {
 		defer context.AfterFunc(h.life, func() { _ = s.Close() })()
 		var reply redis.Error
 		if _, err := s.ReceiveTimeout(h.life, tryFor); errors.As(err, &reply) {
-			h.refused()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.mayNotSubscribe = true
 		}
 	})
 }
@@ -259,13 +261,6 @@ func (h *Hub) lost(s *connection) {
 			c.tell(Lost)
 		}
 	}
-}
-
-// refused notes that the server refused a subscription.
-func (h *Hub) refused() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mayNotSubscribe, h.tried = true, true
 }
 
 // wanted returns the channels that s is to receive.
