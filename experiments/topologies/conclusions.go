@@ -32,7 +32,8 @@ func (r *Result) kept() string {
 		}
 	}
 	if len(clean) > 0 {
-		all := fmt.Sprintf("%s kept every page view and gave each order one winner, over %s and with %s.", list(clean), r.where(), list(r.Tools))
+		all := fmt.Sprintf("%s kept every page view and gave each order one winner. The topologies were %s; the tools were %s.",
+			list(clean), r.where(), list(r.Tools))
 		return strings.Join(append([]string{all}, failed...), " ")
 	}
 	return strings.Join(append([]string{"No version was shown to keep every page view and to give each order one winner."}, failed...), " ")

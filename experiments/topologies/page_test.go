@@ -116,7 +116,8 @@ func TestPage(t *testing.T) {
 		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
 		"| single | redis-single |  | 0 | gone | all | never | never |",
 		"Verdict of all of it: **unexpected**",
-		"compared\n\n1. v4 kept every page view and gave each order one winner, over cluster and single and with ours and k6. " +
+		"compared\n\n1. v4 kept every page view and gave each order one winner. " +
+			"The topologies were cluster and single; the tools were ours and k6. " +
 			"v3 did not, over cluster. v1 did not, over cluster.\n2. No version that may lose page views was run.\n" +
 			"3. After the master died, v3 confirmed no view over cluster and single while the test waited. " +
 			"Confirmed views were lost: cluster 2 of 5.\n\n",
@@ -141,7 +142,7 @@ func TestConclusions(t *testing.T) {
 		{Name: "single", Rows: []Row{views("v1", 3), views("v2", 2)}},
 	}}
 	for i, want := range []string{
-		"v0 and v3 kept every page view and gave each order one winner, over sentinel and single and with ours.",
+		"v0 and v3 kept every page view and gave each order one winner. The topologies were sentinel and single; the tools were ours.",
 		"Of 4 page views, v1 ended between 1 and 3 and v2 ended between 2 and 2: one run of them says little.",
 		"After the master died, v3 confirmed a view again over sentinel after 1.5 s. " +
 			"After the master died, v3 confirmed no view over single while the test waited. No confirmed view was lost this time.",
@@ -151,7 +152,7 @@ func TestConclusions(t *testing.T) {
 		}
 	}
 	r.Topologies[0].Rows[2] = views("v3", 3)
-	if got, want := r.Conclusions()[0], "with ours. v3 did not, over sentinel."; !strings.HasSuffix(got, want) {
+	if got, want := r.Conclusions()[0], "were ours. v3 did not, over sentinel."; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
