@@ -91,6 +91,9 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 		}
 	})
 	if _, err := exec.LookPath("k6"); err != nil {
+		if os.Getenv("LAB_REQUIRE") == "all" {
+			t.Fatal("k6 is missing: loadtest/README.md says how to install it")
+		}
 		t.Skip("k6 is missing")
 	}
 	for script, cases := range map[string]map[string]string{"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}} {
