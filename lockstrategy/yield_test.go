@@ -357,7 +357,7 @@ func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRelease(t, mustAcquire(t, r, "k")) // the server has the scripts
-		proxy.LoseReply(nil, func(faultproxy.Chunk) { proxy.Cut() })
+		proxy.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { proxy.Cut() })
 		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || !server.Exists("k") {
 			t.Errorf("got %v; the server has granted it: %t", err, server.Exists("k"))
 		}

@@ -111,14 +111,13 @@ func newLossyWire(ctx context.Context, t *experiments.Trial, key string) *lossyW
 	t.Must(err)
 	client := redis.NewClient(kit.OneAttempt(proxy.Addr))
 	t.Cleanup(client.Close)
-	t.Must(client.Ping(ctx).Err()) // the connection is up: its greeting is no reply to lose
 	return &lossyWire{steps.Redis{UniversalClient: client}, x, proxy, key}
 }
 
 // LoseReply implements [steps.ReplyLoser]. The fault is recorded with the lock as the server has it at that moment. Without a
 // lock nothing is proven.
 func (w *lossyWire) LoseReply() {
-	w.proxy.LoseReply(nil, func(reply faultproxy.Chunk) {
+	w.proxy.LoseReply(faultproxy.NoGreeting, func(reply faultproxy.Chunk) {
 		proof := ""
 		kind, err := w.direct.Conn.Type(context.Background(), w.key).Result()
 		if err == nil && kind != "none" {

@@ -44,10 +44,9 @@ func (w *Wire) Delay(requests, replies time.Duration) {
 	w.each(func(p *faultproxy.Proxy) { p.Delay(faultproxy.Latency(requests, replies)) })
 }
 
-// LoseNextAnswer passes requests on until a server replies. The reply is lost, and the server's proxy cut.
-// A message of a subscription (RESP3's push) is no reply.
+// LoseNextAnswer passes requests on until a server replies to one that is no greeting. The reply is lost, and the server's proxy cut.
 func (w *Wire) LoseNextAnswer() {
 	w.each(func(p *faultproxy.Proxy) {
-		p.LoseReply(func(c faultproxy.Chunk) bool { return c.Data[0] != '>' }, func(faultproxy.Chunk) { p.Cut() })
+		p.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { p.Cut() })
 	})
 }

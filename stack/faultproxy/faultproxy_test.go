@@ -394,7 +394,7 @@ func TestLostReplyIsChosenAndShown(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
 		conn, other := client(t, p), client(t, p)
 		lost := ""
-		p.LoseReply(func(c faultproxy.Chunk) bool { return string(c.Data) == "re:b" }, func(c faultproxy.Chunk) {
+		p.LoseReply(func(c faultproxy.Chunk) bool { return string(c.Data) == "b" }, func(c faultproxy.Chunk) {
 			lost = string(c.Data)
 			p.Cut()
 		})
@@ -405,6 +405,23 @@ func TestLostReplyIsChosenAndShown(t *testing.T) {
 			if data, _, err := receive(conn); !errors.Is(err, io.EOF) || lost != "re:b" {
 				t.Errorf("received %q, %v; lost %q", data, err, lost)
 			}
+		}
+	})
+}
+
+// A client subscribes in its background: the reply to that is not the one to be lost.
+func TestReplyToAGreetingIsNotLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
+		p.LoseReply(faultproxy.NoGreeting, nil)
+		for _, greeting := range []string{"*2\r\n$5\r\nHELLO\r\n", "*3\r\n$6\r\nclient\r\n", "*2\r\n$9\r\nsubscribe\r\n", "*2\r\n$10\r\nSSUBSCRIBE\r\n"} {
+			conn := client(t, p)
+			send(t, conn, greeting)
+			expect(t, conn, "re:"+greeting, 0)
+		}
+		conn := client(t, p)
+		send(t, conn, "*3\r\n$7\r\nEVALSHA\r\n")
+		if data, _, err := receive(conn); !errors.Is(err, io.EOF) {
+			t.Errorf("received %q, %v", data, err)
 		}
 	})
 }

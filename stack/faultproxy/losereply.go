@@ -1,22 +1,36 @@
 package faultproxy
 
+import "bytes"
+
 // loss is a reply that is still to be lost.
 type loss struct {
 	match func(Chunk) bool
 	then  func(Chunk)
-	asked map[*conn]bool // the connections on which a request has arrived since
+	asked map[*conn]bool // the connections on which a request that match accepts has arrived since
 }
 
-// LoseReply loses the next chunk to a client that match accepts, and closes its connection. The server has executed the request, and
-// the client cannot know it. A match of nil accepts every chunk. LoseReply calls then, unless it is nil, with the lost chunk before
+// LoseReply loses the reply to the next request that match accepts, and closes the connection. The server has executed the request,
+// and the client cannot know it. A match of nil accepts every request. LoseReply calls then, unless it is nil, with the reply before
 // it closes the connection; then may make another fault. Mend cancels a loss that has not happened yet.
 //
-// A reply is not lost on a connection on which no request has arrived since the call: its request is older. That is exact for clients
-// that send no request before the last one on the connection has been answered.
-func (p *Proxy) LoseReply(match func(Chunk) bool, then func(Chunk)) {
+// The reply is the first chunk to the client after the request. That is exact for clients that send no request before the last one on
+// the connection has been answered, and for connections on which the server sends nothing unasked.
+func (p *Proxy) LoseReply(match func(request Chunk) bool, then func(reply Chunk)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loss = &loss{match, then, make(map[*conn]bool)}
+}
+
+// NoGreeting is a match for [Proxy.LoseReply]. It refuses the requests with which a Redis client opens a connection or a subscription:
+// HELLO, CLIENT, SUBSCRIBE, SSUBSCRIBE. A client may send them in its background, at any time.
+func NoGreeting(request Chunk) bool {
+	begin := bytes.ToLower(request.Data[:min(len(request.Data), 24)])
+	for _, command := range []string{"\r\nhello", "\r\nclient", "\r\nsubscribe", "\r\nssubscribe"} {
+		if bytes.Contains(begin, []byte(command)) {
+			return false
+		}
+	}
+	return true
 }
 
 // loses reports whether a chunk is the one to be lost.
@@ -24,10 +38,10 @@ func (f *flow) loses(c Chunk) bool {
 	p := f.proxy
 	p.mu.Lock()
 	l := p.loss
-	if l != nil && c.Direction == ToServer {
+	if l != nil && c.Direction == ToServer && (l.match == nil || l.match(c)) {
 		l.asked[f.conn] = true
 	}
-	if l == nil || c.Direction == ToServer || !l.asked[f.conn] || l.match != nil && !l.match(c) {
+	if l == nil || c.Direction == ToServer || !l.asked[f.conn] {
 		p.mu.Unlock()
 		return false
 	}
