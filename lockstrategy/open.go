@@ -2,6 +2,7 @@ package lockstrategy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -9,10 +10,11 @@ import (
 
 // Names of the strategies, as [Open] takes them.
 const (
-	NameNone    = "none"    // no lock: v1
-	NameProcess = "process" // a mutex in the process: v2
-	NameRedis   = "redis"   // one Redis: v3
-	NameRedLock = "redlock" // five independent nodes: v4
+	NameNone      = "none"      // no lock: v1
+	NameProcess   = "process"   // a mutex in the process: v2
+	NameRedis     = "redis"     // one Redis: v3
+	NameRedLock   = "redlock"   // five independent nodes: v4
+	NameZooKeeper = "zookeeper" // an ensemble: v6
 )
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
@@ -23,11 +25,12 @@ const shortestLease = 10 * time.Millisecond
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
-	Redis   redis.UniversalClient   // for NameRedis
-	Nodes   []redis.UniversalClient // for NameRedLock
-	Lease   time.Duration           // 0: DefaultLease
-	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff HandOff                 // of the cohort
+	Redis     redis.UniversalClient   // for NameRedis
+	Nodes     []redis.UniversalClient // for NameRedLock
+	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
+	Lease     time.Duration           // 0: DefaultLease
+	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+	HandOff   HandOff                 // of the cohort
 }
 
 // Opened is a strategy ready for use, and what it holds open.
@@ -62,8 +65,15 @@ func Open(name string, b Backends) (*Opened, error) {
 			return nil, err
 		}
 		return withCohort(r, r.Close, b.HandOff)
+	case NameZooKeeper:
+		z, err := NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		return withCohort(z, z.Close, b.HandOff)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
+	names := []string{NameNone, NameProcess, NameRedis, NameRedLock, NameZooKeeper}
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 }
 
 func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {
