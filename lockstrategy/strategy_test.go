@@ -47,6 +47,7 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		},
 		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
 		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
+		{"ZooKeeper without servers", lockstrategy.NameZooKeeper, lockstrategy.Backends{}, "at least one server"},
 		{
 			"RedLock with a negative lease", lockstrategy.NameRedLock,
 			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second},

@@ -38,16 +38,20 @@ var (
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
+	ZooKeeper   = Need{"ZooKeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+	return []Need{RedisServer, MariaDB, Nginx, Curl, Ps, JDK, Maven, Chromium, ZooKeeper, Compiler}
 }
 
-// Met reports whether the need is on the PATH.
+// Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
 func (n Need) Met() bool {
+	if n.Name == ZooKeeper.Name {
+		return stack.RealZooKeeper() == nil
+	}
 	for _, program := range n.Programs {
 		if _, err := exec.LookPath(program); err == nil {
 			return true
@@ -132,6 +136,17 @@ func Redis(t testing.TB, real bool) *stack.Node {
 		t.Fatal(err)
 	}
 	return node
+}
+
+// Ensemble starts one ZooKeeper server, or an ensemble of three.
+func Ensemble(t testing.TB, n int) []*stack.ZooKeeperNode {
+	t.Helper()
+	Needs(t, ZooKeeper)
+	nodes, err := Stack(t).ZooKeeper(Context(t), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nodes
 }
 
 // Eventually calls ok until it returns true, for at most a minute. It is for effects in other processes that send no event.
