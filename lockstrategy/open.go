@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Names of the strategies, as [Open] takes them.
@@ -13,6 +14,7 @@ const (
 	NameProcess = "process" // a mutex in the process: v2
 	NameRedis   = "redis"   // one Redis: v3
 	NameRedLock = "redlock" // five independent nodes: v4
+	NameEtcd    = "etcd"    // a cluster of etcd: v7
 )
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
@@ -25,6 +27,7 @@ const shortestLease = 10 * time.Millisecond
 type Backends struct {
 	Redis   redis.UniversalClient   // for NameRedis
 	Nodes   []redis.UniversalClient // for NameRedLock
+	Etcd    *clientv3.Client        // for NameEtcd
 	Lease   time.Duration           // 0: DefaultLease
 	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
 	HandOff HandOff                 // of the cohort
@@ -62,8 +65,14 @@ func Open(name string, b Backends) (*Opened, error) {
 			return nil, err
 		}
 		return withCohort(r, r.Close, b.HandOff)
+	case NameEtcd:
+		e, err := NewEtcd(b.Etcd, EtcdConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		return withCohort(e, e.Close, b.HandOff)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock, NameEtcd)
 }
 
 func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {
