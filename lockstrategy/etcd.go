@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -111,75 +110,6 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	return lease, err
 }
 
-// etcdLease is what etcd calls a lease: its keys are deleted when it ends. It belongs to one contender at a time. So a request without an
-// answer cannot be executed any more when its lease is revoked.
-type etcdLease struct {
-	id   clientv3.LeaseID
-	span time.Duration
-
-	mu        sync.Mutex
-	confirmed time.Time // when the last request that has extended it was sent
-}
-
-func (l *etcdLease) asked() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.confirmed
-}
-
-// young reports whether the lease is good for a new holder: it would be renewed later than now.
-func (l *etcdLease) young() bool { return l != nil && time.Since(l.asked()) < l.span/3 }
-
-// newLease returns an idle lease, or asks for one.
-func (e *Etcd) newLease(ctx context.Context, span time.Duration, private bool) (*etcdLease, error) {
-	e.mu.Lock()
-	i := slices.IndexFunc(e.idle, func(l *etcdLease) bool { return l.span == span && l.young() })
-	if i >= 0 && !private {
-		l := e.idle[i]
-		e.idle = slices.Delete(e.idle, i, i+1)
-		e.mu.Unlock()
-		return l, nil
-	}
-	e.mu.Unlock()
-	l := &etcdLease{span: span, confirmed: time.Now()}
-	granted, err := e.client.Grant(ctx, int64((span+time.Second-1)/time.Second))
-	if err != nil {
-		return nil, err
-	}
-	l.id = granted.ID
-	return l, nil
-}
-
-// keep keeps leases without a key for the next contender. Old ones end by themselves.
-func (e *Etcd) keep(leases ...*etcdLease) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.idle = slices.DeleteFunc(append(e.idle, leases...), func(l *etcdLease) bool { return !l.young() })
-}
-
-// extend asks the leader for a lease's whole time. It returns the term in which that was asked, and false when the lease has ended.
-// [clientv3.Client.KeepAliveOnce] would ask a server that is away again and again, without a pause.
-func (e *Etcd) extend(ctx context.Context, l *etcdLease) (term uint64, extended bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the stream
-	asked := time.Now()
-	stream, err := e.leases.LeaseKeepAlive(ctx)
-	if err != nil {
-		return 0, false, clientv3.ContextError(ctx, err)
-	}
-	_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}) // Recv returns what went wrong
-	reply, err := stream.Recv()
-	if err != nil {
-		return 0, false, clientv3.ContextError(ctx, err)
-	}
-	if reply.TTL > 0 {
-		l.mu.Lock()
-		l.confirmed = asked
-		l.mu.Unlock()
-	}
-	return reply.Header.RaftTerm, reply.TTL > 0, nil
-}
-
 // contender is one call of Acquire, and the holder of what it was granted. Only its first request may create its key, so every other one
 // is harmless when it comes late.
 type contender struct {
@@ -263,8 +193,10 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
-	if c.place != nil && !c.place.young() {
-		_, _, _ = c.extend(ctx, c.place) // what is wrong with it, the transaction says
+	if asked := time.Now(); !c.place.young() {
+		if term, err := c.extend(ctx, c.place); err == nil && term > 0 { // what is wrong with it, the transaction says
+			c.place.confirmed.Store(&asked)
+		}
 	}
 	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision),
 		clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), ">", c.revision-1)).
@@ -321,11 +253,11 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 	return cancel
 }
 
-// grant describes what was granted. A lock held by few tokens than were asked for is handed off less often.
+// grant is what was granted.
 func (c *contender) grant(r Request) Grant {
 	return Grant{
 		Key: c.key, Token: uint64(c.revision) << tokenBits, Tokens: min(r.Tokens, 1<<tokenBits),
-		Asked: c.held.asked(), Lease: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
+		Asked: *c.held.confirmed.Load(), Lease: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
 		Watch: func(notify func(released bool)) (stop func()) {
 			return c.onDelete(c.name, c.revision, func() { notify(false) })
 		},
@@ -337,12 +269,13 @@ func (c *contender) grant(r Request) Grant {
 func (c *contender) renew(ctx context.Context) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
-	term, extended, err := uint64(0), true, error(nil)
+	var term uint64
+	asked := time.Now()
 	if !c.private {
-		term, extended, err = c.extend(ctx, c.held)
-	}
-	if err != nil {
-		return c.unavailable("renew", c.key, err)
+		var err error
+		if term, err = c.extend(ctx, c.held); err != nil {
+			return c.unavailable("renew", c.key, err)
+		}
 	}
 	reply, err := c.client.Get(ctx, c.name)
 	switch {
@@ -350,8 +283,11 @@ func (c *contender) renew(ctx context.Context) error {
 		return c.unavailable("renew", c.key, err)
 	case len(reply.Kvs) == 0 || reply.Kvs[0].CreateRevision != c.revision:
 		return fmt.Errorf("%w: %s", ErrGone, c.key)
-	case !c.private && (!extended || term != reply.Header.RaftTerm):
+	case !c.private && term != reply.Header.RaftTerm:
 		return c.unavailable("renew", c.key, errors.New("another leader was elected meanwhile"))
+	}
+	if !c.private {
+		c.held.confirmed.Store(&asked)
 	}
 	return nil
 }
@@ -393,18 +329,6 @@ func (c *contender) drop() {
 		return
 	}
 	c.keep(c.held)
-}
-
-func (e *Etcd) revoke(ctx context.Context, l *etcdLease) error {
-	if l == nil {
-		return nil
-	}
-	ctx, cancel := e.within(ctx)
-	defer cancel()
-	if _, err := e.client.Revoke(ctx, l.id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return e.unavailable("revoke a lease", "", err)
-	}
-	return nil
 }
 
 // unavailable says that a request got no usable answer, and what to do where that is known.

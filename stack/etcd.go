@@ -29,8 +29,9 @@ type Member struct {
 }
 
 // Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. The program is etcd of the PATH, or one that is built on
-// first use: see [EtcdProgram]. A failover takes a second or two. The shortest lease that a server grants is one second.
-func (s *Stack) Etcd(ctx context.Context, n int) (*Etcd, error) {
+// first use: see [EtcdProgram]. Settings are more of its flags ("--name", "value", …). A failover takes a second or two. The shortest lease
+// that a server grants is one second.
+func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, error) {
 	if n != 1 && n != 3 {
 		return nil, fmt.Errorf("stack: %d etcd servers: a cluster has 1 or 3", n)
 	}
@@ -38,6 +39,7 @@ func (s *Stack) Etcd(ctx context.Context, n int) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
+	program = append(program, settings...)
 	for attempt := 1; ; attempt++ {
 		e, err := s.etcd(ctx, program, n)
 		if err == nil {
