@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
 )
 
 // Names of the strategies, as [Open] takes them.
 const (
-	NameNone    = "none"    // no lock: v1
-	NameProcess = "process" // a mutex in the process: v2
-	NameRedis   = "redis"   // one Redis: v3
-	NameRedLock = "redlock" // five independent nodes: v4
+	NameNone      = "none"      // no lock: v1
+	NameProcess   = "process"   // a mutex in the process: v2
+	NameRedis     = "redis"     // one Redis: v3
+	NameRedLock   = "redlock"   // five independent nodes: v4
+	NameMemcached = "memcached" // an item in Memcached: v8
 )
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
@@ -23,11 +25,12 @@ const shortestLease = 10 * time.Millisecond
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
-	Redis   redis.UniversalClient   // for NameRedis
-	Nodes   []redis.UniversalClient // for NameRedLock
-	Lease   time.Duration           // 0: DefaultLease
-	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff HandOff                 // of the cohort
+	Redis     redis.UniversalClient   // for NameRedis
+	Nodes     []redis.UniversalClient // for NameRedLock
+	Memcached *memcache.Client        // for NameMemcached
+	Lease     time.Duration           // 0: DefaultLease
+	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+	HandOff   HandOff                 // of the cohort
 }
 
 // Opened is a strategy ready for use, and what it holds open.
@@ -62,8 +65,15 @@ func Open(name string, b Backends) (*Opened, error) {
 			return nil, err
 		}
 		return withCohort(r, r.Close, b.HandOff)
+	case NameMemcached:
+		m, err := NewMemcached(b.Memcached, MemcachedConfig{Lease: b.Lease, Request: b.Request})
+		if err != nil {
+			return nil, err
+		}
+		return withCohort(m, m.Close, b.HandOff)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock)
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock,
+		NameMemcached)
 }
 
 func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {

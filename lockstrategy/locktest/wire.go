@@ -9,7 +9,12 @@ import (
 
 // Wire is the network between a client and its servers: a fault proxy before each server. A fault is made in all of them. The
 // zero value has no servers.
-type Wire struct{ proxies []*faultproxy.Proxy }
+type Wire struct {
+	// Loses accepts the requests whose reply LoseNextAnswer may lose: those that acquire or release. nil: faultproxy.NoGreeting.
+	Loses func(request faultproxy.Chunk) bool
+
+	proxies []*faultproxy.Proxy
+}
 
 // To starts the proxy before the server at addr, until the test ends, and returns the proxy's address.
 func (w *Wire) To(t testing.TB, addr string) string {
@@ -44,9 +49,13 @@ func (w *Wire) Delay(requests, replies time.Duration) {
 	w.each(func(p *faultproxy.Proxy) { p.Delay(faultproxy.Latency(requests, replies)) })
 }
 
-// LoseNextAnswer passes requests on until a server replies to one that is no greeting. The reply is lost, and the server's proxy cut.
+// LoseNextAnswer passes requests on until a server replies to one that Loses accepts. The reply is lost, and the server's proxy cut.
 func (w *Wire) LoseNextAnswer() {
+	loses := w.Loses
+	if loses == nil {
+		loses = faultproxy.NoGreeting
+	}
 	w.each(func(p *faultproxy.Proxy) {
-		p.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { p.Cut() })
+		p.LoseReply(loses, func(faultproxy.Chunk) { p.Cut() })
 	})
 }
