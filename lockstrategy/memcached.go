@@ -24,15 +24,15 @@ type MemcachedConfig struct {
 // Memcached is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
 // Use it where two holders waste work. Do not use it where they damage data.
 //
-// There is one holder while the server keeps the item until it expires, the server does not stall, all processes name the same servers
-// in the same order, and the holder stops when its lease's context ends. There may be two after each of these:
+// There is one holder while the server keeps the item until it expires, and the holder stops when its lease's context ends. All
+// processes must name the same servers, in the same order. There may be two holders after each of these:
 //   - The server's memory is full, and it evicts the item. Locks are items like all others.
 //   - The server restarts. It stores nothing on a disk, and there is no replica.
 //   - The item is deleted or overwritten by hand, or by flush_all.
 //   - The server's process stalls. Its clock then jumps, and an item ends early by the time of the stall.
 //
-// The holder learns of such a loss at its next renewal, at a third of the lease. It issues no fencing token: a counter would be an item,
-// and can be evicted, and the numbers of cas begin again when the server restarts. So no resource can refuse a stale holder.
+// The holder learns of such a loss at its next renewal, at a third of the lease. There is no fencing token, so no resource can refuse a
+// stale holder. A counter would be an item, which can be evicted. The numbers of cas begin again when the server restarts.
 //
 // The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
 // that waits polls, and callers compete in no order: a [Cohort] keeps that to one caller per process.
@@ -66,7 +66,7 @@ func NewMemcached(client *memcache.Client, cfg MemcachedConfig) (*Memcached, err
 	case client == nil:
 		return nil, errors.New("lock: memcached needs a client")
 	case cmp.Or(client.Timeout, memcache.DefaultTimeout) > request:
-		return nil, fmt.Errorf("lock: the Memcached client waits %s for an answer, and the request timeout is %s: set its Timeout to at most that",
+		return nil, fmt.Errorf("lock: Memcached's client waits %s for an answer, and the request timeout is %s: set its Timeout to that at most",
 			cmp.Or(client.Timeout, memcache.DefaultTimeout), request)
 	}
 	return &Memcached{client: client, cfg: MemcachedConfig{lease, request}, process: uuid.NewString(), sessions: NewSessions()}, nil

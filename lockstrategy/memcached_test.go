@@ -237,7 +237,7 @@ func TestMemcachedReleaseDuringARenewal(t *testing.T) {
 	}
 }
 
-// The add arrives when its client has given up, and has found nothing to release.
+// The add arrives after its client's timeout, and after a release that found nothing.
 func TestMemcachedAddThatArrivesLate(t *testing.T) {
 	server := memcachedServer(t)
 	wire := faultproxy.New(faultproxy.TCP(server.Addr))
