@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,12 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
 )
 
 // DatabaseConfig configures [NewDatabase]. The zero value means the defaults.
 type DatabaseConfig struct {
+	Name    string        // of the database in errors; empty: its kind
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
@@ -57,8 +60,9 @@ func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
 		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
 	}
 	return &Database{
-		db: db.Session(&gorm.Session{SkipDefaultTransaction: true}), sql: dialect,
-		cfg: DatabaseConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
+		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}), sql: dialect,
+		cfg:     DatabaseConfig{Name: cmp.Or(cfg.Name, db.Name()), Lease: lease, Request: request},
+		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }
 
@@ -121,7 +125,7 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 	})
 	if err != nil {
 		o.sessions.compensate(g)
-		return Grant{}, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
+		return Grant{}, o.unavailable("acquire", err)
 	}
 	o.refused = g.Token == 0
 	return g, nil
@@ -160,7 +164,7 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+		return o.unavailable(what, err)
 	case rows == 0:
 		return fmt.Errorf("%w: %s", ErrGone, o.key)
 	}
@@ -170,6 +174,10 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 // values are what every statement of the owner knows.
 func (o *rowOwner) values() map[string]any {
 	return map[string]any{"key": o.key, "owner": o.name, "lease": o.lease.Microseconds()}
+}
+
+func (d *Database) unavailable(what string, err error) error {
+	return fmt.Errorf("%w: %s: %s: %w", ErrUnavailable, d.cfg.Name, what, err)
 }
 
 // do bounds a call, and creates the table for it if that is missing. It does not end with ctx: an answer must not get lost.

@@ -31,6 +31,7 @@ type Backends struct {
 	Redis    redis.UniversalClient   // for NameRedis
 	Nodes    []redis.UniversalClient // for NameRedLock
 	Database *gorm.DB                // for NameDatabase
+	Named    string                  // that database in errors; empty: its kind
 	Lease    time.Duration           // 0: DefaultLease
 	Request  time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
 	HandOff  HandOff                 // of the cohort
@@ -63,7 +64,7 @@ func Open(name string, b Backends) (*Opened, error) {
 		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(r, r.Close, err, b.HandOff)
 	case NameDatabase:
-		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
+		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Lease: b.Lease, Request: b.Request})
 		return withCohort(d, d.Close, err, b.HandOff)
 	}
 	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+	"gorm.io/gorm/utils/tests"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -51,6 +53,11 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			"RedLock with a negative lease", lockstrategy.NameRedLock,
 			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second},
 			"lease -1s",
+		},
+		{"a database lock without a database", lockstrategy.NameDatabase, lockstrategy.Backends{}, "no database"},
+		{
+			"a database of another kind", lockstrategy.NameDatabase,
+			lockstrategy.Backends{Database: &gorm.DB{Config: &gorm.Config{Dialector: tests.DummyDialector{}}}}, `kind "dummy"; MySQL, MariaDB and SQLite`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
