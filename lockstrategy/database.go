@@ -72,13 +72,16 @@ func (d *Database) Close() error {
 	return nil
 }
 
+// databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
+const databasePoll = 10 * time.Millisecond
+
 // Acquire tries, and tries again after a pause while another holds key.
 func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if key == "" || len(key) > longestName {
 		return nil, notAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
 	}
 	o := rowOwner{Database: d, key: key, name: d.process + ":" + strconv.FormatUint(d.attempt.Add(1), 10)}
-	return d.sessions.Poll(ctx, key, options, pollInterval, func(request Request) (*Lease, error) {
+	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (*Lease, error) {
 		grant, err := o.acquire(ctx, request)
 		if err != nil || grant.Token == 0 {
 			return nil, err

@@ -16,7 +16,7 @@ var _ = register(experiments.Experiment{
 	Says:    "The lock of the JVM is replaced by one outside of it. The database is already there, and could keep the lock.",
 	Drawing: `
 driver 1 at instance-1   [ read: open   …thinks…   COMMIT: mine ]   "you have it"
-driver 2 at instance-2     asks every 25 to 50 ms                  [ read: taken ]   "driver 1 has it"`,
+driver 2 at instance-2     asks every 5 to 10 ms                   [ read: taken ]   "driver 1 has it"`,
 	How: `
 		20 drivers, ten for each of two instances, request one order simultaneously. The lock is a row in the database of the orders, in a
 		transaction of its own. The variant with the mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,

@@ -15,7 +15,7 @@ var _ = register(experiments.Experiment{
 	Says:    "A database can keep the lock, too: a row that one client at a time can take. A4 does not measure it.",
 	Drawing: `
 instance-1   [ UPDATE: taken  GET → 0  SET 1  … hand-off to its own callers … ]  UPDATE: free
-instance-2     asks every 25 to 50 ms                                             [ UPDATE: taken  GET → 333 …`,
+instance-2     asks every 5 to 10 ms                                              [ UPDATE: taken  GET → 333 …`,
 	How: `
 		666 simultaneous requests go to two instances in equal parts. The lock is a row in the database of the orders: MariaDB where it is
 		installed, and SQLite otherwise. The counter is in Redis. The variant without a lock proves that the load would lose updates. The
@@ -39,7 +39,7 @@ instance-2     asks every 25 to 50 ms                                           
 		Why: `
 			(c). One UPDATE is atomic, so one client gets the row. The requests of one instance queue in the process, so only the first of them
 			asks the database. The lock is handed off inside the instance up to 256 times, or for 100 ms. Only then the other instance waits
-			less than 50 ms for its next question.`,
+			for its next question, 10 ms at most.`,
 		Fix: `
 			Put a queue in front of a lock that is polled. Without one, every waiter polls, and the load on the database grows with the number of
 			waiters. Where one statement can do the work itself, take that one (P0, G6).`,
