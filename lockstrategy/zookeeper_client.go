@@ -148,10 +148,13 @@ func (c *zooKeeperClient) unavailable(err error) error {
 func (c *zooKeeperClient) close() {
 	c.end()
 	c.mu.Lock()
-	conn, events := c.conn, c.events
+	conn, events, connected := c.conn, c.events, isClosed(c.up)
 	c.mu.Unlock()
 	if conn == nil {
 		return
+	}
+	if !connected {
+		c.current().hangUp() // it may wait for an answer
 	}
 	conn.Close() // it waits for a second at most
 	c.current().hangUp()
