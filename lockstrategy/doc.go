@@ -6,6 +6,7 @@
 //	None      grants everybody                     v1 (alone), v2 (behind a Cohort: a mutex in the process)
 //	Redis     one Redis, Redisson's wire protocol  v3 (behind a Cohort)
 //	RedLock   five independent Redis nodes         v4 (behind a Cohort)
+//	ZooKeeper an ensemble of ZooKeeper servers     v6 (behind a Cohort)
 //
 // # Layers
 //
@@ -16,6 +17,7 @@
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
+//	zookeeper.go          a queue in ZooKeeper, with the same sessions; zookeeper_client.go is its connection
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
 //	guard.go              the callback form that the scenarios ask for
 //
