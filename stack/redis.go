@@ -82,12 +82,24 @@ func atFreeAddr(start func(addr string) error) error {
 
 // freeAddr returns an address of the loopback interface at which no server listens at this moment.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := freeAddrs(1)
 	if err != nil {
-		return "", fmt.Errorf("stack: no free port: %w", err)
+		return "", err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return addrs[0], nil
+}
+
+// freeAddrs returns n different ones.
+func freeAddrs(n int) (addrs []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("stack: no free port: %w", err)
+		}
+		defer l.Close() // when all are known, or one would be chosen twice
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
 }
 
 func portOf(addr string) int {

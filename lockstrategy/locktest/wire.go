@@ -9,12 +9,17 @@ import (
 
 // Wire is the network between a client and its servers: a fault proxy before each server. A fault is made in all of them. The
 // zero value has no servers.
-type Wire struct{ proxies []*faultproxy.Proxy }
+type Wire struct {
+	Control func(faultproxy.Chunk) bool // see [faultproxy.Proxy]
+
+	proxies []*faultproxy.Proxy
+}
 
 // To starts the proxy before the server at addr, until the test ends, and returns the proxy's address.
 func (w *Wire) To(t testing.TB, addr string) string {
 	t.Helper()
 	p := faultproxy.New(faultproxy.TCP(addr))
+	p.Control = w.Control
 	t.Cleanup(p.Close)
 	near, err := p.Listen()
 	if err != nil {

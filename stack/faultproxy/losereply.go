@@ -13,8 +13,8 @@ type loss struct {
 // and the client cannot know it. A match of nil accepts every request. LoseReply calls then, unless it is nil, with the reply before
 // it closes the connection; then may make another fault. Mend cancels a loss that has not happened yet.
 //
-// The reply is the first chunk to the client after the request. That is exact for clients that send no request before the last one on
-// the connection has been answered, and for connections on which the server sends nothing unasked.
+// The reply is the first chunk to the client after the request. That is exact under two conditions. The client sends no request before
+// the last one on the connection has been answered. The server sends nothing unasked on it.
 func (p *Proxy) LoseReply(match func(request Chunk) bool, then func(reply Chunk)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,11 +33,27 @@ func NoGreeting(request Chunk) bool {
 	return true
 }
 
+// HTTP2Control is a [Proxy.Control] for HTTP/2, and so for gRPC: a chunk without a message.
+func HTTP2Control(c Chunk) bool {
+	const header, data, headers = 9, 0, 1
+	for rest := bytes.TrimPrefix(c.Data, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")); len(rest) >= header; {
+		length, kind := int(rest[0])<<16|int(rest[1])<<8|int(rest[2]), rest[3]
+		if kind == data || kind == headers {
+			return false
+		}
+		rest = rest[min(header+length, len(rest)):]
+	}
+	return true
+}
+
 // loses reports whether a chunk is the one to be lost.
 func (f *flow) loses(c Chunk) bool {
 	p := f.proxy
 	p.mu.Lock()
 	l := p.loss
+	if p.Control != nil && p.Control(c) {
+		l = nil
+	}
 	if l != nil && c.Direction == ToServer && (l.match == nil || l.match(c)) {
 		l.asked[f.conn] = true
 	}

@@ -39,6 +39,9 @@ type Proxy struct {
 	// Label returns the new label of a connection after a request on it. Faults use it to choose connections. A connection begins
 	// with the label "". nil: no connection has another one.
 	Label func(label string, request []byte) string
+	// Control reports whether a chunk belongs to the protocol, and is neither a request nor a reply: LoseReply does not count it. nil: there
+	// is no such chunk.
+	Control func(Chunk) bool
 
 	dialServer func(context.Context) (net.Conn, error)
 	running    sync.WaitGroup

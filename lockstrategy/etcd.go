@@ -1,0 +1,344 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+)
+
+// EtcdConfig configures [NewEtcd]. The zero value means the defaults.
+type EtcdConfig struct {
+	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+}
+
+// Etcd is a lock on a cluster of etcd. A call of Acquire is a key of its own below the lock's prefix. The oldest of these keys, by create
+// revision, has the lock; every other one waits for the deletion of the key before it. So etcd keeps the queue, and a release
+// wakes one process.
+//
+// There is one holder while a majority of the servers keeps what it has confirmed, clocks run alike to one per cent, and a holder stops when its
+// lease's context ends. There may be two when a server's data is restored from a backup, when the key is deleted by hand, when a leader that was
+// paused revokes leases that its successor has renewed (etcd-io/etcd#15247), or when a holder ignores its context. The fencing token
+// is the create revision, which a majority has agreed on: it grows over every failover.
+//
+// etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
+// of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
+// time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for placeLease.
+type Etcd struct {
+	client   *clientv3.Client
+	leases   pb.LeaseClient
+	cfg      EtcdConfig
+	process  string        // the first half of the name of every key of this process
+	attempt  atomic.Uint64 // the second half
+	sessions *Sessions
+
+	mu   sync.Mutex
+	idle []*etcdLease // without a key, and young enough for the next contender
+}
+
+// NewEtcd returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
+// soon (package topology opens such a client).
+func NewEtcd(client *clientv3.Client, cfg EtcdConfig) (*Etcd, error) {
+	lease, request, err := timing(cfg.Lease, cfg.Request)
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, errors.New("lock: etcd needs a client")
+	}
+	return &Etcd{
+		client: client, leases: clientv3.RetryLeaseClient(client), cfg: EtcdConfig{Lease: lease, Request: request},
+		process: uuid.NewString(), sessions: NewSessions(),
+	}, nil
+}
+
+// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
+// be released.
+func (e *Etcd) Close() error {
+	e.sessions.Close()
+	return nil
+}
+
+const (
+	// tokenBits is how many of a token's bits count the hand-offs of a grant. The others are the create revision. So tokens are below
+	// 2^53, which JavaScript keeps, until revision 2^45.
+	tokenBits = 8
+	// placeLease is for how long the place of a process that waits is kept without a sign of it. It is longer than an election.
+	placeLease = 5 * time.Second
+)
+
+// Acquire takes the key, or the last place in its queue. Then it waits for the deletion of the key before its own, and looks whether its
+// own is the oldest now. It looks every one or two seconds in any case, because a notification may get lost.
+func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	if key == "" {
+		return nil, notAcquired(key, errors.New("a lock needs a name"))
+	}
+	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
+	c := &contender{
+		Etcd: e, key: key, prefix: prefix, name: prefix + e.process + ":" + strconv.FormatUint(e.attempt.Add(1), 10),
+		unfollow: func() {},
+	}
+	w := waiter{life: e.sessions.ctx, interval: placeLease / 3, wake: make(chan struct{}, 1)}
+	c.wake = w.wake
+	granted := false
+	lease, err := w.acquire(ctx, key, options, func(r Request) (_ *Lease, most time.Duration, err error) {
+		switch granted, err = c.try(ctx, r); {
+		case granted:
+			lease, err := e.sessions.Lease(ctx, r, c.grant(r))
+			return lease, 0, err
+		case err != nil && c.revision > 0 && time.Since(c.heard) < placeLease: // it has its place still, and soon there is a leader
+			return nil, pollInterval, nil
+		}
+		return nil, w.interval, err
+	})
+	c.unfollow()
+	if !granted {
+		c.leave()
+	}
+	return lease, err
+}
+
+// contender is one call of Acquire, and the holder of what it was granted. Only its first request may create its key, so every other one
+// is harmless when it comes late.
+type contender struct {
+	*Etcd
+	key, prefix, name string
+	held              *etcdLease // of the key when it has the lock
+	place             *etcdLease // of the key while it waits; nil: it does not
+	private           bool       // the lease is not renewed, and of no use to others
+	revision          int64      // at which the key was created; 0: it was not, or nobody knows
+	unknown           bool       // the request that creates the key has no answer
+	heard             time.Time  // when the place was last confirmed
+	wake              chan struct{}
+	unfollow          func()
+}
+
+// within bounds one request, whatever becomes of ctx: an answer must not get lost.
+func (e *Etcd) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Request)
+}
+
+// try asks once whether the key is granted.
+func (c *contender) try(ctx context.Context, r Request) (granted bool, err error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	span := c.cfg.Lease
+	if c.private = r.Lease != nil; c.private {
+		span = *r.Lease
+	}
+	for range 3 { // an idle lease may have been revoked
+		if c.private || !c.held.young() {
+			c.drop()
+			if c.held, err = c.newLease(ctx, span, c.private); err != nil {
+				break
+			}
+		}
+		if c.revision == 0 {
+			granted, err = c.enter(ctx, r)
+		} else {
+			granted, err = c.advance(ctx)
+		}
+		if !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			break
+		}
+		c.held = nil
+	}
+	if err != nil {
+		return false, c.unavailable("acquire", c.key, err)
+	}
+	return granted, nil
+}
+
+// enter takes the key if it has no queue, or else the last place in it.
+func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
+	granted, _, err = c.create(ctx)
+	if granted || err != nil || r.Once {
+		return granted, err
+	}
+	if c.place, err = c.newLease(ctx, placeLease, false); err != nil {
+		return false, err
+	}
+	granted, before, err := c.create(ctx, clientv3.OpGet(c.prefix, clientv3.WithLastCreate()...),
+		clientv3.OpPut(c.name, "", clientv3.WithLease(c.place.id)))
+	if err == nil && !granted {
+		c.follow(before.Responses[0].GetResponseRange())
+	}
+	return granted, err
+}
+
+// create creates the key if it has no queue; otherwise it does what is said.
+func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (granted bool, reply *clientv3.TxnResponse, err error) {
+	c.unknown = true
+	reply, err = c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), "=", 0)).
+		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).Else(otherwise...).Commit()
+	refused := rpctypes.EtcdError{}
+	c.unknown = err != nil && (!errors.As(err, &refused) || refused.Code() == codes.Unavailable)
+	if err == nil && (reply.Succeeded || len(otherwise) > 0) {
+		c.revision, c.heard = reply.Header.Revision, time.Now()
+	}
+	return err == nil && reply.Succeeded, reply, err
+}
+
+// advance gives the key the holder's lease if it is the oldest now.
+func (c *contender) advance(ctx context.Context) (granted bool, err error) {
+	if asked := time.Now(); !c.place.young() {
+		if term, err := c.extend(ctx, c.place); err == nil && term > 0 { // what is wrong with it, the transaction says
+			c.place.confirmed.Store(&asked)
+		}
+	}
+	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision),
+		clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), ">", c.revision-1)).
+		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).
+		Else(clientv3.OpGet(c.name), clientv3.OpGet(c.prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.revision-1))...)).
+		Commit()
+	if err != nil {
+		return false, err
+	}
+	c.heard = time.Now()
+	switch {
+	case reply.Succeeded:
+		c.keep(c.place)
+		c.place = nil
+		return true, nil
+	case len(reply.Responses[0].GetResponseRange().Kvs) == 0: // the place is lost
+		c.revision, c.place = 0, nil
+		return c.enter(ctx, Request{})
+	}
+	c.follow(reply.Responses[1].GetResponseRange())
+	return false, nil
+}
+
+// follow waits for the deletion of the key before.
+func (c *contender) follow(before *pb.RangeResponse) {
+	c.unfollow()
+	c.unfollow = c.onDelete(string(before.Kvs[0].Key), before.Kvs[0].CreateRevision, func() {
+		select {
+		case c.wake <- struct{}{}:
+		default: // it is awake already
+		}
+	})
+}
+
+// onDelete calls f once when a key is deleted after a revision, or may have been. A server without a leader ends the watch, and another
+// one is asked.
+func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(context.Background()))
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			for r := range e.client.Watch(ctx, key, clientv3.WithRev(revision+1), clientv3.WithFilterPut()) {
+				if len(r.Events) > 0 || r.CompactRevision > 0 {
+					f()
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(pollInterval):
+			}
+		}
+	}()
+	return cancel
+}
+
+// grant is what was granted.
+func (c *contender) grant(r Request) Grant {
+	return Grant{
+		Key: c.key, Token: uint64(c.revision) << tokenBits, Tokens: min(r.Tokens, 1<<tokenBits),
+		Asked: *c.held.confirmed.Load(), Lease: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
+		Watch: func(notify func(released bool)) (stop func()) {
+			return c.onDelete(c.name, c.revision, func() { notify(false) })
+		},
+	}
+}
+
+// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others have
+// elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
+func (c *contender) renew(ctx context.Context) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	var term uint64
+	asked := time.Now()
+	if !c.private {
+		var err error
+		if term, err = c.extend(ctx, c.held); err != nil {
+			return c.unavailable("renew", c.key, err)
+		}
+	}
+	reply, err := c.client.Get(ctx, c.name)
+	switch {
+	case err != nil:
+		return c.unavailable("renew", c.key, err)
+	case len(reply.Kvs) == 0 || reply.Kvs[0].CreateRevision != c.revision:
+		return fmt.Errorf("%w: %s", ErrGone, c.key)
+	case !c.private && term != reply.Header.RaftTerm:
+		return c.unavailable("renew", c.key, errors.New("another leader was elected meanwhile"))
+	}
+	if !c.private {
+		c.held.confirmed.Store(&asked)
+	}
+	return nil
+}
+
+// release deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
+// key may have been created, or may be created yet.
+func (c *contender) release(ctx context.Context) (others int, err error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	if c.revision == 0 {
+		return 0, errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.place))
+	}
+	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision)).
+		Then(clientv3.OpDelete(c.name)).Commit()
+	switch {
+	case err != nil:
+		return 0, c.unavailable("release", c.key, err)
+	case !reply.Succeeded:
+		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
+	}
+	c.keep(c.place)
+	c.drop()
+	return 0, nil // etcd has a queue: there is nothing to yield
+}
+
+// leave gives up the place in the queue, and what may have been granted.
+func (c *contender) leave() {
+	if c.revision > 0 || c.unknown {
+		c.sessions.compensate(Grant{Key: c.key, Lease: c.cfg.Lease, Release: c.release})
+		return
+	}
+	c.drop()
+}
+
+// drop keeps the lease for the next contender. A private one is revoked in the background: it may be long.
+func (c *contender) drop() {
+	if l := c.held; c.private && l != nil {
+		c.sessions.inBackground(func() { _ = c.revoke(c.sessions.ctx, l) })
+		return
+	}
+	c.keep(c.held)
+}
+
+// unavailable says that a request got no usable answer, and what to do where that is known.
+func (e *Etcd) unavailable(what, key string, err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		advice = " (its quota is used up: compact and defragment it, then `etcdctl alarm disarm`)"
+	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		advice = " (the user needs to read and write below locklab/)"
+	}
+	return fmt.Errorf("%w: %s %s: etcd at %s: %w%s", ErrUnavailable, what, key, strings.Join(e.client.Endpoints(), ","), err, advice)
+}

@@ -1,0 +1,359 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/locktest"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+	"locklab/topology"
+)
+
+func TestEtcdConforms(t *testing.T) {
+	t.Parallel()
+	servers := etcdServers(t, 1)
+	for name, cohort := range withAndWithoutCohort {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locktest.Run(t, etcdBackend(etcdClient(t, servers.Addrs()), cohort, servers.Addrs()))
+		})
+	}
+}
+
+// etcdServers starts a cluster that ends with the test.
+func etcdServers(t testing.TB, n int) *stack.Etcd {
+	t.Helper()
+	testenv.Needs(t, testenv.Etcd)
+	return must(testenv.Stack(t).Etcd(testenv.Context(t), n))(t)
+}
+
+func etcdClient(t testing.TB, addrs []string, options ...grpc.DialOption) *clientv3.Client {
+	t.Helper()
+	opened := must(topology.OpenEtcd(testenv.Context(t), topology.EtcdConfig{Addrs: addrs, Options: options}))(t)
+	t.Cleanup(func() { _ = opened.Close() }) // a client that crashed is closed already
+	return opened.Client
+}
+
+// etcdQueue is the prefix of the keys of a lock.
+func etcdQueue(key string) string { return "locklab/" + url.PathEscape(key) + "/" }
+
+func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.Backend {
+	entries := func(t *testing.T, key string) (all []string) {
+		for _, kv := range must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix()))(t).Kvs {
+			all = append(all, string(kv.Key))
+		}
+		return all
+	}
+	return locktest.Backend{
+		Wired: true, Fenced: true, Cohort: cohort,
+		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+			var near []string
+			if s.Wire != nil {
+				s.Wire.Control = faultproxy.HTTP2Control
+			}
+			for _, addr := range addrs {
+				near = append(near, behind(t, s.Wire, addr))
+			}
+			sent := new(atomic.Int64)
+			c := etcdClient(t, near, grpc.WithChainUnaryInterceptor(counted(sent)))
+			e := must(lockstrategy.NewEtcd(c, lockstrategy.EtcdConfig{Lease: s.Lease, Request: request(s)}))(t)
+			return locktest.Client{
+				Opened: behindCohort(t, cohort, e, e.Close, s.HandOff),
+				Crash:  func() { _ = c.Close() },
+				Sent:   func() int { return int(sent.Load()) },
+			}
+		},
+		Server: &locktest.Server{
+			Entries: entries,
+			Forget: func(t *testing.T, key string) {
+				must(admin.Delete(t.Context(), etcdQueue(key), clientv3.WithPrefix()))(t)
+			},
+			ForgetToken: func(*testing.T, string) {}, // it is the cluster's revision
+			Listening:   func(t *testing.T, key string) int { return max(0, len(entries(t, key))-1) },
+		},
+	}
+}
+
+// counted counts the requests that a server has answered.
+func counted(sent *atomic.Int64) grpc.UnaryClientInterceptor {
+	return func(
+		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, conn, options...)
+		if err == nil {
+			sent.Add(1)
+		}
+		return err
+	}
+}
+
+// etcdLock opens a lock that ends with the test.
+func etcdLock(t testing.TB, client *clientv3.Client, cfg lockstrategy.EtcdConfig) *lockstrategy.Etcd {
+	t.Helper()
+	e := must(lockstrategy.NewEtcd(client, cfg))(t)
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// etcdKeys are the keys of a lock's queue, the oldest first.
+func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyValue {
+	t.Helper()
+	return must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)))(t).Kvs
+}
+
+// inQueue acquires in the background, and returns when n keys are in the queue.
+func inQueue(t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, key string, n int) <-chan *lockstrategy.Lease {
+	t.Helper()
+	granted := make(chan *lockstrategy.Lease, 1)
+	go func() {
+		lease, err := lock.Acquire(testenv.Context(t), key)
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- lease
+	}()
+	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, key)) == n })
+	return granted
+}
+
+func released(t testing.TB, lease *lockstrategy.Lease) {
+	t.Helper()
+	if lease == nil {
+		t.Fatal("no lease")
+	}
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin := etcdClient(t, addrs)
+	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	var waiters []<-chan *lockstrategy.Lease
+	for i := range 4 {
+		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.EtcdConfig{})
+		waiters = append(waiters, inQueue(t, admin, lock, "k", i+2))
+	}
+	time.Sleep(3 * time.Second) // every one looks, and has no reason to go first
+	released(t, first)
+	last := first.FencingToken()
+	for i, waiter := range waiters {
+		lease := <-waiter
+		for _, behind := range waiters[i+1:] {
+			if len(behind) > 0 {
+				t.Fatalf("one that came later than the %d. was served as well", i+1)
+			}
+		}
+		if lease.FencingToken() <= last {
+			t.Errorf("token %d was followed by %d", last, lease.FencingToken())
+		}
+		last = lease.FencingToken()
+		released(t, lease)
+	}
+}
+
+// A waiter that was stopped for longer than its place is kept comes back to a queue without it.
+func TestEtcdAWaiterWhosePlaceIsLostTakesAnother(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, lock, "k", 2)
+	place := etcdKeys(t, admin, "k")[1]
+	must(admin.Revoke(t.Context(), clientv3.LeaseID(place.Lease)))(t)
+	testenv.Eventually(t, "it has another place", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	released(t, first)
+	released(t, <-waiter)
+}
+
+func TestEtcdAnIdleLeaseThatWasRevokedIsReplaced(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	for range 2 {
+		released(t, must(lock.Acquire(t.Context(), "k"))(t))
+		for _, idle := range must(admin.Leases(t.Context()))(t).Leases {
+			must(admin.Revoke(t.Context(), idle.ID))(t)
+		}
+	}
+}
+
+// A lock that asks for a lease each time needs twice the requests.
+func TestEtcdALeaseIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	sent := new(atomic.Int64)
+	lock := etcdLock(t, etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(counted(sent))), lockstrategy.EtcdConfig{})
+	released(t, must(lock.Acquire(t.Context(), "k"))(t))
+	before := sent.Load()
+	for range 10 {
+		released(t, must(lock.Acquire(t.Context(), "k"))(t))
+	}
+	if requests := sent.Load() - before; requests != 20 {
+		t.Errorf("10 locks took %d requests, want one to acquire and one to release each", requests)
+	}
+}
+
+// etcd's leases have whole seconds. The holder's own clock does not.
+func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	asked := time.Now()
+	lease := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(50*time.Millisecond)))(t)
+	if end := lease.Until(); end.After(time.Now().Add(50 * time.Millisecond)) {
+		t.Errorf("it is relied on until %s after it was asked for", end.Sub(asked))
+	}
+	<-lease.Context().Done()
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrExpired) {
+		t.Errorf("it ended with %v", cause)
+	}
+	testenv.Eventually(t, "the key is free", func() bool { return len(etcdKeys(t, admin, "k")) == 0 })
+	long := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(time.Hour)))(t)
+	released(t, long)
+	testenv.Eventually(t, "no lease of an hour stays", func() bool {
+		return !slices.ContainsFunc(must(admin.Leases(t.Context()))(t).Leases, func(l clientv3.LeaseStatus) bool {
+			left, err := admin.TimeToLive(t.Context(), l.ID)
+			return err == nil && left.TTL > 60
+		})
+	})
+}
+
+// Without a watch the holder would learn it when it renews, after minutes.
+func TestEtcdAHolderLearnsThatItsKeyWasDeleted(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
+	must(admin.Delete(t.Context(), string(etcdKeys(t, admin, "k")[0].Key)))(t)
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the holder was not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+}
+
+func TestEtcdASlashInAKeyMakesAnotherLock(t *testing.T) {
+	t.Parallel()
+	lock := etcdLock(t, etcdClient(t, etcdServers(t, 1).Addrs()), lockstrategy.EtcdConfig{})
+	inner := must(lock.Acquire(t.Context(), "a/b"))(t)
+	released(t, must(lock.Acquire(t.Context(), "a", lockstrategy.TryOnce()))(t))
+	released(t, inner)
+	if _, err := lock.Acquire(t.Context(), ""); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+		t.Errorf("a lock without a name: %v", err)
+	}
+}
+
+// A leader that was paused answers from before its successor's time. What it has extended, the successor does not know.
+func TestEtcdALeaderOfAnotherTermExtendsNothing(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	stale := grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, conn, method, options...)
+		return termBefore{stream}, err
+	})
+	lock := etcdLock(t, etcdClient(t, addrs, stale), lockstrategy.EtcdConfig{Lease: 2 * time.Second})
+	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	select {
+	case <-lease.Context().Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the lease was renewed")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrUnreachable) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+}
+
+// termBefore is a stream of replies from a leader of the term before.
+type termBefore struct{ grpc.ClientStream }
+
+func (s termBefore) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if reply, ok := m.(*pb.LeaseKeepAliveResponse); ok && err == nil {
+		reply.Header.RaftTerm--
+	}
+	return err
+}
+
+func TestEtcdALockOutlivesItsLeader(t *testing.T) {
+	t.Parallel()
+	servers := etcdServers(t, 3)
+	admin := etcdClient(t, servers.Addrs())
+	holder := etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{})
+	lease := must(holder.Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}), "k", 2)
+	leader := must(servers.Leader(t.Context()))(t)
+	leader.Kill()
+	next := must(servers.Leader(testenv.Context(t)))(t)
+	if next == leader {
+		t.Fatal("the leader that was killed leads")
+	}
+	if lease.Context().Err() != nil || len(waiter) > 0 {
+		t.Fatalf("the lease ended with %v; the waiter has the lock: %t", context.Cause(lease.Context()), len(waiter) > 0)
+	}
+	testenv.Eventually(t, "the release is confirmed", func() bool {
+		return lease.Release(t.Context()) != nil || len(waiter) > 0
+	})
+	after := <-waiter
+	if after.FencingToken() <= lease.FencingToken() {
+		t.Errorf("token %d was followed by %d", lease.FencingToken(), after.FencingToken())
+	}
+	if err := after.Release(t.Context()); err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Error(err)
+	}
+	if err := leader.Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server that is full grants nothing, says so, and lets go what is held.
+func TestEtcdAFullServer(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Etcd)
+	servers := must(testenv.Stack(t).Etcd(testenv.Context(t), 1, "--quota-backend-bytes", "4194304"))(t)
+	admin := etcdClient(t, servers.Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: 3 * time.Second})
+	lease := must(lock.Acquire(t.Context(), "held"))(t)
+	for i := 0; ; i++ {
+		_, err := admin.Put(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 1<<20))
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			break
+		}
+		if err != nil || i > 100 {
+			t.Fatalf("it is not full: %v", err)
+		}
+	}
+	_, err := lock.Acquire(t.Context(), "k")
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), "etcdctl alarm disarm") ||
+		!strings.Contains(err.Error(), servers.Addrs()[0]) {
+		t.Errorf("a full server: %v", err)
+	}
+	before := lease.Until()
+	testenv.Eventually(t, "what is held is renewed", func() bool { return lease.Until().After(before) })
+	released(t, lease)
+	if left := etcdKeys(t, admin, "held"); len(left) > 0 {
+		t.Errorf("it left %v", left)
+	}
+}

@@ -1,0 +1,93 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// etcdLease is what etcd calls a lease: its keys are deleted when it ends. It belongs to one contender at a time. So a request without an
+// answer cannot be executed any more when its lease is revoked.
+type etcdLease struct {
+	id        clientv3.LeaseID
+	span      time.Duration
+	confirmed atomic.Pointer[time.Time] // when the last request was sent that has certainly extended it
+}
+
+// young reports whether the lease is good for a new holder, which would renew it later than now.
+func (l *etcdLease) young() bool { return l != nil && time.Since(*l.confirmed.Load()) < l.span/3 }
+
+// idleLease returns a lease that another contender has left; nil: there is none.
+func (e *Etcd) idleLease(span time.Duration) *etcdLease {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.IndexFunc(e.idle, func(l *etcdLease) bool { return l.span == span && l.young() })
+	if i < 0 {
+		return nil
+	}
+	l := e.idle[i]
+	e.idle = slices.Delete(e.idle, i, i+1)
+	return l
+}
+
+// newLease returns an idle lease, or asks for one. A private one is always new: nobody extends it.
+func (e *Etcd) newLease(ctx context.Context, span time.Duration, private bool) (*etcdLease, error) {
+	if !private {
+		if l := e.idleLease(span); l != nil {
+			return l, nil
+		}
+	}
+	asked := time.Now()
+	granted, err := e.client.Grant(ctx, int64((span+time.Second-1)/time.Second))
+	if err != nil {
+		return nil, err
+	}
+	l := &etcdLease{id: granted.ID, span: span}
+	l.confirmed.Store(&asked)
+	return l, nil
+}
+
+// keep keeps leases without a key for the next contender. Old ones end by themselves.
+func (e *Etcd) keep(leases ...*etcdLease) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = slices.DeleteFunc(append(e.idle, leases...), func(l *etcdLease) bool { return !l.young() })
+}
+
+// extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.
+// [clientv3.Client.KeepAliveOnce] would ask a server that is away again and again, without a pause.
+func (e *Etcd) extend(ctx context.Context, l *etcdLease) (term uint64, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the stream
+	stream, err := e.leases.LeaseKeepAlive(ctx)
+	if err != nil {
+		return 0, clientv3.ContextError(ctx, err)
+	}
+	_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}) // Recv returns what went wrong
+	reply, err := stream.Recv()
+	if err != nil {
+		return 0, clientv3.ContextError(ctx, err)
+	}
+	if reply.TTL <= 0 {
+		return 0, nil
+	}
+	return reply.Header.RaftTerm, nil
+}
+
+func (e *Etcd) revoke(ctx context.Context, l *etcdLease) error {
+	if l == nil {
+		return nil
+	}
+	ctx, cancel := e.within(ctx)
+	defer cancel()
+	if _, err := e.client.Revoke(ctx, l.id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return e.unavailable("revoke a lease", "", err)
+	}
+	return nil
+}

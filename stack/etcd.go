@@ -1,0 +1,179 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Etcd is a cluster of etcd servers: one, or three that elect a leader.
+type Etcd struct {
+	Members []*Member
+}
+
+// Member is one server of an [Etcd]. Unlike the Redis nodes of a stack it keeps its data: what it has written is there after a restart.
+type Member struct {
+	Server        // what runs it now: Restart replaces it
+	Name   string // in the stack, and in the cluster
+	Addr   string // host:port, for clients
+
+	peer  string // host:port, for the other members
+	start func() (*Process, error)
+}
+
+// Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. The program is etcd of the PATH, or one that is built on
+// first use: see [EtcdProgram]. Settings are more of its flags ("--name", "value", …). A failover takes a second or two. The shortest lease
+// that a server grants is one second.
+func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, error) {
+	if n != 1 && n != 3 {
+		return nil, fmt.Errorf("stack: %d etcd servers: a cluster has 1 or 3", n)
+	}
+	program, err := EtcdProgram(ctx)
+	if err != nil {
+		return nil, err
+	}
+	program = append(program, settings...)
+	for attempt := 1; ; attempt++ {
+		e, err := s.etcd(ctx, program, n)
+		if err == nil {
+			return e, nil
+		}
+		for _, m := range e.Members {
+			m.Kill()
+		}
+		if attempt == attempts || !strings.Contains(err.Error(), "address already in use") {
+			return nil, fmt.Errorf("stack: etcd: %w", err)
+		}
+	}
+}
+
+// etcd starts a cluster at free addresses. With an error it returns the servers that it has started.
+func (s *Stack) etcd(ctx context.Context, program []string, n int) (*Etcd, error) {
+	addrs, err := freeAddrs(2 * n)
+	if err != nil {
+		return &Etcd{}, err
+	}
+	e, token := new(Etcd), filepath.Base(s.dir)
+	cluster := make([]string, n)
+	for i := range n {
+		cluster[i] = fmt.Sprintf("etcd-%d=http://%s", i+1, addrs[2*i+1])
+	}
+	for i := range n {
+		m := &Member{Name: fmt.Sprintf("etcd-%d", i+1), Addr: addrs[2*i], peer: addrs[2*i+1]}
+		m.start = func() (*Process, error) {
+			argv := append(slices.Clip(program), m.flags(filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr))), token, strings.Join(cluster, ","))...)
+			return s.start(command{name: m.Name, argv: argv})
+		}
+		p, err := m.start()
+		if err != nil {
+			return e, err
+		}
+		m.Server = p
+		e.Members = append(e.Members, m)
+	}
+	for _, m := range e.Members {
+		if err := await(ctx, m, m.serves); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// flags are those of etcd 3.4 and later. An election begins half a second after the leader was last heard of.
+func (m *Member) flags(data, token, cluster string) []string {
+	return []string{
+		"--name", m.Name, "--data-dir", data, "--initial-cluster-token", token, "--initial-cluster", cluster,
+		"--listen-client-urls", "http://" + m.Addr, "--advertise-client-urls", "http://" + m.Addr,
+		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.peer,
+		"--heartbeat-interval", "50", "--election-timeout", "500",
+		"--logger", "zap", "--log-level", "warn",
+	}
+}
+
+// Addrs are the addresses for clients: host:port.
+func (e *Etcd) Addrs() (addrs []string) {
+	for _, m := range e.Members {
+		addrs = append(addrs, m.Addr)
+	}
+	return addrs
+}
+
+// Leader returns the member that leads, as soon as one that has not ended names it and serves. While there is none it waits, until ctx ends.
+func (e *Etcd) Leader(ctx context.Context) (leader *Member, err error) {
+	err = Until(ctx, func(ctx context.Context) error {
+		failed := errors.New("stack: no member of the etcd cluster leads")
+		for _, m := range e.Members {
+			leads, err := m.leads(ctx)
+			if leads {
+				leader = m
+				return m.serves(ctx)
+			}
+			failed = errors.Join(failed, err)
+		}
+		return failed
+	})
+	return leader, err
+}
+
+// Restart kills a member, unless it has ended, and starts it again at its addresses, with its data. It returns when the member serves.
+func (m *Member) Restart(ctx context.Context) error {
+	m.Kill()
+	p, err := m.start()
+	if err != nil {
+		return err
+	}
+	m.Server = p
+	return await(ctx, m, m.serves)
+}
+
+// serves returns nil when a linearizable read succeeds: the member knows a leader that a majority follows.
+func (m *Member) serves(ctx context.Context) error {
+	return m.ask(ctx, "kv/range", map[string]any{"key": "YQ==", "count_only": true}, &struct{}{})
+}
+
+func (m *Member) leads(ctx context.Context) (bool, error) {
+	var status struct {
+		Leader string
+		Header struct {
+			MemberID string `json:"member_id"`
+		}
+	}
+	err := m.ask(ctx, "maintenance/status", struct{}{}, &status)
+	return err == nil && status.Leader == status.Header.MemberID, err
+}
+
+// ask sends a request to the member's gateway for JSON.
+func (m *Member) ask(ctx context.Context, path string, request, reply any) error {
+	select {
+	case <-m.Done():
+		return fmt.Errorf("stack: %s has ended", m.Name)
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // a member that is paused does not answer
+	defer cancel()
+	body, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+m.Addr+"/v3/"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	post.Close = true // no connection stays
+	answer, err := http.DefaultClient.Do(post)
+	if err != nil {
+		return fmt.Errorf("stack: %s: %w", m.Name, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("stack: %s answers %s", m.Name, answer.Status)
+	}
+	return json.NewDecoder(answer.Body).Decode(reply)
+}

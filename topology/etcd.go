@@ -1,0 +1,79 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+// EtcdConfig says which cluster of etcd to open.
+type EtcdConfig struct {
+	Addrs          []string // host:port of some servers; the client uses all of them
+	User, Password string   // empty: etcd has no users
+	Options        []grpc.DialOption
+}
+
+// Etcd is an open cluster of etcd.
+type Etcd struct {
+	Client *clientv3.Client
+}
+
+// OpenEtcd opens a client and waits until a server answers or ctx ends. The error names what could not be reached, or what is no address.
+func OpenEtcd(ctx context.Context, cfg EtcdConfig) (e *Etcd, err error) {
+	for _, addr := range cfg.Addrs {
+		if _, _, err := net.SplitHostPort(addr); err != nil || strings.Contains(addr, "/") {
+			return nil, fmt.Errorf("%q is no address of an etcd server: it is host:port, as 127.0.0.1:2379", addr)
+		}
+	}
+	err = until(ctx, func(ctx context.Context) (err error) {
+		if e == nil {
+			if e, err = newEtcd(cfg); err != nil { // a client with a password asks a server
+				return err
+			}
+		}
+		return e.Ping(ctx)
+	})
+	if err != nil {
+		err = fmt.Errorf("etcd (%s): %w", strings.Join(cfg.Addrs, ","), err)
+	}
+	if err != nil && e != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, err
+}
+
+// etcdSilence is after how long a connection that says nothing is pinged. gRPC allows no less.
+const etcdSilence = 10 * time.Second
+
+// newEtcd opens a client. A connection that was lost is opened again within half a second: gRPC's own pauses grow to two minutes.
+func newEtcd(cfg EtcdConfig) (*Etcd, error) {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: cfg.Addrs, Username: cfg.User, Password: cfg.Password, Logger: zap.NewNop(),
+		DialTimeout: replyTimeout, DialKeepAliveTime: etcdSilence, DialKeepAliveTimeout: replyTimeout,
+		DialOptions: append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: dialTimeout,
+		})}, cfg.Options...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Etcd{client}, nil
+}
+
+// Ping reads linearizably: a majority of the servers takes part.
+func (e *Etcd) Ping(ctx context.Context) error {
+	_, err := e.Client.Get(ctx, "locklab/", clientv3.WithCountOnly())
+	return err
+}
+
+// Close closes the client.
+func (e *Etcd) Close() error { return e.Client.Close() }
