@@ -52,10 +52,7 @@ type ZooKeeper struct {
 	closed bool
 }
 
-const (
-	zooKeeperRoot = "/locklab" // the node above those of the keys
-	tokenBits     = 8          // of a fencing token, which count hand-offs
-)
+const zooKeeperRoot = "/locklab" // the node above those of the keys
 
 // NewZooKeeper returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
 func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {

@@ -136,19 +136,6 @@ func (s *Stack) zooKeeper(id int, addr, servers, classpath string) (*ZooKeeperNo
 	return node, err
 }
 
-// freeAddrs returns n different addresses of the loopback interface at which no server listens at this moment.
-func freeAddrs(n int) (addrs []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("stack: no free port: %w", err)
-		}
-		defer l.Close() // only when all are found, or one is found twice
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
-}
-
 // serves waits until the server accepts requests of clients: it is alone, or in an ensemble that has a leader.
 func (n *ZooKeeperNode) serves(ctx context.Context) error {
 	return await(ctx, n, func(ctx context.Context) error {

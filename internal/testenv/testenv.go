@@ -33,6 +33,7 @@ var (
 	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
 	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
 	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd"}
+	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached"}
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped"}
@@ -45,7 +46,7 @@ var (
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
 }
 
 // Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
