@@ -105,11 +105,24 @@ func (s Selection) Missing(chosen []Experiment, real bool) error {
 // Need is a program that must be on the PATH.
 type Need string
 
-// RedisServer is the real one.
-const RedisServer Need = "redis-server"
+// The needs of the experiments.
+const (
+	RedisServer Need = "redis-server"
+	ZooKeeper   Need = "zookeeper" // jar files, and java
+)
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
+	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
+}
+
+// met reports whether this machine has the program.
+func (n Need) met() bool {
+	if n == ZooKeeper {
+		return stack.MissingZooKeeper() == nil
+	}
+	_, missing := exec.LookPath(string(n))
+	return missing == nil
 }
 
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
@@ -122,7 +135,7 @@ func Missing(all []Experiment) (err error) {
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if _, missing := exec.LookPath(string(n)); missing != nil {
+		if !n.met() {
 			verb := "needs"
 			if len(by[n]) > 1 {
 				verb = "need"

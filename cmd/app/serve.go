@@ -57,7 +57,7 @@ const (
 func (c *serveCommand) validate() error {
 	return cmp.Or(
 		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
-		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		c.validateTopology(), c.validateRedlock(), c.validateDatabase(), optional("--zookeeper", c.Zookeeper),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 	)
@@ -149,6 +149,14 @@ func addresses(flag string, list []string) error {
 		}
 	}
 	return nil
+}
+
+// optional checks addresses, if there are any.
+func optional(flag string, list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return addresses(flag, list)
 }
 
 func address(flag, text string) error {
