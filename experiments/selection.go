@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"locklab/stack"
 )
 
 // Selection says which experiments are meant: some by their ids, or a group.
