@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"locklab/stack"
 )
 
 // Selection says which experiments are meant: some by their ids, or a group.
@@ -109,11 +111,22 @@ type Need string
 const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
+	ZooKeeper   Need = "zookeeper" // jar files, and java
 )
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
+}
+
+// met reports whether this machine has the program.
+func (n Need) met() bool {
+	if n == ZooKeeper {
+		return stack.MissingZooKeeper() == nil
+	}
+	_, missing := exec.LookPath(string(n))
+	return missing == nil
 }
 
 // Here keeps the experiments of a group whose needs this machine has. missing has a sentence for each need that it has not. Experiments
@@ -148,7 +161,7 @@ func Missing(all []Experiment) (err error) {
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(by)) {
-		if _, missing := exec.LookPath(string(n)); missing != nil {
+		if !n.met() {
 			verb := "needs"
 			if len(by[n]) > 1 {
 				verb = "need"

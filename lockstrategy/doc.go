@@ -7,6 +7,7 @@
 //	Redis     one Redis, Redisson's wire protocol  v3 (behind a Cohort)
 //	RedLock   five independent Redis nodes         v4 (behind a Cohort)
 //	Database  a row in MySQL, MariaDB or SQLite    v5 (behind a Cohort)
+//	ZooKeeper an ensemble of ZooKeeper servers     v6 (behind a Cohort)
 //	Memcached an item in Memcached                 v8 (behind a Cohort)
 //
 // # Layers
@@ -19,6 +20,7 @@
 //	notify.go             decides when a caller that waits tries again
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
 //	database.go, _sql.go  a row in a database, with the same sessions; waiters poll
+//	zookeeper.go          a queue in ZooKeeper, with the same sessions; zookeeper_client.go is its connection
 //	memcached.go          an item in Memcached, with the same sessions; callers that wait poll
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
 //	guard.go              the callback form that the scenarios ask for

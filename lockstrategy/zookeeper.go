@@ -104,6 +104,9 @@ func (z *ZooKeeper) drop(leases int, closing bool) {
 // Ping returns nil when the ensemble's leader answers.
 func (z *ZooKeeper) Ping(ctx context.Context) error {
 	_, err := ask(ctx, z.client, func(c *zk.Conn) (string, error) { return c.Sync("/") })
+	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: what was wrong until then?
+		return fmt.Errorf("%w: %w", z.client.unavailable(nil), err)
+	}
 	return err
 }
 
@@ -128,7 +131,7 @@ func (z *ZooKeeper) Acquire(ctx context.Context, key string, options ...Option) 
 		case err == nil:
 			return lease, nil
 		case !errors.Is(err, ErrGone): // otherwise the session has ended while it waited, and it enters again
-			p.leave(ctx)
+			p.leave(ctx, err)
 			return nil, notAcquired(key, err)
 		}
 	}
@@ -391,9 +394,13 @@ func (p *place) watch(notify func(released bool)) (stop func()) {
 	return stop
 }
 
-// leave gives up the place of a caller that was not granted the key.
-func (p *place) leave(ctx context.Context) {
-	if _, err := p.release(ctx); err != nil && !errors.Is(err, ErrGone) {
+// leave gives up the place of a caller that was not granted the key because of err. It does so in the background when the servers do not
+// answer; a lock that is closed has none.
+func (p *place) leave(ctx context.Context, err error) {
+	if !errors.Is(err, ErrUnavailable) || p.sessions.ctx.Err() != nil {
+		_, err = p.release(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrGone) {
 		p.sessions.compensate(Grant{Release: p.release})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ const redialPause = 100 * time.Millisecond
 var (
 	errNoAnswer    = errors.New("no answer in time")
 	errNoZooKeeper = errors.New("the server speaks another protocol: it is no ZooKeeper")
+	errNoGreeting  = errors.New("the server does not answer the greeting: it hangs, or is no ZooKeeper")
 )
 
 func newZooKeeperClient(addrs []string, cfg ZooKeeperConfig) *zooKeeperClient {
@@ -148,10 +150,13 @@ func (c *zooKeeperClient) unavailable(err error) error {
 func (c *zooKeeperClient) close() {
 	c.end()
 	c.mu.Lock()
-	conn, events := c.conn, c.events
+	conn, events, connected := c.conn, c.events, isClosed(c.up)
 	c.mu.Unlock()
 	if conn == nil {
 		return
+	}
+	if !connected {
+		c.current().hangUp() // it may wait for an answer
 	}
 	conn.Close() // it waits for a second at most
 	c.current().hangUp()
@@ -188,7 +193,7 @@ func isClosed(c chan struct{}) bool {
 func (c *zooKeeperClient) Printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failing = fmt.Errorf(format, args...)
+	c.failing = errors.New(strings.Replace(fmt.Sprintf(format, args...), "authentication failed", "no session", 1))
 }
 
 // Init implements zk.HostProvider, which that of package zk implements with pauses of a second.
@@ -264,6 +269,9 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 		return n, err
 	}
 	w.greets = append(w.greets, p[:min(n, missing)]...)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, errNoGreeting
+	}
 	if len(w.greets) >= 4 && binary.BigEndian.Uint32(w.greets) > longestGreeting {
 		return 0, errNoZooKeeper
 	}

@@ -27,6 +27,9 @@ type stopper interface{ Stop() error }
 
 // New makes an empty stack in a temporary directory. The caller must Close it.
 func New() (*Stack, error) {
+	if os.Getenv(roleVariable) != "" { // this process would start itself again and again
+		return nil, errors.New("stack: a stack has started this program, which did not call stack.Reexec first in main or TestMain")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)

@@ -160,3 +160,12 @@ func alive(pid int) bool {
 	_, state, _ := strings.Cut(string(status), ") ")
 	return !strings.HasPrefix(state, "Z")
 }
+
+// A program that forgets Reexec starts itself as the supervisor of its servers, and that one again, without an end.
+func TestProgramWithoutReexecIsRefused(t *testing.T) {
+	t.Setenv("LOCKLAB_STACK_ROLE", "supervisor")
+	if s, err := stack.New(); err == nil || !strings.Contains(err.Error(), "stack.Reexec") {
+		_ = s.Close()
+		t.Errorf("got %v, want an error that names stack.Reexec", err)
+	}
+}

@@ -18,8 +18,8 @@ import (
 // zooKeeperJars are the directories in which packages of ZooKeeper put its jar files: Debian, Homebrew on Apple silicon, on Intel.
 var zooKeeperJars = []string{"/usr/share/java", "/opt/homebrew/opt/zookeeper/libexec", "/usr/local/opt/zookeeper/libexec"}
 
-// RealZooKeeper returns nil when this machine can run a ZooKeeper server, and otherwise says how to get one.
-func RealZooKeeper() error {
+// MissingZooKeeper says what is not on this machine to run a ZooKeeper server, and its package; nil: it is there.
+func MissingZooKeeper() error {
 	_, err := zooKeeperClasspath()
 	return err
 }

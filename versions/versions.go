@@ -34,6 +34,7 @@ const (
 	Redis        Server = "redis"    // the Redis of the counter, in any topology
 	RedLockNodes Server = "redlock"  // independent Redis nodes
 	Database     Server = "database" // the database of the orders
+	ZooKeeper    Server = "zookeeper"
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -74,6 +75,12 @@ var all = []Version{
 		Summary: "a lease in a row of the orders' database",
 		Shows:   "v5 locks in a row of the database: no further server is needed, and waiters poll.",
 		Open:    strategy(lockstrategy.NameDatabase),
+	},
+	{
+		Name: "v6", Title: "ZooKeeper", Article: "-", Needs: ZooKeeper, Extra: true,
+		Summary: "a queue of nodes in ZooKeeper, which a majority of its servers agrees on",
+		Shows:   "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
+		Open:    strategy(lockstrategy.NameZooKeeper),
 	},
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"locklab/handlers"
+	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/topology"
@@ -13,7 +15,7 @@ import (
 
 // openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
 func (p *parts) openers() []func(context.Context, *serveCommand) error {
-	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders}
+	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper}
 }
 
 // keeper is a kind of server that keeps locks.
@@ -59,6 +61,29 @@ func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 	p.keepers[versions.Database] = keeper{where: p.orders.String()}
 	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
 	return nil
+}
+
+// openZooKeeper reaches the ensemble of v6, if there is one. Its connection is for /readyz: the lock has one of its own.
+func (p *parts) openZooKeeper(ctx context.Context, c *serveCommand) error {
+	if len(c.Zookeeper) == 0 {
+		return nil
+	}
+	z, err := lockstrategy.NewZooKeeper(c.Zookeeper, lockstrategy.ZooKeeperConfig{Lease: c.Lease})
+	if err != nil {
+		return fmt.Errorf("--zookeeper: %w", err)
+	}
+	where := "zookeeper " + strings.Join(c.Zookeeper, ",")
+	p.backends.ZooKeeper = c.Zookeeper
+	p.keepers[versions.ZooKeeper] = keeper{where: where}
+	p.opened(where, z.Ping, z.Close)
+	for {
+		if err = z.Ping(ctx); err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("--zookeeper: %w", err)
+		}
+	}
 }
 
 // opened adds servers to those that /readyz asks, and that are closed at the end.

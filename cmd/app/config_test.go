@@ -25,6 +25,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"serve --redis a:1 --redlock a:1,b:2,c:3", []string{"--redlock", "a:1", "--redis"}},
 		{"serve --redis 127.0.0.1:1 --redlock localhost:1,b:2,c:3", []string{"--redlock", "localhost:1", "--redis", "127.0.0.1:1"}},
 		{"serve --redlock localhost:1,127.0.0.1:1,c:3", []string{"--redlock", "localhost:1", "127.0.0.1:1", "once"}},
+		{"serve --zookeeper localhost", []string{"--zookeeper", "localhost", "host:port"}},
+		{"serve --zookeeper localhost:1,127.0.0.1:1,c:3", []string{"--zookeeper", "localhost:1", "127.0.0.1:1", "once"}},
 		{"serve --database postgres://root:hush", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --database postgres://root:x@tcphush@db/locklab", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --database mysql:root:x@tcphush@nonsense", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},

@@ -83,6 +83,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
 		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
 		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
+		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
+		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "no answer"}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -244,6 +246,43 @@ func TestRedisGoesAway(t *testing.T) {
 	}
 	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
 		t.Errorf("the process is well, and says %d", status)
+	}
+}
+
+// ZooKeeper goes away and comes back while the instance runs. The other versions do not notice.
+func TestZooKeeperGoesAway(t *testing.T) {
+	t.Parallel()
+	server := testenv.Ensemble(t, 1)[0]
+	instance := serving(t, testenv.Redis(t, false), "--lease=6s", "--start-timeout=30s", "--zookeeper="+server.Addr)
+	works := func(path string) bool {
+		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
+		return status == http.StatusOK
+	}
+	away := func(fault string) {
+		t.Helper()
+		for _, request := range []string{"POST /v6/pview", "GET /readyz"} {
+			method, path, _ := strings.Cut(request, " ")
+			if status, _, body := ask(t, method, instance.URL+path); status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
+			}
+		}
+		if !works("/v3/pview") {
+			t.Errorf("%s: v3 does not work", fault)
+		}
+	}
+	testenv.Eventually(t, "v6 works", func() bool { return works("/v6/pview") })
+	testenv.Pause(t, server)
+	away("paused")
+	server.Resume()
+	server.Kill()
+	away("dead")
+	if _, err := server.Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	testenv.Eventually(t, "v6 is back", func() bool { return works("/v6/pview") })
+	if took := time.Since(began); took > 2*time.Second { // a second, and what a busy machine needs
+		t.Errorf("v6 is back after %s", took)
 	}
 }
 

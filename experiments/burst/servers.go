@@ -27,6 +27,7 @@ type keeper struct {
 var keepers = map[versions.Server]keeper{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},
+	versions.ZooKeeper:    {missing: stack.MissingZooKeeper, start: startZooKeeper},
 }
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
@@ -61,6 +62,15 @@ func startDatabase(ctx context.Context, s *stack.Stack, c Service, r *Running) (
 	}
 	r.Database = db
 	return "mysql:" + db.DSN, nil
+}
+
+func startZooKeeper(ctx context.Context, s *stack.Stack, _ Service, r *Running) (string, error) {
+	nodes, err := s.ZooKeeper(ctx, 1)
+	if err != nil {
+		return "", err
+	}
+	r.ZooKeeper = nodes[0]
+	return nodes[0].Addr, nil
 }
 
 func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }

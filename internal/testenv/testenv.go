@@ -41,7 +41,7 @@ var (
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
-	ZooKeeper   = Need{"ZooKeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
+	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
@@ -63,7 +63,7 @@ func ByName(name string) Need {
 // Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
 func (n Need) Met() bool {
 	if n.Name == ZooKeeper.Name {
-		return stack.RealZooKeeper() == nil
+		return stack.MissingZooKeeper() == nil
 	}
 	for _, program := range n.Programs {
 		if _, err := exec.LookPath(program); err == nil {

@@ -29,5 +29,10 @@ export const versions = [
     "name": "v5",
     "title": "database row",
     "loses": false
+  },
+  {
+    "name": "v6",
+    "title": "ZooKeeper",
+    "loses": false
   }
 ];

@@ -1,0 +1,161 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "F10-zookeeper-leader",
+	Title:   "The leader of ZooKeeper is killed",
+	Article: "A3, A4",
+	Claim: `
+		The lock in ZooKeeper survives the death of the leader: there is one holder at most, and after a new leader is elected the lock is
+		granted again.`,
+	Says: `
+		ZooKeeper is a CP store: a majority of its servers agrees on each change, so a lock is not lost when one server dies. The articles
+		do not say for how long nobody is granted the lock then.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Three servers of ZooKeeper keep a lock. A holds it and B waits. The leader is killed. Does A keep its lock, and is B granted it
+			too early?`,
+		Predict: `
+			(a) A loses the lock, because its session was with the leader. (b) A keeps it, and nobody is granted a lock until the election is
+			over. (c) Both hold it until the servers have agreed.`,
+		Why: `
+			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did not
+			have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
+			renewed. A client that reaches no living server gives up after half of its session timeout. The servers end its session after the whole
+			timeout, and the new leader counts from its election. So B is granted the lock later than A gives it up.`,
+		Fix: `
+			Name all servers of the ensemble to each client. Choose a session timeout of more than twice the time of an election. Stop when the
+			lease's context ends, and check the fencing token at the resource for a holder that does not.`,
+		Limits: `
+			The servers are processes on one machine: their connections close immediately when one is killed. A leader that hangs, or is cut
+			off, is missed after a second here, and after ten with usual settings. The run measures one election each time. No server loses its disk.`,
+		Next: "F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a holder that pauses). " +
+			"By hand: `app demo --versions v3,v6`.",
+		Level: experiments.Advanced,
+	},
+	Drawing: `
+A          ├─ lock ─ read 0 ────────────────────── write 1 ─ release
+leader     ─────────────── ✗ dies
+the others ──────────────────┤ election ├─ lead ──────────────
+B                waits …                                       ├─ lock ─ read 1 ─ write 2`,
+	How: `
+		A holds the lock and has read, and B waits. The leader is killed. A third client asks for other locks all the time: the run measures
+		the time between the last that it was granted before the kill and the first one after. When the new leader grants again, A writes if its
+		lease's context has not ended, and releases. In the other variants A knows the address of the leader only. B waits until A's
+		session has ended, and updates. Then A writes if its context has not ended, or without a look at it.`,
+	Anomaly: "lost at failover",
+	Needs:   []experiments.Need{experiments.ZooKeeper},
+	Slow:    true,
+	Takes:   60 * time.Second,
+	Trials:  1, // each variant starts three servers, and waits for a real election
+	Check:   kit.Any(history.Counter, history.Exclusion),
+	Variants: []experiments.Variant{
+		{Name: "no kill", Run: leaderLives},
+		{Name: "leader killed, A reaches the others", Strategy: "v6", Fault: true, Run: leaderDies},
+		{Name: "leader killed, A reaches none", Fault: true, Run: holderAlone(true, false)},
+		{
+			Name: "leader killed, A reaches none and does not look", Expect: experiments.Sometimes, Fault: true,
+			Run: holderAlone(false, false),
+		},
+		{Name: "A does not look, the token is checked", Fault: true, Run: holderAlone(false, true)},
+	},
+})
+
+// The session timeouts. A lease ends after half of that without a confirmation.
+const (
+	throughElection = 20 * time.Second
+	endsSoon        = 3 * time.Second
+)
+
+func leaderLives(ctx context.Context, t *experiments.Trial) {
+	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
+	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
+	value := r.Read(h)
+	waitForB := besideB(ctx, x, r)
+	r.Write(h, value+1)
+	h.Release(ctx)
+	waitForB()
+}
+
+func leaderDies(ctx context.Context, t *experiments.Trial) {
+	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
+	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
+	value := r.Read(h)
+	waitForB := besideB(ctx, x, r)
+	killAndMeasure(ctx, x)
+	if !h.Alive() {
+		t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
+	}
+	r.Write(h, value+1)
+	h.Release(ctx)
+	waitForB()
+}
+
+// holderAlone kills the only server that A knows. A looks at its lease before it writes, or does not.
+func holderAlone(looks, checks bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, checks)
+		h := x.NewClient("A", endsSoon, x.Leader).Acquire(ctx)
+		value := r.Read(h)
+		h.Watch(ctx)
+		waitForB := besideB(ctx, x, r)
+		killed := killAndMeasure(ctx, x)
+		waitForB()
+		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated, which A's session delays")
+		if !looks || h.Lease.Context().Err() == nil {
+			r.Write(h, value+1)
+		}
+		t.Must(h.AwaitLoss(ctx))
+	}
+}
+
+// besideB lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
+func besideB(ctx context.Context, x *kit.ZooKeeper, r *kit.Resource) (waitForB func()) {
+	b := x.NewClient("B", throughElection, x.Nodes...)
+	waitForB = x.Go(func() {
+		for {
+			h, err := b.TryAcquire(ctx)
+			if errors.Is(err, lockstrategy.ErrUnavailable) { // the election takes longer than B waits for an answer
+				continue
+			}
+			x.Must(err)
+			r.Add(h)
+			h.Release(ctx)
+			return
+		}
+	})
+	x.AwaitQueue(ctx, 2)
+	return waitForB
+}
+
+// killAndMeasure kills the leader, and measures when a client is granted a lock that nobody holds.
+func killAndMeasure(ctx context.Context, x *kit.ZooKeeper) (killed time.Time) {
+	probe := x.NewClient("probe", throughElection, x.Nodes...)
+	granted := func() {
+		x.Must(stack.Until(ctx, func(ctx context.Context) error {
+			lease, err := probe.Lock.Acquire(ctx, "lock:probe")
+			if err != nil {
+				return err
+			}
+			return lease.Release(ctx)
+		}))
+	}
+	granted()
+	killed = time.Now()
+	x.KillLeader()
+	granted()
+	x.Measure("probe", time.Since(killed).Milliseconds(), "ms for which nobody was granted a lock after the leader had died")
+	x.FindLeader(ctx)
+	return killed
+}

@@ -1,0 +1,52 @@
+package stack_test
+
+import (
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// A leader that is killed is replaced, the others serve, and it comes back as a follower. One that is paused serves nobody.
+func TestZooKeeperEnsemble(t *testing.T) {
+	testenv.Needs(t, testenv.ZooKeeper)
+	ctx := testenv.Context(t)
+	nodes, err := testenv.Stack(t).ZooKeeper(ctx, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, err := stack.ZooKeeperLeader(ctx, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader.Kill()
+	if mode, err := leader.Mode(ctx); err == nil {
+		t.Errorf("a leader that was killed says that it is %s", mode)
+	}
+	next, err := stack.ZooKeeperLeader(ctx, nodes)
+	if err != nil || next == leader {
+		t.Fatalf("the next leader is %v (%v)", next, err)
+	}
+	proof, err := leader.Restart(ctx)
+	if err != nil || !strings.Contains(proof, "has ended") || !strings.HasSuffix(proof, "as follower") {
+		t.Errorf("a restart says %q (%v)", proof, err)
+	}
+	testenv.Pause(t, next)
+	if mode, err := next.Mode(ctx); err == nil {
+		t.Errorf("a leader that is paused says that it is %s", mode)
+	}
+	next.Resume()
+	if _, err := stack.ZooKeeperLeader(ctx, nodes); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without java the error says how to get it.
+func TestZooKeeperIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := testenv.Stack(t).ZooKeeper(testenv.Context(t), 1)
+	if err == nil || !strings.Contains(err.Error(), "apt-get install zookeeper") {
+		t.Errorf("got %v", err)
+	}
+}
