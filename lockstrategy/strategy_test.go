@@ -57,7 +57,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		{"a database lock without a database", lockstrategy.NameDatabase, lockstrategy.Backends{}, "no database"},
 		{
 			"a database of another kind", lockstrategy.NameDatabase,
-			lockstrategy.Backends{Database: &gorm.DB{Config: &gorm.Config{Dialector: tests.DummyDialector{}}}}, `kind "dummy"; MySQL, MariaDB and SQLite`,
+			lockstrategy.Backends{Database: &gorm.DB{Config: &gorm.Config{Dialector: tests.DummyDialector{}}}},
+			`kind "dummy"; MySQL, MariaDB and SQLite`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
