@@ -13,7 +13,7 @@ import (
 const longestName = 255
 
 // The statements of [Database]. They know @key, @owner, @lease (microseconds) and @tokens. A dialect replaces the words in capitals that
-// are not SQL: CLOCK is the database's time in microseconds since 1970, which depends on no time zone.
+// are not SQL. CLOCK is the database's time in microseconds since 1970. It depends on no time zone.
 //
 // The table's name and columns are an interface: other programs may use the same locks.
 const (
