@@ -26,7 +26,8 @@ type DatabaseConfig struct {
 // deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
 // There is one holder while three conditions hold. The database keeps what it has committed. Its clock does not jump ahead. The holder
-// stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or changes the row.
+// stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or
+// changes the row.
 //
 // A token is the database's time in microseconds when that is larger than the last token, and follows the last token otherwise. So tokens
 // grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts
