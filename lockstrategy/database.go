@@ -21,12 +21,13 @@ type DatabaseConfig struct {
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
-// Database is a lock in the table locklab_locks of a database: a row for each key, with its owner, its expiry by the database's clock, and
+// Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
 // the last fencing token. A0, A2, A3 and A4 name such a lock. One UPDATE takes it. The table is created when it is missing. Rows are never
 // deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
-// There is one holder while the database keeps what it has committed, its clock does not jump ahead, and the holder stops when its
-// lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or changes the row.
+// There is one holder while three conditions hold. The database keeps what it has committed. Its clock does not jump ahead. The holder
+// stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or
+// changes the row.
 //
 // A token is the database's time in microseconds when that is larger than the last token, and follows the last token otherwise. So tokens
 // grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts

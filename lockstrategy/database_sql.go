@@ -13,7 +13,7 @@ import (
 const longestName = 255
 
 // The statements of [Database]. They know @key, @owner, @lease (microseconds) and @tokens. A dialect replaces the words in capitals that
-// are not SQL: CLOCK is the database's time in microseconds since 1970, which depends on no time zone.
+// are not SQL. CLOCK is the database's time in microseconds since 1970. It depends on no time zone.
 //
 // The table's name and columns are an interface: other programs may use the same locks.
 const (
@@ -23,7 +23,9 @@ CREATE TABLE IF NOT EXISTS locklab_locks (name TEXTS PRIMARY KEY, owner TEXTS NO
 UPDATE locklab_locks
    SET owner = @owner, expires = CLOCK + @lease, token = TOKEN(CASE WHEN token < CLOCK THEN CLOCK ELSE token + 1 END + @tokens - 1)
  WHERE name = @key AND (expires <= CLOCK OR owner = @owner)`
-	insertRow  = `INSERT UNLESS_THERE INTO locklab_locks (name, owner, expires, token) VALUES (@key, @owner, CLOCK + @lease, TOKEN(CLOCK + @tokens - 1))`
+	insertRow = `
+INSERT UNLESS_THERE INTO locklab_locks (name, owner, expires, token)
+VALUES (@key, @owner, CLOCK + @lease, TOKEN(CLOCK + @tokens - 1))`
 	renewRow   = `UPDATE locklab_locks SET expires = CLOCK + @lease WHERE name = @key AND owner = @owner`
 	mineRow    = `SELECT COUNT(*) FROM locklab_locks WHERE name = @key AND owner = @owner`
 	heldRow    = `SELECT COUNT(*) FROM locklab_locks WHERE name = @key AND expires > CLOCK`

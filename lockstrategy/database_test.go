@@ -225,7 +225,8 @@ func TestADatabaseThatRefusesIsNamed(t *testing.T) {
 func TestNamesThatADatabaseCannotKeep(t *testing.T) {
 	lock := databaseLock(t, sqliteFile(t)(t, locktest.Settings{}), 0)
 	for _, key := range []string{"", strings.Repeat("k", 256)} {
-		if _, err := lock.Acquire(t.Context(), key); !errors.Is(err, lockstrategy.ErrNotAcquired) || !strings.Contains(err.Error(), "1 to 255 bytes") {
+		_, err := lock.Acquire(t.Context(), key)
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !strings.Contains(err.Error(), "1 to 255 bytes") {
 			t.Errorf("a name of %d bytes: %v", len(key), err)
 		}
 	}

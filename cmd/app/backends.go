@@ -18,7 +18,7 @@ func (p *parts) openers() []func(context.Context, *serveCommand) error {
 	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper}
 }
 
-// keeper is a kind of server that keeps locks.
+// A kind of server that keeps locks.
 type keeper struct {
 	where string        // its addresses
 	ask   preflight.Ask // nil: the lock is tried

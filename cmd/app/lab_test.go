@@ -168,7 +168,8 @@ func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
 // A group leaves out what cannot run here, unless everything is required.
 func TestLabRunRequiresEveryProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	wantSentence(t, app(t.Context(), "lab", "run", "D01"), exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
+	named := app(t.Context(), "lab", "run", "D01")
+	wantSentence(t, named, exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
 	t.Setenv("LAB_REQUIRE", "all")
 	wantSentence(t, app(t.Context(), "lab", "run", "--all"), exitUnavailable, "LAB_REQUIRE=all", "mariadbd", "apt-get install mariadb-server")
 }

@@ -15,7 +15,7 @@ import (
 // RedLockNodes is how many independent nodes the app's RedLock has.
 const RedLockNodes = 5
 
-// keeper starts one kind of server that keeps locks.
+// A kind of server that keeps locks, and how it is started.
 type keeper struct {
 	// missing says which program is not on this machine, and its Debian package. A nil function: the server can always be started.
 	missing func() error
@@ -23,7 +23,7 @@ type keeper struct {
 	start func(ctx context.Context, s *stack.Stack, c Service, r *Running) (addr string, err error)
 }
 
-// keepers are the servers that [Service] starts. Redis is started in any case.
+// The servers that [Service] starts. Redis is started in any case.
 var keepers = map[versions.Server]keeper{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},

@@ -58,7 +58,7 @@ request 2                      ├─ GET_LOCK on connection 7: granted ─ read
 			the work goes on. A lease in a row belongs to no connection: it ends by its time.`,
 		Fix: `
 			Take one connection from the pool (in Go: a sql.Conn), and use it for GET_LOCK, for all work, and for RELEASE_LOCK. Check that
-			RELEASE_LOCK answers 1. Better: let the work be in the transaction that locks the row, so that a lost connection also undoes the work.
+			RELEASE_LOCK answers 1. Better: let the work be in the transaction that locks the row, so that a lost connection also rolls it back.
 			Or use a lease in a row, and check its token (v5).`,
 		Limits: `
 			The resource is outside of the database here, and checks no token. Work that is in the same transaction as the locked row is rolled

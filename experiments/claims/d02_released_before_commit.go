@@ -16,7 +16,7 @@ var _ = register(experiments.Experiment{
 	ID:      "D02-released-before-commit",
 	Title:   "A lock that is released before the COMMIT",
 	Article: "A2, A3",
-	Claim:   "A lock that is released before the transaction commits protects nothing: the next holder reads the old value, and an update is lost.",
+	Claim:   "A lock that is released before the COMMIT protects nothing: the next holder reads the old value, and an update is lost.",
 	Says: `
 		The articles put the lock into the method that reads and writes. They do not say where the transaction of that method begins and
 		ends.`,
@@ -137,5 +137,5 @@ func hasReadOrWaits(ctx context.Context, x *kit.MariaDB) error {
 	if x.Ask(ctx, waits) > 0 {
 		return nil
 	}
-	return errors.New("B has not read, and does not wait")
+	return errors.New("no read by B, and no wait")
 }

@@ -68,7 +68,8 @@ func TestALockThatIsNotGrantedIsNamed(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	w := r.Weaknesses[0]
-	if !w.Refuses || !w.Grave || w.Where[0] != "the file" || w.What != "it does not acquire a lock" || !strings.Contains(w.Remedy, "database is closed") {
+	if !w.Refuses || !w.Grave || w.Where[0] != "the file" || w.What != "it does not acquire a lock" ||
+		!strings.Contains(w.Remedy, "database is closed") {
 		t.Errorf("it says %+v", w)
 	}
 }
