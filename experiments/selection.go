@@ -105,11 +105,15 @@ func (s Selection) Missing(chosen []Experiment, real bool) error {
 // Need is a program that must be on the PATH.
 type Need string
 
-// RedisServer is the real one.
-const RedisServer Need = "redis-server"
+// The programs that experiments need.
+const (
+	RedisServer Need = "redis-server"
+	Memcached   Need = "memcached"
+)
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
+	Memcached:   "apt-get install memcached (or brew install memcached)",
 }
 
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the

@@ -7,6 +7,7 @@
 //	client.go        a client that requests a lock, and a holder; both record what they believe
 //	resource.go      what the lock protects: a counter that may check fencing tokens
 //	redis.go         one Redis, and clients of the Redis lock on it
+//	memcached.go     one Memcached, and clients of its lock (M01)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
 //	process.go       a holder in a process of its own, to be killed or paused (L06, L11)
