@@ -2,10 +2,12 @@ package lockstrategy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 )
 
 // Names of the strategies, as [Open] takes them.
@@ -14,8 +16,11 @@ const (
 	NameProcess   = "process"   // a mutex in the process: v2
 	NameRedis     = "redis"     // one Redis: v3
 	NameRedLock   = "redlock"   // five independent nodes: v4
+	NameDatabase  = "database"  // a row in a database: v5
 	NameMemcached = "memcached" // an item in Memcached: v8
 )
+
+var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameMemcached}
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
@@ -27,6 +32,7 @@ const shortestLease = 10 * time.Millisecond
 type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
 	Nodes     []redis.UniversalClient // for NameRedLock
+	Database  *gorm.DB                // for NameDatabase
 	Memcached *memcache.Client        // for NameMemcached
 	Lease     time.Duration           // 0: DefaultLease
 	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
@@ -48,35 +54,32 @@ func Open(name string, b Backends) (*Opened, error) {
 	case NameNone:
 		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
 	case NameProcess:
-		return withCohort(None{}, func() error { return nil }, b.HandOff)
+		return withCohort(None{}, func() error { return nil }, nil, b.HandOff)
 	case NameRedis:
 		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		opened, err := withCohort(r, r.Close, b.HandOff)
+		opened, err := withCohort(r, r.Close, err, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}
 		return opened, err
 	case NameRedLock:
 		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return withCohort(r, r.Close, b.HandOff)
+		return withCohort(r, r.Close, err, b.HandOff)
+	case NameDatabase:
+		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
+		return withCohort(d, d.Close, err, b.HandOff)
 	case NameMemcached:
 		m, err := NewMemcached(b.Memcached, MemcachedConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return withCohort(m, m.Close, b.HandOff)
+		return withCohort(m, m.Close, err, b.HandOff)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock,
-		NameMemcached)
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 }
 
-func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {
+// withCohort puts a cohort in front of a strategy, if that was opened without an error.
+func withCohort(s Strategy, closeStrategy func() error, err error, bounds HandOff) (*Opened, error) {
+	if err != nil {
+		return nil, err
+	}
 	c, err := NewCohort(s, bounds)
 	if err != nil {
 		return nil, err
