@@ -34,6 +34,7 @@ const (
 	Redis        Server = "redis"    // the Redis of the counter, in any topology
 	RedLockNodes Server = "redlock"  // independent Redis nodes
 	Database     Server = "database" // the database of the orders
+	Memcached    Server = "memcached"
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -74,6 +75,12 @@ var all = []Version{
 		Summary: "a lease in a row of the orders' database",
 		Shows:   "v5 locks in a row of the database: no further server is needed, and waiters poll.",
 		Open:    strategy(lockstrategy.NameDatabase),
+	},
+	{
+		Name: "v8", Title: "Memcached", Article: "-", Needs: Memcached, Extra: true,
+		Summary: "an item in Memcached, which may forget it; no fencing token",
+		Shows:   "v8 locks in Memcached: every view is there as long as the server forgets nothing, and waiters poll.",
+		Open:    strategy(lockstrategy.NameMemcached),
 	},
 }
 

@@ -13,7 +13,7 @@ import (
 
 // openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
 func (p *parts) openers() []func(context.Context, *serveCommand) error {
-	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders}
+	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openMemcached}
 }
 
 // keeper is a kind of server that keeps locks.
@@ -58,6 +58,21 @@ func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 	p.backends.Database = p.orders.DB()
 	p.keepers[versions.Database] = keeper{where: p.orders.String()}
 	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
+	return nil
+}
+
+// openMemcached connects to the servers of v8, if there are any.
+func (p *parts) openMemcached(ctx context.Context, c *serveCommand) error {
+	if len(c.Memcached) == 0 {
+		return nil
+	}
+	servers, err := topology.OpenMemcached(ctx, c.Memcached)
+	if err != nil {
+		return fmt.Errorf("--memcached: %w", err)
+	}
+	p.backends.Memcached = servers.Client
+	p.keepers[versions.Memcached] = keeper{where: servers.String()}
+	p.opened(servers.String(), servers.Ping, servers.Client.Close)
 	return nil
 }
 

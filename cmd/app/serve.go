@@ -37,6 +37,7 @@ type serveCommand struct {
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
+	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same list for each instance. Without them there is no v8 (default: none)."`
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
@@ -56,7 +57,7 @@ const (
 func (c *serveCommand) validate() error {
 	return cmp.Or(
 		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
-		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		c.validateTopology(), c.validateRedlock(), c.validateDatabase(), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 	)
@@ -148,6 +149,14 @@ func addresses(flag string, list []string) error {
 		}
 	}
 	return nil
+}
+
+// optional checks addresses, if there are any.
+func optional(flag string, list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return addresses(flag, list)
 }
 
 func address(flag, text string) error {

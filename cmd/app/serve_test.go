@@ -83,6 +83,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
 		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
 		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
+		{"no Memcached", "--memcached=" + nobody, []string{"--memcached", nobody, "refused"}},
+		{"Redis in place of Memcached", "--memcached=" + other.Addr, []string{"--memcached", other.Addr}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -244,6 +246,51 @@ func TestRedisGoesAway(t *testing.T) {
 	}
 	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
 		t.Errorf("the process is well, and says %d", status)
+	}
+}
+
+// Memcached goes away and comes back while the instance runs. The other versions do not notice.
+func TestMemcachedGoesAway(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Memcached)
+	server, err := testenv.Stack(t).Memcached(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--memcached="+server.Addr)
+	works := func(path string) bool {
+		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
+		return status == http.StatusOK
+	}
+	away := func(fault string) {
+		t.Helper()
+		for _, request := range []string{"POST /v8/pview", "GET /readyz", "POST /v8/pview"} {
+			method, path, _ := strings.Cut(request, " ")
+			if status, _, body := ask(t, method, instance.URL+path); status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
+			}
+		}
+		if !works("/v3/pview") {
+			t.Errorf("%s: v3 does not work", fault)
+		}
+	}
+	for round := range 2 { // the second finds connections that have ended
+		if !works("/v8/pview") {
+			t.Fatalf("round %d: v8 does not work", round)
+		}
+		testenv.Pause(t, server)
+		away("paused")
+		server.Resume()
+		server.Kill()
+		away("dead")
+		if _, err := server.Restart(testenv.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		testenv.Eventually(t, "v8 is back", func() bool { return works("/v8/pview") })
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("v8 is back after %s", took)
+		}
 	}
 }
 

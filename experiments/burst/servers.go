@@ -27,6 +27,7 @@ type keeper struct {
 var keepers = map[versions.Server]keeper{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},
+	versions.Memcached:    {missing: stack.MissingMemcached, start: startMemcached},
 }
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
@@ -61,6 +62,13 @@ func startDatabase(ctx context.Context, s *stack.Stack, c Service, r *Running) (
 	}
 	r.Database = db
 	return "mysql:" + db.DSN, nil
+}
+
+func startMemcached(ctx context.Context, s *stack.Stack, _ Service, r *Running) (addr string, err error) {
+	if r.Memcached, err = s.Memcached(ctx); err != nil {
+		return "", err
+	}
+	return r.Memcached.Addr, nil
 }
 
 func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }

@@ -31,8 +31,9 @@ type Running struct {
 	Target
 	Instances []*stack.Instance
 	Redis     *stack.Topology
-	RedLock   []*stack.Node   // where they were asked for
-	Database  *stack.Database // where it was asked for and could be started; nil: a file of SQLite
+	RedLock   []*stack.Node    // where they were asked for
+	Database  *stack.Database  // where it was asked for and could be started; nil: a file of SQLite
+	Memcached *stack.Memcached // where it was asked for
 }
 
 // Start starts the servers, the instances and the balancer. They end with s. tell is called before each step and may be nil.

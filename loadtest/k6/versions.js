@@ -29,5 +29,10 @@ export const versions = [
     "name": "v5",
     "title": "database row",
     "loses": false
+  },
+  {
+    "name": "v8",
+    "title": "Memcached",
+    "loses": false
   }
 ];
