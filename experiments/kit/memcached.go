@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -34,4 +35,16 @@ func (m *Memcached) Connect() *memcache.Client {
 // NewClient returns a client of the lock in Memcached (v8), as in a process of its own.
 func (m *Memcached) NewClient(name string, lease time.Duration) *Client {
 	return Open(m.Trial, name, lockstrategy.NameMemcached, lockstrategy.Backends{Memcached: m.Connect(), Lease: lease})
+}
+
+// AwaitFree waits until the server has no item under LockKey.
+func (m *Memcached) AwaitFree(ctx context.Context) error {
+	conn := m.Connect()
+	return stack.Until(ctx, func(context.Context) error {
+		_, err := conn.Get(LockKey)
+		if errors.Is(err, memcache.ErrCacheMiss) {
+			return nil
+		}
+		return errors.Join(errors.New("the server has the lock"), err)
+	})
 }
