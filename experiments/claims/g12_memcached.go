@@ -20,7 +20,7 @@ var _ = register(experiments.Experiment{
 			do the other nineteen learn that the lock is free?`,
 		Predict: `
 			(a) Memcached notifies them. (b) They ask again and again, and one of them wins as well. (c) They ask again and again, and all of
-			them are told who has the order.`,
+			them are told which driver won.`,
 		Why: `
 			(c). Memcached notifies nobody, so one driver for each service asks every 5 to 10 ms. The others wait in the queue of their service.
 			The first driver reads an open order, and writes its name. Each later one reads that name under the lock.`,
