@@ -33,6 +33,7 @@ type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
 	Nodes     []redis.UniversalClient // for NameRedLock
 	Database  *gorm.DB                // for NameDatabase
+	Named     string                  // that database in errors; empty: its kind
 	Memcached *memcache.Client        // for NameMemcached
 	Lease     time.Duration           // 0: DefaultLease
 	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
@@ -66,7 +67,7 @@ func Open(name string, b Backends) (*Opened, error) {
 		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(r, r.Close, err, b.HandOff)
 	case NameDatabase:
-		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
+		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Lease: b.Lease, Request: b.Request})
 		return withCohort(d, d.Close, err, b.HandOff)
 	case NameMemcached:
 		m, err := NewMemcached(b.Memcached, MemcachedConfig{Lease: b.Lease, Request: b.Request})

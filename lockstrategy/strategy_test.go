@@ -10,6 +10,8 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+	"gorm.io/gorm/utils/tests"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -52,6 +54,11 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			"RedLock with a negative lease", lockstrategy.NameRedLock,
 			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second},
 			"lease -1s",
+		},
+		{"a database lock without a database", lockstrategy.NameDatabase, lockstrategy.Backends{}, "no database"},
+		{
+			"a database of another kind", lockstrategy.NameDatabase,
+			lockstrategy.Backends{Database: &gorm.DB{Config: &gorm.Config{Dialector: tests.DummyDialector{}}}}, `kind "dummy"; MySQL, MariaDB and SQLite`,
 		},
 		{"Memcached without a client", lockstrategy.NameMemcached, lockstrategy.Backends{}, "needs a client"},
 		{
