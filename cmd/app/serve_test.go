@@ -266,7 +266,8 @@ func TestMemcachedGoesAway(t *testing.T) {
 		t.Helper()
 		for _, request := range []string{"POST /v8/pview", "GET /readyz", "POST /v8/pview"} {
 			method, path, _ := strings.Cut(request, " ")
-			if status, _, body := ask(t, method, instance.URL+path); status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
 				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
 			}
 		}

@@ -151,7 +151,7 @@ func stalledMemcached(ctx context.Context, t *experiments.Trial) {
 // stall stops the server for longer than an item of a second is kept. The next add lets it go on.
 func stall(ctx context.Context, x *kit.Memcached) (proof string) {
 	const long = 3100 * time.Millisecond // v8 asks for an item of 3 s
-	_, err := x.Server.Stats(ctx) // it answers
+	_, err := x.Server.Stats(ctx)        // it answers
 	x.Must(err)
 	x.Must(x.Server.Pause())
 	select {
