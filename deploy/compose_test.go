@@ -15,13 +15,14 @@ import (
 	"locklab/stack/compose"
 )
 
-// everyTopology loads the files for each topology, with the variables of .env and none of the shell.
+// everyTopology loads the files for each topology, with the profile backends, the variables of .env and none of the shell.
 func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	t.Helper()
 	for _, name := range settings(t) {
 		t.Setenv(name[0], "") // restores the variable after the test
 		os.Unsetenv(name[0])
 	}
+	t.Setenv(profiles, backends)
 	topologies, err := compose.Topologies("..")
 	if err != nil || len(topologies) != 4 {
 		t.Fatal(topologies, err)
@@ -36,6 +37,9 @@ func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 		})
 	}
 }
+
+// Of Compose's variable, and of the profile with the servers that only some locks need.
+const profiles, backends = "COMPOSE_PROFILES", "backends"
 
 // settings are the lines of .env.
 func settings(t *testing.T) [][2]string {
@@ -89,8 +93,8 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			for on, dependency := range service.DependsOn {
 				other := p.Files.Services[on]
 				awaited[on] = awaited[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
-				if len(other.Profiles) > 0 {
-					t.Errorf("%s depends on %s, which a profile leaves out", name, on)
+				if len(other.Profiles) > 0 && dependency.Required {
+					t.Errorf("%s requires %s, which a profile leaves out", name, on)
 				}
 				if len(service.Profiles) > 0 {
 					t.Errorf("%s depends on %s: running it would also start that, as the shell's variables say, perhaps with another topology", name, on)
@@ -101,12 +105,12 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 			}
 		}
 		for name, service := range p.Files.Services {
-			if len(service.Profiles) == 0 && !checked(service.HealthCheck) && !awaited[name] {
+			if compose.Starts(service) && !checked(service.HealthCheck) && !awaited[name] {
 				t.Errorf("%s has no health check, and no service waits for it", name)
 			}
 		}
 		for _, app := range []string{"app-1", "app-2"} {
-			for _, on := range []string{"redis-ready", "mysql", "redlock-1", "redlock-5"} {
+			for _, on := range []string{"redis-ready", "mysql", "redlock-1", "redlock-5", "etcd", "zookeeper", "memcached"} {
 				if p.Files.Services[app].DependsOn[on].Condition != types.ServiceConditionHealthy {
 					t.Errorf("%s does not wait for %s", app, on)
 				}
@@ -118,7 +122,7 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 func checked(h *types.HealthCheckConfig) bool { return h != nil && !h.Disable && len(h.Test) > 1 }
 
 func TestImagesHaveExactTags(t *testing.T) {
-	exact := regexp.MustCompile(`^[a-z0-9/]+:\d+\.\d+\.\d+[\w.-]*$`)
+	exact := regexp.MustCompile(`^(quay\.io/coreos/)?[a-z0-9/]+:v?\d+\.\d+\.\d+[\w.-]*$`) // etcd's own are at Quay
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for _, service := range p.Files.Services {
 			if image := service.Image; image != p.Variable("APP_IMAGE") && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
@@ -143,7 +147,10 @@ func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			for image, path := range map[string]string{"redis:": "/data", "mysql:": "/var/lib/mysql"} {
+			for _, volume := range [][2]string{
+				{"redis:", "/data"}, {"mysql:", "/var/lib/mysql"}, {"zookeeper:", "/data"}, {"zookeeper:", "/datalog"}, {"zookeeper:", "/logs"},
+			} {
+				image, path := volume[0], volume[1]
 				mounted := func(mount string) bool { return strings.HasPrefix(mount+":", path+":") }
 				if strings.HasPrefix(service.Image, image) && !slices.ContainsFunc(service.Tmpfs, mounted) {
 					t.Errorf("%s has no tmpfs on %s: its image makes a volume there", name, path)
@@ -203,9 +210,29 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 		if got := *app["LAB_TOPOLOGY"]; got != p.Topology {
 			t.Errorf("the instances are told that the topology is %s", got)
 		}
-		for _, addr := range strings.Split(*app["LAB_REDIS"]+","+*app["LAB_REDLOCK"], ",") {
-			if at[addr] == "" {
-				t.Errorf("the instances are told of %s, which no service has", addr)
+		for _, name := range []string{"LAB_REDIS", "LAB_REDLOCK", "LAB_ETCD", "LAB_ZOOKEEPER", "LAB_MEMCACHED"} {
+			for addr := range strings.SplitSeq(*app[name], ",") {
+				if at[addr] == "" {
+					t.Errorf("%s tells the instances of %s, which no service has", name, addr)
+				}
+			}
+		}
+	})
+}
+
+// Without the profile there are no such servers, and the instances are told of none.
+func TestBackendsAreAProfile(t *testing.T) {
+	everyTopology(t, func(t *testing.T, _ *compose.Project) {
+		for _, chosen := range []string{"", "load"} {
+			p, err := compose.Load(t.Context(), "..", "", profiles+"="+chosen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			app := p.Files.Services["app-1"]
+			for name, variable := range map[string]string{"etcd": "LAB_ETCD", "zookeeper": "LAB_ZOOKEEPER", "memcached": "LAB_MEMCACHED"} {
+				if _, there := p.Files.Services[name]; there || app.Environment[variable] != nil {
+					t.Errorf("%s=%s: there is %s, or the instances are told of it", profiles, chosen, name)
+				}
 			}
 		}
 	})
@@ -218,7 +245,7 @@ func TestVariablesAreSet(t *testing.T) {
 		known[s[0]] = true
 	}
 	files, _ := filepath.Glob("redis-topologies/*")
-	for _, file := range append(files, "../docker-compose.yml") {
+	for _, file := range append(files, "../docker-compose.yml", "backends.env") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 		}
 		mine := map[string]bool{}
 		for _, topology := range topologies {
-			p, err := compose.Load(t.Context(), "..", topology, settings...)
+			p, err := compose.Load(t.Context(), "..", topology, append(settings, profiles+"="+backends)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -112,11 +112,13 @@ const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
 	ZooKeeper   Need = "zookeeper" // jar files, and java
+	Memcached   Need = "memcached"
 )
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+	Memcached:   "apt-get install memcached (or brew install memcached)",
 	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
 }
 

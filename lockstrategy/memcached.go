@@ -53,8 +53,8 @@ const (
 	longestItem = 30 * 24 * time.Hour
 )
 
-// NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context:
-// it must not be longer than [MemcachedConfig.Request].
+// NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context.
+// It must not be longer than [MemcachedConfig.Request], and is set to that where it is zero.
 func NewMemcached(client *memcache.Client, cfg MemcachedConfig) (*Memcached, error) {
 	lease, request, err := timing(cfg.Lease, cfg.Request)
 	if err == nil {
@@ -65,10 +65,11 @@ func NewMemcached(client *memcache.Client, cfg MemcachedConfig) (*Memcached, err
 		return nil, err
 	case client == nil:
 		return nil, errors.New("lock: memcached needs a client")
-	case cmp.Or(client.Timeout, memcache.DefaultTimeout) > request:
+	case client.Timeout > request:
 		return nil, fmt.Errorf("lock: Memcached's client waits %s for an answer, and the request timeout is %s: set its Timeout to that at most",
-			cmp.Or(client.Timeout, memcache.DefaultTimeout), request)
+			client.Timeout, request)
 	}
+	client.Timeout = cmp.Or(client.Timeout, request)
 	return &Memcached{client: client, cfg: MemcachedConfig{lease, request}, process: uuid.NewString(), sessions: NewSessions()}, nil
 }
 
@@ -187,7 +188,7 @@ func (m *Memcached) unavailable(what string, err error) error {
 		return nil
 	}
 	_ = m.client.Close() // it closes idle connections, and opens new ones
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+	return fmt.Errorf("%w: %s in Memcached: %w", ErrUnavailable, what, err)
 }
 
 // mayHaveStored reports whether an add that failed may have been executed: it was sent, and not refused. gomemcache has no type for what

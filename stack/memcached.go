@@ -22,10 +22,18 @@ type Memcached struct {
 	start func(addr string) (*Process, error)
 }
 
+// MissingMemcached says that memcached is not on the PATH, and its package; nil: it is.
+func MissingMemcached() error {
+	if _, err := exec.LookPath("memcached"); err != nil {
+		return fmt.Errorf("stack: %w (Debian: apt-get install memcached, macOS: brew install memcached)", err)
+	}
+	return nil
+}
+
 // Memcached starts the stack's Memcached server with additional settings ("-m", "64", …), and waits until it answers.
 func (s *Stack) Memcached(ctx context.Context, settings ...string) (*Memcached, error) {
-	if _, err := exec.LookPath("memcached"); err != nil {
-		return nil, fmt.Errorf("stack: %w; Debian: apt-get install -y memcached, macOS: brew install memcached", err)
+	if err := MissingMemcached(); err != nil {
+		return nil, err
 	}
 	m := &Memcached{start: func(addr string) (*Process, error) {
 		argv := []string{"memcached", "-l", "127.0.0.1", "-p", strconv.Itoa(portOf(addr)), "-U", "0"}

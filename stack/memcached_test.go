@@ -91,7 +91,7 @@ func TestMemcachedFull(t *testing.T) {
 func TestMemcachedThatIsMissingIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := testenv.Stack(t).Memcached(testenv.Context(t))
-	if err == nil || !strings.Contains(err.Error(), "apt-get install -y memcached") {
+	if err == nil || !strings.Contains(err.Error(), "apt-get install memcached") {
 		t.Fatalf("got %v, want how to install it", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package topology opens the go-redis client for each way in which the lab runs Redis: single, master-slave, sentinel and
-// cluster. It also opens the clients of the independent nodes that RedLock needs.
+// cluster. It also opens the clients of the independent nodes that RedLock needs, and the client of Memcached.
 //
-// Every client has the same settings. A command is never sent twice: go-redis would send one again whose
+// Every client of Redis has the same settings. A command is never sent twice: go-redis would send one again whose
 // reply is late, and an INCR that is sent twice counts twice. The deadline of the context bounds a command;
 // without one, [replyTimeout] does.
 //

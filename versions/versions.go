@@ -35,6 +35,7 @@ const (
 	RedLockNodes Server = "redlock"  // independent Redis nodes
 	Database     Server = "database" // the database of the orders
 	ZooKeeper    Server = "zookeeper"
+	Memcached    Server = "memcached"
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -81,6 +82,12 @@ var all = []Version{
 		Summary: "a queue of nodes in ZooKeeper, which a majority of its servers agrees on",
 		Shows:   "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
 		Open:    strategy(lockstrategy.NameZooKeeper),
+	},
+	{
+		Name: "v8", Title: "Memcached", Article: "-", Needs: Memcached, Extra: true,
+		Summary: "an item in Memcached, which may forget it; no fencing token",
+		Shows:   "v8 locks in Memcached: every view is there as long as the server forgets nothing, and waiters poll.",
+		Open:    strategy(lockstrategy.NameMemcached),
 	},
 }
 

@@ -15,7 +15,7 @@ import (
 
 // openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
 func (p *parts) openers() []func(context.Context, *serveCommand) error {
-	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper}
+	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper, p.openMemcached}
 }
 
 // A kind of server that keeps locks.
@@ -84,6 +84,21 @@ func (p *parts) openZooKeeper(ctx context.Context, c *serveCommand) error {
 			return fmt.Errorf("--zookeeper: %w", err)
 		}
 	}
+}
+
+// openMemcached connects to the servers of v8, if there are any.
+func (p *parts) openMemcached(ctx context.Context, c *serveCommand) error {
+	if len(c.Memcached) == 0 {
+		return nil
+	}
+	servers, err := topology.OpenMemcached(ctx, c.Memcached)
+	if err != nil {
+		return fmt.Errorf("--memcached: %w", err)
+	}
+	p.backends.Memcached = servers.Client
+	p.keepers[versions.Memcached] = keeper{where: servers.String()}
+	p.opened(servers.String(), servers.Ping, servers.Client.Close)
+	return nil
 }
 
 // opened adds servers to those that /readyz asks, and that are closed at the end.

@@ -71,7 +71,7 @@ func started(t *testing.T) string {
 	}
 	var images []string
 	for _, service := range project.Files.Services {
-		if len(service.Profiles) == 0 {
+		if compose.Starts(service) {
 			images = append(images, service.Image)
 		}
 	}
@@ -123,7 +123,7 @@ func containers(t *testing.T, topology, nginx string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(service.Profiles) == 0 {
+		if compose.Starts(service) {
 			lines = append(lines, string(text))
 		}
 	}

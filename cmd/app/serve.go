@@ -38,6 +38,7 @@ type serveCommand struct {
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of one ZooKeeper ensemble. Without them there is no v6 (default: none)."`
+	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same list for each instance. Without them there is no v8 (default: none)."`
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
@@ -57,7 +58,8 @@ const (
 func (c *serveCommand) validate() error {
 	return cmp.Or(
 		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
-		c.validateTopology(), c.validateRedlock(), c.validateDatabase(), optional("--zookeeper", c.Zookeeper),
+		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
+		optional("--zookeeper", c.Zookeeper), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 	)

@@ -85,6 +85,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
 		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
 		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "no answer"}},
+		{"no Memcached", "--memcached=" + nobody, []string{"--memcached", nobody, "refused"}},
+		{"Redis in place of Memcached", "--memcached=" + other.Addr, []string{"--memcached", other.Addr}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -481,5 +483,51 @@ func TestInstancesWithoutPubSubShare(t *testing.T) {
 				t.Errorf("its log is %s", log)
 			}
 		})
+	}
+}
+
+// Memcached goes away and comes back while the instance runs. The other versions do not notice.
+func TestMemcachedGoesAway(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Memcached)
+	server, err := testenv.Stack(t).Memcached(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--memcached="+server.Addr)
+	works := func(path string) bool {
+		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
+		return status == http.StatusOK
+	}
+	away := func(fault string) {
+		t.Helper()
+		for _, request := range []string{"POST /v8/pview", "GET /readyz", "POST /v8/pview"} {
+			method, path, _ := strings.Cut(request, " ")
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
+			}
+		}
+		if !works("/v3/pview") {
+			t.Errorf("%s: v3 does not work", fault)
+		}
+	}
+	for round := range 2 { // the second finds connections that have ended
+		if !works("/v8/pview") {
+			t.Fatalf("round %d: v8 does not work", round)
+		}
+		testenv.Pause(t, server)
+		away("paused")
+		server.Resume()
+		server.Kill()
+		away("dead")
+		if _, err := server.Restart(testenv.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		testenv.Eventually(t, "v8 is back", func() bool { return works("/v8/pview") })
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("v8 is back after %s", took)
+		}
 	}
 }

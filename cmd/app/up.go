@@ -163,7 +163,11 @@ func urls(ctx context.Context, project *compose.Project) string {
 	for _, service := range []string{"nginx", "app-1", "app-2"} {
 		fmt.Fprintf(&b, "  %-6s http://%s\n", service, project.Published(service))
 	}
-	fmt.Fprintf(&b, "  mysql  %s\n", project.Published("mysql"))
+	for _, service := range []string{"mysql", "etcd", "zookeeper", "memcached"} {
+		if addr := project.Published(service); addr != "" { // the last three are of a profile
+			fmt.Fprintf(&b, "  %-6s %s\n", service, addr)
+		}
+	}
 	fmt.Fprintf(&b, "Next: %s burst http://%s    or: docker compose run --rm k6    and then: %[1]s down\n", self(), project.Published("nginx"))
 	return b.String()
 }

@@ -28,6 +28,7 @@ var keepers = map[versions.Server]keeper{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},
 	versions.ZooKeeper:    {missing: stack.MissingZooKeeper, start: startZooKeeper},
+	versions.Memcached:    {missing: stack.MissingMemcached, start: startMemcached},
 }
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
@@ -71,6 +72,13 @@ func startZooKeeper(ctx context.Context, s *stack.Stack, _ Service, r *Running) 
 	}
 	r.ZooKeeper = nodes[0]
 	return nodes[0].Addr, nil
+}
+
+func startMemcached(ctx context.Context, s *stack.Stack, _ Service, r *Running) (addr string, err error) {
+	if r.Memcached, err = s.Memcached(ctx); err != nil {
+		return "", err
+	}
+	return r.Memcached.Addr, nil
 }
 
 func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }

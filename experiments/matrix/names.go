@@ -47,4 +47,6 @@ var reasons = map[at]string{
 	{"SET NX PX", "pause with fencing token"}:      noToken,
 	{"v4", "pause with fencing token"}:             noToken,
 	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
+	{"v8", "pause with fencing token"}:             noToken,
+	{"v8", "lost at failover"}:                     "its servers are independent: none takes over from another",
 }

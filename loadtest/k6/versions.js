@@ -34,5 +34,10 @@ export const versions = [
     "name": "v6",
     "title": "ZooKeeper",
     "loses": false
+  },
+  {
+    "name": "v8",
+    "title": "Memcached",
+    "loses": false
   }
 ];

@@ -44,7 +44,7 @@ func (d Docker) Up(ctx context.Context, services ...string) error {
 
 // Down removes all containers and the network.
 func (d Docker) Down(ctx context.Context) error {
-	return d.run(ctx, "compose", "--profile="+profile, "down", "--remove-orphans", "--timeout", "15")
+	return d.run(ctx, "compose", "--profile="+profile, "--profile="+backends, "down", "--remove-orphans", "--timeout", "15")
 }
 
 // run runs docker and copies its output to Progress. The error ends with the last line of the output.

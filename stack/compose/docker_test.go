@@ -62,7 +62,7 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 			func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") },
 			"compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web",
 		},
-		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
+		{docker.Down, "compose --profile=load --profile=backends down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
 	} {
 		if err := c.do(t.Context()); err != nil {

@@ -23,10 +23,12 @@ import (
 // Names in the files that the program depends on.
 const (
 	file     = "docker-compose.yml"
-	profile  = "load" // of the load tool, which does not belong to the running lab
+	profile  = "load"     // of the load tool, which does not belong to the running lab
+	backends = "backends" // of the servers that only some locks need
 	variable = "REDIS_TOPOLOGY"
-	ready    = "redis-ready" // the service that is healthy when the topology is complete
-	network  = "lab"         // the network of all services
+	profiles = "COMPOSE_PROFILES" // variable of Compose: the profiles whose services it starts
+	ready    = "redis-ready"      // the service that is healthy when the topology is complete
+	network  = "lab"              // the network of all services
 
 	tracked  = ".env"              // settings of the checkout
 	own      = ".env.local"        // settings of the user, which take precedence; git ignores it
@@ -36,7 +38,7 @@ const (
 // Project is the content of the compose files for one topology.
 type Project struct {
 	Topology string
-	Files    *types.Project // all services, with those of the profile "load"
+	Files    *types.Project // the services that are started, and those of the profile "load"
 
 	dir      string
 	settings map[string]string // the lines of the env files
@@ -96,8 +98,10 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 		lines = append(lines, name)
 	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(lines...), cli.WithDotEnv,
-		cli.WithProfiles([]string{profile}))
+		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(lines...), cli.WithDotEnv)
+	if err == nil {
+		err = cli.WithProfiles(append(strings.Split(options.Environment[profiles], ","), profile))(options)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
@@ -151,15 +155,18 @@ func (p *Project) HostAddrMap() string {
 	return ""
 }
 
-// Starts reports whether [Docker.Up] needs the image: it does not start the services of a profile.
+// Starts reports whether [Docker.Up] needs the image.
 func (p *Project) Starts(image string) bool {
 	for _, service := range p.Files.Services {
-		if service.Image == image && len(service.Profiles) == 0 {
+		if service.Image == image && Starts(service) {
 			return true
 		}
 	}
 	return false
 }
+
+// Starts reports whether [Docker.Up] starts a service of a project: not the load tools.
+func Starts(service types.ServiceConfig) bool { return !slices.Contains(service.Profiles, profile) }
 
 // Variable returns the value of a setting, from the environment or the env files.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }

@@ -40,7 +40,7 @@ func (d Docker) Status(ctx context.Context) ([]State, error) {
 	}
 	var all []State
 	for name, service := range d.Files.Services {
-		if len(service.Profiles) > 0 {
+		if !Starts(service) {
 			continue
 		}
 		state := State{Service: name, State: "missing", Reason: "it has no container"}

@@ -49,7 +49,7 @@ func healthy(services ...string) []container {
 func starts(p *compose.Project) []string {
 	var all []string
 	for name, service := range p.Files.Services {
-		if len(service.Profiles) == 0 {
+		if compose.Starts(service) {
 			all = append(all, name)
 		}
 	}

@@ -1,0 +1,50 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+
+	"locklab/experiments"
+	"locklab/lockstrategy"
+	"locklab/stack"
+)
+
+// Memcached is one Memcached server.
+type Memcached struct {
+	*experiments.Trial
+	Server *stack.Memcached
+}
+
+// StartMemcached starts a Memcached server, with additional settings.
+func StartMemcached(ctx context.Context, t *experiments.Trial, settings ...string) *Memcached {
+	server, err := t.Stack.Memcached(ctx, settings...)
+	t.Must(err)
+	return &Memcached{t, server}
+}
+
+// Connect returns a client of the server with connections of its own. They are closed at the end of the trial.
+func (m *Memcached) Connect() *memcache.Client {
+	c := memcache.New(m.Server.Addr)
+	m.Cleanup(c.Close)
+	return c
+}
+
+// NewClient returns a client of the lock in Memcached (v8), as in a process of its own.
+func (m *Memcached) NewClient(name string, lease time.Duration) *Client {
+	return Open(m.Trial, name, lockstrategy.NameMemcached, lockstrategy.Backends{Memcached: m.Connect(), Lease: lease})
+}
+
+// AwaitFree waits until the server has no item under LockKey.
+func (m *Memcached) AwaitFree(ctx context.Context) error {
+	conn := m.Connect()
+	return stack.Until(ctx, func(context.Context) error {
+		_, err := conn.Get(LockKey)
+		if errors.Is(err, memcache.ErrCacheMiss) {
+			return nil
+		}
+		return errors.Join(errors.New("the server has the lock"), err)
+	})
+}
