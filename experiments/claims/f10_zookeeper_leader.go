@@ -16,9 +16,7 @@ var _ = register(experiments.Experiment{
 	ID:      "F10-zookeeper-leader",
 	Title:   "The leader of ZooKeeper is killed",
 	Article: "A3, A4",
-	Claim: `
-		The lock in ZooKeeper survives the death of the leader: there is one holder at most, and after a new leader is elected the lock is
-		granted again.`,
+	Claim:   "The lock in ZooKeeper survives the death of the leader with one holder at most, and the next leader grants it again.",
 	Says: `
 		ZooKeeper is a CP store: a majority of its servers agrees on each change, so a lock is not lost when one server dies. The articles
 		do not say for how long nobody is granted the lock then.`,

@@ -49,6 +49,16 @@ func All() []Need {
 	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
 }
 
+// ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
+func ByName(name string) Need {
+	for _, n := range All() {
+		if n.Name == name {
+			return n
+		}
+	}
+	panic("testenv: no need is called " + name)
+}
+
 // Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
 func (n Need) Met() bool {
 	if n.Name == ZooKeeper.Name {
