@@ -30,8 +30,8 @@ var _ = register(experiments.Experiment{
 		Why: `
 			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did not
 			have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
-			renewed. A client that reaches no living server gives up after half of its session timeout. The servers end its session after the whole
-			timeout, and the new leader counts from its election. So B is granted the lock later than A gives it up.`,
+			renewed. A client that reaches no living server stops after half of its session timeout. The servers end its session after the whole
+			timeout, and the new leader counts from its election. So A has stopped when B is granted the lock.`,
 		Fix: `
 			Name all servers of the ensemble to each client. Choose a session timeout of more than twice the time of an election. Stop when the
 			lease's context ends, and check the fencing token at the resource for a holder that does not.`,
