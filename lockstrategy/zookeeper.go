@@ -274,8 +274,8 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 	}
 }
 
-// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children, of which there are none, tells
-// when the node is deleted. One on its data would also tell of renewals.
+// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children tells when the node is
+// deleted, because it never has any. One on its data would also tell of renewals.
 func (p *position) look(c *zk.Conn) (before string, err error) {
 	var names []string
 	var both errgroup.Group

@@ -28,8 +28,8 @@ var _ = register(experiments.Experiment{
 			(a) A loses the lock, because its session was with the leader. (b) A keeps it, and nobody is granted a lock until the election is
 			over. (c) Both hold it until the servers have agreed.`,
 		Why: `
-			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did not
-			have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
+			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did
+			not have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
 			renewed. A client that reaches no living server stops after half of its session timeout. The servers end its session after the whole
 			timeout, and the new leader counts from its election. So A has stopped when B is granted the lock.`,
 		Fix: `
