@@ -52,6 +52,25 @@ func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// Of a group only what can run is kept. What is named runs, or says what it needs.
+func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	needy := Experiment{ID: "D98-needy", Needs: []Need{RedisServer, MariaDB}}
+	other := Experiment{ID: "F99-other", Needs: []Need{RedisServer}}
+	kept, missing := Selection{All: true}.Here([]Experiment{needy, other})
+	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 ||
+		missing[0] != "D98-needy needs mariadbd, which is not on the PATH: apt-get install mariadb-server (or brew install mariadb)" {
+		t.Errorf("kept %v, missing %q", kept, missing)
+	}
+	r := Results{Missing: missing}
+	if text := r.Text(false); !strings.Contains(text, "Left out: "+missing[0]) {
+		t.Errorf("nobody is told: %s", text)
+	}
+	if kept, missing := (Selection{IDs: []string{"D98"}}).Here([]Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
+		t.Errorf("named: kept %v, missing %q", kept, missing)
+	}
+}
+
 // A run in containers starts and stops them; a run of one trial is shorter than one of three.
 func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 	e := Experiment{ID: "F99-place", Takes: 6 * time.Second, Docker: 60 * time.Second}

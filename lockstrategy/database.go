@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,23 +11,26 @@ import (
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
 )
 
 // DatabaseConfig configures [NewDatabase]. The zero value means the defaults.
 type DatabaseConfig struct {
+	Name    string        // of the database in errors; empty: its kind
 	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
 // Database is a lock in the table locklab_locks of a database: a row for each key, with its owner, its expiry by the database's clock, and
-// the last fencing token. A0, A2, A3 and A4 name such a lock. One UPDATE takes it. Rows are never deleted. The table is created when it
-// is missing.
+// the last fencing token. A0, A2, A3 and A4 name such a lock. One UPDATE takes it. The table is created when it is missing. Rows are never
+// deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
 // There is one holder while the database keeps what it has committed, its clock does not jump ahead, and the holder stops when its
 // lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or changes the row.
 //
 // A token is the database's time in microseconds when that is larger than the last token, and follows the last token otherwise. So tokens
-// grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well.
+// grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts
+// milliseconds: there a token may repeat when the row is lost in the millisecond of its grant.
 //
 // A caller that waits asks again after a pause, in no order. A [Cohort] keeps that to one caller per process.
 type Database struct {
@@ -57,8 +61,9 @@ func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
 		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
 	}
 	return &Database{
-		db: db.Session(&gorm.Session{SkipDefaultTransaction: true}), sql: dialect,
-		cfg: DatabaseConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
+		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}), sql: dialect,
+		cfg:     DatabaseConfig{Name: cmp.Or(cfg.Name, db.Name()), Lease: lease, Request: request},
+		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }
 
@@ -68,13 +73,16 @@ func (d *Database) Close() error {
 	return nil
 }
 
+// databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
+const databasePoll = 10 * time.Millisecond
+
 // Acquire tries, and tries again after a pause while another holds key.
 func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if key == "" || len(key) > longestName {
 		return nil, notAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
 	}
 	o := rowOwner{Database: d, key: key, name: d.process + ":" + strconv.FormatUint(d.attempt.Add(1), 10)}
-	return d.sessions.Poll(ctx, key, options, pollInterval, func(request Request) (*Lease, error) {
+	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (*Lease, error) {
 		grant, err := o.acquire(ctx, request)
 		if err != nil || grant.Token == 0 {
 			return nil, err
@@ -121,7 +129,7 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 	})
 	if err != nil {
 		o.sessions.compensate(g)
-		return Grant{}, fmt.Errorf("%w: acquire: %w", ErrUnavailable, err)
+		return Grant{}, o.unavailable("acquire", err)
 	}
 	o.refused = g.Token == 0
 	return g, nil
@@ -160,7 +168,7 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+		return o.unavailable(what, err)
 	case rows == 0:
 		return fmt.Errorf("%w: %s", ErrGone, o.key)
 	}
@@ -170,6 +178,10 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 // values are what every statement of the owner knows.
 func (o *rowOwner) values() map[string]any {
 	return map[string]any{"key": o.key, "owner": o.name, "lease": o.lease.Microseconds()}
+}
+
+func (d *Database) unavailable(what string, err error) error {
+	return fmt.Errorf("%w: %s: %s: %w", ErrUnavailable, d.cfg.Name, what, err)
 }
 
 // do bounds a call, and creates the table for it if that is missing. It does not end with ctx: an answer must not get lost.

@@ -1,9 +1,11 @@
 package lockstrategy_test
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,9 +23,7 @@ import (
 
 func TestDatabaseConforms(t *testing.T) {
 	t.Parallel()
-	for name, connect := range map[string]func(t *testing.T) func(*testing.T, locktest.Settings) *gorm.DB{
-		"sqlite": sqliteFile, "mariadb": mariaDB,
-	} {
+	for name, connect := range databases {
 		for layer, cohort := range withAndWithoutCohort {
 			t.Run(name+"/"+layer, func(t *testing.T) {
 				t.Parallel()
@@ -58,6 +58,179 @@ func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *
 				}
 			},
 		},
+	}
+}
+
+// databases are the kinds of databases, and what opens one and connects to it.
+var databases = map[string]func(*testing.T) func(*testing.T, locktest.Settings) *gorm.DB{"sqlite": sqliteFile, "mariadb": mariaDB}
+
+// onDatabases runs a test with two processes on each kind of database.
+func onDatabases(t *testing.T, test func(t *testing.T, one, two *gorm.DB)) {
+	for name, start := range databases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			connect := start(t)
+			test(t, connect(t, locktest.Settings{}), connect(t, locktest.Settings{}))
+		})
+	}
+}
+
+func databaseLock(t *testing.T, db *gorm.DB, lease time.Duration) *lockstrategy.Opened {
+	t.Helper()
+	return open(t, lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Named: "the database", Lease: lease})
+}
+
+// grantedAt acquires and releases, and returns the token.
+func grantedAt(t *testing.T, lock *lockstrategy.Opened) uint64 {
+	t.Helper()
+	lease := must(lock.Acquire(t.Context(), "k", lockstrategy.TryOnce()))(t)
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return lease.FencingToken()
+}
+
+// The last token is lost with the row, with the table, or by a backup that is restored.
+func TestTokensOfADatabaseGrowOverALoss(t *testing.T) {
+	t.Parallel()
+	onDatabases(t, func(t *testing.T, one, two *gorm.DB) {
+		last := uint64(0)
+		for _, loss := range []string{
+			"SELECT 1", "UPDATE locklab_locks SET token = 7", "DELETE FROM locklab_locks", "DROP TABLE locklab_locks",
+		} {
+			first := grantedAt(t, databaseLock(t, one, 0))
+			testenv.Eventually(t, "SQLite's clock, which counts milliseconds, has moved", func() bool {
+				return time.Now().UnixMicro() > int64(first)+2000
+			})
+			if err := two.Exec(loss).Error; err != nil {
+				t.Fatal(err)
+			}
+			if first <= last {
+				t.Errorf("token %d was followed by %d", last, first)
+			}
+			if last = grantedAt(t, databaseLock(t, two, 0)); last <= first {
+				t.Errorf("after %s token %d was followed by %d", loss, first, last)
+			}
+			if last > 1<<53 {
+				t.Errorf("JavaScript cannot count to %d", last)
+			}
+		}
+	})
+}
+
+// A holder learns that its row is gone, and the table is there for the next.
+func TestTheTableIsLostWhileALockIsHeld(t *testing.T) {
+	t.Parallel()
+	onDatabases(t, func(t *testing.T, one, two *gorm.DB) {
+		lock := databaseLock(t, one, 300*time.Millisecond)
+		lease := must(lock.Acquire(t.Context(), "k"))(t)
+		if err := two.Exec("DROP TABLE locklab_locks").Error; err != nil {
+			t.Fatal(err)
+		}
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
+			t.Errorf("the lease ended with %v", cause)
+		}
+		_ = lease.Release(t.Context())
+		if next := grantedAt(t, lock); next <= lease.FencingToken() {
+			t.Errorf("token %d was followed by %d", lease.FencingToken(), next)
+		}
+	})
+}
+
+// clockAt sets the clock that the statements of db see, which then stands still. 0: the server's own.
+func clockAt(t *testing.T, db *gorm.DB, unix int64) {
+	t.Helper()
+	must(db.DB())(t).SetMaxOpenConns(1) // it is a setting of the connection
+	if err := db.Exec("SET timestamp = ?", unix).Error; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A clock that jumps ahead ends the lease of a holder, as it does in Redis. The token tells the holders apart, also when the clock is set
+// back.
+func TestTheClockOfADatabaseJumps(t *testing.T) {
+	t.Parallel()
+	connect := mariaDB(t)
+	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
+	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
+	other := databaseLock(t, two, time.Minute)
+	if _, err := other.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
+		t.Fatalf("got %v", err)
+	}
+	clockAt(t, two, time.Now().Add(time.Hour).Unix())
+	second := must(other.Acquire(t.Context(), "k", lockstrategy.TryOnce()))(t)
+	if second.FencingToken() <= holder.FencingToken() {
+		t.Errorf("token %d was followed by %d", holder.FencingToken(), second.FencingToken())
+	}
+	if err := holder.Release(t.Context()); !errors.Is(err, lockstrategy.ErrGone) {
+		t.Errorf("the first holder releases: %v", err)
+	}
+	if err := second.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int64{time.Now().Add(-time.Hour).Unix(), 0} {
+		clockAt(t, two, at)
+		if third := grantedAt(t, other); third <= second.FencingToken() {
+			t.Errorf("with the clock at %d token %d was followed by %d", at, second.FencingToken(), third)
+		}
+	}
+}
+
+// A caller that waits reads. So it needs nothing that a writer has, and no writer waits for it.
+func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
+	t.Parallel()
+	connect := sqliteFile(t)
+	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
+	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
+	waiter := must(lockstrategy.NewDatabase(two, lockstrategy.DatabaseConfig{Request: 200 * time.Millisecond}))(t)
+	defer waiter.Close()
+	sent := statements(t, two)
+	granted := make(chan error, 1)
+	go func() {
+		lease, err := waiter.Acquire(context.Background(), "k")
+		if err == nil {
+			err = lease.Release(context.Background())
+		}
+		granted <- err
+	}()
+	testenv.Eventually(t, "the caller waits", func() bool { return sent() >= 3 })
+	writer := one.Begin() // it has SQLite's only lock for writers
+	before := sent()
+	testenv.Eventually(t, "the caller asks", func() bool { return sent() >= before+10 })
+	if err := writer.Rollback().Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADatabaseThatRefusesIsNamed(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.MariaDB)
+	server := must(testenv.Stack(t).MariaDB(testenv.Context(t)))(t)
+	dsn := must(driver.ParseDSN(server.DSN))(t)
+	dsn.User, dsn.Passwd, dsn.Logger = "nobody", "hunter2", new(driver.NopLogger)
+	_, err := databaseLock(t, gormDB(t, mysql.New(mysql.Config{DSNConfig: dsn, SkipInitializeWithVersion: true})), 0).Acquire(t.Context(), "k")
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), "the database: acquire: ") ||
+		!strings.Contains(err.Error(), "Access denied") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNamesThatADatabaseCannotKeep(t *testing.T) {
+	lock := databaseLock(t, sqliteFile(t)(t, locktest.Settings{}), 0)
+	for _, key := range []string{"", strings.Repeat("k", 256)} {
+		if _, err := lock.Acquire(t.Context(), key); !errors.Is(err, lockstrategy.ErrNotAcquired) || !strings.Contains(err.Error(), "1 to 255 bytes") {
+			t.Errorf("a name of %d bytes: %v", len(key), err)
+		}
+	}
+	if err := must(lock.Acquire(t.Context(), strings.Repeat("k", 255)))(t).Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

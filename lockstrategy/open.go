@@ -36,6 +36,7 @@ type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
 	Nodes     []redis.UniversalClient // for NameRedLock
 	Database  *gorm.DB                // for NameDatabase
+	Named     string                  // that database in errors; empty: its kind
 	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
 	Etcd      *clientv3.Client        // for NameEtcd
 	Memcached *memcache.Client        // for NameMemcached
@@ -71,7 +72,7 @@ func Open(name string, b Backends) (*Opened, error) {
 		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(r, r.Close, err, b.HandOff)
 	case NameDatabase:
-		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
+		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Lease: b.Lease, Request: b.Request})
 		return withCohort(d, d.Close, err, b.HandOff)
 	case NameZooKeeper:
 		z, err := NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Lease: b.Lease, Request: b.Request})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+	"gorm.io/gorm/utils/tests"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -64,6 +66,12 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			"a lease that Memcached takes for a date", lockstrategy.NameMemcached,
 			lockstrategy.Backends{Memcached: new(memcache.Client), Lease: 30 * 24 * time.Hour},
 			"the longest in Memcached is 719h59m58s",
+		},
+		{"a database lock without a database", lockstrategy.NameDatabase, lockstrategy.Backends{}, "no database"},
+		{
+			"a database of another kind", lockstrategy.NameDatabase,
+			lockstrategy.Backends{Database: &gorm.DB{Config: &gorm.Config{Dialector: tests.DummyDialector{}}}},
+			`kind "dummy"; MySQL, MariaDB and SQLite`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

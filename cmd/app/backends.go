@@ -57,7 +57,7 @@ func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 	if p.orders, err = order.OpenStore(ctx, order.Config{Database: c.Database, Think: c.OrderThink}); err != nil {
 		return fmt.Errorf("--database: %w", err)
 	}
-	p.backends.Database = p.orders.DB()
+	p.backends.Database, p.backends.Named = p.orders.DB(), p.orders.String()
 	p.keepers[versions.Database] = keeper{where: p.orders.String()}
 	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
 	return nil

@@ -165,6 +165,14 @@ func TestLabRunInContainersNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A group leaves out what cannot run here, unless everything is required.
+func TestLabRunRequiresEveryProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	wantSentence(t, app(t.Context(), "lab", "run", "D01"), exitUnavailable, "D01-database-lock needs mariadbd", "apt-get install mariadb-server")
+	t.Setenv("LAB_REQUIRE", "all")
+	wantSentence(t, app(t.Context(), "lab", "run", "--all"), exitUnavailable, "LAB_REQUIRE=all", "mariadbd", "apt-get install mariadb-server")
+}
+
 // An interruption keeps what was recorded, and what was recorded shows nothing.
 func TestLabRunInterrupted(t *testing.T) {
 	store := t.TempDir()

@@ -37,7 +37,7 @@ var _ = register(experiments.Experiment{
 			lease's context ends, and check the fencing token at the resource for a holder that does not.`,
 		Limits: `
 			The servers are processes on one machine: their connections close immediately when one is killed. A leader that hangs, or is cut
-			off, is missed after a second here, and after ten with usual settings. The run measures one election each time. No server loses its disk.`,
+			off, is missed after a second here, and after ten with usual settings. Each variant measures one election. No server loses its disk.`,
 		Next: "F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a holder that pauses). " +
 			"By hand: `app demo --versions v3,v6`.",
 		Level: experiments.Advanced,

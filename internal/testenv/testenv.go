@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
@@ -99,14 +100,18 @@ func Main(m *testing.M) {
 	// With the race detector every process sleeps for a second when it ends; tests start hundreds.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	redis.SetLogger(silent{}) // go-redis logs errors of servers that a test has killed
+	_ = mysql.SetLogger(silent{})
 	goleak.VerifyTestMain(m)
 }
 
 // silent is a log that drops everything.
 type silent struct{}
 
-// Printf prints nothing.
+// Printf prints nothing, for go-redis.
 func (silent) Printf(context.Context, string, ...any) {}
+
+// Print prints nothing, for the driver of MySQL.
+func (silent) Print(...any) {}
 
 // Stack returns a stack that ends with the test.
 func Stack(t testing.TB) *stack.Stack {

@@ -1,0 +1,76 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// The database of v5 hangs, or is out of reach, while the instance runs: each answer comes within a bound and names the server. When it is
+// back, so is v5.
+func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.MariaDB)
+	s := testenv.Stack(t)
+	server, err := s.MariaDB(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := s.Proxy("database", server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn, err := mysql.ParseDSN(server.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn.Addr = proxy.Addr
+	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--database=mysql:"+dsn.FormatDSN())
+	works(t, instance)
+	for _, fault := range []struct {
+		name string
+		do   func()
+		undo func()
+	}{
+		{"hangs", func() { testenv.Pause(t, server) }, server.Resume},
+		{"out of reach", proxy.Cut, proxy.Mend},
+	} {
+		fault.do()
+		for _, request := range []string{"POST /v5/pview", "GET /readyz", "POST /v5/pview"} {
+			method, path, _ := strings.Cut(request, " ")
+			began := time.Now()
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, proxy.Addr) {
+				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, proxy.Addr)
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("%s, %s: it took %s", fault.name, request, took)
+			}
+		}
+		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
+			t.Errorf("%s: v3 needs no database: %d %s", fault.name, status, body)
+		}
+		fault.undo()
+		works(t, instance)
+	}
+}
+
+// works waits until v5 does, and the instance says so.
+func works(t *testing.T, instance *stack.Instance) {
+	t.Helper()
+	for _, request := range []string{"POST /v5/pview", "GET /readyz"} {
+		method, path, _ := strings.Cut(request, " ")
+		testenv.Eventually(t, request, func() bool {
+			status, _, _ := ask(t, method, instance.URL+path)
+			return status == http.StatusOK
+		})
+	}
+}
