@@ -29,7 +29,7 @@ type ZooKeeperConfig struct {
 // ephemeral sequential node there and waits for the deletion of the one before. The first in the queue holds the key.
 //
 // There is one holder while a majority of the servers keeps its data and the holder stops when its lease's context ends. There may be
-// two in three cases: a holder ignores its context, it pauses for longer than the session timeout, or the servers lose their disks.
+// two when a holder ignores its context or pauses for longer than the session timeout, or when the servers lose their disks.
 //
 // A lease ends half a session timeout after the last write that a majority has confirmed. That is the creation of its node, or a
 // renewal, which writes to the node. The end of the session itself is told too late: after the servers have granted the key to the next
