@@ -29,7 +29,7 @@ type ZooKeeperConfig struct {
 // ephemeral sequential node there and waits for the deletion of the one before. The first in the queue holds the key.
 //
 // There is one holder while a majority of the servers keeps its data and the holder stops when its lease's context ends. There may be
-// two when a holder ignores its context, when it pauses for longer than the session timeout, or when the servers lose their disks.
+// two when a holder ignores its context or pauses for longer than the session timeout, or when the servers lose their disks.
 //
 // A lease ends half a session timeout after the last write that a majority has confirmed. That is the creation of its node, or a
 // renewal, which writes to the node. The end of the session itself is told too late: after the servers have granted the key to the next
@@ -137,8 +137,8 @@ func (z *ZooKeeper) Acquire(ctx context.Context, key string, options ...Option) 
 	}
 }
 
-// place is one caller's place in the queue of a key: a node, and what it is granted.
-type place struct {
+// position is one caller's position in the queue of a key: a node, and what it is granted.
+type position struct {
 	*ZooKeeper
 	key, parent string
 	guid        string        // begins the node's name: so the node is found when the answer to its creation is lost
@@ -152,7 +152,7 @@ type place struct {
 }
 
 // enter creates a node at the end of the key's queue.
-func (z *ZooKeeper) enter(ctx context.Context, key string) (*place, error) {
+func (z *ZooKeeper) enter(ctx context.Context, key string) (*position, error) {
 	until := time.After(z.client.cfg.Request)
 	switch {
 	case ctx.Err() != nil:
@@ -163,7 +163,7 @@ func (z *ZooKeeper) enter(ctx context.Context, key string) (*place, error) {
 	if err := z.client.ready(ctx, until); err != nil {
 		return nil, err
 	}
-	p := &place{ZooKeeper: z, key: key, guid: "_c_" + uuid.NewString() + "-lock-", created: make(chan struct{})}
+	p := &position{ZooKeeper: z, key: key, guid: "_c_" + uuid.NewString() + "-lock-", created: make(chan struct{})}
 	p.parent = zooKeeperRoot + "/" + strings.ReplaceAll(url.PathEscape(key), ".", "%2E") // no node may be called "."
 	wire := z.client.current()
 	wanted, forget := context.WithCancel(z.client.life)
@@ -182,9 +182,9 @@ func (z *ZooKeeper) enter(ctx context.Context, key string) (*place, error) {
 	return nil, z.client.unavailable(errNoAnswer)
 }
 
-// create creates the node. When the answer is lost it looks for the node over the next connection, also if the node is no longer wanted:
-// then it is deleted.
-func (p *place) create(wanted context.Context) {
+// create creates the node. When the answer is lost it looks for the node over the next connection. It also does so for a caller that has
+// left: then the node is deleted.
+func (p *position) create(wanted context.Context) {
 	defer close(p.created)
 	conn := p.client.conn
 	for again := true; again; {
@@ -222,7 +222,7 @@ func createParent(conn *zk.Conn, path string) error {
 }
 
 // find looks for the node by its GUID. This server may be behind the one that has created it, so it catches up first.
-func (p *place) find(conn *zk.Conn) error {
+func (p *position) find(conn *zk.Conn) error {
 	if _, err := conn.Sync(p.parent); err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (p *place) find(conn *zk.Conn) error {
 }
 
 // wait waits until the node is the first in the queue. [ErrGone]: it is in the queue no more.
-func (p *place) wait(ctx context.Context, request Request) (*Lease, error) {
+func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 	for {
 		before, err := ask(ctx, p.client, p.look)
 		switch {
@@ -274,9 +274,9 @@ func (p *place) wait(ctx context.Context, request Request) (*Lease, error) {
 	}
 }
 
-// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children, of which there are none, tells
-// when the node is deleted. One on its data would also tell of renewals.
-func (p *place) look(c *zk.Conn) (before string, err error) {
+// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children tells when the node is
+// deleted, because it never has any. One on its data would also tell of renewals.
+func (p *position) look(c *zk.Conn) (before string, err error) {
 	var names []string
 	var both errgroup.Group
 	both.Go(func() (err error) {
@@ -299,7 +299,7 @@ func (p *place) look(c *zk.Conn) (before string, err error) {
 }
 
 // before finds the node before this one among those of the queue.
-func (p *place) before(names []string) (before string, err error) {
+func (p *position) before(names []string) (before string, err error) {
 	own, err := sequence(p.path)
 	present, latest := false, int64(-1)
 	for _, name := range names {
@@ -320,14 +320,14 @@ func (p *place) before(names []string) (before string, err error) {
 func sequence(name string) (int64, error) {
 	n, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no place in the queue of a lock, or its numbers are used up: delete the key's node: %w", name, err)
+		return 0, fmt.Errorf("%s is no position in the queue of a lock, or its numbers are used up: delete the key's node: %w", name, err)
 	}
 	return n, nil
 }
 
 // lease is granted to the first in the queue. It is renewed although the request is for one that is not: the session that keeps the node
 // would end first. The session of the lease ends it in time.
-func (p *place) lease(ctx context.Context, request Request) (*Lease, error) {
+func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 	g := Grant{
 		Key: p.key, Token: p.token, Tokens: min(request.Tokens, 1<<tokenBits), Asked: p.asked,
 		Lease: p.client.sessionTimeout() / 2, Renewed: true, Renew: p.renew, Watch: p.watch,
@@ -363,7 +363,7 @@ func (p *place) lease(ctx context.Context, request Request) (*Lease, error) {
 }
 
 // over ends the lease. A node whose deletion is not confirmed is deleted later, however late that is: the session may live on.
-func (p *place) over(err error) {
+func (p *position) over(err error) {
 	p.ended.Do(func() {
 		if errors.Is(err, ErrUnavailable) {
 			p.sessions.compensate(Grant{Release: p.release})
@@ -373,7 +373,7 @@ func (p *place) over(err error) {
 }
 
 // renew writes to the node, which a majority confirms.
-func (p *place) renew(ctx context.Context) error {
+func (p *position) renew(ctx context.Context) error {
 	_, err := ask(ctx, p.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return fmt.Errorf("%w: %s: its node was deleted, or its session has expired", ErrGone, p.key)
@@ -382,21 +382,21 @@ func (p *place) renew(ctx context.Context) error {
 }
 
 // watch implements Grant.Watch.
-func (p *place) watch(notify func(released bool)) (stop func()) {
+func (p *position) watch(notify func(released bool)) (stop func()) {
 	watching, stop := context.WithCancel(context.Background())
 	go func() {
 		select {
 		case <-p.deleted:
-			notify(false) // by whom is not known, or the session has expired
+			notify(false) // somebody has deleted it, or its session has expired
 		case <-watching.Done():
 		}
 	}()
 	return stop
 }
 
-// leave gives up the place of a caller that was not granted the key because of err. It does so in the background when the servers do not
+// leave deletes the node of a caller that was not granted the key because of err. It does so in the background when the servers do not
 // answer; a lock that is closed has none.
-func (p *place) leave(ctx context.Context, err error) {
+func (p *position) leave(ctx context.Context, err error) {
 	if !errors.Is(err, ErrUnavailable) || p.sessions.ctx.Err() != nil {
 		_, err = p.release(ctx)
 	}
@@ -406,7 +406,7 @@ func (p *place) leave(ctx context.Context, err error) {
 }
 
 // release deletes the node, if there is one. The servers notify the next in the queue.
-func (p *place) release(ctx context.Context) (others int, err error) {
+func (p *position) release(ctx context.Context) (others int, err error) {
 	select {
 	case <-p.created:
 	case <-ctx.Done():

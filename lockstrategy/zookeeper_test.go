@@ -241,7 +241,7 @@ func TestZooKeeperSessionExpires(t *testing.T) {
 	giveBack(t, granted(t, lock, "k"))
 }
 
-// Who deletes a node ends its lease long before it would be renewed.
+// A node that is deleted by hand ends its lease long before it would be renewed.
 func TestZooKeeperNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	addr := testenv.Ensemble(t, 1)[0].Addr

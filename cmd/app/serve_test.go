@@ -264,7 +264,8 @@ func TestZooKeeperGoesAway(t *testing.T) {
 		t.Helper()
 		for _, request := range []string{"POST /v6/pview", "GET /readyz"} {
 			method, path, _ := strings.Cut(request, " ")
-			if status, _, body := ask(t, method, instance.URL+path); status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+			status, _, body := ask(t, method, instance.URL+path)
+			if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
 				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
 			}
 		}

@@ -16,9 +16,7 @@ var _ = register(experiments.Experiment{
 	ID:      "F10-zookeeper-leader",
 	Title:   "The leader of ZooKeeper is killed",
 	Article: "A3, A4",
-	Claim: `
-		The lock in ZooKeeper survives the death of the leader: there is one holder at most, and after a new leader is elected the lock is
-		granted again.`,
+	Claim:   "The lock in ZooKeeper survives the death of the leader with one holder at most, and the next leader grants it again.",
 	Says: `
 		ZooKeeper is a CP store: a majority of its servers agrees on each change, so a lock is not lost when one server dies. The articles
 		do not say for how long nobody is granted the lock then.`,
@@ -30,16 +28,16 @@ var _ = register(experiments.Experiment{
 			(a) A loses the lock, because its session was with the leader. (b) A keeps it, and nobody is granted a lock until the election is
 			over. (c) Both hold it until the servers have agreed.`,
 		Why: `
-			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did not
-			have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
-			renewed. A client that reaches no living server gives up after half of its session timeout. The servers end its session after the whole
-			timeout, and the new leader counts from its election. So B is granted the lock later than A gives it up.`,
+			(b). Two of three servers are a majority. They have A's node and B's, because the leader has confirmed nothing that a majority did
+			not have. They elect a new leader, and the clients connect again with the same sessions. Until then nothing is granted and nothing is
+			renewed. A client that reaches no living server stops after half of its session timeout. The servers end its session after the whole
+			timeout, and the new leader counts from its election. So A has stopped when B is granted the lock.`,
 		Fix: `
 			Name all servers of the ensemble to each client. Choose a session timeout of more than twice the time of an election. Stop when the
 			lease's context ends, and check the fencing token at the resource for a holder that does not.`,
 		Limits: `
 			The servers are processes on one machine: their connections close immediately when one is killed. A leader that hangs, or is cut
-			off, is missed after a second here, and after ten with usual settings. The run measures one election each time. No server loses its disk.`,
+			off, is missed after a second here, and after ten with usual settings. Each variant measures one election. No server loses its disk.`,
 		Next: "F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a holder that pauses). " +
 			"By hand: `app demo --versions v3,v6`.",
 		Level: experiments.Advanced,

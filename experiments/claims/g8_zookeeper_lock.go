@@ -42,7 +42,7 @@ driver 2 at instance-2   node 2 waits                                     [ read
 		proves that two drivers would win. The control grants by a conditional UPDATE.`,
 	Anomaly: kit.LostUpdate,
 	Needs:   []experiments.Need{experiments.ZooKeeper},
-	Takes:   6 * time.Second,
+	Takes:   10 * time.Second,
 	Check:   history.Winners,
 	Variants: []experiments.Variant{
 		{Name: "conditional UPDATE", Run: kit.Grabs(kit.Service{Version: "v0"})},

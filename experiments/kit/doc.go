@@ -17,6 +17,6 @@
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
-//	service.go       instances of the app behind a balancer: page views and orders (P0 to P5, G1 to G7)
+//	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
 //	checks.go        checks that are made of others
 package kit
