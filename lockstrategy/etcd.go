@@ -38,7 +38,6 @@ type EtcdConfig struct {
 // time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for placeLease.
 type Etcd struct {
 	client   *clientv3.Client
-	leases   pb.LeaseClient
 	cfg      EtcdConfig
 	process  string        // the first half of the name of every key of this process
 	attempt  atomic.Uint64 // the second half
@@ -59,7 +58,7 @@ func NewEtcd(client *clientv3.Client, cfg EtcdConfig) (*Etcd, error) {
 		return nil, errors.New("lock: etcd needs a client")
 	}
 	return &Etcd{
-		client: client, leases: clientv3.RetryLeaseClient(client), cfg: EtcdConfig{Lease: lease, Request: request},
+		client: client, cfg: EtcdConfig{Lease: lease, Request: request},
 		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }
@@ -335,6 +334,8 @@ func (c *contender) drop() {
 func (e *Etcd) unavailable(what, key string, err error) error {
 	advice := ""
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		advice = fmt.Sprintf(" (no answer in %s)", e.cfg.Request)
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		advice = " (its quota is used up: compact and defragment it, then `etcdctl alarm disarm`)"
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken):
