@@ -42,6 +42,7 @@ type Results struct {
 	Build   string   `json:"build"`
 	Runs    []Result `json:"runs"`
 	LeftOut []string `json:"left_out,omitempty"` // they run elsewhere only
+	Missing []string `json:"missing,omitempty"`  // programs without which experiments of a group were left out: a sentence for each
 	Verdict Verdict  `json:"verdict"`            // the worst
 	Took    float64  `json:"took_s"`
 	Report  string   `json:"report,omitempty"` // of all of it, as a page
@@ -117,6 +118,9 @@ func (r *Results) Text(colour bool) string {
 	}
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out, for they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", "))
+	}
+	for _, sentence := range r.Missing {
+		fmt.Fprintf(&b, "Left out: %s\n\n", sentence)
 	}
 	for _, run := range r.Runs {
 		if run.Dir != "" && run.NotSaved == "" {

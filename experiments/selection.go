@@ -105,11 +105,37 @@ func (s Selection) Missing(chosen []Experiment, real bool) error {
 // Need is a program that must be on the PATH.
 type Need string
 
-// RedisServer is the real one.
-const RedisServer Need = "redis-server"
+// The needs of the experiments.
+const (
+	RedisServer Need = "redis-server"
+	MariaDB     Need = "mariadbd"
+)
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
+	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+}
+
+// Here keeps the experiments of a group whose needs this machine has. missing has a sentence for each need that it has not. Experiments
+// that are named by their ids are all kept, and so are those that need a redis-server: [Selection.Missing] tells of these.
+func (s Selection) Here(chosen []Experiment) (kept []Experiment, missing []string) {
+	if len(s.IDs) > 0 {
+		return chosen, nil
+	}
+	var left []Experiment
+	for _, e := range chosen {
+		e.Needs = slices.DeleteFunc(slices.Clone(e.Needs), func(n Need) bool { return n == RedisServer })
+		if Missing([]Experiment{e}) != nil {
+			left = append(left, e)
+		}
+	}
+	kept = slices.DeleteFunc(slices.Clone(chosen), func(e Experiment) bool {
+		return slices.ContainsFunc(left, func(other Experiment) bool { return other.ID == e.ID })
+	})
+	if err := Missing(left); err != nil {
+		missing = strings.Split(err.Error(), "\n")
+	}
+	return kept, missing
 }
 
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the

@@ -138,10 +138,7 @@ func badRequest(format string, args ...any) error {
 // noRoute answers for a version that this instance does not have, and for every other unknown path.
 func (a *api) noRoute(c *gin.Context) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(c.Request.URL.Path, "/"), "/")
-	names := make([]string, len(a.Versions))
-	for i, v := range a.Versions {
-		names[i] = v.Name
-	}
+	names := a.names()
 	if isVersion(first) && !slices.Contains(names, first) {
 		hint := ""
 		if v, known := versions.Find(first); known && v.Needs != "" {
@@ -154,6 +151,15 @@ func (a *api) noRoute(c *gin.Context) {
 		return
 	}
 	fail(c, fmt.Errorf("%w: GET / lists what there is", errNoRoute))
+}
+
+// names are those of the versions that this instance has.
+func (a *api) names() []string {
+	names := make([]string, len(a.Versions))
+	for i, v := range a.Versions {
+		names[i] = v.Name
+	}
+	return names
 }
 
 func isVersion(segment string) bool {

@@ -18,7 +18,9 @@ const readiness = 2 * time.Second
 
 // healthz shows that the process answers. It does not ask the servers behind it.
 func (a *api) healthz(c *gin.Context) {
-	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build})
+	c.JSON(http.StatusOK, gin.H{
+		"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build, "versions": a.names(),
+	})
 }
 
 // readyz asks all servers simultaneously. It names those that do not answer, and the locks that their servers do not grant. It also tells

@@ -28,7 +28,7 @@ func TestHealthSaysThatTheProcessAnswers(t *testing.T) {
 		cfg.Checks = []handlers.Check{down("redis", errors.New("refused"))}
 		s.views.err, s.orders.err = redisAway, mysqlAway
 	})
-	s.get("/healthz").is(t, http.StatusOK, map[string]any{"instance": "8080", "status": "ok", "topology": "single", "build": ""})
+	s.get("/healthz").is(t, http.StatusOK, map[string]any{"instance": "8080", "status": "ok", "topology": "single", "build": "", "versions": versionNames})
 	if got := s.ask(http.MethodHead, "/healthz", ""); got.status != http.StatusOK || got.body != "" {
 		t.Errorf("HEAD: %+v", got)
 	}

@@ -141,5 +141,5 @@ func TestTheHomePageEscapesWhatItIsTold(t *testing.T) {
 	if n := strings.Count(page, html.EscapeString("<script>")); n != 4 { // title, heading, topology, version
 		t.Errorf("%d escaped texts, want 4", n)
 	}
-	s.get("/healthz").is(t, http.StatusOK, map[string]any{"instance": evil, "status": "ok", "topology": evil, "build": ""})
+	s.get("/healthz").is(t, http.StatusOK, map[string]any{"instance": evil, "status": "ok", "topology": evil, "build": "", "versions": versionNames})
 }

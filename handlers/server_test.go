@@ -60,6 +60,9 @@ func parts(t testing.TB) (*instance, handlers.Config) {
 	}
 }
 
+// versionNames are those of the instance, as JSON has them.
+var versionNames = []any{"v0", "v1", "v2", "v3", "v4"}
+
 // version is an entry of the table with a lock; nil: without.
 func version(name string, lock handlers.Locker) handlers.Version {
 	v, _ := versions.Find(name)

@@ -6,6 +6,7 @@
 //	None      grants everybody                     v1 (alone), v2 (behind a Cohort: a mutex in the process)
 //	Redis     one Redis, Redisson's wire protocol  v3 (behind a Cohort)
 //	RedLock   five independent Redis nodes         v4 (behind a Cohort)
+//	Database  a row in MySQL, MariaDB or SQLite    v5 (behind a Cohort)
 //	Etcd      a cluster of etcd                    v7 (behind a Cohort)
 //
 // # Layers
@@ -17,6 +18,7 @@
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
+//	database.go, _sql.go  a row in a database, with the same sessions; waiters poll
 //	etcd.go, etcdlease.go a queue in etcd, with the same sessions
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
 //	guard.go              the callback form that the scenarios ask for
@@ -53,6 +55,7 @@
 //     (A2, A3, A4). It is also lost when its key is evicted or deleted by hand.
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
 //     antirez, "Is Redlock safe?").
+//   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.
 //   - Etcd: a restored backup, or a leader that was paused and revokes renewed leases, lets a second holder in.
 //   - RedLock and None issue no fencing token: it is 0.
 //   - The order of processes: the yield rule makes turns even, and does not order them.

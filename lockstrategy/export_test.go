@@ -45,7 +45,7 @@ func misspelt(script func(*Redis) **redis.Script, source, right, wrong string) f
 			return nil, err
 		}
 		*script(r) = redis.NewScript(strings.Replace(source, right, wrong, 1))
-		opened, err := withCohort(r, r.Close, b.HandOff)
+		opened, err := withCohort(r, r.Close, nil, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}

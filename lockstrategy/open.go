@@ -2,20 +2,25 @@ package lockstrategy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"gorm.io/gorm"
 )
 
 // Names of the strategies, as [Open] takes them.
 const (
-	NameNone    = "none"    // no lock: v1
-	NameProcess = "process" // a mutex in the process: v2
-	NameRedis   = "redis"   // one Redis: v3
-	NameRedLock = "redlock" // five independent nodes: v4
-	NameEtcd    = "etcd"    // a cluster of etcd: v7
+	NameNone     = "none"     // no lock: v1
+	NameProcess  = "process"  // a mutex in the process: v2
+	NameRedis    = "redis"    // one Redis: v3
+	NameRedLock  = "redlock"  // five independent nodes: v4
+	NameDatabase = "database" // a row in a database: v5
+	NameEtcd     = "etcd"     // a cluster of etcd: v7
 )
+
+var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameEtcd}
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
@@ -25,12 +30,13 @@ const shortestLease = 10 * time.Millisecond
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
-	Redis   redis.UniversalClient   // for NameRedis
-	Nodes   []redis.UniversalClient // for NameRedLock
-	Etcd    *clientv3.Client        // for NameEtcd
-	Lease   time.Duration           // 0: DefaultLease
-	Request time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff HandOff                 // of the cohort
+	Redis    redis.UniversalClient   // for NameRedis
+	Nodes    []redis.UniversalClient // for NameRedLock
+	Database *gorm.DB                // for NameDatabase
+	Etcd     *clientv3.Client        // for NameEtcd
+	Lease    time.Duration           // 0: DefaultLease
+	Request  time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+	HandOff  HandOff                 // of the cohort
 }
 
 // Opened is a strategy ready for use, and what it holds open.
@@ -48,34 +54,32 @@ func Open(name string, b Backends) (*Opened, error) {
 	case NameNone:
 		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
 	case NameProcess:
-		return withCohort(None{}, func() error { return nil }, b.HandOff)
+		return withCohort(None{}, func() error { return nil }, nil, b.HandOff)
 	case NameRedis:
 		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		opened, err := withCohort(r, r.Close, b.HandOff)
+		opened, err := withCohort(r, r.Close, err, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}
 		return opened, err
 	case NameRedLock:
 		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return withCohort(r, r.Close, b.HandOff)
+		return withCohort(r, r.Close, err, b.HandOff)
+	case NameDatabase:
+		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
+		return withCohort(d, d.Close, err, b.HandOff)
 	case NameEtcd:
 		e, err := NewEtcd(b.Etcd, EtcdConfig{Lease: b.Lease, Request: b.Request})
-		if err != nil {
-			return nil, err
-		}
-		return withCohort(e, e.Close, b.HandOff)
+		return withCohort(e, e.Close, err, b.HandOff)
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s, %s, %s, %s, %s", name, NameNone, NameProcess, NameRedis, NameRedLock, NameEtcd)
+	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 }
 
-func withCohort(s Strategy, closeStrategy func() error, bounds HandOff) (*Opened, error) {
+// withCohort puts a cohort in front of a strategy, if that was opened without an error.
+func withCohort(s Strategy, closeStrategy func() error, err error, bounds HandOff) (*Opened, error) {
+	if err != nil {
+		return nil, err
+	}
 	c, err := NewCohort(s, bounds)
 	if err != nil {
 		return nil, err

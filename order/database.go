@@ -112,6 +112,7 @@ func (c Config) parse() (source, error) {
 		}
 		dsn.ParseTime = true
 		dsn.ClientFoundRows = true                        // a row that matches counts, as in SQLite, also when nothing in it changes
+		dsn.InterpolateParams = dsn.Collation == ""       // one round trip for a statement; not every collation can be quoted safely
 		dsn.Timeout = cmp.Or(dsn.Timeout, answer)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, answer) // for what no context bounds
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }

@@ -13,6 +13,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/order"
+	"locklab/stack"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -35,10 +36,10 @@ func engines(t *testing.T, test func(t *testing.T, database fresh)) {
 func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "orders.db") }
 
 // mariaDB starts a server whose user lab has a password.
-func mariaDB(t *testing.T) *mariaServer {
+func mariaDB(t *testing.T) *stack.Database {
 	t.Helper()
 	testenv.Needs(t, testenv.MariaDB)
-	server, err := startMariaDB(testenv.Context(t), testenv.Stack(t))
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func mariaDB(t *testing.T) *mariaServer {
 	return server
 }
 
-func createIn(t *testing.T, server *mariaServer) string {
+func createIn(t *testing.T, server *stack.Database) string {
 	t.Helper()
 	name := fmt.Sprintf("orders_%d", time.Now().UnixNano())
 	execute(t, server.DSN, "CREATE DATABASE "+name)

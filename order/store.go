@@ -53,6 +53,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.do(ctx, tables)
 }
 
+// DB is the database, for a lock that is kept beside the orders. It ends with the store.
+func (s *Store) DB() *gorm.DB { return s.db }
+
 // Close closes the database.
 func (s *Store) Close() error {
 	pool, err := s.db.DB()

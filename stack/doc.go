@@ -1,5 +1,5 @@
-// Package stack starts servers for the lab, as processes on this machine's loopback interface. It starts Redis in every topology,
-// app instances and a balancer. It also makes them fail: they are killed, paused, restarted, filled up, or cut off by a
+// Package stack starts servers for the lab, as processes on this machine's loopback interface. It starts Redis in every topology, a
+// database, app instances and a balancer. It also makes them fail: they are killed, paused, restarted, filled up, or cut off by a
 // fault proxy.
 //
 // A process does not outlive its stack. Every server runs under a supervisor: a small process of this same binary that holds one end

@@ -19,6 +19,7 @@ type Version struct {
 	Loses   bool   // whether such a burst loses updates, and has two winners: what the version is there to show
 	Article string // final value that A4 reports for 666 page views; "-": A4 has no such version
 	Needs   Server // that keeps the lock; empty: no server does
+	Extra   bool   // left out of the default demo and of the tables of README.md; --versions names it
 
 	// Open opens the strategy. It connects to nothing; an error names a setting that cannot work. Nil: the version has no lock, but
 	// one atomic command.
@@ -30,8 +31,9 @@ type Server string
 
 // The servers that locks are kept on.
 const (
-	Redis        Server = "redis"   // the Redis of the counter, in any topology
-	RedLockNodes Server = "redlock" // independent Redis nodes
+	Redis        Server = "redis"    // the Redis of the counter, in any topology
+	RedLockNodes Server = "redlock"  // independent Redis nodes
+	Database     Server = "database" // the database of the orders
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -67,16 +69,28 @@ var all = []Version{
 		Shows:   "v4 does the same by a majority of five independent nodes.",
 		Open:    strategy(lockstrategy.NameRedLock),
 	},
+	{
+		Name: "v5", Title: "database row", Article: "-", Needs: Database, Extra: true,
+		Summary: "a lease in a row of the orders' database",
+		Shows:   "v5 locks in a row of the database: no further server is needed, and waiters poll.",
+		Open:    strategy(lockstrategy.NameDatabase),
+	},
 }
 
 // All returns the versions, in the order of the URL.
 func All() []Version { return slices.Clone(all) }
 
 // Names are the names of all versions.
-func Names() []string {
-	var names []string
+func Names() []string { return named(func(Version) bool { return true }) }
+
+// Defaults are the names of the versions that the articles compare: without those that are extra.
+func Defaults() []string { return named(func(v Version) bool { return !v.Extra }) }
+
+func named(chosen func(Version) bool) (names []string) {
 	for _, v := range all {
-		names = append(names, v.Name)
+		if chosen(v) {
+			names = append(names, v.Name)
+		}
 	}
 	return names
 }
@@ -88,6 +102,16 @@ func Find(name string) (Version, bool) {
 		return Version{}, false
 	}
 	return all[i], true
+}
+
+// Needs returns the kinds of servers that versions need, each once.
+func Needs(names ...string) (servers []Server) {
+	for _, v := range all {
+		if v.Needs != "" && slices.Contains(names, v.Name) && !slices.Contains(servers, v.Needs) {
+			servers = append(servers, v.Needs)
+		}
+	}
+	return servers
 }
 
 // strategy returns the opener of a strategy by its name: the only place that names strategies.

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"locklab/experiments/burst"
 	"locklab/stack/compose"
+	"locklab/versions"
 )
 
 // bursts are the flags of what the demo and app burst send.
@@ -20,7 +22,7 @@ type bursts struct {
 	Users    int      `default:"666" placeholder:"N" help:"Number of simultaneous page views; even, so that each instance gets half."`
 	Drivers  int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order; even."`
 	Rounds   int      `default:"1" placeholder:"N" help:"Number of repetitions of all bursts."`
-	Versions []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to."`
+	Versions []string `default:"${versions}" enum:"${allVersions},all" placeholder:"vN" help:"Versions to send requests to; all: each that can run."`
 	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 
@@ -38,12 +40,42 @@ func (b *bursts) validate() error {
 	if len(b.Versions) == 0 {
 		return misuse("--versions is empty; name at least one, such as v3")
 	}
+	if len(b.Versions) > 1 && slices.Contains(b.Versions, allVersions) {
+		return misuse("--versions names all and others; name either")
+	}
 	for i, v := range b.Versions {
 		if slices.Contains(b.Versions[:i], v) {
 			return misuse("--versions names %s twice; --rounds repeats", v)
 		}
 	}
 	return nil
+}
+
+// allVersions is what --versions has for each version that can run.
+const allVersions = "all"
+
+// choose replaces "all" by the versions that can run. why says why one cannot, which is nil for one that can. It returns a sentence for
+// each version that is left out. A version that was named, and LAB_REQUIRE=all, make that an error.
+func (b *bursts) choose(why func(versions.Version) error) (leftOut []string, err error) {
+	all := slices.Equal(b.Versions, []string{allVersions})
+	if all {
+		b.Versions = versions.Names()
+	}
+	for _, name := range slices.Clone(b.Versions) {
+		v, _ := versions.Find(name)
+		reason := why(v)
+		switch {
+		case reason == nil:
+			continue
+		case !all:
+			return nil, unavailable(fmt.Errorf("--versions names %s, which cannot run: %w", name, reason))
+		case os.Getenv("LAB_REQUIRE") == "all":
+			return nil, unavailable(fmt.Errorf("%s cannot run, and LAB_REQUIRE=all requires every version: %w", name, reason))
+		}
+		leftOut = append(leftOut, fmt.Sprintf("%s (%s) is left out: %s", name, v.Title, reason))
+		b.Versions = slices.DeleteFunc(b.Versions, func(chosen string) bool { return chosen == name })
+	}
+	return leftOut, nil
 }
 
 func (b *bursts) plan() burst.Plan {
@@ -87,6 +119,10 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
 	}
+	leftOut, err := c.choose(func(v versions.Version) error { return lacks(health, v) })
+	if err != nil {
+		return err
+	}
 	result, err := c.plan().Run(ctx, target, tell.step)
 	tell.done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
@@ -95,11 +131,19 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
 	}
-	result.Topology, result.TookMS = health.Topology, time.Since(began).Milliseconds()
+	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
 	if err := c.print(result, std, burstNext); err != nil {
 		return err
 	}
 	return verdictExit(result.Verdict, result.Reasons())
+}
+
+// lacks says that an instance does not have a version; nil: it has, or does not tell.
+func lacks(instance burst.Health, v versions.Version) error {
+	if len(instance.Versions) == 0 || slices.Contains(instance.Versions, v.Name) {
+		return nil
+	}
+	return fmt.Errorf("the instance has %s; %s needs %s", strings.Join(instance.Versions, ", "), v.Name, v.Needs.Flag())
 }
 
 // fromFiles takes what is not given from the compose files, where there are some.

@@ -48,7 +48,13 @@ func pair(t *testing.T, flags ...string) (url string) {
 // fire runs app burst, and once more where nothing was shown, as that asks for.
 func fire(t *testing.T, args ...string) output {
 	t.Helper()
-	args = append([]string{"burst", "--users=40", "--drivers=4", "--versions", "v0,v3"}, args...)
+	return fireAt(t, "v0,v3", args...)
+}
+
+// fireAt does that at the versions.
+func fireAt(t *testing.T, versions string, args ...string) output {
+	t.Helper()
+	args = append([]string{"burst", "--users=40", "--drivers=4", "--versions=" + versions}, args...)
 	got := app(testenv.Context(t), args...)
 	if got.code == exitInconclusive {
 		t.Log(got.err)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +25,8 @@ func TestClaimsOnInstances(t *testing.T) {
 			continue
 		}
 		t.Run(e.ID, func(t *testing.T) {
-			if slices.Contains(e.Needs, experiments.RedisServer) {
-				testenv.Needs(t, testenv.RedisServer)
+			for _, need := range e.Needs {
+				testenv.Needs(t, testenv.ByName(string(need)))
 			}
 			for seed := range uint64(3) {
 				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}})

@@ -8,12 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments/burst"
 	"locklab/stack"
+	"locklab/versions"
 )
 
 type demoCommand struct {
@@ -56,6 +58,10 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	leftOut, err := c.choose(func(v versions.Version) error { return burst.Missing(v.Needs) })
+	if err != nil {
+		return err
+	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // a server that starts refuses connections at first
 	tell := newProgress(std.err)
 	s, err := stack.New()
@@ -72,6 +78,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
 	}
+	result.LeftOut = leftOut
 	if err := c.print(result, std, demoNext()); err != nil {
 		return err
 	}
@@ -82,8 +89,8 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	return verdictExit(result.Verdict, result.Reasons())
 }
 
-// startAndPlay starts Redis, the RedLock nodes, two instances of this very binary and the balancer, and sends the bursts. An error means
-// that they were not all sent.
+// startAndPlay starts the servers, two instances of this very binary and the balancer, and sends the bursts. An error means that they were
+// not all sent.
 func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *progress) (*burst.Results, error) {
 	began := time.Now()
 	starting, cancel := context.WithTimeout(ctx, startWithin)
@@ -93,8 +100,8 @@ func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *pr
 		return nil, err
 	}
 	service := burst.Service{
-		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, RedLock: true,
-		Instances: 2, Think: c.Think, Listen: c.Listen,
+		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
+		Servers: versions.Needs(slices.Concat(versions.Defaults(), c.Versions)...), Instances: 2, Think: c.Think, Listen: c.Listen,
 	}
 	redis := "miniredis"
 	if service.Real {

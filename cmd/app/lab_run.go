@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
@@ -74,6 +75,9 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if c.On == onDocker {
 		result.Elsewhere = "on processes only"
 	}
+	if chosen, result.Missing = experiments.Selection(c.selection).Here(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
+		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(result.Missing, "; ")))
+	}
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
@@ -85,6 +89,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
+	_ = mysql.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // it refuses no logger but nil
 	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.reproduce(options.Seed)
 	began, tell := time.Now(), &labProgress{progress: newProgress(std.err), all: len(chosen)}
 	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {

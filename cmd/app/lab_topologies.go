@@ -18,7 +18,7 @@ type labTopologiesCommand struct {
 	checkout
 	Out        string   `default:"docs/topologies.md" placeholder:"FILE" help:"File for the page."`
 	Topologies []string `default:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topologies to start, in this order."`
-	Versions   []string `default:"${versions}" enum:"${versions}" placeholder:"vN" help:"Versions to send requests to."`
+	Versions   []string `default:"${versions}" enum:"${allVersions}" placeholder:"vN" help:"Versions to send requests to."`
 	Tools      []string `default:"ours,k6,jmeter" enum:"ours,k6,jmeter" placeholder:"TOOL" help:"Load tools to send them with."`
 	Users      int      `default:"666" placeholder:"N" help:"Number of simultaneous page views."`
 	Drivers    int      `default:"20" placeholder:"N" help:"Number of drivers who want the same order."`

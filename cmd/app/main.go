@@ -154,7 +154,8 @@ func execute(ctx context.Context, args []string, std streams) error {
 		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
 		kong.DefaultEnvars("LAB"),
 		kong.Vars{
-			"version": build(), "versions": strings.Join(versions.Names(), ","), "checks": strings.Join(doctor.Names(), ", "),
+			"version": build(), "checks": strings.Join(doctor.Names(), ", "),
+			"versions": strings.Join(versions.Defaults(), ","), "allVersions": strings.Join(versions.Names(), ","),
 		},
 		kong.ValueFormatter(help),
 		kong.Writers(std.out, std.err),

@@ -36,7 +36,7 @@ type serveCommand struct {
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
-	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders. A DSN is user:password@tcp(host:port)/name."`
+	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
@@ -208,8 +208,9 @@ type parts struct {
 	redis     *topology.Redis
 	orders    *order.Store
 	backends  lockstrategy.Backends
-	asks      map[versions.Server]preflight.Ask // of the servers that were given
+	keepers   map[versions.Server]keeper // those that were given
 	checks    []handlers.Check
+	locks     []preflight.Lock
 	preflight *preflight.Monitor
 	metrics   *handlers.Metrics
 	versions  []handlers.Version
@@ -219,75 +220,28 @@ type parts struct {
 // open connects servers, strategies and scenarios. What it has opened is in parts, also after an error.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics(), backends: lockstrategy.Backends{Lease: c.Lease}}
-	p.asks = make(map[versions.Server]preflight.Ask)
+	p.keepers = make(map[versions.Server]keeper)
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	if err != nil {
 		return p, err
 	}
 	p.access = topology.Access{Password: c.RedisPassword, Map: addrMap}
-	for _, open := range []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders} {
+	for _, open := range p.openers() {
 		if err := open(ctx, c); err != nil {
 			return p, err
 		}
 	}
-	var locks []preflight.Lock
 	for _, v := range versions.All() {
-		ask, opened := p.asks[v.Needs]
-		if v.Needs != "" && !opened {
+		if _, given := p.keepers[v.Needs]; v.Needs != "" && !given {
 			continue
 		}
 		if err := p.add(v, c); err != nil {
 			return p, err
 		}
-		if opened {
-			locks = append(locks, preflight.Lock{Name: v.Name, Ask: ask})
-		}
 	}
-	p.preflight = preflight.NewMonitor(locks...)
+	p.preflight = preflight.NewMonitor(p.locks...)
 	p.preflight.Reports(ctx) // asks now, while the start is bounded
 	return p, nil
-}
-
-func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
-	p.redis, err = topology.Open(ctx, topology.Config{
-		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: p.access,
-	})
-	if err != nil {
-		return fmt.Errorf("--redis: %w", err)
-	}
-	p.backends.Redis = p.redis.Master
-	p.asks[versions.Redis] = preflight.Redis(p.redis.Master, c.Instance)
-	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
-	return nil
-}
-
-func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
-	if p.orders, err = order.OpenStore(ctx, order.Config{Database: c.Database, Think: c.OrderThink}); err != nil {
-		return fmt.Errorf("--database: %w", err)
-	}
-	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
-	return nil
-}
-
-// openRedLock connects to the independent nodes, if there are any.
-func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
-	if len(c.Redlock) == 0 {
-		return nil
-	}
-	nodes, err := topology.OpenIndependent(ctx, c.Redlock, p.access)
-	if err != nil {
-		return fmt.Errorf("--redlock: %w", err)
-	}
-	p.backends.Nodes = nodes.Nodes
-	p.asks[versions.RedLockNodes] = preflight.RedLock(nodes.Nodes, c.Instance)
-	p.opened("redlock", nodes.Ping, nodes.Close)
-	return nil
-}
-
-// opened adds servers to those that /readyz asks, and that are closed at the end.
-func (p *parts) opened(name string, ping func(context.Context) error, closer func() error) {
-	p.checks = append(p.checks, handlers.Check{Name: name, Ping: ping})
-	p.closers = append(p.closers, closer)
 }
 
 func (p *parts) add(v versions.Version, c *serveCommand) error {
@@ -300,6 +254,12 @@ func (p *parts) add(v versions.Version, c *serveCommand) error {
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
+	if k, kept := p.keepers[v.Needs]; kept {
+		if k.ask == nil {
+			k.ask = preflight.Strategy(opened, k.where, c.Instance)
+		}
+		p.locks = append(p.locks, preflight.Lock{Name: v.Name, Ask: k.ask})
+	}
 	if opened.Cohort != nil {
 		p.metrics.Queue(v.Name, opened.Cohort.Waiting)
 	}

@@ -281,7 +281,7 @@ func TestStartIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(start.URL, "http://127.0.0.1:") || start.Instance != "blue" || start.Redis != "single "+node.Addr ||
-		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3" {
+		!strings.HasPrefix(start.Database, "sqlite:") || start.Versions != "v0 v1 v2 v3 v5" {
 		t.Errorf("it says %+v", start)
 	}
 	cancel()
@@ -317,16 +317,19 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 			Unknown []any
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 2 {
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 3 {
 		t.Fatalf("%d %s (%v)", status, body, err)
 	}
-	v3, v4 := told.Preflight[0], told.Preflight[1]
+	v3, v4, v5 := told.Preflight[0], told.Preflight[1], told.Preflight[2]
 	if v3.Lock != "v3" || len(v3.Weaknesses) != 3 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
 		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{node.Addr}) {
 		t.Errorf("v3: %+v", v3)
 	}
 	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
 		t.Errorf("v4: %+v", v4)
+	}
+	if v5.Lock != "v5" || len(v5.Weaknesses) != 0 {
+		t.Errorf("v5: %+v", v5)
 	}
 }
 

@@ -34,7 +34,8 @@ type Results struct {
 	Instances []Instance          `json:"instances"`
 	Pageview  []PageviewRow       `json:"pageview"`
 	Order     []OrderRow          `json:"order"`
-	Ranges    []Range             `json:"ranges"` // one for each version
+	Ranges    []Range             `json:"ranges"`             // one for each version
+	LeftOut   []string            `json:"left_out,omitempty"` // versions that cannot run here: a sentence for each
 	Verdict   experiments.Verdict `json:"verdict"`
 	TookMS    int64               `json:"took_ms"` // from the start of the command to the last answer
 }
@@ -254,7 +255,7 @@ func halves(perInstance map[string]int) string {
 // Milliseconds is a time for a table.
 func Milliseconds(ms float64) string { return fmt.Sprintf("%.0f ms", ms) }
 
-// explanation says which requests were refused, and what each version that did as expected shows.
+// explanation says which requests were refused, which versions were left out, and what each version that did as expected shows.
 func (r *Results) explanation() string {
 	var b strings.Builder
 	for i, views := range r.Pageview {
@@ -262,6 +263,9 @@ func (r *Results) explanation() string {
 			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n",
 				r.name(views.Judged), n, m)
 		}
+	}
+	for _, sentence := range r.LeftOut {
+		b.WriteString(sentence + "\n")
 	}
 	for _, v := range versions.All() {
 		if slices.ContainsFunc(r.Pageview, func(row PageviewRow) bool {

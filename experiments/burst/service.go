@@ -3,7 +3,6 @@ package burst
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,17 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/stack"
+	"locklab/versions"
 )
-
-// RedLockNodes is how many independent nodes the app's RedLock has.
-const RedLockNodes = 5
 
 // Service says how the app is started: instances behind a balancer, with the servers that they need.
 type Service struct {
-	App       []string // the command line of an instance, without its flags
-	Topology  string   // of Redis
-	Real      bool     // use redis-server; otherwise miniredis, which has the topology single only
-	RedLock   bool     // start the nodes of RedLock
+	App       []string          // the command line of an instance, without its flags
+	Topology  string            // of Redis
+	Real      bool              // use real servers; otherwise miniredis, which has the topology single only, and SQLite
+	Servers   []versions.Server // that keep locks; Redis is started in any case. See versions.Needs
 	Instances int
 	Named     bool          // the instances are instance-1 and so on; otherwise each is named after its port, as in the article
 	Think     time.Duration // between reading and writing an order
@@ -34,7 +31,8 @@ type Running struct {
 	Target
 	Instances []*stack.Instance
 	Redis     *stack.Topology
-	RedLock   []*stack.Node // of RedLock, where it was asked for
+	RedLock   []*stack.Node   // where they were asked for
+	Database  *stack.Database // where it was asked for and could be started; nil: a file of SQLite
 }
 
 // Start starts the servers, the instances and the balancer. They end with s. tell is called before each step and may be nil.
@@ -43,54 +41,43 @@ func (c Service) Start(ctx context.Context, s *stack.Stack, tell func(step strin
 		tell = func(string) {}
 	}
 	tell("starting Redis")
-	var redis *stack.Topology
-	var nodes []*stack.Node
-	group, starting := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { redis, err = s.Topology(starting, c.Topology, c.Real); return err })
-	if c.RedLock {
-		group.Go(func() (err error) { nodes, err = s.RedLock(starting, RedLockNodes, c.Real); return err })
-	}
-	if err := group.Wait(); err != nil {
+	var r Running
+	servers, err := c.startServers(ctx, s, &r)
+	if err != nil {
 		return Running{}, err
 	}
 	tell("starting the instances and the balancer")
-	instances := make([]*stack.Instance, c.Instances)
-	group, starting = errgroup.WithContext(ctx)
-	for i := range instances {
+	r.Instances = make([]*stack.Instance, c.Instances)
+	group, starting := errgroup.WithContext(ctx)
+	for i := range r.Instances {
 		group.Go(func() (err error) {
-			name, argv := fmt.Sprintf("instance-%d", i+1), slices.Concat(c.App, c.flags(s, redis, nodes))
+			name, argv := fmt.Sprintf("instance-%d", i+1), slices.Concat(c.App, c.flags(r.Redis), servers)
 			if c.Named {
 				argv = append(argv, "--instance="+name)
 			}
-			instances[i], err = s.Instance(starting, name, argv...)
+			r.Instances[i], err = s.Instance(starting, name, argv...)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return Running{}, err
 	}
-	balancer, err := s.Balance(c.Listen, instances...)
+	balancer, err := s.Balance(c.Listen, r.Instances...)
 	if err != nil {
 		return Running{}, err
 	}
-	return Running{Target{URL: balancer.URL}, instances, redis, nodes}, nil
+	r.URL = balancer.URL
+	return r, nil
 }
 
-func (c Service) flags(s *stack.Stack, redis *stack.Topology, nodes []*stack.Node) []string {
+// flags are those of every instance.
+func (c Service) flags(redis *stack.Topology) []string {
 	flags := []string{
 		"--listen=127.0.0.1:0", "--log-format=json", "--topology=" + redis.Kind, "--redis=" + strings.Join(redis.Addrs, ","),
 		"--sentinel-master=" + stack.SentinelMaster, "--order-think=" + c.Think.String(),
-		"--database=sqlite:" + filepath.Join(s.Dir(), "orders.db"),
-	}
-	var addrs []string
-	for _, n := range nodes {
-		addrs = append(addrs, n.Addr)
 	}
 	if c.Lease > 0 {
 		flags = append(flags, "--lease="+c.Lease.String())
-	}
-	if c.RedLock {
-		flags = append(flags, "--redlock="+strings.Join(addrs, ","))
 	}
 	return flags
 }

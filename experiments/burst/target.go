@@ -70,7 +70,10 @@ type StatusError struct {
 func (e *StatusError) Error() string { return e.text }
 
 // Health is what an instance says about itself.
-type Health struct{ Instance, Topology, Build string }
+type Health struct {
+	Instance, Topology, Build string
+	Versions                  []string // that it has
+}
 
 // Health asks an instance what it is. Without an error it is an instance of this app.
 func (t Target) Health(ctx context.Context) (h Health, err error) {

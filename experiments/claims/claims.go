@@ -33,7 +33,9 @@ func register(e experiments.Experiment) experiments.Experiment { //nolint:unpara
 }
 
 // groups are the headlines above the experiments. The first letter is that of the ids.
-var groups = []string{"P · page views", "G · the order that drivers grab", "L · anatomy of a Redis lock", "F · faults of the servers"}
+var groups = []string{
+	"P · page views", "G · the order that drivers grab", "L · anatomy of a Redis lock", "F · faults of the servers", "D · locks in a database",
+}
 
 // groupOf is the number of an experiment's group.
 func groupOf(id string) int {
@@ -43,7 +45,7 @@ func groupOf(id string) int {
 // Group is the headline above an experiment.
 func Group(id string) string { return groups[groupOf(id)] }
 
-// All returns every experiment: page views, orders, locks, faults, each in the order of its number.
+// All returns every experiment: page views, orders, locks, faults, databases, each in the order of its number.
 func All() []experiments.Experiment {
 	all := slices.Clone(registered)
 	slices.SortFunc(all, func(a, b experiments.Experiment) int {

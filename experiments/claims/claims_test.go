@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"slices"
 	"testing"
 
 	"locklab/experiments"
@@ -18,8 +17,8 @@ func TestExperiments(t *testing.T) {
 			continue // cmd/app has them
 		}
 		t.Run(e.ID, func(t *testing.T) {
-			if slices.Contains(e.Needs, experiments.RedisServer) {
-				testenv.Needs(t, testenv.RedisServer)
+			for _, need := range e.Needs {
+				testenv.Needs(t, testenv.ByName(string(need)))
 			}
 			if !e.Alone {
 				t.Parallel()

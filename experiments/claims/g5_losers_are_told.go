@@ -65,7 +65,8 @@ driver 2   SET NX → nil   "null"                            neither of them kn
 func grabsOfAll(ctx context.Context, t *experiments.Trial) {
 	s := kit.Service{Version: "v4"} // it starts the servers of all versions
 	target := s.Start(ctx, t)
-	for _, v := range versions.All() {
+	for _, name := range versions.Defaults() {
+		v, _ := versions.Find(name)
 		t.Note("lab", fmt.Sprintf("%s: %s", v.Name, v.Title))
 		s.Version = v.Name
 		s.Grab(ctx, t, target)

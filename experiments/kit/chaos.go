@@ -14,6 +14,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 const (
@@ -111,7 +112,7 @@ func (c Chaos) start(ctx context.Context, t *experiments.Trial) *chaos {
 		c.Topology = topology.Single
 	}
 	running, err := burst.Service{
-		App: t.App, Topology: string(c.Topology), Real: t.Real, RedLock: c.Version == "v4", Instances: 2, Named: true, Think: chaosThink,
+		App: t.App, Topology: string(c.Topology), Real: t.Real, Servers: versions.Needs(c.Version), Instances: 2, Named: true, Think: chaosThink,
 		Lease: chaosLease, Listen: "127.0.0.1:0",
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)

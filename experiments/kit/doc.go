@@ -7,6 +7,7 @@
 //	client.go        a client that requests a lock, and a holder; both record what they believe
 //	resource.go      what the lock protects: a counter that may check fencing tokens
 //	redis.go         one Redis, and clients of the Redis lock on it
+//	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed (D01, D02)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
 //	process.go       a holder in a process of its own, to be killed or paused (L06, L11)
@@ -14,6 +15,6 @@
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
-//	service.go       instances of the app behind a balancer: page views and orders (P0 to P4, G1 to G6)
+//	service.go       instances of the app behind a balancer: page views and orders (P0 to P5, G1 to G7)
 //	checks.go        checks that are made of others
 package kit

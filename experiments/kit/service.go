@@ -12,6 +12,7 @@ import (
 	"locklab/experiments/burst"
 	"locklab/history"
 	"locklab/topology"
+	"locklab/versions"
 )
 
 const (
@@ -54,7 +55,7 @@ func (s Service) Start(ctx context.Context, t *experiments.Trial) burst.Target {
 		t.Must(ErrNoApp)
 	}
 	running, err := burst.Service{
-		App: t.App, Topology: string(cmp.Or(s.Topology, topology.Single)), Real: t.Real, RedLock: s.Version == "v4",
+		App: t.App, Topology: string(cmp.Or(s.Topology, topology.Single)), Real: t.Real, Servers: versions.Needs(s.Version),
 		Instances: s.size(), Named: true, Think: Think, Listen: "127.0.0.1:0",
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)

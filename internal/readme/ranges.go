@@ -99,6 +99,9 @@ func summary(all []round) string {
 	b.WriteString("| version | what protects the work | counter after 666 views | A4 reports | winners of one order |\n" +
 		"|---|---|--:|--:|--:|\n")
 	for _, v := range versions.All() {
+		if v.Extra {
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.Name, v.Summary, of(all, v.Name, final), v.Article, of(all, v.Name, winners))
 	}
 	return b.String()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
@@ -45,6 +46,16 @@ var (
 // All returns every need.
 func All() []Need {
 	return []Need{RedisServer, MariaDB, Etcd, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+}
+
+// ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
+func ByName(name string) Need {
+	for _, n := range All() {
+		if n.Name == name {
+			return n
+		}
+	}
+	panic("testenv: no need is called " + name)
 }
 
 // Met reports whether the need is on the PATH.
@@ -84,14 +95,18 @@ func Main(m *testing.M) {
 	// With the race detector every process sleeps for a second when it ends; tests start hundreds.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	redis.SetLogger(silent{}) // go-redis logs errors of servers that a test has killed
+	_ = mysql.SetLogger(silent{})
 	goleak.VerifyTestMain(m)
 }
 
 // silent is a log that drops everything.
 type silent struct{}
 
-// Printf prints nothing.
+// Printf prints nothing, for go-redis.
 func (silent) Printf(context.Context, string, ...any) {}
+
+// Print prints nothing, for the driver of MySQL.
+func (silent) Print(...any) {}
 
 // Stack returns a stack that ends with the test.
 func Stack(t testing.TB) *stack.Stack {

@@ -24,5 +24,10 @@ export const versions = [
     "name": "v4",
     "title": "RedLock",
     "loses": false
+  },
+  {
+    "name": "v5",
+    "title": "database row",
+    "loses": false
   }
 ];

@@ -63,7 +63,7 @@ func (c trial) handsNothingOff(bounds lockstrategy.HandOff) {
 func (c trial) handsBack() {
 	const count, waiters = 4, 16 // and the first holder: four times in between the key goes back
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}})
-	c.warm(client)
+	c.release(c.acquire(client)) // what is sent once for a client, or for a key, has been sent
 	before := client.Sent()
 	c.release(c.acquire(client))
 	one := client.Sent() - before // what one lease costs

@@ -48,7 +48,7 @@ type Server struct {
 	Entries func(t *testing.T, key string) []string
 	// Forget makes it forget the lock, as an eviction or a lost failover does: without a word to anybody.
 	Forget func(t *testing.T, key string)
-	// ForgetToken makes it forget the last fencing token. Only where Fenced.
+	// ForgetToken makes it forget the last fencing token. nil: it cannot be lost while the lock is kept.
 	ForgetToken func(t *testing.T, key string)
 	// Listening counts the clients that wait for a notification about key. nil: Client.Sent tells (see waitListening).
 	Listening func(t *testing.T, key string) int

@@ -75,7 +75,7 @@ func Plan() []Workload {
 			Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
 			Locks: slices.Concat(own, []string{"bare"}, quick, redlock),
 		},
-		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Names()},
+		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Defaults()},
 		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
 	}, special())
 	for i := range plan {

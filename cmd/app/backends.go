@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"locklab/handlers"
+	"locklab/lockstrategy/preflight"
+	"locklab/order"
+	"locklab/topology"
+	"locklab/versions"
+)
+
+// openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
+func (p *parts) openers() []func(context.Context, *serveCommand) error {
+	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders}
+}
+
+// keeper is a kind of server that keeps locks.
+type keeper struct {
+	where string        // its addresses
+	ask   preflight.Ask // nil: the lock is tried
+}
+
+func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
+	p.redis, err = topology.Open(ctx, topology.Config{
+		Kind: topology.Kind(c.Topology), Addrs: c.Redis, SentinelMaster: c.SentinelMaster, Access: p.access,
+	})
+	if err != nil {
+		return fmt.Errorf("--redis: %w", err)
+	}
+	p.backends.Redis = p.redis.Master
+	p.keepers[versions.Redis] = keeper{p.redis.String(), preflight.Redis(p.redis.Master, c.Instance)}
+	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
+	return nil
+}
+
+// openRedLock connects to the independent nodes, if there are any.
+func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
+	if len(c.Redlock) == 0 {
+		return nil
+	}
+	nodes, err := topology.OpenIndependent(ctx, c.Redlock, p.access)
+	if err != nil {
+		return fmt.Errorf("--redlock: %w", err)
+	}
+	p.backends.Nodes = nodes.Nodes
+	p.keepers[versions.RedLockNodes] = keeper{"redlock", preflight.RedLock(nodes.Nodes, c.Instance)}
+	p.opened("redlock", nodes.Ping, nodes.Close)
+	return nil
+}
+
+// openOrders connects to the database, which keeps the orders and the locks of v5.
+func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
+	if p.orders, err = order.OpenStore(ctx, order.Config{Database: c.Database, Think: c.OrderThink}); err != nil {
+		return fmt.Errorf("--database: %w", err)
+	}
+	p.backends.Database = p.orders.DB()
+	p.keepers[versions.Database] = keeper{where: p.orders.String()}
+	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
+	return nil
+}
+
+// opened adds servers to those that /readyz asks, and that are closed at the end.
+func (p *parts) opened(name string, ping func(context.Context) error, closer func() error) {
+	p.checks = append(p.checks, handlers.Check{Name: name, Ping: ping})
+	p.closers = append(p.closers, closer)
+}

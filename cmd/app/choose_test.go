@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/experiments/burst"
+	"locklab/internal/testenv"
+	"locklab/versions"
+)
+
+func TestVersionsThatCannotRun(t *testing.T) {
+	t.Setenv("LAB_REQUIRE", "")
+	noRedLock := func(v versions.Version) error {
+		if v.Needs == versions.RedLockNodes {
+			return errors.New("lockd is missing (Debian: apt-get install lockd)")
+		}
+		return nil
+	}
+	all := bursts{Versions: []string{"all"}}
+	leftOut, err := all.choose(noRedLock)
+	if err != nil || slices.Contains(all.Versions, "v4") || len(all.Versions) != len(versions.Names())-1 ||
+		!slices.Equal(leftOut, []string{"v4 (RedLock) is left out: lockd is missing (Debian: apt-get install lockd)"}) {
+		t.Errorf("of all there are %v, without %q (%v)", all.Versions, leftOut, err)
+	}
+	named := bursts{Versions: []string{"v3", "v4"}}
+	refused := func(err error, want ...string) {
+		t.Helper()
+		var exit exitError
+		if !errors.As(err, &exit) || exit.code != exitUnavailable {
+			t.Fatalf("got %v, want exit %d", err, exitUnavailable)
+		}
+		for _, text := range append(want, "v4", "apt-get install lockd") {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%q is missing in: %v", text, err)
+			}
+		}
+	}
+	_, err = named.choose(noRedLock)
+	refused(err, "--versions")
+	t.Setenv("LAB_REQUIRE", "all")
+	all.Versions = []string{"all"}
+	_, err = all.choose(noRedLock)
+	refused(err, "LAB_REQUIRE")
+}
+
+// All versions that can run here run, also those that the default leaves out.
+func TestDemoOfAllVersions(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		result, code := demo(t, real, "--users=100", "--versions=all")
+		if code != exitOK {
+			t.Errorf("exit %d: %s", code, result.Reasons())
+		}
+		if want := len(versions.Names()) - len(result.LeftOut); len(result.Pageview) != want {
+			t.Errorf("%d versions ran, want %d", len(result.Pageview), want)
+		}
+		for _, sentence := range result.LeftOut {
+			if !strings.Contains(sentence, "apt-get install ") {
+				t.Errorf("it does not say what to install: %s", sentence)
+			}
+		}
+	})
+}
+
+// Instances tell which versions they have.
+func TestBurstOfAllVersions(t *testing.T) {
+	got := fireAt(t, "all", pair(t))
+	if got.code != exitOK {
+		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+	for _, want := range []string{"v5 ", "v4 (RedLock) is left out: the instance has v0, v1, v2, v3, v5; v4 needs --redlock"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is missing in:\n%s", want, got.out)
+		}
+	}
+	if err := lacks(burst.Health{}, versions.Version{Name: "v9"}); err != nil {
+		t.Errorf("an instance that does not tell lacks v9: %v", err)
+	}
+}
+
+func TestVersionsAreAllOrSome(t *testing.T) {
+	wantSentence(t, app(t.Context(), "demo", "--versions=v3,all"), exitUsage, "--versions", "all")
+	wantSentence(t, app(t.Context(), "demo", "--versions=v99"), exitUsage, "--versions", "v99")
+}

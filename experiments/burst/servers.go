@@ -1,0 +1,87 @@
+package burst
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/stack"
+	"locklab/versions"
+)
+
+// RedLockNodes is how many independent nodes the app's RedLock has.
+const RedLockNodes = 5
+
+// keeper starts one kind of server that keeps locks.
+type keeper struct {
+	// missing says which program is not on this machine, and its Debian package. A nil function: the server can always be started.
+	missing func() error
+	// start starts the server, and returns its address as the instances' flag has it.
+	start func(ctx context.Context, s *stack.Stack, c Service, r *Running) (addr string, err error)
+}
+
+// keepers are the servers that [Service] starts. Redis is started in any case.
+var keepers = map[versions.Server]keeper{
+	versions.RedLockNodes: {start: startRedLock},
+	versions.Database:     {start: startDatabase},
+}
+
+// Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
+func Missing(server versions.Server) error {
+	if k := keepers[server]; k.missing != nil {
+		return k.missing()
+	}
+	return nil
+}
+
+func startRedLock(ctx context.Context, s *stack.Stack, c Service, r *Running) (string, error) {
+	nodes, err := s.RedLock(ctx, RedLockNodes, c.Real)
+	if err != nil {
+		return "", err
+	}
+	var addrs []string
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr)
+	}
+	r.RedLock = nodes
+	return strings.Join(addrs, ","), nil
+}
+
+// startDatabase starts MariaDB where it can. Otherwise the database is a file of SQLite, as in a service that does not ask for one.
+func startDatabase(ctx context.Context, s *stack.Stack, c Service, r *Running) (string, error) {
+	if !c.Real || stack.MissingMariaDB() != nil {
+		return sqliteFile(s), nil
+	}
+	db, err := s.MariaDB(ctx)
+	if err != nil {
+		return "", err
+	}
+	r.Database = db
+	return "mysql:" + db.DSN, nil
+}
+
+func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }
+
+// startServers starts Redis and the servers that keep locks, simultaneously. It returns the instances' flags that name the latter.
+func (c Service) startServers(ctx context.Context, s *stack.Stack, r *Running) ([]string, error) {
+	flags := make([]string, len(c.Servers), len(c.Servers)+1)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { r.Redis, err = s.Topology(ctx, c.Topology, c.Real); return err })
+	for i, server := range c.Servers {
+		if k, known := keepers[server]; known {
+			group.Go(func() error {
+				addr, err := k.start(ctx, s, c, r)
+				flags[i] = server.Flag() + "=" + addr
+				return err
+			})
+		}
+	}
+	if !slices.Contains(c.Servers, versions.Database) {
+		flags = append(flags, versions.Database.Flag()+"="+sqliteFile(s))
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(flags, func(flag string) bool { return flag == "" }), err
+}
