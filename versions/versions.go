@@ -34,6 +34,7 @@ const (
 	Redis        Server = "redis"    // the Redis of the counter, in any topology
 	RedLockNodes Server = "redlock"  // independent Redis nodes
 	Database     Server = "database" // the database of the orders
+	Etcd         Server = "etcd"     // a cluster of etcd
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -74,6 +75,12 @@ var all = []Version{
 		Summary: "a lease in a row of the orders' database",
 		Shows:   "v5 locks in a row of the database: no further server is needed, and waiters poll.",
 		Open:    strategy(lockstrategy.NameDatabase),
+	},
+	{
+		Name: "v7", Title: "etcd", Article: "-", Needs: Etcd, Extra: true,
+		Summary: "a queue of keys in etcd, by create revision",
+		Shows:   "v7 locks in etcd, which replicates each lock to a majority before it answers.",
+		Open:    strategy(lockstrategy.NameEtcd),
 	},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"locklab/handlers"
 	"locklab/lockstrategy/preflight"
@@ -13,7 +14,7 @@ import (
 
 // openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
 func (p *parts) openers() []func(context.Context, *serveCommand) error {
-	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders}
+	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openEtcd}
 }
 
 // keeper is a kind of server that keeps locks.
@@ -58,6 +59,21 @@ func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 	p.backends.Database = p.orders.DB()
 	p.keepers[versions.Database] = keeper{where: p.orders.String()}
 	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
+	return nil
+}
+
+// openEtcd connects to etcd, if there is one.
+func (p *parts) openEtcd(ctx context.Context, c *serveCommand) error {
+	if len(c.Etcd) == 0 {
+		return nil
+	}
+	e, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: c.Etcd, User: c.EtcdUser, Password: c.EtcdPassword})
+	if err != nil {
+		return fmt.Errorf("--etcd: %w", err)
+	}
+	p.backends.Etcd = e.Client
+	p.keepers[versions.Etcd] = keeper{where: "etcd " + strings.Join(c.Etcd, ",")}
+	p.opened("etcd", e.Ping, e.Close)
 	return nil
 }
 

@@ -27,6 +27,7 @@ type keeper struct {
 var keepers = map[versions.Server]keeper{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},
+	versions.Etcd:         {missing: stack.MissingEtcd, start: startEtcd},
 }
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
@@ -61,6 +62,16 @@ func startDatabase(ctx context.Context, s *stack.Stack, c Service, r *Running) (
 	}
 	r.Database = db
 	return "mysql:" + db.DSN, nil
+}
+
+// startEtcd starts one server: a burst needs no failover.
+func startEtcd(ctx context.Context, s *stack.Stack, _ Service, r *Running) (string, error) {
+	e, err := s.Etcd(ctx, 1)
+	if err != nil {
+		return "", err
+	}
+	r.Etcd = e
+	return strings.Join(e.Addrs(), ","), nil
 }
 
 func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }

@@ -32,6 +32,7 @@ type Running struct {
 	Instances []*stack.Instance
 	Redis     *stack.Topology
 	RedLock   []*stack.Node   // where they were asked for
+	Etcd      *stack.Etcd     // where it was asked for
 	Database  *stack.Database // where it was asked for and could be started; nil: a file of SQLite
 }
 

@@ -29,5 +29,10 @@ export const versions = [
     "name": "v5",
     "title": "database row",
     "loses": false
+  },
+  {
+    "name": "v7",
+    "title": "etcd",
+    "loses": false
   }
 ];
