@@ -25,7 +25,7 @@ type views struct {
 	inside       func(context.Context) error // runs under the version's lock, if set
 }
 
-func (v *views) Increment(ctx context.Context, lock pview.Locker) (pview.View, error) {
+func (v *views) Increment(ctx context.Context, _ string, lock pview.Locker) (pview.View, error) {
 	view := pview.View{Waited: waited, Held: held}
 	err := lock.Do(ctx, pview.LockKey, func(ctx context.Context, token uint64) (err error) {
 		if v.inside != nil {

@@ -33,7 +33,7 @@ type Version struct {
 
 // Views counts page views.
 type Views interface {
-	Increment(ctx context.Context, lock pview.Locker) (pview.View, error)
+	Increment(ctx context.Context, name string, lock pview.Locker) (pview.View, error)
 	IncrementAtomic(ctx context.Context) (pview.View, error)
 	Get(ctx context.Context) (int64, error)
 	GetStale(ctx context.Context) (int64, error)

@@ -32,7 +32,7 @@ type viewAnswer struct {
 func (a *api) increment(v Version) gin.HandlerFunc {
 	count := a.Views.IncrementAtomic
 	if v.Lock != nil {
-		count = func(ctx context.Context) (pview.View, error) { return a.Views.Increment(ctx, v.Lock) }
+		count = func(ctx context.Context) (pview.View, error) { return a.Views.Increment(ctx, v.Name, v.Lock) }
 	}
 	return answered(func(c *gin.Context) error {
 		view, err := count(c.Request.Context())

@@ -8,6 +8,7 @@
 //	RedLock   five independent Redis nodes         v4 (behind a Cohort)
 //	Database  a row in MySQL, MariaDB or SQLite    v5 (behind a Cohort)
 //	Etcd      a cluster of etcd                    v7 (behind a Cohort)
+//	Memcached an item in Memcached                 v8 (behind a Cohort)
 //
 // # Layers
 //
@@ -20,6 +21,7 @@
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
 //	database.go, _sql.go  a row in a database, with the same sessions; waiters poll
 //	etcd.go, etcdlease.go a queue in etcd, with the same sessions
+//	memcached.go          an item in Memcached, with the same sessions; callers that wait poll
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
 //	guard.go              the callback form that the scenarios ask for
 //
@@ -57,7 +59,8 @@
 //     antirez, "Is Redlock safe?").
 //   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.
 //   - Etcd: a restored backup, or a leader that was paused and revokes renewed leases, lets a second holder in.
-//   - RedLock and None issue no fencing token: it is 0.
+//   - Memcached: the lock is lost when its item is evicted, when the server restarts, or when it stalls.
+//   - RedLock, Memcached and None issue no fencing token: it is 0.
 //   - The order of processes: the yield rule makes turns even, and does not order them.
 //
 // # Words

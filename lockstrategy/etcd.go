@@ -70,13 +70,8 @@ func (e *Etcd) Close() error {
 	return nil
 }
 
-const (
-	// tokenBits is how many of a token's bits count the hand-offs of a grant. The others are the create revision. So tokens are below
-	// 2^53, which JavaScript keeps, until revision 2^45.
-	tokenBits = 8
-	// placeLease is for how long the place of a process that waits is kept without a sign of it. It is longer than an election.
-	placeLease = 5 * time.Second
-)
+// placeLease is for how long the place of a process that waits is kept without a sign of it. It is longer than an election.
+const placeLease = 5 * time.Second
 
 // Acquire takes the key, or the last place in its queue. Then it waits for the deletion of the key before its own, and looks whether its
 // own is the oldest now. It looks every one or two seconds in any case, because a notification may get lost.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"gorm.io/gorm"
@@ -12,15 +13,17 @@ import (
 
 // Names of the strategies, as [Open] takes them.
 const (
-	NameNone     = "none"     // no lock: v1
-	NameProcess  = "process"  // a mutex in the process: v2
-	NameRedis    = "redis"    // one Redis: v3
-	NameRedLock  = "redlock"  // five independent nodes: v4
-	NameDatabase = "database" // a row in a database: v5
-	NameEtcd     = "etcd"     // a cluster of etcd: v7
+	NameNone      = "none"      // no lock: v1
+	NameProcess   = "process"   // a mutex in the process: v2
+	NameRedis     = "redis"     // one Redis: v3
+	NameRedLock   = "redlock"   // five independent nodes: v4
+	NameDatabase  = "database"  // a row in a database: v5
+	NameZooKeeper = "zookeeper" // an ensemble: v6
+	NameEtcd      = "etcd"      // a cluster of etcd: v7
+	NameMemcached = "memcached" // an item in Memcached: v8
 )
 
-var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameEtcd}
+var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameZooKeeper, NameEtcd, NameMemcached}
 
 // DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
@@ -30,13 +33,15 @@ const shortestLease = 10 * time.Millisecond
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
-	Redis    redis.UniversalClient   // for NameRedis
-	Nodes    []redis.UniversalClient // for NameRedLock
-	Database *gorm.DB                // for NameDatabase
-	Etcd     *clientv3.Client        // for NameEtcd
-	Lease    time.Duration           // 0: DefaultLease
-	Request  time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff  HandOff                 // of the cohort
+	Redis     redis.UniversalClient   // for NameRedis
+	Nodes     []redis.UniversalClient // for NameRedLock
+	Database  *gorm.DB                // for NameDatabase
+	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
+	Etcd      *clientv3.Client        // for NameEtcd
+	Memcached *memcache.Client        // for NameMemcached
+	Lease     time.Duration           // 0: DefaultLease
+	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
+	HandOff   HandOff                 // of the cohort
 }
 
 // Opened is a strategy ready for use, and what it holds open.
@@ -68,9 +73,15 @@ func Open(name string, b Backends) (*Opened, error) {
 	case NameDatabase:
 		d, err := NewDatabase(b.Database, DatabaseConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(d, d.Close, err, b.HandOff)
+	case NameZooKeeper:
+		z, err := NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Lease: b.Lease, Request: b.Request})
+		return withCohort(z, z.Close, err, b.HandOff)
 	case NameEtcd:
 		e, err := NewEtcd(b.Etcd, EtcdConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(e, e.Close, err, b.HandOff)
+	case NameMemcached:
+		m, err := NewMemcached(b.Memcached, MemcachedConfig{Lease: b.Lease, Request: b.Request})
+		return withCohort(m, m.Close, err, b.HandOff)
 	}
 	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bradfitz/gomemcache/memcache"
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
@@ -47,10 +48,22 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		},
 		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
 		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
+		{"ZooKeeper without servers", lockstrategy.NameZooKeeper, lockstrategy.Backends{}, "at least one server"},
 		{
 			"RedLock with a negative lease", lockstrategy.NameRedLock,
 			lockstrategy.Backends{Nodes: []redis.UniversalClient{nil}, Lease: -time.Second},
 			"lease -1s",
+		},
+		{"Memcached without a client", lockstrategy.NameMemcached, lockstrategy.Backends{}, "needs a client"},
+		{
+			"a Memcached client that waits longer than a request may take", lockstrategy.NameMemcached,
+			lockstrategy.Backends{Memcached: &memcache.Client{Timeout: time.Minute}},
+			"waits 1m0s for an answer, and the request timeout is 2s: set its Timeout",
+		},
+		{
+			"a lease that Memcached takes for a date", lockstrategy.NameMemcached,
+			lockstrategy.Backends{Memcached: new(memcache.Client), Lease: 30 * 24 * time.Hour},
+			"the longest in Memcached is 719h59m58s",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,7 +19,8 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 		defer func() { result.Held = time.Since(granted) }()
 		result.Waited, result.Token = granted.Sub(asked), token
 
-		order, err := s.register(ctx, a.OrderID, token)
+		by := holder{a.Version, token}
+		order, err := s.register(ctx, a.OrderID, by)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 		if err := pause(ctx, s.think); err != nil {
 			return err
 		}
-		if err := s.write(ctx, a, token); err != nil {
+		if err := s.write(ctx, a, by); err != nil {
 			return err
 		}
 		result.Won, result.Winner = true, a.Driver

@@ -32,6 +32,7 @@ func TestStore(t *testing.T) {
 			{"the lock is lost before anything", testLostAtOnce},
 			{"the lock is not granted", testNotGranted},
 			{"fencing tokens are checked", testToken},
+			{"fencing tokens of two locks", testTwoLocks},
 			{"a holder that slept is refused", testTwoHolders},
 			{"a stale holder is refused at the read", testStaleRead},
 			{"a fencing token for an order that does not exist", testTokenNotFound},
@@ -197,7 +198,7 @@ func testGone(t *testing.T, database fresh) {
 func testAgain(t *testing.T, database fresh) {
 	for name, try := range map[string]func(uint64) func(*order.Store, uint64) (order.Result, error){
 		"without a token": func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(noLock, id) },
-		"with a token":    func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(granted(7), id) },
+		"with a token":    func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(growing(), id) },
 		"atomically":      grabAtomic,
 	} {
 		s := open(t, database(t), 0)

@@ -4,9 +4,9 @@
 // read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
 // driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
-// A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
-// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
-// lock, two holders with tokens do not both win. A check at the write alone has that gap (experiment L22).
+// A holder with a fencing token registers it at the read: a newer token than the last one, and each token once. Only the holder that
+// has registered last can write; the others are refused ([ErrStale]). So whatever happens to the lock, two holders with tokens do not
+// both win, even if a split brain grants one token twice. A check at the write alone has a gap (experiment L22).
 //
 // A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error the
 // result may be unknown. Repeat the attempt: its answer names the driver of the order. With tokens, the earlier
@@ -36,8 +36,9 @@ const (
 type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
-	Driver    uint64    `gorm:"not null"`                        // driver that has the order, by the last write; 0: none
-	Token     uint64    `gorm:"column:fence;not null;default:0"` // newest fencing token of a read or a write; 0: none had one
+	Driver    uint64    `gorm:"not null"`                                      // driver that has the order, by the last write; 0: none
+	Token     uint64    `gorm:"column:fence;not null;default:0"`               // fencing token of the holder that has read last; 0: none had one
+	Lock      string    `gorm:"column:fence_lock;size:16;not null;default:''"` // version of that holder's lock
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude
 }
@@ -74,7 +75,8 @@ type Result struct {
 // ErrNotFound says that there is no such order.
 var ErrNotFound = errors.New("order: not found")
 
-// ErrStale says that a read or a write was refused and changed nothing: a holder with a newer fencing token has read or written.
+// ErrStale says that a read or a write was refused and changed nothing. Another holder has read, with a newer fencing token or with
+// the same one.
 var ErrStale = errors.New("order: stale holder")
 
 // ErrUnavailable says that the database gave no usable answer. Whether the attempt won is unknown.

@@ -23,6 +23,15 @@ func granted(token uint64) order.Locker {
 	})
 }
 
+// growing grants every call with the next fencing token.
+func growing() order.Locker {
+	token := uint64(0)
+	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		token++
+		return fn(ctx, token)
+	})
+}
+
 // holder is a driver that was granted the lock.
 type holder struct{ driver, token uint64 }
 
@@ -63,13 +72,15 @@ func testToken(t *testing.T, database fresh) {
 		stored  uint64   // fencing token, at the end
 	}{
 		{"a stale holder is refused", []holder{{2, 2}, {1, 1}}, []uint64{1}, 2},
-		{"and again, and the newer one may go on", []holder{{2, 2}, {1, 1}, {3, 1}, {2, 2}}, []uint64{1, 3}, 2},
-		// The second write finds the row as it will leave it: MySQL counts no change.
-		{"a holder writes twice", []holder{{1, 5}, {1, 5}}, nil, 5},
+		{"and again, also by one that is newer still", []holder{{2, 2}, {1, 1}, {3, 1}, {4, 3}}, []uint64{1, 2, 3}, 3},
+		// Two masters of a split brain have granted one token.
+		{"a token is registered once", []holder{{1, 5}, {2, 5}}, []uint64{2}, 5},
 		{"fencing tokens are numbers, not words", []holder{{2, 10}, {1, 9}}, []uint64{1}, 10},
 		{"and the other way round", []holder{{1, 9}, {2, 10}}, []uint64{1}, 10},
-		{"fencing tokens are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1}, largest},
+		{"fencing tokens are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1, 3}, largest},
 		{"without a fencing token nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
+		// The second write finds the row as it will leave it: MySQL counts no change.
+		{"one driver twice without a fencing token", []holder{{1, 0}, {1, 0}}, nil, 0},
 		{"without a fencing token first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
 		// What a check at the write alone cannot see: both have read, and the older holder writes first.
 		{"a stale holder that writes first is refused", []holder{{1, 1}, {2, 2}}, []uint64{1}, 2},
@@ -102,7 +113,7 @@ func stale(t *testing.T, err error, token uint64) {
 	t.Helper()
 	if !errors.Is(err, order.ErrStale) || errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrNotFound) {
 		t.Errorf("got %v, want ErrStale alone", err)
-	} else if !strings.Contains(err.Error(), fmt.Sprintf("its fencing token is %d,", token)) {
+	} else if !strings.Contains(err.Error(), fmt.Sprintf(" %d\", and the registered one", token)) {
 		t.Errorf("%q does not say that the fencing token is %d", err, token)
 	}
 }
@@ -160,6 +171,30 @@ func testStaleRead(t *testing.T, database fresh) {
 	})
 }
 
+// The tokens of two locks are not compared: a small one of v7 is not stale because v3 has registered a large one. Only the one that has
+// read last can write.
+func testTwoLocks(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		slow, fast := open(t, where, time.Hour), open(t, where, 0)
+		id := create(t, fast)
+		told := make(chan error, 1)
+		go func() {
+			_, err := slow.Grab(t.Context(), granted(100), order.Attempt{OrderID: id, Driver: 1, Version: "v3"})
+			told <- err
+		}()
+		synctest.Wait() // it has read that the order is open
+		result, err := fast.Grab(t.Context(), granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v7"})
+		if err != nil || !result.Won {
+			t.Errorf("the holder of the other lock was told %+v, %v", result, err)
+		}
+		stale(t, <-told, 100)
+		if o := get(t, fast, id); o.Driver != 2 || o.Token != 2 || o.Lock != "v7" || len(o.Wins) != 1 {
+			t.Errorf("the order is %+v", o)
+		}
+	})
+}
+
 // An order that does not exist is not stale.
 func testTokenNotFound(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
@@ -197,6 +232,7 @@ func testOlderTables(t *testing.T, database fresh) {
 	}
 	before := get(t, s, taken)
 	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence")
+	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence_lock")
 	stores := make([]*order.Store, 5)
 	var group errgroup.Group
 	for i := range stores {

@@ -8,16 +8,29 @@ import (
 	"gorm.io/gorm"
 )
 
-// register reads the order for a holder and stores its fencing token: from then on no holder with an older one can write. A holder
-// that is itself older than a stored one is refused. Both happen in one transaction, which ends before the driver thinks. Without a
-// token it reads only.
-func (s *Store) register(ctx context.Context, id, token uint64) (order Order, err error) {
-	if token == 0 {
+// holder is what the database knows of one: the version of its lock, and its fencing token.
+type holder struct {
+	lock  string
+	token uint64
+}
+
+// The conditions under which a holder may read, and write. A token is registered once. Two masters of a split brain can grant one token
+// to two holders, and the second of them is refused. Tokens of two locks are not compared: the numbers of etcd and of Redis have
+// nothing to do with each other.
+const (
+	mayRead  = "(fence_lock <> ? OR fence < ?)"
+	mayWrite = "(fence_lock = ? AND fence = ?)"
+)
+
+// register reads the order for a holder and stores its fencing token. From then on no other holder can write, until one with a newer
+// token has read. Both happen in one transaction, which ends before the driver thinks. Without a token it reads only.
+func (s *Store) register(ctx context.Context, id uint64, by holder) (order Order, err error) {
+	if by.token == 0 {
 		return s.read(ctx, id)
 	}
 	err = s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			if err := checked(tx, id, token, Order{Token: token}); err != nil {
+			if err := by.update(tx, id, mayRead, Order{Token: by.token, Lock: by.lock}); err != nil {
 				return err
 			}
 			return tx.Take(&order, id).Error
@@ -27,41 +40,40 @@ func (s *Store) register(ctx context.Context, id, token uint64) (order Order, er
 }
 
 // write grants the order to the attempt, even if another driver has it by now: it trusts what was read, as A2 does. It checks only
-// the fencing token. Without a token nothing is checked, and the stored one stays.
-func (s *Store) write(ctx context.Context, a Attempt, token uint64) error {
+// that the holder's fencing token is registered. Without a token nothing is checked, and the registered one stays.
+func (s *Store) write(ctx context.Context, a Attempt, by holder) error {
 	return s.do(ctx, func(db *gorm.DB) error {
 		return db.Transaction(func(tx *gorm.DB) error {
-			if err := checked(tx, a.OrderID, token, grantTo(a)); err != nil {
+			if err := by.update(tx, a.OrderID, mayWrite, grantTo(a)); err != nil {
 				return err
 			}
-			return tx.Create(win(a, token)).Error
+			return tx.Create(win(a, by.token)).Error
 		})
 	})
 }
 
-// checked updates the order unless a holder with a newer fencing token has read or written it. The check is a condition of the UPDATE:
-// a separate one could pass before such a holder comes and act after it. An equal token is the same holder, which may read and write
-// again.
-func checked(tx *gorm.DB, id, token uint64, to Order) error {
+// update updates the order if the holder may. The check is a condition of the UPDATE: a separate one could pass before another holder
+// comes and act after it.
+func (h holder) update(tx *gorm.DB, id uint64, may string, to Order) error {
 	update := tx.Model(&Order{ID: id})
-	if token > 0 {
-		update = update.Where("fence <= ?", token)
+	if h.token > 0 {
+		update = update.Where(may, h.lock, h.token)
 	}
 	update = update.Updates(to)
 	if update.Error == nil && update.RowsAffected == 0 { // rows that match, changed or not: see ClientFoundRows
-		return refused(tx, id, token)
+		return h.refused(tx, id)
 	}
 	return update.Error
 }
 
 // refused says why an UPDATE matched no row.
-func refused(tx *gorm.DB, id, token uint64) error {
+func (h holder) refused(tx *gorm.DB, id uint64) error {
 	var order Order
 	if err := tx.Take(&order, id).Error; err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: its fencing token is %d, and a holder with the newer token %d has read or written; nothing was changed",
-		ErrStale, token, order.Token)
+	return fmt.Errorf("%w: its fencing token is %q, and the registered one of the last reader is %q; nothing was changed", ErrStale,
+		fmt.Sprint(h.lock, " ", h.token), fmt.Sprint(order.Lock, " ", order.Token))
 }
 
 // grantTo is what an UPDATE sets. gorm leaves out zero values: the token stays that was stored at the read.

@@ -18,7 +18,7 @@ func BenchmarkIncrement(b *testing.B) {
 	for name, lock := range map[string]pview.Locker{"without a token": noLock, "with a token": granted(1)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := c.Increment(b.Context(), lock); err != nil {
+				if _, err := c.Increment(b.Context(), "v3", lock); err != nil {
 					b.Fatal(err)
 				}
 			}

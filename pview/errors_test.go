@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,14 +20,16 @@ const (
 	never   = 30 * time.Second
 )
 
+var token atomic.Uint64 // the last one that was granted
+
 // calls are all that ask Redis.
 func calls(c *pview.Counter) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"Get":                  func(ctx context.Context) error { _, err := c.Get(ctx); return err },
 		"GetStale":             func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
 		"Set":                  func(ctx context.Context) error { return c.Set(ctx, 1) },
-		"Increment":            func(ctx context.Context) error { _, err := c.Increment(ctx, noLock); return err },
-		"with a fencing token": func(ctx context.Context) error { _, err := c.Increment(ctx, granted(1)); return err },
+		"Increment":            func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", noLock); return err },
+		"with a fencing token": func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", granted(token.Add(1))); return err },
 		"IncrementAtomic":      func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
 	}
 }
@@ -61,7 +64,7 @@ func testNotGranted(t *testing.T, addr string) {
 	c := counter(client(t, addr))
 	set(t, c, 7)
 	errBusy := errors.New("busy")
-	view, err := c.Increment(t.Context(), lockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
+	view, err := c.Increment(t.Context(), "v3", lockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
 		return errBusy
 	}))
 	if !errors.Is(err, errBusy) || errors.Is(err, pview.ErrUnavailable) || view != (pview.View{}) {
@@ -76,7 +79,7 @@ func testLost(t *testing.T, addr string) {
 	for _, when := range []string{"before the read", "after the read"} {
 		c, hook := hooked(t, addr)
 		set(t, c, 7)
-		_, err := c.Increment(t.Context(), lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		_, err := c.Increment(t.Context(), "v3", lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 			ctx, lose := context.WithCancelCause(ctx)
 			if hook.afterRead = func() { lose(errLost) }; when == "before the read" {
 				lose(errLost)

@@ -4,9 +4,9 @@
 // simultaneously lose an update. That is its purpose: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
 // needs no lock.
 //
-// A holder with a fencing token registers it at the read. From then on a holder with an older token is refused ([ErrStale]), at the
-// read as well as at the write. So a stale holder cannot write between the read and the write of a newer one. Whatever happens to the
-// lock, no update of two holders with tokens is lost. A check at the write alone has that gap (experiment L22).
+// A holder with a fencing token registers it at the read: a newer token than the last one, and each token once. Only the holder that
+// has registered last can write; the others are refused ([ErrStale]). So whatever happens to the lock, no update of two holders with
+// tokens is lost, even if a split brain grants one token twice. A check at the write alone has a gap (experiment L22).
 //
 // What is NOT guaranteed: a request without an answer may have been counted. A read or a write without a token is never refused, and
 // may overwrite the update of a holder with one. A Redis that loses its last writes in a failover loses their tokens too.
@@ -26,27 +26,26 @@ import (
 // Names on the wire. Other programs use them to count and to share the lock.
 const (
 	Key      = "pview"         // the counter, a decimal number
-	TokenKey = "{pview}:fence" // the newest fencing token of a holder that has read or written; in the counter's slot of a cluster
+	TokenKey = "{pview}:fence" // the fencing token of the holder that has read last, after its lock's name; in the counter's slot of a cluster
 	LockKey  = "lock:pview"    // the key to lock around an increment
 )
 
 // The scripts that check fencing tokens.
 var (
-	//go:embed token.lua
-	tokenSource string
 	//go:embed read.lua
 	readSource string
 	//go:embed write.lua
 	writeSource string
 
-	readScript  = redis.NewScript(tokenSource + readSource)
-	writeScript = redis.NewScript(tokenSource + writeSource)
+	readScript  = redis.NewScript(readSource)
+	writeScript = redis.NewScript(writeSource)
 )
 
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
 
-// ErrStale says that a read or a write was refused and changed nothing: a holder with a newer fencing token has read or written.
+// ErrStale says that a read or a write was refused and changed nothing. Another holder has read, with a newer fencing token or with
+// the same one.
 var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
@@ -76,8 +75,9 @@ func NewCounter(master redis.Cmdable, replica func() redis.UniversalClient) *Cou
 	return &Counter{master: master, replica: replica}
 }
 
-// Increment reads the counter, adds one and writes it, inside lock.
-func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
+// Increment reads the counter, adds one and writes it, inside lock. name is the lock's, without a space: fencing tokens are compared
+// with those of the same lock only.
+func (c *Counter) Increment(ctx context.Context, name string, lock Locker) (View, error) {
 	var view View
 	asked := time.Now()
 	err := lock.Do(ctx, LockKey, func(ctx context.Context, token uint64) error {
@@ -85,12 +85,13 @@ func (c *Counter) Increment(ctx context.Context, lock Locker) (View, error) {
 		defer func() { view.Held = time.Since(granted) }()
 		view.Waited, view.Token = granted.Sub(asked), token
 
-		value, err := c.read(ctx, token)
+		by := holder{name, token}
+		value, err := c.read(ctx, by)
 		if err != nil {
 			return err
 		}
 		view.Value = value + 1
-		return c.write(ctx, view.Value, token)
+		return c.write(ctx, view.Value, by)
 	})
 	return view, err
 }
@@ -107,42 +108,50 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
+// holder is what the scripts know of one: the name of its lock, and its fencing token.
+type holder struct {
+	lock  string
+	token uint64
+}
+
 // read reads the counter for a holder and registers its fencing token. Without a token it reads only.
-func (c *Counter) read(ctx context.Context, token uint64) (int64, error) {
-	if token == 0 {
+func (c *Counter) read(ctx context.Context, by holder) (int64, error) {
+	if by.token == 0 {
 		return get(ctx, c.master)
 	}
-	reply, err := c.check(ctx, readScript, token)
+	value, err := c.check(ctx, readScript, by)
 	if err != nil {
 		return 0, err
 	}
-	return number(reply[1])
+	return number(value)
 }
 
-// write writes the counter for a holder. One script checks the fencing token and writes: a separate check could pass before a newer
+// write writes the counter for a holder. One script checks the fencing token and writes: a separate check could pass before another
 // holder's read and act after it. Without a token nothing is checked.
-func (c *Counter) write(ctx context.Context, value int64, token uint64) error {
-	if token == 0 {
+func (c *Counter) write(ctx context.Context, value int64, by holder) error {
+	if by.token == 0 {
 		return c.Set(ctx, value)
 	}
-	_, err := c.check(ctx, writeScript, token, value)
+	_, err := c.check(ctx, writeScript, by, value)
 	return err
 }
 
-// check runs a script that refuses a holder whose fencing token is older than one that it has seen. An equal token is the same
-// holder, which may read and write again.
-func (c *Counter) check(ctx context.Context, script *redis.Script, token uint64, values ...any) ([]string, error) {
-	own := strconv.FormatUint(token, 10)
-	reply, err := script.Run(ctx, c.master, []string{Key, TokenKey}, append([]any{own}, values...)...).StringSlice()
-	if err == nil && reply[0] != own {
-		return nil, fmt.Errorf("%w: its fencing token is %s, and a holder with the newer token %s has read or written; nothing was changed",
-			ErrStale, own, reply[0])
+// check runs a script that returns the registered fencing token, and the counter unless it has refused the holder.
+func (c *Counter) check(ctx context.Context, script *redis.Script, by holder, values ...any) (string, error) {
+	args := append([]any{by.lock, strconv.FormatUint(by.token, 10)}, values...)
+	reply, err := script.Run(ctx, c.master, []string{Key, TokenKey}, args...).StringSlice()
+	switch {
+	case err != nil:
+		return "", answered(ctx, err)
+	case len(reply) < 2:
+		return "", fmt.Errorf("%w: its fencing token is %q, and the registered one of the last reader is %q; nothing was changed",
+			ErrStale, fmt.Sprint(by.lock, " ", by.token), reply[0])
 	}
-	return reply, answered(ctx, err)
+	return reply[1], nil
 }
 
-// Set writes the counter without the lock. The newest fencing token stays as it is: it belongs to the lock's holders, and setting the
-// counter makes no holder stale.
+// Set writes the counter without the lock. The registered fencing token stays as it is: it belongs to the lock's holders, and setting
+// the counter makes no holder stale.
 func (c *Counter) Set(ctx context.Context, value int64) error {
 	return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
 }

@@ -101,7 +101,8 @@ func TestCounter(t *testing.T) {
 			{"a stale holder that writes first is refused", testStaleFirst},
 			{"fencing tokens are checked", testToken},
 			{"the newest fencing token stays", testTokenStays},
-			{"a write stores the fencing token again", testTokenComesBack},
+			{"a fencing token that is lost", testTokenIsLost},
+			{"fencing tokens of two locks", testTwoLocks},
 			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},
@@ -125,7 +126,7 @@ func testIncrement(t *testing.T, addr string) {
 	set(t, c, 41)
 	var key string
 	start := time.Now()
-	view, err := c.Increment(t.Context(), lockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
+	view, err := c.Increment(t.Context(), "v3", lockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
 		key = k
 		<-time.After(queue)
 		holds(t, c, 41) // it may not be read before the grant
@@ -179,7 +180,7 @@ func testInterleaved(t *testing.T, addr string) {
 		c.AddHook(hook)
 		instances[i] = counter(c)
 	}
-	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), noLock) })
+	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), "v3", noLock) })
 	if written[11] != 2 {
 		t.Errorf("written: %v, want 11 twice", written)
 	}
@@ -189,7 +190,7 @@ func testInterleaved(t *testing.T, addr string) {
 func testLock(t *testing.T, addr string) {
 	lock := mutex()
 	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
-	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), lock) })
+	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), "v3", lock) })
 	if len(written) != 100 {
 		t.Errorf("100 views wrote %d values: %v", len(written), written)
 	}

@@ -44,11 +44,11 @@ func (h *sent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// hasRead reports whether a command has read the counter: GET, or the script, whose reply is a token and the value.
+// hasRead reports whether a command has read the counter: GET, or the script that reads, with a lock and a token behind its two keys.
 func hasRead(cmd redis.Cmder) bool {
 	if script, ok := cmd.(*redis.Cmd); ok {
 		reply, err := script.StringSlice()
-		return err == nil && len(reply) == 2
+		return err == nil && len(reply) == 2 && len(script.Args()) == 7
 	}
 	return cmd.Name() == "get"
 }
@@ -63,7 +63,7 @@ func hooked(t *testing.T, addr string) (*pview.Counter, *sent) {
 // increments fails unless an increment with the fencing token writes want.
 func increments(t *testing.T, c *pview.Counter, token uint64, want int64) {
 	t.Helper()
-	if view, err := c.Increment(t.Context(), granted(token)); err != nil || view.Value != want || view.Token != token {
+	if view, err := c.Increment(t.Context(), "v3", granted(token)); err != nil || view.Value != want || view.Token != token {
 		t.Errorf("with the fencing token %d: %+v, %v, want that it wrote %d", token, view, err, want)
 	}
 }
@@ -71,13 +71,13 @@ func increments(t *testing.T, c *pview.Counter, token uint64, want int64) {
 // stale fails unless an increment with the fencing token is refused because of newest.
 func stale(t *testing.T, c *pview.Counter, token, newest uint64) {
 	t.Helper()
-	_, err := c.Increment(t.Context(), granted(token))
+	_, err := c.Increment(t.Context(), "v3", granted(token))
 	isStale(t, err, token, newest)
 }
 
 func isStale(t *testing.T, err error, token, newest uint64) {
 	t.Helper()
-	want := fmt.Sprintf("its fencing token is %d, and a holder with the newer token %d", token, newest)
+	want := fmt.Sprintf(`its fencing token is "v3 %d", and the registered one of the last reader is "v3 %d"`, token, newest)
 	if !errors.Is(err, pview.ErrStale) || errors.Is(err, pview.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("with the fencing token %d: %v, want ErrStale alone with %q", token, err, want)
 	}
@@ -94,8 +94,8 @@ func testTwoHolders(t *testing.T, addr string) {
 	holds(t, awake, 11)
 	hook.afterRead = nil
 	stale(t, paused, 1, 2) // at the read
-	increments(t, awake, 2, 12)
-	increments(t, paused, 3, 13)
+	increments(t, awake, 3, 12)
+	increments(t, paused, 4, 13)
 }
 
 // What a check at the write alone cannot see: both holders have read, and the older one writes first. The read of the newer one
@@ -107,7 +107,7 @@ func testStaleFirst(t *testing.T, addr string) {
 	hasRead, goOn, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	afterOlder.afterRead = func() { close(hasRead); <-goOn }
 	go func() {
-		_, err := older.Increment(t.Context(), granted(1))
+		_, err := older.Increment(t.Context(), "v3", granted(1))
 		told <- err
 	}()
 	<-hasRead
@@ -127,7 +127,7 @@ func testToken(t *testing.T, addr string) {
 		newest, token uint64
 		refused       bool
 	}{
-		{"a holder writes twice", 7, 7, false},
+		{"a token is registered once: two masters of a split brain have granted it", 7, 7, true},
 		{"fencing tokens are numbers, not words", 10, 9, true},
 		{"and the other way round", 9, 10, false},
 		{"fencing tokens are exact", words + 1, words, true},
@@ -169,22 +169,42 @@ func testTokenStays(t *testing.T, addr string) {
 	stale(t, c, 4, 5)
 	holds(t, c, 2)
 	set(t, c, 0)
-	increments(t, c, 5, 1)
-	increments(t, c, 6, 2)
+	increments(t, c, 6, 1)
+	increments(t, c, 7, 2)
 	lasts(t, addr)
 }
 
-// A token that is deleted between the read and the write, by hand or by a failover, is stored again by the write.
-func testTokenComesBack(t *testing.T, addr string) {
+// A holder whose token is deleted between its read and its write is refused: whether another one has read since is not known. The next
+// one is not.
+func testTokenIsLost(t *testing.T, addr string) {
 	c, hook := hooked(t, addr)
 	hook.afterRead = func() {
 		if err := client(t, addr).Del(t.Context(), pview.TokenKey).Err(); err != nil {
 			t.Error(err)
 		}
 	}
-	increments(t, c, 2, 1)
+	if _, err := c.Increment(t.Context(), "v3", granted(2)); !errors.Is(err, pview.ErrStale) || !strings.Contains(err.Error(), `is ""`) {
+		t.Errorf("got %v, want ErrStale, and that no token is registered", err)
+	}
+	holds(t, c, 0)
 	hook.afterRead = nil
-	stale(t, c, 1, 2)
+	increments(t, c, 3, 1)
+}
+
+// The tokens of two locks are not compared: a small one of v7 is not stale because v3 has registered a large one. Only the holder that
+// has read last can write.
+func testTwoLocks(t *testing.T, addr string) {
+	other := counter(client(t, addr))
+	c, hook := hooked(t, addr)
+	hook.afterRead = func() {
+		if view, err := other.Increment(t.Context(), "v7", granted(2)); err != nil || view.Value != 1 {
+			t.Errorf("a holder of the other lock: %+v, %v", view, err)
+		}
+	}
+	if _, err := c.Increment(t.Context(), "v3", granted(100)); !errors.Is(err, pview.ErrStale) || !strings.Contains(err.Error(), `is "v7 2"`) {
+		t.Errorf("got %v, want ErrStale, and the other lock's token", err)
+	}
+	holds(t, other, 1)
 }
 
 // lasts fails if the counter or the newest fencing token expires: a stale holder may come late.
@@ -210,7 +230,7 @@ func testCommands(t *testing.T, addr string) {
 			}
 		}
 		hook.names = nil
-		increments(t, c, 1, int64(i+1))
+		increments(t, c, uint64(i+1), int64(i+1))
 		if !slices.Equal(hook.names, want) {
 			t.Errorf("increment %d sent %v, want %v", i+1, hook.names, want)
 		}

@@ -1,12 +1,12 @@
--- Writes the counter for a holder, unless a holder with a newer fencing token has read or written it. An equal token is the same holder.
+-- Writes the counter for the holder whose fencing token is registered: for the one that has read last.
 --
--- KEYS    as in read.lua
--- ARGV[1] this holder's fencing token, from 1
--- ARGV[2] the counter's new value
--- Reply   {token} the newest one: this holder's if it has written, a larger one if it was refused
-local newest = redis.call('get', KEYS[2]) or '0'
-if newer(newest, ARGV[1]) then
-  return {newest}
+-- KEYS, ARGV[1], ARGV[2] as in read.lua
+-- ARGV[3] the counter's new value
+-- Reply   {registered, value} this holder's token, and what it has written
+--         {registered} refused: another holder has read since; empty: nothing is registered any more
+local registered = redis.call('get', KEYS[2]) or ''
+if registered ~= ARGV[1] .. ' ' .. ARGV[2] then
+  return {registered}
 end
-redis.call('mset', KEYS[1], ARGV[2], KEYS[2], ARGV[1])
-return {ARGV[1]}
+redis.call('set', KEYS[1], ARGV[3])
+return {registered, ARGV[3]}

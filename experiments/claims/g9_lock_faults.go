@@ -47,10 +47,12 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 		Why: `
 			A failover does lose the lock and the counter of tokens. But a token is the server's time in microseconds, or the last token plus one.
 			So tokens grow although the counter is lost, and the newer holder has the larger one. The database stores it when the holder reads
-			the order, and refuses the older holder's write. The driver whose holder was refused gets 409, and can ask again.`,
+			the order, and refuses the older holder's write. During a failover two masters may grant the same token, in the same microsecond. So
+			the database stores each token once, and refuses the second holder that reads with it. The driver whose holder was refused gets 409, and
+			can ask again.`,
 		Fix: `
-			UPDATE the stored token under the condition that it is not larger, and read, in one transaction. Write under the same condition.
-			Take tokens from a source that grows although it forgets.`,
+			UPDATE the stored token under the condition that it is smaller, and read, in one transaction. Write under the condition that the
+			stored token is still the holder's own. Take tokens from a source that grows although it forgets.`,
 		Limits: `
 			The tokens grow as long as the new master's clock is not behind the old one's by more than the time of the failover. If it is, the
 			newer holders are refused until that clock has caught up. No order gets two winners, but some drivers have to ask again. What the

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"locklab/experiments"
@@ -22,14 +23,16 @@ admin                            ✗ deletes the lock's key
 B                                  ├─ lock, token 6 ─ read 0 ────────── write 1: one update is lost`,
 	How: `
 		A takes the lock and reads. Its key is deleted by hand, B takes the lock with a larger token, and reads the same value. Then A writes,
-		and after it B. A writes with 5 before B writes with 6, so a check at the write accepts both. In the last variant the resource
-		stores the largest token that it has seen at a read, too. Each step waits for the one before: the interleaving is always the same.`,
+		and after it B. A writes with 5 before B writes with 6, so a check at the write accepts both. In the third variant the resource
+		registers each token at the read. Each step waits for the one before: the interleaving is always the same. In the last variant the
+		token counter is set back as well, so that B is granted A's token: two masters of a split brain can do that.`,
 	Takes: time.Second,
 	Check: history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "not lost, checked at the write only", Run: bothHaveRead(false, false)},
 		{Name: "lost, checked at the write only", Expect: experiments.Sometimes, Fault: true, Run: bothHaveRead(true, false)},
 		{Name: "lost, checked at the read, too", Fault: true, Run: bothHaveRead(true, true)},
+		{Name: "one token granted twice, checked at the read, too", Fault: true, Run: kit.OnRedis(oneTokenTwice)},
 	},
 	Lesson: experiments.Lesson{
 		Question: `
@@ -43,11 +46,11 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 			accepted. B's token is larger, so its write is accepted, too. But B computed its value from what it read before A's write.`,
 		Fix: `
 			Register the token at the read, in the same command that reads. Then B's read stores 6, and A's write with 5 is refused. After a read
-			with a token, only its holder and newer ones can write. Then no loss of the lock can lose an update.`,
+			with a token, only its holder can write, until another one reads. Then no loss of the lock can lose an update.`,
 		Limits: `
 			Every client has to send its token: one that reads or writes without a token is not refused. The tokens have to grow: here they come
 			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
-			forgets the token as well. Two holders must never have the same token.`,
+			forgets the token as well. Two masters of a split brain may grant one token twice; so the resource registers each token once.`,
 		Next: `
 			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders during every fault).
 			Read the scripts pview/read.lua and pview/write.lua.`,
@@ -82,4 +85,26 @@ func bothHaveRead(lost, atRead bool) experiments.Scenario {
 		h.Release(ctx)
 		_ = a.TryRelease(ctx)
 	})
+}
+
+// oneTokenTwice grants one token to A and to B. The counter is ahead of the server's clock, so tokens follow it; it is set back.
+func oneTokenTwice(ctx context.Context, x *kit.Redis) {
+	const counter, ahead = "locklab_fence:{" + kit.LockKey + "}", 1 << 52
+	r := kit.NewResource(x.Trial, true)
+	x.Must(x.Conn.Set(ctx, counter, ahead, 0).Err())
+	a := x.NewClient("A", kit.LongLease).Acquire(ctx)
+	value := r.Read(a)
+	x.Must(x.Conn.Del(ctx, kit.LockKey).Err())
+	x.Must(x.Conn.Set(ctx, counter, ahead, 0).Err())
+	b := x.NewClient("B", kit.LongLease).Acquire(ctx)
+	proof := ""
+	if token := a.Lease.FencingToken(); token == b.Lease.FencingToken() {
+		proof = fmt.Sprintf("A and B both have the token %d", token)
+	}
+	x.Fault("admin", "deletes the lock's key, and sets the token counter back", proof)
+	later := r.Read(b)
+	r.Write(a, value+1)
+	r.Write(b, later+1)
+	b.Release(ctx)
+	_ = a.TryRelease(ctx)
 }

@@ -51,7 +51,7 @@ instance-2                       ├─ lock, token 6 ─ read 7 ─── write
 		Limits: `
 			The counter and the lock are on one Redis that does not fail over. A failover that loses the last writes loses views, whatever the
 			lock does. A minute without a loss is no proof. The key and the token counter may both be deleted within 256 microseconds of a
-			grant. Then a token can be issued twice; we have not seen it in a run.`,
+			grant. Then a token can be issued twice, and the second holder that reads with it is refused.`,
 		Next:  "L22 shows the one interleaving that the read closes. G9 does the same to orders, and replaces the master as well.",
 		Level: experiments.Medium,
 	},

@@ -13,15 +13,17 @@ type Resource struct {
 	t             *experiments.Trial
 	checks, reads bool // fencing tokens: at all; at the read, too
 
-	mu    sync.Mutex
-	value int64
-	token uint64 // the largest one that it has seen
+	mu     sync.Mutex
+	value  int64
+	token  uint64  // the largest one that it has seen
+	reader *Holder // that has registered its token last; nil: none, or tokens are not checked at the read
 }
 
 const resourceKey = "counter"
 
-// NewResource returns a resource whose value is recorded at the end of the trial. With checks it refuses a stale fencing token, at a
-// read and at a write: one that is smaller than an earlier one.
+// NewResource returns a resource whose value is recorded at the end of the trial. With checks a holder registers its fencing token at
+// the read: a larger one than the last, and each once. Only the holder that has registered last may write. Without a token nothing is
+// checked.
 func NewResource(t *experiments.Trial, checks bool) *Resource {
 	checks = checks && !t.Unchecked()
 	r := &Resource{t: t, checks: checks, reads: checks && !t.Unregistered()}
@@ -42,10 +44,10 @@ func (r *Resource) Read(h *Holder) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kind := history.Read
-	if r.reads && h.token < r.token {
+	if r.reads && h.token > 0 && h.token <= r.token {
 		kind = history.Stale
-	} else if r.reads {
-		r.token = h.token
+	} else if r.reads && h.token > 0 {
+		r.token, r.reader = h.token, h
 	}
 	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: r.value})
 	return r.value
@@ -56,9 +58,10 @@ func (r *Resource) Write(h *Holder, value int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kind := history.Write
-	if r.checks && h.token < r.token {
+	switch {
+	case r.checks && h.token < r.token, r.reads && h.token > 0 && h != r.reader:
 		kind = history.Stale
-	} else {
+	default:
 		r.value, r.token = value, max(r.token, h.token)
 	}
 	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: value})

@@ -34,18 +34,20 @@ var (
 	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
 	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
 	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd"}
+	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached"}
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped"}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
+	ZooKeeper   = Need{"ZooKeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
 )
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, Etcd, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
@@ -58,8 +60,11 @@ func ByName(name string) Need {
 	panic("testenv: no need is called " + name)
 }
 
-// Met reports whether the need is on the PATH.
+// Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
 func (n Need) Met() bool {
+	if n.Name == ZooKeeper.Name {
+		return stack.RealZooKeeper() == nil
+	}
 	for _, program := range n.Programs {
 		if _, err := exec.LookPath(program); err == nil {
 			return true
@@ -148,6 +153,17 @@ func Redis(t testing.TB, real bool) *stack.Node {
 		t.Fatal(err)
 	}
 	return node
+}
+
+// Ensemble starts one ZooKeeper server, or an ensemble of three.
+func Ensemble(t testing.TB, n int) []*stack.ZooKeeperNode {
+	t.Helper()
+	Needs(t, ZooKeeper)
+	nodes, err := Stack(t).ZooKeeper(Context(t), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nodes
 }
 
 // Eventually calls ok until it returns true, for at most a minute. It is for effects in other processes that send no event.

@@ -100,14 +100,14 @@ func (c trial) handsOffNoTerms() {
 	c.release(c.granted(behind))
 }
 
-// line lets n processes wait for a holder. All of them listen.
-func (c trial) line(n int) (holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc) {
+// line lets n processes with a lease wait for a holder. All of them listen.
+func (c trial) line(n int, lease time.Duration) (holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc) {
 	c.Helper()
 	holder = c.acquire(c.open(Settings{Lease: long}))
 	for range n {
 		ctx, cancel := context.WithCancel(context.Background())
 		c.Cleanup(cancel)
-		client := c.open(Settings{Lease: long})
+		client := c.open(Settings{Lease: lease})
 		c.warm(client)
 		clients, leave = append(clients, client), append(leave, cancel)
 		waiters = append(waiters, c.waitListening(ctx, client))
@@ -140,7 +140,7 @@ func (c trial) serveAll(waiters []<-chan grant) (order []int) {
 }
 
 func (c trial) processLeaves() {
-	holder, _, waiters, leave := c.line(3)
+	holder, _, waiters, leave := c.line(3, long)
 	leave[0]()
 	if g := <-waiters[0]; g.err == nil {
 		c.Fatal("it left, and got the lock")
@@ -150,7 +150,7 @@ func (c trial) processLeaves() {
 }
 
 func (c trial) processLeavesNotified() {
-	holder, _, waiters, leave := c.line(3)
+	holder, _, waiters, leave := c.line(3, long)
 	go leave[0]()
 	c.release(holder)
 	if g := <-waiters[0]; g.err == nil { // it got the lock before it left
@@ -160,7 +160,11 @@ func (c trial) processLeavesNotified() {
 }
 
 func (c trial) processDies() {
-	holder, clients, waiters, leave := c.line(3)
+	lease := long
+	if c.backend.Queues {
+		lease = 3 * short
+	}
+	holder, clients, waiters, leave := c.line(3, lease)
 	clients[0].Crash()
 	c.release(holder)
 	c.serveAll(waiters[1:])

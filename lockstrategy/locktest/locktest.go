@@ -26,6 +26,7 @@ type Backend struct {
 	Admin  bool // its clients can look at locks and free them by force
 	Cohort bool // its clients queue their callers, hand leases off, and let an owner enter again
 	Yields bool // a client lets others go first after its turn
+	Queues bool // its server queues those that wait: one that has died is passed over when its lease ends
 }
 
 // Settings are those of one client. Zero fields mean the strategy's defaults.

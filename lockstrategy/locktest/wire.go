@@ -11,6 +11,8 @@ import (
 // zero value has no servers.
 type Wire struct {
 	Control func(faultproxy.Chunk) bool // see [faultproxy.Proxy]
+	// Loses accepts the requests whose reply LoseNextAnswer may lose: those that acquire or release. nil: faultproxy.NoGreeting.
+	Loses func(request faultproxy.Chunk) bool
 
 	proxies []*faultproxy.Proxy
 }
@@ -49,9 +51,13 @@ func (w *Wire) Delay(requests, replies time.Duration) {
 	w.each(func(p *faultproxy.Proxy) { p.Delay(faultproxy.Latency(requests, replies)) })
 }
 
-// LoseNextAnswer passes requests on until a server replies to one that is no greeting. The reply is lost, and the server's proxy cut.
+// LoseNextAnswer passes requests on until a server replies to one that Loses accepts. The reply is lost, and the server's proxy cut.
 func (w *Wire) LoseNextAnswer() {
+	loses := w.Loses
+	if loses == nil {
+		loses = faultproxy.NoGreeting
+	}
 	w.each(func(p *faultproxy.Proxy) {
-		p.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { p.Cut() })
+		p.LoseReply(loses, func(faultproxy.Chunk) { p.Cut() })
 	})
 }

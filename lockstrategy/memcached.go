@@ -1,0 +1,200 @@
+package lockstrategy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/google/uuid"
+)
+
+// MemcachedConfig configures [NewMemcached]. The zero value means the defaults.
+type MemcachedConfig struct {
+	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+}
+
+// Memcached is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
+// Use it where two holders waste work. Do not use it where they damage data.
+//
+// There is one holder while the server keeps the item until it expires, and the holder stops when its lease's context ends. All
+// processes must name the same servers, in the same order. There may be two holders after each of these:
+//   - The server's memory is full, and it evicts the item. Locks are items like all others.
+//   - The server restarts. It stores nothing on a disk, and there is no replica.
+//   - The item is deleted or overwritten by hand, or by flush_all.
+//   - The server's process stalls. Its clock then jumps, and an item ends early by the time of the stall.
+//
+// The holder learns of such a loss at its next renewal, at a third of the lease. There is no fencing token, so no resource can refuse a
+// stale holder. A counter would be an item, which can be evicted. The numbers of cas begin again when the server restarts.
+//
+// The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
+// that waits polls, and callers compete in no order: a [Cohort] keeps that to one caller per process.
+type Memcached struct {
+	client   *memcache.Client
+	cfg      MemcachedConfig
+	process  string        // the first half of every owner of this process
+	attempt  atomic.Uint64 // the second half of an owner
+	sessions *Sessions
+}
+
+var _ Strategy = (*Memcached)(nil)
+
+const (
+	memcachedPoll = 10 * time.Millisecond // between two tries, at most: a request costs the server microseconds
+
+	// longestItem is the longest expiry that Memcached takes for a time from now on. It takes a larger number for a date.
+	longestItem = 30 * 24 * time.Hour
+)
+
+// NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context:
+// it must not be longer than [MemcachedConfig.Request].
+func NewMemcached(client *memcache.Client, cfg MemcachedConfig) (*Memcached, error) {
+	lease, request, err := timing(cfg.Lease, cfg.Request)
+	if err == nil {
+		_, err = expiry(lease)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case client == nil:
+		return nil, errors.New("lock: memcached needs a client")
+	case cmp.Or(client.Timeout, memcache.DefaultTimeout) > request:
+		return nil, fmt.Errorf("lock: Memcached's client waits %s for an answer, and the request timeout is %s: set its Timeout to that at most",
+			cmp.Or(client.Timeout, memcache.DefaultTimeout), request)
+	}
+	return &Memcached{client: client, cfg: MemcachedConfig{lease, request}, process: uuid.NewString(), sessions: NewSessions()}, nil
+}
+
+// Close ends the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and can be released.
+func (m *Memcached) Close() error {
+	m.sessions.Close()
+	return nil
+}
+
+// Acquire tries, and tries again after a short pause while another holds key. A key is refused that Memcached cannot store.
+func (m *Memcached) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	if err := checkItemKey(key); err != nil {
+		return nil, notAcquired(key, err)
+	}
+	o := itemOwner{Memcached: m, key: key, name: m.process + ":" + strconv.FormatUint(m.attempt.Add(1), 10)}
+	return m.sessions.Poll(ctx, key, options, memcachedPoll, func(request Request) (*Lease, error) {
+		grant, granted, err := o.acquire(request)
+		if err != nil || !granted {
+			return nil, err
+		}
+		return m.sessions.Lease(ctx, request, grant)
+	})
+}
+
+// checkItemKey refuses the keys that Memcached refuses.
+func checkItemKey(key string) error {
+	const longest = 250 // bytes
+	refused := func(r rune) bool { return r <= ' ' || r == 0x7f }
+	if key == "" || len(key) > longest || strings.ContainsFunc(key, refused) {
+		return fmt.Errorf("a key in Memcached has 1 to %d bytes, and no spaces or control characters; this one is %q", longest, key)
+	}
+	return nil
+}
+
+// expiry is how many seconds to ask for so that the server keeps an item for lease at least. The server counts the ticks of a clock, one
+// each second. The first may come immediately. And when ticks come a little late, they add up until a second is left out.
+func expiry(lease time.Duration) (seconds int32, err error) {
+	const lost = 2 * time.Second
+	if lease > longestItem-lost {
+		return 0, fmt.Errorf("a lease of %s: the longest in Memcached is %s", lease, longestItem-lost)
+	}
+	return int32((lease + lost + time.Second - 1) / time.Second), nil
+}
+
+// itemOwner is one call of Acquire, and the holder of what it was granted. It is never used again, so a request that the server executes
+// twice is harmless.
+type itemOwner struct {
+	*Memcached
+	key, name string
+	seconds   int32 // the item's expiry
+}
+
+// acquire asks once. granted is false when another holds the key.
+func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) {
+	g = Grant{Key: o.key, Lease: o.cfg.Lease, Renewed: request.Lease == nil, Renew: o.renew, Release: o.release}
+	if !g.Renewed {
+		g.Lease = *request.Lease
+	}
+	if o.seconds, err = expiry(g.Lease); err != nil {
+		return g, false, err
+	}
+	g.Asked = time.Now()
+	err = o.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: o.seconds})
+	switch {
+	case errors.Is(err, memcache.ErrNotStored):
+		return g, false, nil
+	case err != nil && mayHaveStored(err):
+		g.Release = o.releaseLate
+		o.sessions.compensate(g)
+	}
+	return g, err == nil, o.unavailable("acquire", err)
+}
+
+// renew begins the item's expiry anew. A renewal that comes late resurrects nothing: cas stores only where the item is still there.
+func (o *itemOwner) renew(context.Context) error { return o.store("renew", o.seconds) }
+
+// release stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
+func (o *itemOwner) release(context.Context) (others int, err error) {
+	return Unknown, o.store("release", -1)
+}
+
+// releaseLate is release after an add without a reply, which may still arrive. That there is no item proves nothing before the lease's
+// end.
+func (o *itemOwner) releaseLate(ctx context.Context) (others int, err error) {
+	if others, err = o.release(ctx); errors.Is(err, ErrGone) {
+		err = fmt.Errorf("%w: %s may still be stored", ErrUnavailable, o.key)
+	}
+	return others, err
+}
+
+// store gives this owner's item a new expiry, in seconds; -1: it has expired. It begins again when the item has changed between gets
+// and cas: then this owner has just renewed it, or it is another's.
+func (o *itemOwner) store(what string, seconds int32) error {
+	for {
+		item, err := o.client.Get(o.key) // sends gets
+		if err == nil && string(item.Value) != o.name {
+			return fmt.Errorf("%w: another has %s", ErrGone, o.key)
+		}
+		if err == nil {
+			item.Expiration = seconds
+			err = o.client.CompareAndSwap(item)
+		}
+		switch {
+		case errors.Is(err, memcache.ErrCacheMiss):
+			return fmt.Errorf("%w: %s", ErrGone, o.key)
+		case !errors.Is(err, memcache.ErrCASConflict):
+			return o.unavailable(what, err)
+		}
+	}
+}
+
+// unavailable says that a request got no usable answer; nil stays nil. When a server has gone, so have the idle connections, and each
+// would fail one more request after the server is back.
+func (m *Memcached) unavailable(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	_ = m.client.Close() // it closes idle connections, and opens new ones
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
+}
+
+// mayHaveStored reports whether an add that failed may have been executed: it was sent, and not refused. gomemcache has no type for what
+// a server refuses.
+func mayHaveStored(err error) bool {
+	var network *net.OpError
+	var slow *memcache.ConnectTimeoutError
+	notSent := errors.As(err, &network) && network.Op == "dial" || errors.As(err, &slow) || errors.Is(err, memcache.ErrNoServers)
+	return !notSent && !strings.Contains(err.Error(), "unexpected response line")
+}

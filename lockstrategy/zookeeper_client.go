@@ -1,0 +1,283 @@
+package lockstrategy
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// zooKeeperClient is a connection of package zk, which knows no context and no longest wait for an answer. It gives both to requests. A
+// server that does not answer in time is left for the next one, with the same session.
+type zooKeeperClient struct {
+	addrs []string
+	cfg   ZooKeeperConfig
+	life  context.Context // ends with close
+	end   context.CancelFunc
+
+	mu       sync.Mutex
+	conn     *zk.Conn        // nil: it was not used yet
+	events   <-chan zk.Event // closed when conn has no goroutine left
+	wire     *zooKeeperWire  // the latest
+	up, down chan struct{}   // closed while there is a session, and while there is none
+	timeout  time.Duration   // of the session, as the server has granted it
+	failing  error           // why there is no session
+	next     int             // the server to try next
+	dialed   time.Time
+}
+
+const redialPause = 100 * time.Millisecond
+
+var (
+	errNoAnswer    = errors.New("no answer in time")
+	errNoZooKeeper = errors.New("the server speaks another protocol: it is no ZooKeeper")
+)
+
+func newZooKeeperClient(addrs []string, cfg ZooKeeperConfig) *zooKeeperClient {
+	c := &zooKeeperClient{addrs: zk.FormatServers(addrs), cfg: cfg, up: make(chan struct{}), down: make(chan struct{})}
+	c.life, c.end = context.WithCancel(context.Background())
+	close(c.down)
+	return c
+}
+
+// ask sends a request, which must be harmless when it is executed twice: it is sent again when the connection is lost. The error is
+// [zk.ErrNoNode], or wraps ErrUnavailable or ctx's own.
+func ask[T any](ctx context.Context, c *zooKeeperClient, request func(*zk.Conn) (T, error)) (nothing T, err error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	until := time.After(c.cfg.Request)
+	for {
+		if err := c.ready(ctx, until); err != nil {
+			return nothing, err
+		}
+		wire, answered := c.current(), make(chan answer, 1)
+		go func() {
+			value, err := request(c.conn)
+			answered <- answer{value, err}
+		}()
+		select {
+		case a := <-answered:
+			switch {
+			case a.err == nil || errors.Is(a.err, zk.ErrNoNode):
+				return a.value, a.err
+			case !lost(a.err):
+				return nothing, c.unavailable(a.err)
+			}
+		case <-until:
+			wire.hangUp()
+			return nothing, c.unavailable(errNoAnswer)
+		}
+	}
+}
+
+// lost reports whether the server may have executed a request with this error.
+func lost(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
+		errors.Is(err, zk.ErrClosing)
+}
+
+// ready waits until there is a session. The first call connects.
+func (c *zooKeeperClient) ready(ctx context.Context, until <-chan time.Time) error {
+	up, err := c.connect()
+	if err != nil {
+		return c.unavailable(err)
+	}
+	select {
+	case <-up:
+		return nil
+	default:
+	}
+	select {
+	case <-up:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-c.life.Done():
+		return errClosed
+	case <-until:
+		return c.unavailable(nil)
+	}
+}
+
+func (c *zooKeeperClient) connect() (up <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil && c.life.Err() == nil {
+		c.conn, c.events, err = zk.Connect(c.addrs, c.cfg.Lease, zk.WithDialer(c.dial), zk.WithHostProvider(c),
+			zk.WithEventCallback(c.changed), zk.WithLogger(c), zk.WithLogInfo(false))
+	}
+	return c.up, err
+}
+
+// disconnected is closed when the session of this moment has no connection any more.
+func (c *zooKeeperClient) disconnected() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *zooKeeperClient) current() *zooKeeperWire {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wire
+}
+
+func (c *zooKeeperClient) sessionTimeout() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timeout
+}
+
+// unavailable names the servers, and what went wrong last.
+func (c *zooKeeperClient) unavailable(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Errorf("%w: ZooKeeper at %s: %w", ErrUnavailable, strings.Join(c.addrs, ", "), cmp.Or(err, c.failing, errNoAnswer))
+}
+
+// close ends the session.
+func (c *zooKeeperClient) close() {
+	c.end()
+	c.mu.Lock()
+	conn, events := c.conn, c.events
+	c.mu.Unlock()
+	if conn == nil {
+		return
+	}
+	conn.Close() // it waits for a second at most
+	c.current().hangUp()
+	for range events { // until its goroutines have ended
+		continue
+	}
+}
+
+// changed receives the events of the session.
+func (c *zooKeeperClient) changed(e zk.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case e.Type != zk.EventSession:
+	case e.State == zk.StateHasSession:
+		close(c.up)
+		c.down, c.failing = make(chan struct{}), nil
+	case e.State == zk.StateDisconnected && isClosed(c.up):
+		close(c.down)
+		c.up = make(chan struct{})
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Printf implements zk.Logger: what is logged are the errors of connections.
+func (c *zooKeeperClient) Printf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing = fmt.Errorf(format, args...)
+}
+
+// Init implements zk.HostProvider, which that of package zk implements with pauses of a second.
+func (c *zooKeeperClient) Init([]string) error { return nil }
+
+// Len implements zk.HostProvider.
+func (c *zooKeeperClient) Len() int { return len(c.addrs) }
+
+// Next implements zk.HostProvider. Only after retryStart package zk looks whether it was closed.
+func (c *zooKeeperClient) Next() (server string, retryStart bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = (c.next + 1) % len(c.addrs)
+	return c.addrs[c.next], c.life.Err() != nil
+}
+
+// Connected implements zk.HostProvider.
+func (c *zooKeeperClient) Connected() {}
+
+// dial implements zk.Dialer.
+func (c *zooKeeperClient) dial(network, addr string, _ time.Duration) (net.Conn, error) {
+	select {
+	case <-time.After(time.Until(c.dialed.Add(redialPause))):
+	case <-c.life.Done():
+		return nil, errClosed
+	}
+	c.dialed = time.Now()
+	c.current().hangUp() // package zk does not close the connection of a session that has expired
+	ctx, cancel := context.WithTimeout(c.life, c.cfg.Request)
+	defer cancel()
+	conn, err := c.cfg.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wire = &zooKeeperWire{Conn: conn, client: c}
+	return c.wire, nil
+}
+
+// zooKeeperWire is one connection. It reads how the server answers the greeting, of which package zk says too little: length, version of
+// the protocol, timeout of the session.
+type zooKeeperWire struct {
+	net.Conn
+	client *zooKeeperClient
+	greets []byte
+}
+
+const (
+	greeting        = 12   // bytes that are read of it
+	longestGreeting = 1024 // another server's first bytes are a larger number
+)
+
+// hangUp closes the connection. Package zk connects again.
+func (w *zooKeeperWire) hangUp() {
+	if w != nil {
+		_ = w.Close()
+	}
+}
+
+// SetReadDeadline bounds the wait for the greeting: package zk would wait for longer than the session lasts.
+func (w *zooKeeperWire) SetReadDeadline(t time.Time) error {
+	if len(w.greets) < greeting {
+		t = time.Now().Add(w.client.cfg.Request)
+	}
+	return w.Conn.SetReadDeadline(t)
+}
+
+func (w *zooKeeperWire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	missing := greeting - len(w.greets)
+	if missing == 0 {
+		return n, err
+	}
+	w.greets = append(w.greets, p[:min(n, missing)]...)
+	if len(w.greets) >= 4 && binary.BigEndian.Uint32(w.greets) > longestGreeting {
+		return 0, errNoZooKeeper
+	}
+	if len(w.greets) == greeting {
+		w.client.greeted(time.Duration(binary.BigEndian.Uint32(w.greets[8:])) * time.Millisecond)
+	}
+	return n, err
+}
+
+// greeted keeps the timeout of the session. 0: the session that was asked for has expired.
+func (c *zooKeeperClient) greeted(timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if timeout > 0 {
+		c.timeout = timeout
+	}
+}

@@ -1,0 +1,142 @@
+package stack
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Memcached is one Memcached server.
+type Memcached struct {
+	*Process        // what runs it now: Restart replaces it
+	Addr     string // host:port
+
+	start func(addr string) (*Process, error)
+}
+
+// Memcached starts the stack's Memcached server with additional settings ("-m", "64", …), and waits until it answers.
+func (s *Stack) Memcached(ctx context.Context, settings ...string) (*Memcached, error) {
+	if _, err := exec.LookPath("memcached"); err != nil {
+		return nil, fmt.Errorf("stack: %w; Debian: apt-get install -y memcached, macOS: brew install memcached", err)
+	}
+	m := &Memcached{start: func(addr string) (*Process, error) {
+		argv := []string{"memcached", "-l", "127.0.0.1", "-p", strconv.Itoa(portOf(addr)), "-U", "0"}
+		if os.Geteuid() == 0 { // it refuses to run as root without this
+			argv = append(argv, "-u", "root")
+		}
+		return s.start(command{name: "memcached", argv: append(argv, settings...)})
+	}}
+	err := atFreeAddr(func(addr string) error {
+		m.Addr = addr
+		_, err := m.run(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stack: memcached: %w", err)
+	}
+	return m, nil
+}
+
+// Restart kills the server, unless it has ended, and starts it again at its address. It is empty then. The server must not be used
+// meanwhile.
+func (m *Memcached) Restart(ctx context.Context) (proof string, err error) {
+	m.Kill()
+	before, err := m.Ended()
+	if err != nil {
+		return "", err
+	}
+	items, err := m.run(ctx)
+	return fmt.Sprintf("%s; process %d answers at %s with %s items", before, m.PID(), m.Addr, items), err
+}
+
+// run starts the server and waits until it answers with its process id. Another server may have taken the port, and answers as well.
+func (m *Memcached) run(ctx context.Context) (items string, err error) {
+	if m.Process, err = m.start(m.Addr); err != nil {
+		return "", err
+	}
+	err = await(ctx, m.Process, func(ctx context.Context) error {
+		stats, err := m.Stats(ctx)
+		if err == nil && stats["pid"] != strconv.Itoa(m.PID()) {
+			err = fmt.Errorf("another server answers at %s", m.Addr)
+		}
+		items = stats["curr_items"]
+		return err
+	})
+	return items, err
+}
+
+// Stats returns what the server says of itself: "pid", "curr_items", "evictions", …
+func (m *Memcached) Stats(ctx context.Context) (map[string]string, error) {
+	stats := make(map[string]string)
+	err := m.ask(ctx, func(server *bufio.ReadWriter) error {
+		_, _ = server.WriteString("stats\r\n")
+		for {
+			line, err := reply(server)
+			if err != nil || line == "END" {
+				return err
+			}
+			name, value, _ := strings.Cut(strings.TrimPrefix(line, "STAT "), " ")
+			stats[name] = value
+		}
+	})
+	return stats, err
+}
+
+// Fill writes items without an expiry and with values of size bytes, until enough returns true or the server refuses one. The server
+// evicts items of a similar size only: each of its classes of sizes has memory of its own.
+func (m *Memcached) Fill(ctx context.Context, size int, enough func(context.Context) (bool, error)) (full Full, err error) {
+	value, written := strings.Repeat("x", size), 0
+	for done := false; !done && err == nil && full.Refused == nil; {
+		err = m.ask(ctx, func(server *bufio.ReadWriter) error {
+			const batch = 500 // their replies fit into the buffers of a connection
+			for range batch {
+				written++
+				fmt.Fprintf(server, "set filler:%d 0 0 %d\r\n%s\r\n", written, size, value)
+			}
+			for range batch {
+				line, err := reply(server)
+				if err != nil {
+					return err
+				}
+				if line != "STORED" {
+					full.Refused = cmp.Or(full.Refused, errors.New(line))
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			done, err = enough(ctx)
+		}
+	}
+	stats, failed := m.Stats(ctx)
+	full.Evicted, _ = strconv.ParseInt(stats["evictions"], 10, 64)
+	return full, errors.Join(err, failed)
+}
+
+// ask opens a connection for some requests. Memcached answers in microseconds: one that takes longer than a few seconds hangs.
+func (m *Memcached) ask(ctx context.Context, requests func(server *bufio.ReadWriter) error) error {
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	_ = connection.SetDeadline(time.Now().Add(5 * time.Second))
+	return requests(bufio.NewReadWriter(bufio.NewReader(connection), bufio.NewWriter(connection)))
+}
+
+// reply sends what was written, and returns the next line of the answer.
+func reply(server *bufio.ReadWriter) (string, error) {
+	if err := server.Flush(); err != nil {
+		return "", err
+	}
+	line, err := server.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err
+}
