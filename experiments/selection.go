@@ -109,11 +109,13 @@ type Need string
 const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
+	Etcd        Need = "etcd"
 )
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+	Etcd:        "apt-get install etcd-server (or brew install etcd)",
 }
 
 // Here keeps the experiments of a group whose needs this machine has. missing has a sentence for each need that it has not. Experiments

@@ -8,6 +8,7 @@
 //	resource.go      what the lock protects: a counter that may check fencing tokens
 //	redis.go         one Redis, and clients of the Redis lock on it
 //	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed (D01, D02)
+//	etcd.go          three servers of etcd, and clients of the lock on them (F09)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
 //	process.go       a holder in a process of its own, to be killed or paused (L06, L11)
