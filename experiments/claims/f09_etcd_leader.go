@@ -40,8 +40,8 @@ var _ = register(experiments.Experiment{
 			The servers are processes on one machine: their connections close immediately when one is killed. A client notices a server that hangs
 			after twelve seconds. An election begins after half a second here, and after a second with etcd's own settings. The run measures one
 			election each time. No server loses its disk. A leader that is paused and runs again is not tried.`,
-		Next: "F10 (the same with ZooKeeper), F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a " +
-			"holder that pauses). By hand: `app demo --versions v3,v7`.",
+		Next: "F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a holder that pauses). " +
+			"By hand: `app demo --versions v3,v7`.",
 		Level: experiments.Advanced,
 	},
 	Drawing: `
