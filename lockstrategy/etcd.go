@@ -28,14 +28,15 @@ type EtcdConfig struct {
 // revision, has the lock; every other one waits for the deletion of the key before it. So etcd keeps the queue, and a release
 // wakes one process.
 //
-// There is one holder while a majority of the servers keeps what it has confirmed, clocks run alike to one per cent, and a holder stops when its
-// lease's context ends. There may be two when a server's data is restored from a backup, when the key is deleted by hand, when a leader that was
-// paused revokes leases that its successor has renewed (etcd-io/etcd#15247), or when a holder ignores its context. The fencing token
+// There is one holder while a majority of the servers keeps what it has confirmed, and clocks run alike to one per cent. The holder must
+// stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand. A leader
+// that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The fencing token
 // is the create revision, which a majority has agreed on: it grows over every failover.
 //
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
-// time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for placeLease.
+// time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for
+// placeLease and about a second.
 type Etcd struct {
 	client   *clientv3.Client
 	cfg      EtcdConfig
@@ -258,8 +259,8 @@ func (c *contender) grant(r Request) Grant {
 	}
 }
 
-// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others have
-// elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
+// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
+// have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
 func (c *contender) renew(ctx context.Context) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()

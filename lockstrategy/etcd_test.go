@@ -114,7 +114,8 @@ func etcdLock(t testing.TB, client *clientv3.Client, cfg lockstrategy.EtcdConfig
 // etcdKeys are the keys of a lock's queue, the oldest first.
 func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyValue {
 	t.Helper()
-	return must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)))(t).Kvs
+	byAge := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
+	return must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix(), byAge))(t).Kvs
 }
 
 // inQueue acquires in the background, and returns when n keys are in the queue.

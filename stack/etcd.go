@@ -105,7 +105,7 @@ func (e *Etcd) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Leader returns the member that leads, as soon as one that has not ended names it and serves. While there is none it waits, until ctx ends.
+// Leader returns the member that leads and serves. While there is none it waits, until ctx ends.
 func (e *Etcd) Leader(ctx context.Context) (leader *Member, err error) {
 	err = Until(ctx, func(ctx context.Context) error {
 		failed := errors.New("stack: no member of the etcd cluster leads")

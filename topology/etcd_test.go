@@ -89,7 +89,8 @@ func TestEtcdCredentials(t *testing.T) {
 	must(admin.UserGrantRole(ctx, "root", "root"))
 	must(admin.UserAdd(ctx, "app", "secret"))
 	must(admin.RoleAdd(ctx, "locks"))
-	must(admin.RoleGrantPermission(ctx, "locks", "locklab/", clientv3.GetPrefixRangeEnd("locklab/"), clientv3.PermissionType(clientv3.PermReadWrite)))
+	below := clientv3.GetPrefixRangeEnd("locklab/")
+	must(admin.RoleGrantPermission(ctx, "locks", "locklab/", below, clientv3.PermissionType(clientv3.PermReadWrite)))
 	must(admin.UserGrantRole(ctx, "app", "locks"))
 	must(admin.AuthEnable(ctx))
 	for user, password := range map[string]string{"app": "wrong", "nobody": "secret", "": ""} {

@@ -57,7 +57,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"demo --versions v1,v1", []string{"--versions", "v1", "twice"}},
 		{"demo --users many", []string{"--users", "many"}},
 		{"demo --rounds 0", []string{"--rounds", "0", "1"}},
-		{"demo --versions v1,v7", []string{"--versions", "v7", "v4"}},
+		{"demo --versions v1,v99", []string{"--versions", "v99", "v4"}},
 		{"demo --topology star", []string{"--topology", "star", "cluster"}},
 		{"demo --think 1m", []string{"--think", "1m", "10s"}},
 		{"demo --listen nowhere", []string{"--listen", "nowhere", "host:port"}},

@@ -55,7 +55,8 @@ func TestHelpNamesEveryFlagItsVariableAndItsDefault(t *testing.T) {
 	text := strings.Join(strings.Fields(got.out), " ")
 	for flag, value := range map[string]string{
 		"listen": "127.0.0.1:8080", "instance": "its port", "topology": "single", "redis": "127.0.0.1:6379",
-		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "etcd": "none", "etcd-user": "none", "etcd-password": "none", "database": "sqlite:locklab.db",
+		"sentinel-master": "lab", "redis-password": "none", "redlock": "none", "database": "sqlite:locklab.db",
+		"etcd": "none", "etcd-user": "none", "etcd-password": "none",
 		"lease": "10s", "wait": "30s", "order-think": "100ms", "admin-token": "none",
 		"start-timeout": "5s", "log-format": "text", "log-level": "info",
 	} {
