@@ -113,11 +113,13 @@ const (
 	MariaDB     Need = "mariadbd"
 	ZooKeeper   Need = "zookeeper" // jar files, and java
 	Memcached   Need = "memcached"
+	Etcd        Need = "etcd"
 )
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+	Etcd:        "apt-get install etcd-server (or brew install etcd)",
 	Memcached:   "apt-get install memcached (or brew install memcached)",
 	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
 }

@@ -8,6 +8,7 @@
 //	RedLock   five independent Redis nodes         v4 (behind a Cohort)
 //	Database  a row in MySQL, MariaDB or SQLite    v5 (behind a Cohort)
 //	ZooKeeper an ensemble of ZooKeeper servers     v6 (behind a Cohort)
+//	Etcd      a cluster of etcd                    v7 (behind a Cohort)
 //	Memcached an item in Memcached                 v8 (behind a Cohort)
 //
 // # Layers
@@ -21,6 +22,7 @@
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
 //	database.go, _sql.go  a row in a database, with the same sessions; waiters poll
 //	zookeeper.go          a queue in ZooKeeper, with the same sessions; zookeeper_client.go is its connection
+//	etcd.go, etcdlease.go a queue in etcd, with the same sessions
 //	memcached.go          an item in Memcached, with the same sessions; callers that wait poll
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance
 //	guard.go              the callback form that the scenarios ask for
@@ -58,6 +60,7 @@
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
 //     antirez, "Is Redlock safe?").
 //   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.
+//   - Etcd: a restored backup, or a leader that was paused and revokes renewed leases, lets a second holder in.
 //   - Memcached: the lock is lost when its item is evicted, when the server restarts, or when it stalls.
 //   - RedLock, Memcached and None issue no fencing token: it is 0.
 //   - The order of processes: the yield rule makes turns even, and does not order them.

@@ -28,17 +28,17 @@ type EtcdConfig struct {
 // revision, has the lock; every other one waits for the deletion of the key before it. So etcd keeps the queue, and a release
 // wakes one process.
 //
-// There is one holder while a majority of the servers keeps what it has confirmed, clocks run alike to one per cent, and a holder stops when its
-// lease's context ends. There may be two when a server's data is restored from a backup, when the key is deleted by hand, when a leader that was
-// paused revokes leases that its successor has renewed (etcd-io/etcd#15247), or when a holder ignores its context. The fencing token
+// There is one holder while a majority of the servers keeps what it has confirmed, and clocks run alike to one per cent. The holder must
+// stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand. A leader
+// that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The fencing token
 // is the create revision, which a majority has agreed on: it grows over every failover.
 //
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
-// time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for placeLease.
+// time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for
+// placeLease and about a second.
 type Etcd struct {
 	client   *clientv3.Client
-	leases   pb.LeaseClient
 	cfg      EtcdConfig
 	process  string        // the first half of the name of every key of this process
 	attempt  atomic.Uint64 // the second half
@@ -59,7 +59,7 @@ func NewEtcd(client *clientv3.Client, cfg EtcdConfig) (*Etcd, error) {
 		return nil, errors.New("lock: etcd needs a client")
 	}
 	return &Etcd{
-		client: client, leases: clientv3.RetryLeaseClient(client), cfg: EtcdConfig{Lease: lease, Request: request},
+		client: client, cfg: EtcdConfig{Lease: lease, Request: request},
 		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }
@@ -259,8 +259,8 @@ func (c *contender) grant(r Request) Grant {
 	}
 }
 
-// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others have
-// elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
+// renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
+// have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
 func (c *contender) renew(ctx context.Context) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -330,6 +330,8 @@ func (c *contender) drop() {
 func (e *Etcd) unavailable(what, key string, err error) error {
 	advice := ""
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		advice = fmt.Sprintf(" (no answer in %s)", e.cfg.Request)
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		advice = " (its quota is used up: compact and defragment it, then `etcdctl alarm disarm`)"
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken):

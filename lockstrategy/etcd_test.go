@@ -114,7 +114,8 @@ func etcdLock(t testing.TB, client *clientv3.Client, cfg lockstrategy.EtcdConfig
 // etcdKeys are the keys of a lock's queue, the oldest first.
 func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyValue {
 	t.Helper()
-	return must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)))(t).Kvs
+	byAge := clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)
+	return must(admin.Get(t.Context(), etcdQueue(key), clientv3.WithPrefix(), byAge))(t).Kvs
 }
 
 // inQueue acquires in the background, and returns when n keys are in the queue.
@@ -313,9 +314,7 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	if lease.Context().Err() != nil || len(waiter) > 0 {
 		t.Fatalf("the lease ended with %v; the waiter has the lock: %t", context.Cause(lease.Context()), len(waiter) > 0)
 	}
-	testenv.Eventually(t, "the release is confirmed", func() bool {
-		return lease.Release(t.Context()) != nil || len(waiter) > 0
-	})
+	_ = lease.Release(t.Context()) // without a reply it is repeated
 	after := <-waiter
 	if after.FencingToken() <= lease.FencingToken() {
 		t.Errorf("token %d was followed by %d", lease.FencingToken(), after.FencingToken())
@@ -355,5 +354,113 @@ func TestEtcdAFullServer(t *testing.T) {
 	released(t, lease)
 	if left := etcdKeys(t, admin, "held"); len(left) > 0 {
 		t.Errorf("it left %v", left)
+	}
+}
+
+// Places are kept for seconds, and waits last for minutes.
+func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, lock, "k", 2)
+	place := etcdKeys(t, admin, "k")[1]
+	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t).GrantedTTL
+	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // a server looks for expired leases twice a second
+	if kept := etcdKeys(t, admin, "k"); len(kept) != 2 || kept[1].CreateRevision != place.CreateRevision {
+		t.Errorf("the queue was %v and is %v", place, kept)
+	}
+	released(t, first)
+	released(t, <-waiter)
+}
+
+// A waiter looks every second or two in any case. It takes ten hand-overs no more than a few of these times.
+func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	began := time.Now()
+	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	for range 10 {
+		waiter := inQueue(t, admin, lock, "k", 2)
+		released(t, lease)
+		lease = <-waiter
+	}
+	released(t, lease)
+	if took := time.Since(began); took > 5*time.Second { // 0.8 s each, at least, without notifications
+		t.Errorf("ten hand-overs took %s", took)
+	}
+}
+
+// A lease that is used again must have time left for the new holder.
+func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: 3 * time.Second})
+	released(t, must(lock.Acquire(t.Context(), "k"))(t))
+	time.Sleep(1500 * time.Millisecond)
+	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	if left := time.Until(lease.Until()); left < 2*time.Second {
+		t.Errorf("a new lease of 3 s has %s left", left)
+	}
+	released(t, lease)
+}
+
+// Its key would stop those behind it for as long as its place is kept.
+func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := lock.Acquire(ctx, "k")
+		left <- err
+	}()
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	place := etcdKeys(t, admin, "k")[1]
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("it left with %v", err)
+	}
+	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 1 })
+	if lease := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t); lease.TTL < 0 {
+		t.Error("its key was gone with its lease, and not before")
+	}
+	released(t, first)
+}
+
+func TestEtcdAWaiterOutlastsARestart(t *testing.T) {
+	t.Parallel()
+	servers := etcdServers(t, 1)
+	admin := etcdClient(t, servers.Addrs())
+	failed := make(chan error, 10)
+	watched := etcdClient(t, servers.Addrs(), grpc.WithChainUnaryInterceptor(failures(failed)))
+	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), "k", 2)
+	servers.Members[0].Kill()
+	<-failed // it has looked in vain
+	if err := servers.Members[0].Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the server is asked again", func() bool {
+		_, err := admin.Get(t.Context(), "k")
+		return err == nil
+	})
+	released(t, first)
+	released(t, <-waiter)
+}
+
+// failures tells of requests that failed.
+func failures(failed chan<- error) grpc.UnaryClientInterceptor {
+	return func(
+		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, conn, options...)
+		if err != nil {
+			failed <- err
+		}
+		return err
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -61,23 +60,15 @@ func (e *Etcd) keep(leases ...*etcdLease) {
 }
 
 // extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.
-// [clientv3.Client.KeepAliveOnce] would ask a server that is away again and again, without a pause.
 func (e *Etcd) extend(ctx context.Context, l *etcdLease) (term uint64, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the stream
-	stream, err := e.leases.LeaseKeepAlive(ctx)
-	if err != nil {
-		return 0, clientv3.ContextError(ctx, err)
-	}
-	_ = stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(l.id)}) // Recv returns what went wrong
-	reply, err := stream.Recv()
-	if err != nil {
-		return 0, clientv3.ContextError(ctx, err)
-	}
-	if reply.TTL <= 0 {
+	reply, err := e.client.KeepAliveOnce(ctx, l.id)
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		return 0, nil
+	case err != nil:
+		return 0, err
 	}
-	return reply.Header.RaftTerm, nil
+	return reply.RaftTerm, nil
 }
 
 func (e *Etcd) revoke(ctx context.Context, l *etcdLease) error {

@@ -39,9 +39,8 @@ func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, err
 	if err != nil {
 		return nil, err
 	}
-	program = append(program, settings...)
 	for attempt := 1; ; attempt++ {
-		e, err := s.etcd(ctx, program, n)
+		e, err := s.etcd(ctx, program, n, settings)
 		if err == nil {
 			return e, nil
 		}
@@ -55,7 +54,7 @@ func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, err
 }
 
 // etcd starts a cluster at free addresses. With an error it returns the servers that it has started.
-func (s *Stack) etcd(ctx context.Context, program []string, n int) (*Etcd, error) {
+func (s *Stack) etcd(ctx context.Context, program []string, n int, settings []string) (*Etcd, error) {
 	addrs, err := freeAddrs(2 * n)
 	if err != nil {
 		return &Etcd{}, err
@@ -68,7 +67,8 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int) (*Etcd, error
 	for i := range n {
 		m := &Member{Name: fmt.Sprintf("etcd-%d", i+1), Addr: addrs[2*i], peer: addrs[2*i+1]}
 		m.start = func() (*Process, error) {
-			argv := append(slices.Clip(program), m.flags(filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr))), token, strings.Join(cluster, ","))...)
+			data := filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
+			argv := slices.Concat(program, m.flags(data, token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
 		p, err := m.start()
@@ -105,7 +105,7 @@ func (e *Etcd) Addrs() (addrs []string) {
 	return addrs
 }
 
-// Leader returns the member that leads, as soon as one that has not ended names it and serves. While there is none it waits, until ctx ends.
+// Leader returns the member that leads and serves. While there is none it waits, until ctx ends.
 func (e *Etcd) Leader(ctx context.Context) (leader *Member, err error) {
 	err = Until(ctx, func(ctx context.Context) error {
 		failed := errors.New("stack: no member of the etcd cluster leads")

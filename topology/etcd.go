@@ -71,8 +71,10 @@ func newEtcd(cfg EtcdConfig) (*Etcd, error) {
 
 // Ping reads linearizably: a majority of the servers takes part.
 func (e *Etcd) Ping(ctx context.Context) error {
-	_, err := e.Client.Get(ctx, "locklab/", clientv3.WithCountOnly())
-	return err
+	if _, err := e.Client.Get(ctx, "locklab/", clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(e.Client.Endpoints(), ","), err)
+	}
+	return nil
 }
 
 // Close closes the client.

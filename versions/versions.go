@@ -36,6 +36,7 @@ const (
 	Database     Server = "database" // the database of the orders
 	ZooKeeper    Server = "zookeeper"
 	Memcached    Server = "memcached"
+	Etcd         Server = "etcd" // a cluster of etcd
 )
 
 // Flag is the flag of `app serve` that names the servers.
@@ -82,6 +83,12 @@ var all = []Version{
 		Summary: "a queue of nodes in ZooKeeper, which a majority of its servers agrees on",
 		Shows:   "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
 		Open:    strategy(lockstrategy.NameZooKeeper),
+	},
+	{
+		Name: "v7", Title: "etcd", Article: "-", Needs: Etcd, Extra: true,
+		Summary: "a queue of keys in etcd, by create revision",
+		Shows:   "v7 locks in etcd, which replicates each lock to a majority before it answers.",
+		Open:    strategy(lockstrategy.NameEtcd),
 	},
 	{
 		Name: "v8", Title: "Memcached", Article: "-", Needs: Memcached, Extra: true,

@@ -15,7 +15,9 @@ import (
 
 // openers connect the instance to its servers, one kind each. An opener whose flag names no server does nothing.
 func (p *parts) openers() []func(context.Context, *serveCommand) error {
-	return []func(context.Context, *serveCommand) error{p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper, p.openMemcached}
+	return []func(context.Context, *serveCommand) error{
+		p.openRedis, p.openRedLock, p.openOrders, p.openZooKeeper, p.openEtcd, p.openMemcached,
+	}
 }
 
 // A kind of server that keeps locks.
@@ -98,6 +100,21 @@ func (p *parts) openMemcached(ctx context.Context, c *serveCommand) error {
 	p.backends.Memcached = servers.Client
 	p.keepers[versions.Memcached] = keeper{where: servers.String()}
 	p.opened(servers.String(), servers.Ping, servers.Client.Close)
+	return nil
+}
+
+// openEtcd connects to etcd, if there is one.
+func (p *parts) openEtcd(ctx context.Context, c *serveCommand) error {
+	if len(c.Etcd) == 0 {
+		return nil
+	}
+	e, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: c.Etcd, User: c.EtcdUser, Password: c.EtcdPassword})
+	if err != nil {
+		return fmt.Errorf("--etcd: %w", err)
+	}
+	p.backends.Etcd = e.Client
+	p.keepers[versions.Etcd] = keeper{where: "etcd " + strings.Join(c.Etcd, ",")}
+	p.opened("etcd", e.Ping, e.Close)
 	return nil
 }
 

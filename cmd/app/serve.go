@@ -38,6 +38,9 @@ type serveCommand struct {
 	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of one ZooKeeper ensemble. Without them there is no v6 (default: none)."`
+	Etcd           []string      `placeholder:"HOST:PORT" help:"Addresses of etcd's servers, for clients: one, or three of a cluster. Without them there is no v7 (default: none)."`
+	EtcdUser       string        `placeholder:"NAME" help:"User of etcd, where it has users (default: none)."`
+	EtcdPassword   string        `placeholder:"SECRET" help:"Password of that user (default: none)."`
 	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same list for each instance. Without them there is no v8 (default: none)."`
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
@@ -59,7 +62,7 @@ func (c *serveCommand) validate() error {
 	return cmp.Or(
 		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
 		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
-		optional("--zookeeper", c.Zookeeper), optional("--memcached", c.Memcached),
+		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 	)
@@ -93,6 +96,21 @@ func (c *serveCommand) validateRedlock() error {
 		}
 	}
 	return addresses("--redlock", c.Redlock)
+}
+
+func (c *serveCommand) validateEtcd() error {
+	if len(c.Etcd) == 0 {
+		return nil
+	}
+	if (c.EtcdUser == "") != (c.EtcdPassword == "") {
+		return misuse("--etcd-user and --etcd-password belong together; set both or neither")
+	}
+	for _, addr := range c.Etcd {
+		if strings.Contains(addr, "/") {
+			return misuse("--etcd is %q; it must be host:port, as 127.0.0.1:2379, without http://", addr)
+		}
+	}
+	return addresses("--etcd", c.Etcd)
 }
 
 // sameServer reports whether two addresses, host:port, are one: localhost is 127.0.0.1. A name that cannot be resolved is only itself.

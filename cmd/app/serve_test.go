@@ -85,6 +85,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
 		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
 		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "no answer"}},
+		{"no etcd", "--etcd=" + nobody, []string{"--etcd", nobody}},
 		{"no Memcached", "--memcached=" + nobody, []string{"--memcached", nobody, "refused"}},
 		{"Redis in place of Memcached", "--memcached=" + other.Addr, []string{"--memcached", other.Addr}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
@@ -530,5 +531,41 @@ func TestMemcachedGoesAway(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("v8 is back after %s", took)
 		}
+	}
+}
+
+// etcd goes away and comes back while the instance runs. The other versions do not notice.
+func TestEtcdGoesAway(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Etcd)
+	servers, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := servers.Members[0]
+	instance := serving(t, testenv.Redis(t, false), "--lease=6s", "--start-timeout=30s", "--etcd="+server.Addr)
+	works := func(path string) bool {
+		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
+		return status == http.StatusOK
+	}
+	testenv.Eventually(t, "v7 works", func() bool { return works("/v7/pview") })
+	server.Kill()
+	for _, request := range []string{"POST /v7/pview", "GET /readyz"} {
+		method, path, _ := strings.Cut(request, " ")
+		status, _, body := ask(t, method, instance.URL+path)
+		if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
+			t.Errorf("%s: %d %s; want 503 naming %s", request, status, body, server.Addr)
+		}
+	}
+	if !works("/v3/pview") {
+		t.Error("v3 does not work")
+	}
+	if err := server.Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	testenv.Eventually(t, "v7 is back", func() bool { return works("/v7/pview") })
+	if took := time.Since(began); took > 2*time.Second { // a second, and what a busy machine needs
+		t.Errorf("v7 is back after %s", took)
 	}
 }

@@ -29,6 +29,7 @@ var keepers = map[versions.Server]keeper{
 	versions.Database:     {start: startDatabase},
 	versions.ZooKeeper:    {missing: stack.MissingZooKeeper, start: startZooKeeper},
 	versions.Memcached:    {missing: stack.MissingMemcached, start: startMemcached},
+	versions.Etcd:         {missing: stack.MissingEtcd, start: startEtcd},
 }
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
@@ -79,6 +80,16 @@ func startMemcached(ctx context.Context, s *stack.Stack, _ Service, r *Running) 
 		return "", err
 	}
 	return r.Memcached.Addr, nil
+}
+
+// startEtcd starts one server: a burst needs no failover.
+func startEtcd(ctx context.Context, s *stack.Stack, _ Service, r *Running) (string, error) {
+	e, err := s.Etcd(ctx, 1)
+	if err != nil {
+		return "", err
+	}
+	r.Etcd = e
+	return strings.Join(e.Addrs(), ","), nil
 }
 
 func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(), "orders.db") }

@@ -35,6 +35,7 @@ type Running struct {
 	Database  *stack.Database      // where it was asked for and could be started; nil: a file of SQLite
 	ZooKeeper *stack.ZooKeeperNode // where it was asked for
 	Memcached *stack.Memcached     // where it was asked for
+	Etcd      *stack.Etcd          // where it was asked for
 }
 
 // Start starts the servers, the instances and the balancer. They end with s. tell is called before each step and may be nil.

@@ -10,6 +10,7 @@
 //	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed (D01, D02)
 //	zookeeper.go     an ensemble of ZooKeeper, and clients of the lock on it (F10)
 //	memcached.go     one Memcached, and clients of its lock (M01)
+//	etcd.go          three servers of etcd, and clients of the lock on them (F09)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
 //	process.go       a holder in a process of its own, to be killed or paused (L06, L11)

@@ -36,6 +36,11 @@ export const versions = [
     "loses": false
   },
   {
+    "name": "v7",
+    "title": "etcd",
+    "loses": false
+  },
+  {
     "name": "v8",
     "title": "Memcached",
     "loses": false

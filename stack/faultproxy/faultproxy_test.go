@@ -550,3 +550,25 @@ func dial(t *testing.T, addr string) net.Conn {
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
+
+// A reply of HTTP/2 has headers or data. What comes between belongs to the connection.
+func TestHTTP2Control(t *testing.T) {
+	frame := func(kind byte, payload string) string {
+		return string([]byte{0, 0, byte(len(payload)), kind, 0, 0, 0, 0, 1}) + payload
+	}
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	for _, c := range []struct {
+		chunk   string
+		control bool
+	}{
+		{preface + frame(4, ""), true},
+		{frame(8, "1234") + frame(6, "12345678"), true},
+		{frame(8, "1234") + frame(1, "h") + frame(0, "d"), false},
+		{frame(0, "d"), false},
+		{frame(6, "12345678") + frame(0, "d"), false},
+	} {
+		if got := faultproxy.HTTP2Control(faultproxy.Chunk{Data: []byte(c.chunk)}); got != c.control {
+			t.Errorf("%q: control %t", c.chunk, got)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "F09-etcd-leader",
+	Title:   "The leader of etcd is killed",
+	Article: "A3, A4",
+	Claim: `
+		The lock in etcd survives the death of the leader: there is one holder at most, and when a new leader is elected the lock is granted
+		again.`,
+	Says: `
+		etcd is a CP store: a majority of its servers has each write before the client is told. A4 calls it better than Redis for a lock. The
+		articles do not say for how long nobody is granted the lock after the leader's death.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Three servers of etcd keep a lock. A holds it and B waits. The leader is killed. Does A keep its lock, and when is B granted it?`,
+		Predict: `
+			(a) A loses the lock, because its lease was counted by the leader. (b) A keeps it, and nobody is granted a lock until there is a new
+			leader. (c) B is granted the lock by the new leader, while A still has it.`,
+		Why: `
+			(b). The leader answers only when a majority has a write. So the two others have A's key and B's, and one of them is elected. A
+			lease's time is counted by the leader alone, and the new one begins to count again. So A's key ends later than A thinks, and never
+			earlier. A client that reaches only the dead leader cannot renew. Its own clock ends its context before the servers delete its key.
+			B is granted the lock after that. A holder that does not look at its context writes nevertheless.`,
+		Fix: `
+			Name all servers of the cluster to each client. Stop when the lease's context ends. Give the token to the resource, which refuses a
+			holder that does not stop. The token is the revision of the holder's key, and every server agrees on it.`,
+		Limits: `
+			The servers are processes on one machine: their connections close immediately when one is killed. A client notices a server that hangs
+			after twelve seconds. An election begins after half a second here, and after a second with etcd's own settings. The run measures one
+			election each time. No server loses its disk. A leader that is paused and runs again is not tried.`,
+		Next: "F02 (Sentinel loses the lock of a dead master), F11 (a holder that is cut off from Redis), L11 (a holder that pauses). " +
+			"By hand: `app demo --versions v3,v7`.",
+		Level: experiments.Advanced,
+	},
+	Drawing: `
+A          ├─ lock ─ read 0 ─────────────────────── write 1 ─ release
+leader     ─────────────── ✗ dies
+the others ──────────────────┤ election ├─ one leads ─────────
+B                waits …                                        ├─ lock ─ read 1 ─ write 2`,
+	How: `
+		A holds the lock and has read, and B waits. The leader is killed. A third client then asks for another lock: the run measures the time
+		until it is granted. When the new leader grants again, A writes if its lease's context has not ended, and releases. In the other
+		variants A knows the address of the leader only. B waits until A's key is deleted, and updates. Then A writes if its context has not
+		ended, or without a look at it.`,
+	Anomaly: "lost at failover",
+	Needs:   []experiments.Need{experiments.Etcd},
+	Slow:    true,
+	Takes:   30 * time.Second,
+	Trials:  1, // each variant starts three servers, and waits for a real election
+	Check:   kit.Any(history.Counter, history.Exclusion),
+	Variants: []experiments.Variant{
+		{Name: "no kill", Run: etcdLeader(false)},
+		{Name: "leader killed, A reaches the others", Strategy: "v7", Fault: true, Run: etcdLeader(true)},
+		{Name: "leader killed, A reaches none", Fault: true, Run: holderOfDeadLeader(true, false)},
+		{
+			Name: "leader killed, A reaches none and does not look", Expect: experiments.Sometimes, Fault: true,
+			Run: holderOfDeadLeader(false, false),
+		},
+		{Name: "A does not look, the token is checked", Fault: true, Run: holderOfDeadLeader(false, true)},
+	},
+})
+
+// etcdLeader kills the leader, or does not, while A holds the lock and B waits.
+func etcdLeader(kill bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x, r := kit.StartEtcd(ctx, t), kit.NewResource(t, false)
+		h := x.NewClient(ctx, "A", kit.LongLease, x.Members...).Acquire(ctx)
+		value := r.Read(h)
+		waitForB := waiterInEtcd(ctx, x, r)
+		if kill {
+			killEtcdLeader(ctx, x)
+		}
+		if !h.Alive() {
+			t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
+		}
+		r.Write(h, value+1)
+		h.Release(ctx)
+		waitForB()
+	}
+}
+
+// holderOfDeadLeader kills the only server that A knows. A looks at its lease before it writes, or does not.
+func holderOfDeadLeader(looks, checks bool) experiments.Scenario {
+	const lease = 3 * time.Second
+	return func(ctx context.Context, t *experiments.Trial) {
+		x, r := kit.StartEtcd(ctx, t), kit.NewResource(t, checks)
+		h := x.NewClient(ctx, "A", lease, x.Leader).Acquire(ctx)
+		value := r.Read(h)
+		h.Watch(ctx)
+		waitForB := waiterInEtcd(ctx, x, r)
+		killed := killEtcdLeader(ctx, x)
+		waitForB()
+		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated; A's lease delays B")
+		if !looks || h.Lease.Context().Err() == nil {
+			r.Write(h, value+1)
+		}
+		t.Must(h.AwaitLoss(ctx))
+	}
+}
+
+// waiterInEtcd lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
+func waiterInEtcd(ctx context.Context, x *kit.Etcd, r *kit.Resource) (waitForB func()) {
+	b := x.NewClient(ctx, "B", kit.LongLease, x.Members...)
+	waitForB = x.Go(func() {
+		for {
+			h, err := b.TryAcquire(ctx)
+			if errors.Is(err, lockstrategy.ErrUnavailable) { // the election takes longer than B waits for an answer
+				continue
+			}
+			x.Must(err)
+			r.Add(h)
+			h.Release(ctx)
+			return
+		}
+	})
+	x.AwaitQueue(ctx, 2)
+	return waitForB
+}
+
+// killEtcdLeader kills the leader, and measures when a client is granted a lock that nobody holds.
+func killEtcdLeader(ctx context.Context, x *kit.Etcd) (killed time.Time) {
+	probe := x.NewClient(ctx, "probe", kit.LongLease, x.Members...)
+	granted := func() {
+		x.Must(stack.Until(ctx, func(ctx context.Context) error {
+			lease, err := probe.Lock.Acquire(ctx, "lock:probe")
+			if err != nil {
+				return err
+			}
+			return lease.Release(ctx)
+		}))
+	}
+	granted()
+	killed = time.Now()
+	x.KillLeader()
+	granted()
+	x.Measure("probe", time.Since(killed).Milliseconds(), "ms for which nobody was granted a lock after the leader had died")
+	x.FindLeader(ctx)
+	return killed
+}

@@ -1,0 +1,116 @@
+//go:build unix
+
+package stack_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+func TestEtcdElectsAnotherLeader(t *testing.T) {
+	testenv.Needs(t, testenv.Etcd)
+	ctx := testenv.Context(t)
+	e, err := testenv.Stack(t).Etcd(ctx, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := leader(t, e)
+	first.Kill()
+	second := leader(t, e)
+	if second == first {
+		t.Fatalf("%s was killed, and leads", first)
+	}
+	if err := first.Restart(ctx); err != nil { // it waits until the member has joined
+		t.Fatal(err)
+	}
+	testenv.Pause(t, second)
+	third := leader(t, e)
+	if third == second {
+		t.Fatalf("%s is paused, and leads", second)
+	}
+	second.Resume()
+	for _, m := range e.Members {
+		select {
+		case <-m.Done():
+			t.Errorf("%s has ended", m)
+		default:
+		}
+	}
+}
+
+func leader(t *testing.T, e *stack.Etcd) *stack.Member {
+	t.Helper()
+	m, err := e.Leader(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Without a majority nobody serves, whatever a member still says of its leader.
+func TestEtcdWithoutAMajorityHasNoLeader(t *testing.T) {
+	testenv.Needs(t, testenv.Etcd)
+	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := leader(t, e)
+	for _, m := range e.Members {
+		if m != l {
+			m.Kill()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if _, err := e.Leader(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want that no leader was found in time", err)
+	}
+}
+
+func TestEtcdOfTwoServersIsRefused(t *testing.T) {
+	if _, err := testenv.Stack(t).Etcd(t.Context(), 2); err == nil || !strings.Contains(err.Error(), "1 or 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A setting that etcd refuses is etcd's own error, and not a wait.
+func TestEtcdThatDoesNotStartSaysWhy(t *testing.T) {
+	testenv.Needs(t, testenv.Etcd)
+	_, err := testenv.Stack(t).Etcd(testenv.Context(t), 1, "--election-timeout", "60")
+	if err == nil || !strings.Contains(err.Error(), "should be at least as 5 times") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Without etcd and without go the error says what to install.
+func TestEtcdProgramIsFoundOrSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	if _, err := stack.EtcdProgram(t.Context()); err == nil || !strings.Contains(err.Error(), "apt-get install etcd-server") {
+		t.Errorf("got %v", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := filepath.Join(cache, "locklab", "etcd-v3.7.3")
+	if err := os.MkdirAll(filepath.Dir(built), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(built, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if argv, err := stack.EtcdProgram(t.Context()); err != nil || !slices.Contains(argv, built) {
+		t.Errorf("a program that was built before is not used: %v, %v", argv, err)
+	}
+}

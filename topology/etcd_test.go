@@ -1,0 +1,105 @@
+package topology_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+func etcd(t *testing.T) *stack.Etcd {
+	t.Helper()
+	testenv.Needs(t, testenv.Etcd)
+	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func openEtcd(t *testing.T, cfg topology.EtcdConfig) *topology.Etcd {
+	t.Helper()
+	e, err := topology.OpenEtcd(testenv.Context(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func TestEtcdIsBackSoonAfterItsReturn(t *testing.T) {
+	t.Parallel()
+	servers := etcd(t)
+	e := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs()})
+	m := servers.Members[0]
+	m.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // gRPC's own pauses are longer than that now
+	if err := e.Ping(ctx); err == nil {
+		t.Error("a server that was killed answers")
+	}
+	cancel()
+	if err := m.Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := e.Ping(ctx); err != nil {
+		t.Errorf("it is back, and the client says %v", err)
+	}
+}
+
+func TestEtcdThatIsAwayIsNamed(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{"127.0.0.1:1"}})
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEtcdAddressOfAnotherKindIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"http://127.0.0.1:2379", "127.0.0.1", "127.0.0.1:2379/v3", ""} {
+		_, err := topology.OpenEtcd(t.Context(), topology.EtcdConfig{Addrs: []string{addr}})
+		if err == nil || !strings.Contains(err.Error(), "it is host:port") {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+}
+
+func TestEtcdCredentials(t *testing.T) {
+	t.Parallel()
+	servers := etcd(t)
+	admin := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs()}).Client
+	ctx := testenv.Context(t)
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(admin.UserAdd(ctx, "root", "secret"))
+	must(admin.UserGrantRole(ctx, "root", "root"))
+	must(admin.UserAdd(ctx, "app", "secret"))
+	must(admin.RoleAdd(ctx, "locks"))
+	below := clientv3.GetPrefixRangeEnd("locklab/")
+	must(admin.RoleGrantPermission(ctx, "locks", "locklab/", below, clientv3.PermissionType(clientv3.PermReadWrite)))
+	must(admin.UserGrantRole(ctx, "app", "locks"))
+	must(admin.AuthEnable(ctx))
+	for user, password := range map[string]string{"app": "wrong", "nobody": "secret", "": ""} {
+		_, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: servers.Addrs(), User: user, Password: password})
+		if err == nil || !strings.Contains(err.Error(), "wrong or missing") {
+			t.Errorf("user %q: %v", user, err)
+		}
+	}
+	if err := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs(), User: "app", Password: "secret"}).Ping(ctx); err != nil {
+		t.Error(err)
+	}
+}
