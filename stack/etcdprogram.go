@@ -13,30 +13,45 @@ import (
 // etcdVersion is that of stack/etcdserver/go.mod.
 const etcdVersion = "v3.7.3"
 
+// MissingEtcd says what to install where there is no etcd and none can be built; nil: there is one.
+func MissingEtcd() error {
+	_, _, err := etcdProgram()
+	return err
+}
+
 // EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module stack/etcdserver. That one is built on first
-// use, which takes a minute, and is kept in the user's cache directory. The error says how to get one.
+// use, which takes a minute, and is kept in the user's cache directory.
 func EtcdProgram(ctx context.Context) (argv []string, err error) {
-	if _, err := exec.LookPath("etcd"); err == nil {
-		return []string{"etcd"}, nil
+	argv, source, err := etcdProgram()
+	if err == nil && source != "" {
+		err = buildEtcd(ctx, source, argv[0])
 	}
-	const how = "install one (Debian: apt-get install etcd-server, macOS: brew install etcd)"
+	return argv, err
+}
+
+// etcdProgram finds the command. source is where it is built first; empty: it is there.
+func etcdProgram() (argv []string, source string, err error) {
+	if _, err := exec.LookPath("etcd"); err == nil {
+		return []string{"etcd"}, "", nil
+	}
+	const none = "stack: etcd is missing, and %s to build one with (Debian: apt-get install etcd-server, macOS: brew install etcd)"
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("stack: there is no etcd on the PATH, and no directory to build one in: %s: %w", how, err)
+		return nil, "", fmt.Errorf(none+": %w", "there is no directory", err)
 	}
-	program := filepath.Join(cache, "locklab", "etcd-"+etcdVersion)
-	if _, err := os.Stat(program); err == nil {
-		return []string{program, unsafeNoFsync}, nil
+	argv = []string{filepath.Join(cache, "locklab", "etcd-"+etcdVersion), unsafeNoFsync}
+	if _, err := os.Stat(argv[0]); err == nil {
+		return argv, "", nil
 	}
 	_, file, _, _ := runtime.Caller(0)
-	source := filepath.Join(filepath.Dir(file), "etcdserver")
+	source = filepath.Join(filepath.Dir(file), "etcdserver")
 	if _, err := os.Stat(filepath.Join(source, "go.mod")); err != nil {
-		return nil, fmt.Errorf("stack: there is no etcd on the PATH, and no checkout of this program to build one from: %s", how)
+		return nil, "", fmt.Errorf(none, "there is no checkout of this program")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, fmt.Errorf("stack: there is no etcd on the PATH, and no go to build one: %s", how)
+		return nil, "", fmt.Errorf(none, "there is no go")
 	}
-	return []string{program, unsafeNoFsync}, buildEtcd(ctx, source, program)
+	return argv, source, nil
 }
 
 // unsafeNoFsync is a flag of etcd since 3.5: a server that is killed has written nevertheless, and only a machine that stops loses data.

@@ -58,23 +58,23 @@ B                                              ├─ lock, token 2 ─ read 0 �
 	Takes:   11 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),
 	Variants: []experiments.Variant{
-		{Name: "no pause", Run: kit.InProcess(lockstrategy.NameRedis, false, 0, unpaused)},
+		{Name: "no pause", Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, unpaused)},
 		{
 			Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedis, false, 0, paused),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, paused),
 		},
 		{
 			Name: "paused, token checked", Strategy: "v3", Anomaly: "pause with fencing token", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedis, true, 0, paused),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis, Checks: true}, paused),
 		},
 		{
 			Name: "RedLock, paused", Expect: experiments.Sometimes, Strategy: "v4", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedLock, false, 0, paused),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedLock}, paused),
 		},
 		{
 			Name: "RedLock, paused, no token to check", Expect: experiments.Sometimes,
 			Strategy: "v4", Anomaly: "pause with fencing token", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedLock, true, 0, paused),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedLock, Checks: true}, paused),
 		},
 	},
 })
