@@ -21,6 +21,11 @@ func TestExperiments(t *testing.T) {
 			if slices.Contains(e.Needs, experiments.RedisServer) {
 				testenv.Needs(t, testenv.RedisServer)
 			}
+			if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil && testenv.RequireAll() {
+				t.Fatal(err)
+			} else if err != nil {
+				t.Log(err)
+			}
 			if !e.Alone {
 				t.Parallel()
 			}

@@ -9,7 +9,8 @@
 //	redis.go         one Redis, and clients of the Redis lock on it
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
-//	process.go       a holder in a process of its own, to be killed or paused (L06, L11)
+//	servers.go       the servers of any lock of the lab, and clients of it (L11, L12, L23)
+//	process.go       a holder in a process of its own, to be killed or paused (L06, L11, L23)
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
