@@ -43,7 +43,7 @@ var _ = register(experiments.Experiment{
 			the problem. etcd and ZooKeeper run as one server: more of them change nothing here.`,
 		Next: `
 			L05 (work longer than the lease), F11 (the holder is cut off instead of paused), L22-token-at-read (the token is checked at
-			the write only), L23-dead-holder (the holder never continues).`,
+			the write only). L23-dead-holder kills the holder, so that it never continues.`,
 		Level: experiments.Medium,
 		Start: true,
 	},

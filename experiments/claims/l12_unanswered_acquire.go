@@ -94,10 +94,22 @@ B                                                                            SET
 		},
 		{Name: "lost: v3", Strategy: "v3", Fault: true, Run: lostReplyOf(lockstrategy.NameRedis)},
 		{Name: "lost: v4", Strategy: "v4", Fault: true, Run: lostReplyOf(lockstrategy.NameRedLock)},
-		{Name: "lost: v5", Strategy: "v5", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB}, Run: lostReplyOf(lockstrategy.NameDatabase)},
-		{Name: "lost: v6", Strategy: "v6", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper), Run: lostReplyOf(lockstrategy.NameZooKeeper)},
-		{Name: "lost: v7", Strategy: "v7", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd), Run: lostReplyOf(lockstrategy.NameEtcd)},
-		{Name: "lost: v8", Strategy: "v8", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameMemcached), Run: lostReplyOf(lockstrategy.NameMemcached)},
+		{
+			Name: "lost: v5", Strategy: "v5", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
+			Run: lostReplyOf(lockstrategy.NameDatabase),
+		},
+		{
+			Name: "lost: v6", Strategy: "v6", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
+			Run: lostReplyOf(lockstrategy.NameZooKeeper),
+		},
+		{
+			Name: "lost: v7", Strategy: "v7", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
+			Run: lostReplyOf(lockstrategy.NameEtcd),
+		},
+		{
+			Name: "lost: v8", Strategy: "v8", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameMemcached),
+			Run: lostReplyOf(lockstrategy.NameMemcached),
+		},
 	},
 })
 
