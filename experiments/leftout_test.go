@@ -14,7 +14,9 @@ func TestAVariantWithoutItsServerIsLeftOut(t *testing.T) {
 	acts := func(_ context.Context, t *Trial) { t.Note("A", "it ran") }
 	e := Experiment{
 		ID: "L99-left", Check: func([]history.Event) []history.Violation { return nil },
-		Variants: []Variant{{Name: "control", Run: acts}, {Name: "cache", Needs: []Need{Memcached}, Run: acts}, {Name: "other", Trials: 1, Run: acts}},
+		Variants: []Variant{
+			{Name: "control", Run: acts}, {Name: "cache", Needs: []Need{Memcached}, Run: acts}, {Name: "other", Trials: 1, Run: acts},
+		},
 	}
 	r := Run(t.Context(), e, Options{})
 	j := e.Judge(r)

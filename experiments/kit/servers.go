@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -35,13 +36,7 @@ var servers = map[string]kept{
 	lockstrategy.NameRedis:    {nil, ProcessLease, startRedis},
 	lockstrategy.NameRedLock:  {nil, ProcessLease, startRedLock},
 	lockstrategy.NameDatabase: {nil, ProcessLease, startDatabase},
-	lockstrategy.NameZooKeeper: {[]experiments.Need{experiments.ZooKeeper}, time.Second, func(ctx context.Context, s *Servers) error {
-		nodes, err := s.Stack.ZooKeeper(ctx, 1)
-		for _, n := range nodes {
-			s.Addrs = append(s.Addrs, n.Addr)
-		}
-		return err
-	}},
+	lockstrategy.NameZooKeeper: {[]experiments.Need{experiments.ZooKeeper}, time.Second, startZooKeeper},
 	lockstrategy.NameEtcd: {[]experiments.Need{experiments.Etcd}, time.Second, func(ctx context.Context, s *Servers) error {
 		cluster, err := s.Stack.Etcd(ctx, 1)
 		if err == nil {
@@ -91,6 +86,24 @@ func (s *Servers) use(nodes []*stack.Node) {
 	for _, n := range nodes {
 		s.Addrs = append(s.Addrs, n.Addr)
 	}
+}
+
+// startZooKeeper lets the server execute each request once: its first ones take longer than a short lease allows.
+func startZooKeeper(ctx context.Context, s *Servers) error {
+	nodes, err := s.Stack.ZooKeeper(ctx, 1)
+	if err != nil {
+		return err
+	}
+	s.Addrs = []string{nodes[0].Addr}
+	z, err := lockstrategy.NewZooKeeper(s.Addrs, lockstrategy.ZooKeeperConfig{Lease: LongLease, Request: LongLease / 3})
+	if err != nil {
+		return err
+	}
+	lease, err := z.Acquire(ctx, "first")
+	if err == nil {
+		err = lease.Release(ctx)
+	}
+	return errors.Join(err, z.Close())
 }
 
 // startDatabase starts MariaDB where it can. Otherwise the database is a file of SQLite.
