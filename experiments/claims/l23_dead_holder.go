@@ -54,6 +54,7 @@ B          refused ─ waits         ├─ lock
 		refused when the lease, the store's rounding and a reserve are over. In the control A releases the lock.`,
 	Anomaly: "orphaned lock",
 	Alone:   true,
+	Slow:    true,
 	Takes:   50 * time.Second,
 	Check:   wrongAfterDeath,
 	Variants: []experiments.Variant{

@@ -33,9 +33,9 @@ type kept struct {
 
 // servers has each strategy whose lock outlives a process.
 var servers = map[string]kept{
-	lockstrategy.NameRedis:    {nil, ProcessLease, startRedis},
-	lockstrategy.NameRedLock:  {nil, ProcessLease, startRedLock},
-	lockstrategy.NameDatabase: {nil, ProcessLease, startDatabase},
+	lockstrategy.NameRedis:     {nil, ProcessLease, startRedis},
+	lockstrategy.NameRedLock:   {nil, ProcessLease, startRedLock},
+	lockstrategy.NameDatabase:  {nil, ProcessLease, startDatabase},
 	lockstrategy.NameZooKeeper: {[]experiments.Need{experiments.ZooKeeper}, time.Second, startZooKeeper},
 	lockstrategy.NameEtcd: {[]experiments.Need{experiments.Etcd}, time.Second, func(ctx context.Context, s *Servers) error {
 		cluster, err := s.Stack.Etcd(ctx, 1)
