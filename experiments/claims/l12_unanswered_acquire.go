@@ -154,8 +154,8 @@ func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
 	}
 }
 
-// lostReplyOf loses the reply to an acquire of one of the lab's locks, which compensates by itself: B, which waits for less than the
-// lease, is granted the lock.
+// lostReplyOf loses the reply to an acquire of one of the lab's locks, which compensates by itself. B waits for less than the lease, and
+// is granted the lock.
 func lostReplyOf(strategy string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		direct := kit.StartLock(ctx, t, strategy)

@@ -28,8 +28,8 @@ var _ = register(experiments.Experiment{
 			with some, and up to three times as long with others.`,
 		Why: `
 			(c). No server frees the key because a connection is closed: the client may have lost its network, and go on. Redis and a
-			database keep the expiry to the millisecond. ZooKeeper ends sessions in steps of its tick, here 200 ms. It counts from when it
-			has last heard of the client. etcd counts whole seconds, at least one and a half election timeouts, and looks for ended leases
+			database keep the expiry to the millisecond. ZooKeeper ends sessions in steps of its tick, here 200 ms. It counts from
+			the last message of the client. etcd counts whole seconds, at least one and a half election timeouts, and looks for ended leases
 			twice a second. Memcached counts whole seconds by a clock that ticks once a second. So v8 asks for up to three seconds more
 			than its lease: its key must not end before the lease.`,
 		Fix: `
