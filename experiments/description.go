@@ -29,6 +29,9 @@ func (e Experiment) Describe(program string) string {
 		t.Row(VariantTitle(v.Name, i == 0), v.Expect, v.Strategy)
 	}
 	fmt.Fprintf(&b, "\n%s\n\n", t)
+	if err := LeftOut([]Experiment{e}); err != nil {
+		fmt.Fprintf(&b, "%s\n\n", terminal.Wrap(err.Error(), terminal.Width))
+	}
 	for _, i := range e.Interleavings {
 		fmt.Fprintf(&b, "Every interleaving of the steps of %s: expected %s\n", i.Lock.Name, i.Expect)
 	}

@@ -77,6 +77,8 @@ type Variant struct {
 	Strategy string // its row in the matrix; empty: it has none
 	Anomaly  string // its column there, where that is not the experiment's
 	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
+	Needs    []Need // without them the variant is left out, and the experiment runs all the same
+	Trials   int    // where the experiment's own number would take too long; 0: that number
 	Run      Scenario
 }
 

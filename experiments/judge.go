@@ -126,6 +126,7 @@ type VariantJudgement struct {
 	Violations int                `json:"violations"` // trials with one
 	Verdict    Verdict            `json:"verdict"`
 	Why        string             `json:"why,omitempty"`
+	LeftOut    string             `json:"left_out,omitempty"`  // see VariantRecord; the experiment's verdict does not count the variant
 	Violation  *history.Violation `json:"violation,omitempty"` // the first one
 	Evidence   []history.Event    `json:"evidence,omitempty"`  // the smallest slice that shows it
 }
@@ -133,6 +134,8 @@ type VariantJudgement struct {
 // Seen is what the variant's trials showed, in a few words.
 func (v VariantJudgement) Seen() string {
 	switch {
+	case v.LeftOut != "":
+		return "left out"
 	case v.Trials == 0:
 		return "no trial"
 	case v.Violations > 0:
@@ -158,14 +161,16 @@ func (e Experiment) Judge(r Record) (j Judgement) {
 		v := e.judgeVariant(variant, r)
 		v.Control = i == 0
 		j.Variants = append(j.Variants, v)
-		verdicts = append(verdicts, v.Verdict)
+		if v.LeftOut == "" {
+			verdicts = append(verdicts, v.Verdict)
+		}
 	}
 	j.Verdict = Worst(verdicts...)
 	if why := e.void(r, j); why != "" {
 		j.Verdict, j.Why, j.Void = Inconclusive, why, true
 	}
 	if j.Why == "" && j.Verdict != AsExpected {
-		at := slices.IndexFunc(j.Variants, func(v VariantJudgement) bool { return v.Verdict == j.Verdict })
+		at := slices.IndexFunc(j.Variants, func(v VariantJudgement) bool { return v.Verdict == j.Verdict && v.LeftOut == "" })
 		j.Why = fmt.Sprintf("%s: %s", j.Variants[at].Name, j.Variants[at].Why)
 	}
 	return j
@@ -206,6 +211,9 @@ func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
 	if at < 0 {
 		o.Err = errors.New("this variant did not run")
 	} else {
+		if v.LeftOut = r.Variants[at].LeftOut; v.LeftOut != "" {
+			o.Err = errors.New("left out: it " + v.LeftOut)
+		}
 		seen := make(map[int]bool)
 		for _, t := range r.Variants[at].Trials {
 			if seen[t.Number] {

@@ -35,8 +35,9 @@ type Record struct {
 
 // VariantRecord is what became of a variant. What was expected of it stands in the experiment, not here.
 type VariantRecord struct {
-	Name   string        `json:"name"`
-	Trials []TrialRecord `json:"trials"` // that ran to their end
+	Name    string        `json:"name"`
+	Trials  []TrialRecord `json:"trials"`             // that ran to their end
+	LeftOut string        `json:"left_out,omitempty"` // which program the machine did not have, and how to get it
 }
 
 // TrialRecord is what became of a trial.

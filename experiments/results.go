@@ -172,6 +172,9 @@ func Evidence(runs []Result, colour bool) string {
 			fmt.Fprintf(&b, "%s: %s: %s\n", name, j.Verdict.Painted(colour), terminal.OneLine(j.Why))
 		}
 		for _, v := range run.Judgement.Variants {
+			if v.LeftOut != "" {
+				fmt.Fprintf(&b, "%s, %s: left out: it %s\n", name, terminal.Printable(v.Name), terminal.OneLine(v.LeftOut))
+			}
 			if v.Violation == nil || len(runs) > 1 && run.Judgement.Verdict == AsExpected {
 				continue
 			}
@@ -195,7 +198,11 @@ func (r Result) usual() time.Duration {
 	for _, v := range r.Record.Variants {
 		trials += len(v.Trials)
 	}
-	if own := (Options{}).TrialsOf(r.Experiment) * len(r.Record.Variants); own > 0 {
+	own := 0
+	for _, v := range r.Experiment.Variants {
+		own += (Options{}).trialsOf(r.Experiment, v)
+	}
+	if own > 0 {
 		usual = usual * time.Duration(trials) / time.Duration(own)
 	}
 	return usual

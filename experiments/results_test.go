@@ -73,7 +73,7 @@ func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {
 
 // A run in containers starts and stops them; a run of one trial is shorter than one of three.
 func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
-	e := Experiment{ID: "F99-place", Takes: 6 * time.Second, Docker: 60 * time.Second}
+	e := Experiment{ID: "F99-place", Takes: 6 * time.Second, Docker: 60 * time.Second, Variants: make([]Variant, 2)}
 	for _, c := range []struct {
 		where  Options
 		trials int

@@ -47,8 +47,12 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 
 // runVariant runs the trials of a variant, and adds to r what does not belong to one of them.
 func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *history.Recorder, r *Record) VariantRecord {
-	variant, trials := e.Variants[i], o.TrialsOf(e)
-	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}}
+	variant := e.Variants[i]
+	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}, LeftOut: variant.leftOut()}
+	trials := o.trialsOf(e, variant)
+	if done.LeftOut != "" {
+		trials = 0
+	}
 	for n := 1; n <= trials && ctx.Err() == nil; n++ {
 		if o.Tell != nil {
 			o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, variant.Name, n, trials))
@@ -68,9 +72,14 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 	return done
 }
 
-// TrialsOf is how often each variant of e runs.
+// TrialsOf is how often each variant of e runs that has no number of its own.
 func (o Options) TrialsOf(e Experiment) int {
 	return cmp.Or(max(o.Trials, 0), e.Trials, 3)
+}
+
+// trialsOf is how often a variant of e runs.
+func (o Options) trialsOf(e Experiment, v Variant) int {
+	return cmp.Or(max(o.Trials, 0), v.Trials, o.TrialsOf(e))
 }
 
 // contained is the beginning of what Engine says of containers.

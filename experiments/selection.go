@@ -107,27 +107,30 @@ func (s Selection) Missing(chosen []Experiment, real bool) error {
 // Need is a program that must be on the PATH.
 type Need string
 
-// The needs of the experiments.
+// The needs of experiments and of their variants.
 const (
 	RedisServer Need = "redis-server"
 	MariaDB     Need = "mariadbd"
 	ZooKeeper   Need = "zookeeper" // jar files, and java
+	Etcd        Need = "etcd"      // or a checkout and go, to build one
 	Memcached   Need = "memcached"
-	Etcd        Need = "etcd"
 )
 
 var installs = map[Need]string{
 	RedisServer: "apt-get install redis-server (or brew install redis)",
 	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
+	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
 	Etcd:        "apt-get install etcd-server (or brew install etcd)",
 	Memcached:   "apt-get install memcached (or brew install memcached)",
-	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
 }
 
 // met reports whether this machine has the program.
 func (n Need) met() bool {
-	if n == ZooKeeper {
+	switch n {
+	case ZooKeeper:
 		return stack.MissingZooKeeper() == nil
+	case Etcd:
+		return stack.MissingEtcd() == nil
 	}
 	_, missing := exec.LookPath(string(n))
 	return missing == nil
@@ -155,6 +158,34 @@ func (s Selection) Here(chosen []Experiment) (kept []Experiment, missing []strin
 	return kept, missing
 }
 
+// without says that a need is not met, and how to meet it.
+func (n Need) without() string {
+	return fmt.Sprintf("%s, which is not on the PATH: %s", n, cmp.Or(installs[n], "install it"))
+}
+
+// leftOut says why this machine cannot run the variant; empty: it can.
+func (v Variant) leftOut() string {
+	for _, n := range v.Needs {
+		if !n.met() {
+			return "needs " + n.without()
+		}
+	}
+	return ""
+}
+
+// LeftOut says which variants of experiments this machine cannot run, and how to change that; nil: it can run all. An experiment runs
+// without them.
+func LeftOut(all []Experiment) (err error) {
+	for _, e := range all {
+		for _, v := range e.Variants {
+			if why := v.leftOut(); why != "" {
+				err = errors.Join(err, fmt.Errorf("%s, %s: left out: it %s", e.ID, v.Name, why))
+			}
+		}
+	}
+	return err
+}
+
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
 // command that installs it.
 func Missing(all []Experiment) (err error) {
@@ -170,8 +201,7 @@ func Missing(all []Experiment) (err error) {
 			if len(by[n]) > 1 {
 				verb = "need"
 			}
-			install := cmp.Or(installs[n], "install it")
-			err = errors.Join(err, fmt.Errorf("%s %s %s, which is not on the PATH: %s", strings.Join(by[n], ", "), verb, n, install))
+			err = errors.Join(err, fmt.Errorf("%s %s %s", strings.Join(by[n], ", "), verb, n.without()))
 		}
 	}
 	return err

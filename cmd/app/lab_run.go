@@ -81,6 +81,9 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
+	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
+		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err))
+	}
 	if err := experiments.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}

@@ -120,6 +120,30 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// L23: the contender must not be granted the lock before its holder has ended, nor be refused to the end of its wait.
+func TestWrongAfterDeath(t *testing.T) {
+	event := func(timeline string, kind history.Kind, text string) history.Event {
+		return history.Event{Timeline: timeline, Kind: kind, Text: text}
+	}
+	refused, dead := event("B", history.Refuse, history.Taken), event("A", history.Die, "")
+	granted, late := event("B", history.Grant, ""), event("B", history.Refuse, history.Deadline)
+	for name, c := range map[string]struct {
+		events []history.Event
+		found  int
+	}{
+		"granted after the kill":    {numbered(refused, dead, granted), 0},
+		"granted after the release": {numbered(refused, event("A", history.Release, ""), granted), 0},
+		"granted before the kill":   {numbered(granted, dead), 1},
+		"granted without a kill":    {numbered(granted), 1},
+		"never granted":             {numbered(refused, dead, late), 1},
+		"the holder's own grant":    {numbered(event("A", history.Grant, ""), refused, dead, granted), 0},
+	} {
+		if found := wrongAfterDeath(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}
+
 // Nodes that hang cost a client alone no timeout.
 func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
 	events, err := trialOf(t, hanging(2, false))

@@ -20,6 +20,11 @@ func TestExperiments(t *testing.T) {
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
+			if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil && testenv.RequireAll() {
+				t.Fatal(err)
+			} else if err != nil {
+				t.Log(err)
+			}
 			if !e.Alone {
 				t.Parallel()
 			}

@@ -52,12 +52,12 @@ B      waits                              ├─ lock ─ read ─ write`,
 	Takes:   12 * time.Second,
 	Check:   kit.Any(history.Counter, kit.Noted(renewedAfterDeath)),
 	Variants: []experiments.Variant{
-		{Name: "alive", Run: kit.InProcess(lockstrategy.NameRedis, false, 0, alive)},
-		{Name: "killed", Strategy: "v3", Fault: true, Run: kit.InProcess(lockstrategy.NameRedis, false, 0, killedHolder)},
-		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: kit.InProcess(lockstrategy.NameRedLock, false, 0, killedHolder)},
+		{Name: "alive", Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, alive)},
+		{Name: "killed", Strategy: "v3", Fault: true, Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, killedHolder)},
+		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedLock}, killedHolder)},
 		{
 			Name: "bound reached", Expect: experiments.Sometimes,
-			Run: kit.InProcess(lockstrategy.NameRedis, false, kit.ProcessLease, boundedRenewal),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis, Bound: kit.ProcessLease}, boundedRenewal),
 		},
 	},
 })

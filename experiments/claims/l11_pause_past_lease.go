@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"locklab/experiments"
@@ -25,59 +26,74 @@ var _ = register(experiments.Experiment{
 			paused container. Meanwhile another client works. What happens when the first one continues?`,
 		Predict: `
 			Renewal is on. Is the write of the paused client (a) refused by the lock, (b) lost, (c) accepted although another client has
-			held the lock since?`,
+			held the lock since? Is it the same with etcd and ZooKeeper, where a majority of servers confirms each grant?`,
 		Why: `
-			A stopped process does not renew, so Redis frees the key when the lease ends. B acquires it correctly. When A continues, it
-			has already checked its lease and writes immediately. No check inside A can close this gap, because A can stop between the
-			check and the write.`,
+			(c), with every lock. A stopped process does not renew, so the server frees the key when the lease ends: in etcd a lease, in
+			ZooKeeper a session. B acquires it correctly. When A continues, it has already checked its lease and writes immediately. No check
+			inside A can close this gap, because A can stop between the check and the write. A majority of servers agrees on the holder,
+			and does not see the write.`,
 		Fix: `
 			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it
-			has seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. RedLock has no token, so
-			v4 cannot do this.`,
+			has seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. The Redis lock counts its
+			tokens, and the database row has its own. With ZooKeeper and etcd it is the number of the transaction that created the key.
+			RedLock and Memcached have no token, so v4 and v8 cannot do this.`,
 		Limits: `
 			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
 			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is
-			the problem.`,
+			the problem. etcd and ZooKeeper run as one server: more of them change nothing here.`,
 		Next: `
 			L05 (work longer than the lease), F11 (the holder is cut off instead of paused), L22-token-at-read (the token is checked at
-			the write only).`,
+			the write only). L23-dead-holder kills the holder, so that it never continues.`,
 		Level: experiments.Medium,
 		Start: true,
 	},
 	Drawing: `
-A     ├─ lock, token 1 ─ read 0 ─ looks: good ─ ✗ paused ─────────────── resumed ─ write 1
-Redis                              lease over ┆                                       ↑ late
-B                                              ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
+A      ├─ lock, token 1 ─ read 0 ─ looks: good ─ ✗ paused ─────────────── resumed ─ write 1
+server                              lease over ┆                                       ↑ late
+B                                               ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
 	How: `
 		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, reads and
 		writes. A receives the command to write while it is stopped. When SIGCONT lets it run, its work writes without another look:
 		every holder has a moment between its last look and its write. Its session notices the end of the lease at the same time, so
-		either event may come first. RedLock issues no fencing token. The second RedLock variant gives the resource a token check all
-		the same: without a token the check accepts the write.`,
+		either event may come first. The lease is half a second, or one second where the servers count whole seconds or sessions. The
+		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. Their second
+		variants give the resource a token check all the same: without a token the check accepts the write.`,
 	Anomaly: "pause",
-	Takes:   11 * time.Second,
+	Takes:   40 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),
-	Variants: []experiments.Variant{
-		{Name: "no pause", Run: kit.InProcess(lockstrategy.NameRedis, false, 0, unpaused)},
-		{
-			Name: "paused", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedis, false, 0, paused),
-		},
-		{
-			Name: "paused, token checked", Strategy: "v3", Anomaly: "pause with fencing token", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedis, true, 0, paused),
-		},
-		{
-			Name: "RedLock, paused", Expect: experiments.Sometimes, Strategy: "v4", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedLock, false, 0, paused),
-		},
-		{
-			Name: "RedLock, paused, no token to check", Expect: experiments.Sometimes,
-			Strategy: "v4", Anomaly: "pause with fencing token", Fault: true,
-			Run: kit.InProcess(lockstrategy.NameRedLock, true, 0, paused),
-		},
-	},
+	Variants: slices.Concat(
+		[]experiments.Variant{{Name: "no pause", Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, unpaused)}},
+		pausedHolder("v3", lockstrategy.NameRedis, "", true),
+		pausedHolder("v4", lockstrategy.NameRedLock, "RedLock, ", false),
+		once(pausedHolder("v5", lockstrategy.NameDatabase, "database, ", true)),
+		once(pausedHolder("v6", lockstrategy.NameZooKeeper, "ZooKeeper, ", true)),
+		once(pausedHolder("v7", lockstrategy.NameEtcd, "etcd, ", true)),
+		once(pausedHolder("v8", lockstrategy.NameMemcached, "Memcached, ", false)),
+	),
 })
+
+// pausedHolder are a lock's two variants: without a token check, and with one. They are named after the lock.
+func pausedHolder(version, strategy, name string, issuesTokens bool) []experiments.Variant {
+	unchecked := experiments.Variant{
+		Name: name + "paused", Expect: experiments.Sometimes, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy),
+		Run: kit.InProcess(kit.Holding{Strategy: strategy}, paused),
+	}
+	checked := unchecked
+	checked.Name, checked.Anomaly = name+"paused, no token to check", "pause with fencing token"
+	if issuesTokens {
+		checked.Name, checked.Expect = name+"paused, token checked", experiments.Never
+	}
+	checked.Run = kit.InProcess(kit.Holding{Strategy: strategy, Checks: true}, paused)
+	return []experiments.Variant{unchecked, checked}
+}
+
+// once are variants of one trial: their servers take seconds to start, or to free a key.
+func once(variants []experiments.Variant) []experiments.Variant {
+	for i := range variants {
+		variants[i].Trials = 1
+	}
+	return variants
+}
 
 func unpaused(ctx context.Context, x *kit.HolderProcess) {
 	x.Write(ctx, x.Resource.Read(x.Holder)+1)

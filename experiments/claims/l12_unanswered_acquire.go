@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +43,8 @@ var _ = register(experiments.Experiment{
 		Fix: `
 			Choose the lock's value before the request is sent, a new one for each attempt. After an acquire without a reply, run the
 			script that compares the value and deletes the key. Version v3 does so, and repeats this compensating release until the
-			server confirms it.`,
+			server confirms it. v4 to v8 do the same with the means of their servers. ZooKeeper's lock finds its node by a name that it
+			has chosen before.`,
 		Limits: `
 			Keep the lease as well: a client that dies before it compensates leaves the lock behind. The run does not show a
 			compensating release that overtakes its acquire on the way. It finds no key, and the lock stays until its lease ends.`,
@@ -57,10 +59,11 @@ A                                                  compensates: compare, DEL →
 B                                                                            SET NX PX → OK`,
 	How: `
 		The reply has arrived, and the proxy drops it with its connection. At that moment the server is asked whether the lock exists.
-		Then B tries: once, or with v3 for a third of the lease. Where the compensation is a DEL, A holds the lock and works. B's
-		request is refused, and the reply to B is lost.`,
+		Then B tries once. Where the compensation is a DEL, A holds the lock and works. B's request is refused, and the reply to B is
+		lost. With v3 to v8 every server's reply is lost, and A is cut off until B was refused. Then B waits for a third of the
+		lease.`,
 	Anomaly: "acquire with lost reply",
-	Takes:   3 * time.Second,
+	Takes:   15 * time.Second,
 	Check:   leftBehind,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
@@ -89,7 +92,24 @@ B                                                                            SET
 			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,
 			Run: overLossyWire(naive.CompensatedByDEL, "A A B? B C C A C A C"),
 		},
-		{Name: "lost: v3", Strategy: "v3", Fault: true, Run: lostReplyOfV3},
+		{Name: "lost: v3", Strategy: "v3", Fault: true, Run: lostReplyOf(lockstrategy.NameRedis)},
+		{Name: "lost: v4", Strategy: "v4", Fault: true, Run: lostReplyOf(lockstrategy.NameRedLock)},
+		{
+			Name: "lost: v5", Strategy: "v5", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
+			Run: lostReplyOf(lockstrategy.NameDatabase),
+		},
+		{
+			Name: "lost: v6", Strategy: "v6", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
+			Run: lostReplyOf(lockstrategy.NameZooKeeper),
+		},
+		{
+			Name: "lost: v7", Strategy: "v7", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
+			Run: lostReplyOf(lockstrategy.NameEtcd),
+		},
+		{
+			Name: "lost: v8", Strategy: "v8", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameMemcached),
+			Run: lostReplyOf(lockstrategy.NameMemcached),
+		},
 	},
 })
 
@@ -134,24 +154,62 @@ func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
 	}
 }
 
-// lostReplyOfV3 loses the reply to an acquire of v3, which compensates by itself: B, which waits for less than the lease, is
-// granted the lock.
-func lostReplyOfV3(ctx context.Context, t *experiments.Trial) {
-	wire := newLossyWire(ctx, t, kit.LockKey)
-	r := kit.NewResource(t, false)
-	a, b := kit.RedisLock(t, "A", wire.UniversalClient, kit.LongLease), wire.direct.NewClient("B", kit.LongLease)
-	a.Update(ctx, r) // so the server knows the script: the next reply is that to the acquire
-	wire.LoseReply()
+// lostReplyOf loses the reply to an acquire of one of the lab's locks, which compensates by itself. B waits for less than the lease, and
+// is granted the lock.
+func lostReplyOf(strategy string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		direct := kit.StartLock(ctx, t, strategy)
+		a, wires := overWires(ctx, direct)
+		b, r := direct.NewClient(ctx, "B", kit.LongLease), kit.NewResource(t, false)
+		a.Update(ctx, r) // what is sent once has been sent: the next reply is that to the acquire
+		loseReplyTo(ctx, t, a, b, wires)
+		for _, w := range wires {
+			w.Mend()
+		}
+		t.Heal("wire", "mended")
+		h, err := b.TryAcquire(ctx, lockstrategy.WaitAtMost(kit.LongLease/3))
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Record(history.Event{Timeline: "server", Kind: history.Left, Key: b.Key, Text: string(steps.LeftUntilExpiry)})
+		}
+		t.Must(err)
+		r.Add(h)
+		h.Release(ctx)
+	}
+}
+
+var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// overWires returns a client of the lock that reaches each server over a proxy.
+func overWires(ctx context.Context, direct *kit.Servers) (*kit.Client, []*stack.Proxy) {
+	var wires []*stack.Proxy
+	near := *direct
+	near.Addrs = nil
+	for _, addr := range direct.Addrs {
+		w, err := direct.Stack.Proxy("wire", hostAndPort.FindString(addr))
+		direct.Must(err)
+		if direct.Strategy == lockstrategy.NameEtcd {
+			w.Control = faultproxy.HTTP2Control
+		}
+		wires, near.Addrs = append(wires, w), append(near.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
+	}
+	return near.NewClient(ctx, "A", kit.LongLease), wires
+}
+
+// loseReplyTo lets A acquire the lock, loses the replies of the servers, and cuts A off. The proof is that they refuse B.
+func loseReplyTo(ctx context.Context, t *experiments.Trial, a, b *kit.Client, wires []*stack.Proxy) {
+	lost := make(chan int, len(wires))
+	for _, w := range wires {
+		w.LoseReply(faultproxy.NoGreeting, func(reply faultproxy.Chunk) {
+			lost <- len(reply.Data)
+			w.Cut()
+		})
+	}
 	if _, err := a.TryAcquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Must(errors.Join(errors.New("the reply to A was to be lost"), err))
 	}
-	h, err := b.TryAcquire(ctx, lockstrategy.WaitAtMost(kit.LongLease/3))
-	if err != nil {
-		if left, _ := wire.direct.Conn.Exists(ctx, wire.key).Result(); left > 0 {
-			t.Record(history.Event{Timeline: "redis", Kind: history.Left, Key: wire.key, Text: string(steps.LeftUntilExpiry)})
-		}
-		t.Must(err)
+	proof := ""
+	if _, err := b.TryAcquire(ctx, lockstrategy.TryOnce()); errors.Is(err, lockstrategy.ErrTaken) && len(lost) > 0 {
+		proof = fmt.Sprintf("%d replies had come and were not passed on, the first of %d bytes; B is refused: %v", len(lost), <-lost, err)
 	}
-	r.Add(h)
-	h.Release(ctx)
+	t.Fault("wire", "the reply is lost, A is cut off", proof)
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,44 +10,39 @@ import (
 	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/stack"
 )
 
-// ProcessLease is the lease of A in a process of its own. It ends while A is stopped, and not before.
+// ProcessLease is the lease of A in a process of its own, where the servers allow one so short. It ends while A is stopped, and not before.
 const ProcessLease = 500 * time.Millisecond
+
+// Holding says which lock A holds in a process of its own.
+type Holding struct {
+	Strategy string
+	Lease    time.Duration // of A and B; 0: as short as the strategy's servers allow, and ProcessLease at least
+	Bound    time.Duration // the longest time for which A renews its lease; 0: as long as it lives
+	Checks   bool          // the resource checks fencing tokens
+}
 
 // HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
 type HolderProcess struct {
-	*experiments.Trial
+	*Servers
 	A        *worker.Process
 	Holder   *Holder // A's lock
 	B        *Client
 	Resource *Resource
-	Nodes    []*stack.Node
 	Key      string // of the lock, on the nodes
 }
 
-// InProcess is a run in which A holds the lock in a process of its own, and continues with scenario. checks: the resource checks
-// fencing tokens. bound is the longest time for which A renews its lease; 0: as long as it lives.
-func InProcess(
-	strategy string, checks bool, bound time.Duration, scenario func(ctx context.Context, x *HolderProcess),
-) experiments.Scenario {
+// InProcess is a run in which A holds the lock in a process of its own, and continues with scenario.
+func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x := &HolderProcess{Trial: t, Key: LockKey, Resource: NewResource(t, checks)}
-		switch strategy {
-		case lockstrategy.NameRedis:
-			r := StartRedis(ctx, t)
-			x.Nodes, x.B = []*stack.Node{r.Node}, r.NewClient("B", ProcessLease)
-		case lockstrategy.NameRedLock:
-			q := StartQuorum(ctx, t, 5)
-			x.Nodes, x.B, x.Key = q.Nodes, q.NewClient(ctx, "B", ProcessLease), "redlock:"+LockKey
+		lease := cmp.Or(h.Lease, servers[h.Strategy].lease)
+		x := &HolderProcess{Servers: StartLock(ctx, t, h.Strategy), Key: LockKey, Resource: NewResource(t, h.Checks)}
+		if h.Strategy == lockstrategy.NameRedLock {
+			x.Key = "redlock:" + LockKey
 		}
-		var addrs []string
-		for _, n := range x.Nodes {
-			addrs = append(addrs, n.Addr)
-		}
-		x.A = worker.Start(t, "A")
-		token := x.A.Acquire(ctx, worker.Lock{Strategy: strategy, Addrs: addrs, Lease: ProcessLease, AtMost: bound, Key: LockKey})
+		x.B, x.A = x.NewClient(ctx, "B", lease), worker.Start(t, "A")
+		token := x.A.Acquire(ctx, worker.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, AtMost: h.Bound, Key: LockKey})
 		x.Holder = &Holder{Client: NewClient(t, "A", nil), owner: x.A.Owner(), token: token}
 		scenario(ctx, x)
 	}

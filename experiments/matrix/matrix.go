@@ -51,7 +51,7 @@ type at struct{ strategy, anomaly string }
 
 // Of sums runs up. A strategy or an anomaly that is not known here comes after the others.
 func Of(all []experiments.Experiment, runs []experiments.Saved) Matrix {
-	m := Matrix{strategies(), slices.Clone(anomalies), make(map[at]Cell)}
+	m := Matrix{slices.Clone(strategies), slices.Clone(anomalies), make(map[at]Cell)}
 	for _, e := range all {
 		saved := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID })
 		for i, variant := range e.Variants {
@@ -122,6 +122,9 @@ func (c Cell) String() string {
 	case Undecided:
 		return fmt.Sprintf("not tested (the run showed nothing: %s)", c.Why)
 	case NoViolation:
+		if c.Trials == 1 {
+			return "no violation in 1 trial"
+		}
 		return fmt.Sprintf("no violation in %d trials", c.Trials)
 	case Violated:
 		return fmt.Sprintf("violated (%s)", c.Why)

@@ -1,16 +1,11 @@
 package matrix
 
-import "locklab/versions"
-
 // strategies are the rows that there always are: the naive locks, and the versions with a lock. The names are those that variants have.
-func strategies() []string {
-	rows := []string{"naive SETNX", "SET NX PX, DEL" /* released by a plain DEL */, "SET NX PX" /* released by a script that compares */}
-	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
-		if rows = append(rows, version); version == "v3" {
-			rows = append(rows, "v3 with WAIT")
-		}
-	}
-	return rows
+var strategies = []string{
+	"naive SETNX",
+	"SET NX PX, DEL", // released by a plain DEL
+	"SET NX PX",      // released by a script that compares
+	"v2", "v3", "v3 with WAIT", "v4", "v5", "v6", "v7", "v8",
 }
 
 // anomalies are the columns that there always are, as experiments name them.
@@ -49,4 +44,11 @@ var reasons = map[at]string{
 	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
 	{"v8", "pause with fencing token"}:             noToken,
 	{"v8", "lost at failover"}:                     "its servers are independent: none takes over from another",
+
+	{"v5", "eviction"}:   "a database deletes no rows to make room",
+	{"v6", "eviction"}:   "ZooKeeper deletes no nodes to make room",
+	{"v7", "eviction"}:   "etcd deletes no keys to make room: when its quota is used up, it refuses to write",
+	{"v6", "clock jump"}: "ZooKeeper counts its sessions by a clock that nobody can set",
+	{"v7", "clock jump"}: "etcd counts its leases by a clock that nobody can set",
+	{"v8", "clock jump"}: "Memcached counts its seconds by a clock that nobody can set",
 }

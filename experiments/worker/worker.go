@@ -22,7 +22,6 @@ import (
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
-	"locklab/topology"
 )
 
 // Command is what the lab sends to a worker.
@@ -36,7 +35,7 @@ type Command struct {
 // Lock says which lock to acquire, and how.
 type Lock struct {
 	Strategy string        `json:"strategy"` // as lockstrategy.Open takes it
-	Addrs    []string      `json:"addrs"`
+	Addrs    []string      `json:"addrs"`    // host:port; of a database as order.Config has it
 	Lease    time.Duration `json:"lease_ns"`
 	AtMost   time.Duration `json:"at_most_ns,omitempty"` // of the renewal; 0: no bound
 	Key      string        `json:"key"`
@@ -117,7 +116,11 @@ func (c *client) report(what history.Kind, text string, value int64) {
 
 // acquire opens a lock and requests it. After a grant it reports the loss.
 func (c *client) acquire(ctx context.Context, l Lock) error {
-	lock, err := open(ctx, l)
+	backends, _, err := l.Connect(ctx) // this process ends with what is open
+	if err != nil {
+		return err
+	}
+	lock, err := lockstrategy.Open(l.Strategy, backends)
 	if err != nil {
 		return err
 	}
@@ -141,24 +144,6 @@ func (c *client) acquire(ctx context.Context, l Lock) error {
 		}
 	}()
 	return nil
-}
-
-func open(ctx context.Context, l Lock) (lockstrategy.Strategy, error) {
-	b := lockstrategy.Backends{Lease: l.Lease}
-	if l.Strategy == lockstrategy.NameRedLock {
-		nodes, err := topology.OpenIndependent(ctx, l.Addrs, topology.Access{})
-		if err != nil {
-			return nil, err
-		}
-		b.Nodes = nodes.Nodes
-	} else {
-		servers, err := topology.Open(ctx, topology.Config{Kind: topology.Single, Addrs: l.Addrs})
-		if err != nil {
-			return nil, err
-		}
-		b.Redis = servers.Master
-	}
-	return lockstrategy.Open(l.Strategy, b)
 }
 
 // Reason is an error of a lock in the words of package history; of another error it is the error's own text.

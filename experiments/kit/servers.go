@@ -1,0 +1,134 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/worker"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+// Servers keep the locks of one strategy.
+type Servers struct {
+	*experiments.Trial
+	Strategy string
+	Addrs    []string      // as worker.Lock has them
+	Nodes    []*stack.Node // of Redis
+}
+
+// kept is how a trial starts the servers of a strategy.
+type kept struct {
+	needs []experiments.Need // of a variant
+	// lease is as short as the servers allow, and long enough for a holder on a busy machine to renew it. etcd and Memcached round it up
+	// to whole seconds, and ZooKeeper's lock ends after half a session.
+	lease time.Duration
+	start func(ctx context.Context, s *Servers) error
+}
+
+// servers has each strategy whose lock outlives a process.
+var servers = map[string]kept{
+	lockstrategy.NameRedis:     {nil, ProcessLease, startRedis},
+	lockstrategy.NameRedLock:   {nil, ProcessLease, startRedLock},
+	lockstrategy.NameDatabase:  {nil, ProcessLease, startDatabase},
+	lockstrategy.NameZooKeeper: {[]experiments.Need{experiments.ZooKeeper}, time.Second, startZooKeeper},
+	lockstrategy.NameEtcd: {[]experiments.Need{experiments.Etcd}, time.Second, func(ctx context.Context, s *Servers) error {
+		cluster, err := s.Stack.Etcd(ctx, 1)
+		if err == nil {
+			s.Addrs = cluster.Addrs()
+		}
+		return err
+	}},
+	lockstrategy.NameMemcached: {[]experiments.Need{experiments.Memcached}, time.Second, func(ctx context.Context, s *Servers) error {
+		server, err := s.Stack.Memcached(ctx)
+		if err == nil {
+			s.Addrs = []string{server.Addr}
+		}
+		return err
+	}},
+}
+
+// NeedsOf is what a variant needs to start the servers of a strategy.
+func NeedsOf(strategy string) []experiments.Need { return servers[strategy].needs }
+
+// StartLock starts the servers of a strategy: five nodes for RedLock, and one server for any other.
+func StartLock(ctx context.Context, t *experiments.Trial, strategy string) *Servers {
+	s := &Servers{Trial: t, Strategy: strategy}
+	k, known := servers[strategy]
+	if !known {
+		t.Must(fmt.Errorf("no trial can start servers for the strategy %q", strategy))
+	}
+	t.Must(k.start(ctx, s))
+	return s
+}
+
+func startRedis(ctx context.Context, s *Servers) error {
+	started, err := s.Stack.Topology(ctx, string(topology.Single), s.Real)
+	if err == nil {
+		s.use(started.Nodes)
+	}
+	return err
+}
+
+func startRedLock(ctx context.Context, s *Servers) error {
+	nodes, err := s.Stack.RedLock(ctx, 5, s.Real)
+	s.use(nodes)
+	return err
+}
+
+func (s *Servers) use(nodes []*stack.Node) {
+	s.Nodes = nodes
+	for _, n := range nodes {
+		s.Addrs = append(s.Addrs, n.Addr)
+	}
+}
+
+// startZooKeeper lets the server execute each request once: its first ones take longer than a short lease allows.
+func startZooKeeper(ctx context.Context, s *Servers) error {
+	nodes, err := s.Stack.ZooKeeper(ctx, 1)
+	if err != nil {
+		return err
+	}
+	s.Addrs = []string{nodes[0].Addr}
+	z, err := lockstrategy.NewZooKeeper(s.Addrs, lockstrategy.ZooKeeperConfig{Lease: LongLease, Request: LongLease / 3})
+	if err != nil {
+		return err
+	}
+	lease, err := z.Acquire(ctx, "first")
+	if err == nil {
+		err = lease.Release(ctx)
+	}
+	return errors.Join(err, z.Close())
+}
+
+// startDatabase starts MariaDB where it can. Otherwise the database is a file of SQLite.
+func startDatabase(ctx context.Context, s *Servers) error {
+	if stack.MissingMariaDB() != nil {
+		s.Addrs = []string{"sqlite:" + filepath.Join(s.Stack.Dir(), "locks.db")}
+		return nil
+	}
+	server, err := s.Stack.MariaDB(ctx)
+	if err == nil {
+		s.Addrs = []string{"mysql:" + server.DSN}
+	}
+	return err
+}
+
+// NewClient returns a client of the lock in the lab's process, with connections of its own.
+func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration) *Client {
+	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease}.Connect(ctx)
+	s.Must(err)
+	s.Cleanup(closeAll)
+	if b.Redis != nil {
+		s.Tap(b.Redis)
+	}
+	for _, node := range b.Nodes {
+		s.Tap(node)
+	}
+	return Open(s.Trial, name, s.Strategy, b)
+}

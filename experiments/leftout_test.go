@@ -1,0 +1,40 @@
+package experiments
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"locklab/history"
+)
+
+// A variant whose server is missing is left out and says which one. The experiment is judged by the others.
+func TestAVariantWithoutItsServerIsLeftOut(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	acts := func(_ context.Context, t *Trial) { t.Note("A", "it ran") }
+	e := Experiment{
+		ID: "L99-left", Check: func([]history.Event) []history.Violation { return nil },
+		Variants: []Variant{
+			{Name: "control", Run: acts}, {Name: "cache", Needs: []Need{Memcached}, Run: acts}, {Name: "other", Trials: 1, Run: acts},
+		},
+	}
+	r := Run(t.Context(), e, Options{})
+	j := e.Judge(r)
+	if j.Verdict != AsExpected || j.Why != "" {
+		t.Errorf("%s: %s", j.Verdict, j.Why)
+	}
+	left := j.Variants[1]
+	if left.Verdict != Inconclusive || left.Seen() != "left out" || len(r.Variants[1].Trials) != 0 {
+		t.Errorf("%+v", left)
+	}
+	if n := []int{len(r.Variants[0].Trials), len(r.Variants[2].Trials)}; n[0] != 3 || n[1] != 1 {
+		t.Errorf("%v trials, want 3 and 1", n)
+	}
+	text := Evidence([]Result{{Saved: Saved{Experiment: e, Record: r, Judgement: j}}}, false)
+	err := LeftOut([]Experiment{e})
+	for _, says := range []string{"L99-left, cache: left out: it needs memcached", "apt-get install memcached"} {
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(text, says) {
+			t.Errorf("%v and %q do not both say %q", err, text, says)
+		}
+	}
+}
