@@ -74,7 +74,7 @@ fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 model: ## Random runs of the Redis lock with faults, judged: make model RUNS=20000 SEED=1. A failure names its seed
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
-bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 10 minutes)
+bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 14 minutes)
 	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package
 	cd loadtest/peers && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
