@@ -11,7 +11,7 @@ import (
 
 // Each lock on MariaDB excludes, behind its cohort, bare, and the library's: GET_LOCK keeps its connection.
 func TestDatabaseLocksExclude(t *testing.T) {
-	testenv.Needs(t, "mariadbd")
+	testenv.Needs(t, testenv.MariaDB)
 	s, err := stack.New()
 	if err != nil {
 		t.Fatal(err)

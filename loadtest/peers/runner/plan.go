@@ -104,8 +104,8 @@ func special() []Workload {
 // what its cohort is compared with.
 func onBackends() []Workload {
 	alone := Workload{Name: "backends-uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
-	alone.Locks = slices.Concat(own, redlock, backends)
-	together := burst("backends-burst", 666, 1, bounds, own, redlock, backends)
+	alone.Locks = slices.Concat(own, []string{"bare"}, redlock, backends)
+	together := burst("backends-burst", 666, 1, bounds, own, []string{"bare"}, redlock, backends)
 	together.Limit = 8 * time.Second
 	lasting := slices.DeleteFunc(slices.Clone(backends), func(lock string) bool { return strings.HasSuffix(lock, bare) })
 	return []Workload{alone, together, sustained("backends-sustained", 2, 64, bounds, own, redlock, lasting)}
