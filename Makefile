@@ -8,7 +8,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -99,6 +99,9 @@ lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" i
 
 matrix: ## Lock by anomaly, from the saved runs: writes docs/matrix.md and a part of README.md
 	@$(APP) lab matrix --write
+
+compare: ## The locks on all backends side by side, from the saved runs and the file of make bench: writes docs/compare.md
+	@$(APP) lab compare --write
 
 pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
 	@$(APP) lab pages

@@ -141,12 +141,13 @@ func minority(runs []experiments.Saved, version string) Cell {
 			continue
 		}
 		for _, v := range run.Judgement.Variants {
-			switch by = run.Judgement.Experiment; {
+			switch id := run.Judgement.Experiment; {
 			case v.Strategy != version || v.Verdict == experiments.Inconclusive || v.Control:
+			case strings.Contains(v.Name, "pause"): // such a variant cuts off no minority
 			case v.Violations > 0:
-				return Cell{Text: "**grants: two holders**", Known: true, By: []string{by}}
+				return Cell{Text: "**grants: two holders**", Known: true, By: []string{id}}
 			default:
-				refused += v.Trials
+				refused, by = refused+v.Trials, id
 			}
 		}
 	}

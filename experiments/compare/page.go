@@ -37,7 +37,7 @@ var tables = []table{
 		func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
 	},
 	{
-		"What each needs and does", "These are facts of the implementation. Tests check the tokens.",
+		"What each needs and does", "These are facts of the implementation. [The locks](lock.md) say more.",
 		[]string{"servers", "tolerates the loss of", "fencing token", "waits by"},
 		func(l Lock) []Cell {
 			token := l.Token
