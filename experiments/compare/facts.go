@@ -20,7 +20,9 @@ type Facts struct {
 // facts has an entry for each version that keeps its lock on a server.
 var facts = []Facts{
 	{
-		Version: "v3", Backend: "Redis", Servers: "1", Tolerates: "none; with replicas and Sentinel or Cluster the death of a master, but not the loss of what it had not replicated",
+		Version: "v3", Backend: "Redis", Servers: "1",
+		Tolerates: "none; with replicas and " +
+			"Sentinel or Cluster the death of a master, but not the loss of what it had not replicated",
 		Token: "counter beside the lock, never below the server's time", Waits: "a message by Pub/Sub, and a timer",
 		Bench: "ours", Bare: "bare", Leader: "F02",
 	},
