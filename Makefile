@@ -8,7 +8,7 @@ APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v "$$(go env CC)"),-race)
 
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix pages pages-check
+.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -74,7 +74,7 @@ fuzz: ## Each fuzz target for a while: make fuzz FUZZTIME=1m
 model: ## Random runs of the Redis lock with faults, judged: make model RUNS=20000 SEED=1. A failure names its seed
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
-bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 10 minutes)
+bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 14 minutes)
 	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package
 	cd loadtest/peers && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
@@ -99,6 +99,9 @@ lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" i
 
 matrix: ## Lock by anomaly, from the saved runs: writes docs/matrix.md and a part of README.md
 	@$(APP) lab matrix --write
+
+compare: ## The locks on all backends side by side, from the saved runs and the file of make bench: writes docs/compare.md
+	@$(APP) lab compare --write
 
 pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
 	@$(APP) lab pages

@@ -6,6 +6,7 @@ type labCommand struct {
 	Run        labRunCommand        `cmd:"" help:"Run experiments, judge them, and save what they recorded."`
 	Check      labCheckCommand      `cmd:"" help:"Judge a saved run again, or the file of a load tool: JMeter's CSV (.jtl), or k6's summary."`
 	Matrix     labMatrixCommand     `cmd:"" help:"Show which lock was violated by which anomaly in the saved runs."`
+	Compare    labCompareCommand    `cmd:"" help:"Compare the locks on all backends, from the saved runs and the file of make bench."`
 	Pages      labPagesCommand      `cmd:"" help:"Write docs/experiments and docs/errata.md from the code and the saved runs."`
 	Explore    labExploreCommand    `cmd:"" help:"Try every interleaving of the steps of an experiment's locks, and show the shortest that violates."`
 	Step       labStepCommand       `cmd:"" help:"Execute a lock by hand: choose which client executes its next command, which dies, and when time passes."`

@@ -1,10 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"locklab/loadtest/peers/record"
+	"locklab/loadtest/peers/stats"
 )
 
 const (
@@ -21,6 +24,7 @@ type goal struct {
 	text   string
 	bound  bound
 	figure measure
+	why    string // of its sentences, where several goals share them; empty: text
 }
 
 // bound of a goal's figure.
@@ -40,29 +44,62 @@ type measure struct {
 }
 
 // goals in the order of the page. Their sentences are in why.md.tmpl.
-var goals = []goal{
-	{"burst of 666, time: ours / local", atMost(1.15), ratio("burst", "ours", "local", seconds)},
-	{"burst of 666, time: best library / ours", atLeast(2.5), bestToOurs("burst", seconds)},
-	{"sustained 2 × 32, sections per second: ours / limit", atLeast(0.9), ratio("sustained", "ours", "limit", rate)},
-	{"sustained 2 × 32, Jain's index over all 64 waiters", atLeast(0.99), own("sustained", jain)},
-	{"burst of 666, commands per increment", atMost(2.3), own("burst", commands)},
-	{"sustained 2 × 32, commands per increment", atMost(2.3), own("sustained", commands)},
-	{"commands per increment: burst of 4000 / of 666", atMost(noise), across("burst-4000", "burst", commands)},
-	{"commands per increment: 8 processes / 2", atMost(noise), across("processes-8", "sustained", commands)},
-	{"hand-over between processes, median: ours / rueidislock", atMost(1), ratio("hand-over", "ours", "rueidislock", waitP50)},
-	{"uncontended, round trips (reads of the server's sockets)", atMost(2.01), own("uncontended", reads)},
-	{"uncontended, server commands of lock and unlock", atMost(9.05), own("uncontended", commands)},
-	{"uncontended, median time of lock and unlock: ours / redsync", atMost(1.3), ratio("uncontended", "ours", "redsync", waitP50)},
-	{"uncontended, median time of lock and unlock: ours / redislock", atMost(1.1), ratio("uncontended", "ours", "redislock", waitP50)},
-	{"burst of 666 at 1 ms round trip, time: ours / local", atMost(1.2), ratio("rtt", "ours", "local", seconds)},
-	{"10 000 waiters on one key, bytes per waiter; all served", atMost(4096), own("memory", perWaiter)},
-	{"10 keys, sections per second: ours / limit", atLeast(0.9), ratio("keys-10", "ours", "limit", rate)},
-	{"8 × 8, Jain's index over all waiters", atLeast(0.99), own("processes-8", jain)},
-	{"32 × 4, Jain's index over all waiters", atLeast(0.98), own("32x4", jain)},
-	{"8 × 1, sections per second: against a queue between processes", atLeast(1.4), own("8x1", rate).dividedBy(queued8x1)},
-	{"v4, two of five nodes hanging / healthy, sections per second", atLeast(0.5), ratio("nodes-hang", "redlock-hang", "redlock", rate)},
-	{"over HTTP, burst of 666, time: v3 / v2", atMost(1.15), ratio("http", "v3", "v2", seconds)},
-	{"burst of 666, time: v4 over five nodes / v3", atMost(2), ratio("burst", "redlock", "ours", seconds)},
+var goals = slices.Concat(ofRedis, ofBackends())
+
+var ofRedis = []goal{
+	{"burst of 666, time: ours / local", atMost(1.15), ratio("burst", "ours", "local", seconds), ""},
+	{"burst of 666, time: best library / ours", atLeast(2.5), bestToOurs("burst", seconds), ""},
+	{"sustained 2 × 32, sections per second: ours / limit", atLeast(0.9), ratio("sustained", "ours", "limit", rate), ""},
+	{"sustained 2 × 32, Jain's index over all 64 waiters", atLeast(0.99), own("sustained", jain), ""},
+	{"burst of 666, commands per increment", atMost(2.3), own("burst", commands), ""},
+	{"sustained 2 × 32, commands per increment", atMost(2.3), own("sustained", commands), ""},
+	{"commands per increment: burst of 4000 / of 666", atMost(noise), across("burst-4000", "burst", commands), ""},
+	{"commands per increment: 8 processes / 2", atMost(noise), across("processes-8", "sustained", commands), ""},
+	{"hand-over between processes, median: ours / rueidislock", atMost(1), ratio("hand-over", "ours", "rueidislock", waitP50), ""},
+	{"uncontended, round trips (reads of the server's sockets)", atMost(2.01), own("uncontended", reads), ""},
+	{"uncontended, server commands of lock and unlock", atMost(9.05), own("uncontended", commands), ""},
+	{"uncontended, median time of lock and unlock: ours / redsync", atMost(1.3), ratio("uncontended", "ours", "redsync", waitP50), ""},
+	{"uncontended, median time of lock and unlock: ours / redislock", atMost(1.1), ratio("uncontended", "ours", "redislock", waitP50), ""},
+	{"burst of 666 at 1 ms round trip, time: ours / local", atMost(1.2), ratio("rtt", "ours", "local", seconds), ""},
+	{"10 000 waiters on one key, bytes per waiter; all served", atMost(4096), own("memory", perWaiter), ""},
+	{"10 keys, sections per second: ours / limit", atLeast(0.9), ratio("keys-10", "ours", "limit", rate), ""},
+	{"8 × 8, Jain's index over all waiters", atLeast(0.99), own("processes-8", jain), ""},
+	{"32 × 4, Jain's index over all waiters", atLeast(0.98), own("32x4", jain), ""},
+	{"8 × 1, sections per second: against a queue between processes", atLeast(1.4), own("8x1", rate).dividedBy(queued8x1), ""},
+	{"v4, two of five nodes hanging / healthy, sections per second", atLeast(0.5), ratio("nodes-hang", "redlock-hang", "redlock", rate), ""},
+	{"over HTTP, burst of 666, time: v3 / v2", atMost(1.15), ratio("http", "v3", "v2", seconds), ""},
+	{"burst of 666, time: v4 over five nodes / v3", atMost(2), ratio("burst", "redlock", "ours", seconds), ""},
+}
+
+// ofBackends are the same three goals for the lock on each server that is not Redis.
+func ofBackends() (all []goal) {
+	for _, v := range []string{"v5", "v6", "v7", "v8"} {
+		fair := record.Key{Workload: "backends-sustained", Lock: v}
+		all = append(all,
+			goal{"burst of 666, time: " + v + " / v3", atMost(1.5), ratio("backends-burst", v, "ours", seconds), "backend / v3"},
+			goal{"burst of 666, sections per second: " + v + " / its bare form", atLeast(10), toBare(v), "backend / bare"},
+			goal{"sustained 2 × 32, Jain's index over the processes: " + v, atLeast(0.99),
+				measure{fair, "", func(all rows) (float64, bool) { return all.med(fair, jainProcesses) }}, "backend, Jain"},
+		)
+	}
+	return all
+}
+
+// toBare compares a burst with that of the same lock without its cohort. A bare lock often does not serve all waiters before the limit:
+// what it served counts.
+func toBare(version string) measure {
+	row := record.Key{Workload: "backends-burst", Lock: version}
+	return measure{row, " ×", func(all rows) (float64, bool) {
+		var ratios []float64
+		for _, x := range all[row] {
+			for _, y := range all[record.Key{Workload: row.Workload, Lock: version + "-bare"}] {
+				if x.Rep == y.Rep && clean(x) && y.Rate > 0 {
+					ratios = append(ratios, x.Rate/y.Rate)
+				}
+			}
+		}
+		return stats.Quantile(ratios, 0.5), len(ratios) > 0
+	}}
 }
 
 // ratio is that of two rows of a workload; a is ours.
@@ -111,7 +148,7 @@ func (g goal) judge(all rows) judged {
 			j.Met = "yes"
 		}
 	}
-	if why := text.Lookup(j.Met + ": " + g.text); why != nil {
+	if why := text.Lookup(j.Met + ": " + cmp.Or(g.why, g.text)); why != nil {
 		var sentence strings.Builder
 		_ = why.Execute(&sentence, j) // a sentence refers to nothing but j
 		j.Why = sentence.String()

@@ -24,8 +24,9 @@ var text = template.Must(template.New("page.md.tmpl").Funcs(template.FuncMap{
 // order of the rows.
 var order = append([]string{
 	"ping", "limit", "local", "ours", "bare", "redlock", "redlock-hang", "rueidislock", "redsync",
-	"redislock", "redsync5", "redsync5-hang", "redisson", "redisson-fair", "etcd",
-}, versions.Names()...)
+	"redislock", "redsync5", "redsync5-hang", "redisson", "redisson-fair",
+	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "v8", "v8-bare",
+}, versions.Defaults()...)
 
 // Write makes the page of saved runs.
 func Write(out io.Writer, saved record.Saved) error {

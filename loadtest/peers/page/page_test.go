@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"os"
 	"slices"
@@ -113,12 +114,12 @@ func TestJudge(t *testing.T) {
 		all  rows
 		want string
 	}{
-		{goal{"", atMost(2), at(2, true)}, nil, "yes"},
-		{goal{"", atMost(2), at(2.1, true)}, nil, "no"},
-		{goal{"", atLeast(2), at(2, true)}, nil, "yes"},
-		{goal{"", atLeast(2), at(1.9, true)}, nil, "no"},
-		{goal{"", atMost(2), at(0, false)}, nil, "not measured"},
-		{goal{"", atMost(2), at(1, true)}, lost, "no: 0 failed, 1 lost"},
+		{goal{"", atMost(2), at(2, true), ""}, nil, "yes"},
+		{goal{"", atMost(2), at(2.1, true), ""}, nil, "no"},
+		{goal{"", atLeast(2), at(2, true), ""}, nil, "yes"},
+		{goal{"", atLeast(2), at(1.9, true), ""}, nil, "no"},
+		{goal{"", atMost(2), at(0, false), ""}, nil, "not measured"},
+		{goal{"", atMost(2), at(1, true), ""}, lost, "no: 0 failed, 1 lost"},
 	} {
 		if got := c.goal.judge(c.all).Met; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.goal.bound, got, c.want)
@@ -128,15 +129,51 @@ func TestJudge(t *testing.T) {
 
 // Every goal has a sentence for each result, and every sentence has a goal.
 func TestEveryGoalHasItsSentences(t *testing.T) {
-	sentences := len(text.Templates()) - 2 // the page, and the file of the sentences
-	if sentences != 2*len(goals) {
-		t.Errorf("there are %d sentences for %d goals", sentences, len(goals))
-	}
+	named := map[string]bool{}
 	for _, g := range goals {
 		for _, met := range []string{"yes: ", "no: "} {
-			if text.Lookup(met+g.text) == nil {
-				t.Errorf("no sentence %q", met+g.text)
+			name := met + cmp.Or(g.why, g.text)
+			if named[name] = true; text.Lookup(name) == nil {
+				t.Errorf("no sentence %q", name)
 			}
+		}
+	}
+	if sentences := len(text.Templates()) - 2; sentences != len(named) { // without the page, and the file of the sentences
+		t.Errorf("there are %d sentences, and the goals have %d", sentences, len(named))
+	}
+}
+
+// A backend is compared with v3 in the same group of workloads, and with its bare form even where that served few of its waiters.
+func TestBackends(t *testing.T) {
+	all := []record.Run{
+		{Workload: "burst", Lock: "ours", Seconds: 9},
+		{Workload: "backends-burst", Lock: "ours", Seconds: 0.1},
+		{Workload: "backends-burst", Lock: "v5", Seconds: 0.12, Rate: 5000},
+		{Workload: "backends-burst", Lock: "v5-bare", Seconds: 8, Rate: 20, Failed: 506, Error: "deadline exceeded"},
+		{Workload: "backends-burst", Lock: "v7", Seconds: 0.2, Rate: 3000},
+		{Workload: "backends-burst", Lock: "v7-bare", Seconds: 1, Rate: 600},
+		{Workload: "backends-sustained", Lock: "v5", Seconds: 1, Jain: 0.5, JainProcesses: 0.995},
+		{Workload: "backends-sustained", Lock: "v7", Seconds: 1, Jain: 1, JainProcesses: 0.9},
+		{Workload: "backends-burst", Lock: "v8", Seconds: 0.1, Rate: 5000, Lost: 1},
+		{Workload: "backends-burst", Lock: "v8-bare", Seconds: 8, Rate: 1},
+	}
+	var out bytes.Buffer
+	if err := Write(&out, record.Saved{Runs: all}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| burst of 666, time: v5 / v3 | ≤ 1.50 × | 1.20 × | yes | The queue is in the process",
+		"| burst of 666, sections per second: v5 / its bare form | ≥ 10.0 × | 250 × | yes |",
+		"| sustained 2 × 32, Jain's index over the processes: v5 | ≥ 0.99 | 0.99 | yes |",
+		"| burst of 666, time: v6 / v3 | ≤ 1.50 × | – | not measured |",
+		"| burst of 666, time: v7 / v3 | ≤ 1.50 × | 2.00 × | no | A change",
+		"| burst of 666, sections per second: v7 / its bare form | ≥ 10.0 × | 5.00 × | no |",
+		"| sustained 2 × 32, Jain's index over the processes: v7 | ≥ 0.99 | 0.90 | no |",
+		"| burst of 666, sections per second: v8 / its bare form | ≥ 10.0 × | – | no: 0 failed, 1 lost |",
+		"**v5-bare failed in 1 of 1 runs**: deadline exceeded",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("not on the page: %s", want)
 		}
 	}
 }

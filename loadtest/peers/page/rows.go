@@ -75,7 +75,7 @@ func (all rows) ratio(workload, a, b string, of figure) (float64, bool) {
 func (all rows) best(workload string, of figure) string {
 	best, least := "", 0.0
 	for _, lock := range order {
-		if slices.Contains([]string{"ping", "limit", "local", "ours", "bare", "redlock"}, lock) {
+		if slices.Contains(ours, lock) || slices.Contains([]string{"ping", "limit", "local"}, lock) {
 			continue
 		}
 		if m, ok := all.med(record.Key{Workload: workload, Lock: lock}, of); ok && (best == "" || m < least) {

@@ -33,6 +33,8 @@ var (
 	cost     = []column{
 		{"commands", median(commands)}, {"reads", median(reads)}, {"µs CPU servers", median(serverCPU)}, {"µs CPU clients", median(clientCPU)},
 	}
+	slowest     = column{"µs p99", median(waitP99)}
+	backendCost = []column{{"commands and requests", median(commands)}, cost[2], cost[3]}
 
 	burst      = slices.Concat([]column{total, against("× local", "local", seconds), against("× limit", "limit", seconds), waits}, cost)
 	throughput = []column{perSec, against("of limit", "limit", rate), against("of local", "local", rate)}
@@ -60,6 +62,9 @@ var sections = []section{
 	{workload: "http", row: "version", columns: []column{
 		{"lock", lockOf}, total, against("× v1", "v1", seconds), against("× v2", "v2", seconds),
 	}},
+	{workload: "backends-uncontended", columns: slices.Concat([]column{latency, against("× ours", "ours", waitP50), slowest}, backendCost)},
+	{workload: "backends-burst", columns: slices.Concat([]column{total, against("× ours", "ours", seconds), waits}, backendCost)},
+	{workload: "backends-sustained", columns: slices.Concat(throughput, fairness, []column{waits}, backendCost)},
 	{workload: "memory", columns: []column{{"bytes per waiter", median(perWaiter)}, total, cost[0]}},
 }
 

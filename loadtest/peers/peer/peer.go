@@ -3,7 +3,6 @@ package peer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,9 +16,9 @@ type Lock func(ctx context.Context, key string) (unlock func() error, err error)
 // Servers is what locks are built on. Every lock on go-redis gets the same clients, with the app's own settings: 64 connections, no
 // command sent again, contexts obeyed.
 type Servers struct {
-	Redis *redis.Client
-	Nodes []redis.UniversalClient
-	Etcd  string
+	Redis   *redis.Client
+	Nodes   []redis.UniversalClient
+	Backend string // the address of the server that keeps the lock, where it is not a Redis; of a database its DSN
 }
 
 // lifetime is that of a lock that is not renewed; no run lasts as long.
@@ -49,9 +48,13 @@ func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, 
 	case "rueidislock":
 		return openRueidislock(s.Redis.Options().Addr)
 	case "etcd":
-		return openEtcd(s.Etcd, waiters)
+		return openEtcd(s.Backend, waiters)
+	case "zk.Lock":
+		return openZooKeeper(s.Backend)
+	case "GET_LOCK":
+		return openGetLock(s.Backend)
 	default:
-		err = fmt.Errorf("no lock %q", name)
+		return openBackend(name, s.Backend)
 	}
 	return lock, closer, err
 }

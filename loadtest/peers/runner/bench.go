@@ -26,13 +26,11 @@ type Bench struct {
 	RoundTrip, Emulated float64           // µs, p50 of a PING
 	Missing             map[string]string // lock: how to install what it needs
 
-	stack *stack.Stack
-	redis []server
-	etcd  *stack.Worker // nil: it is not needed, or missing
-	jvms  map[int]*child
-	app   string // the lab's own program; empty: it is not needed
-
-	etcdAddr string
+	stack    *stack.Stack
+	redis    []server
+	backends map[string]*backend // by the name of its kind: those that are needed and not missing
+	jvms     map[int]*child
+	app      string // the lab's own program; empty: it is not needed
 	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
 }
 
@@ -42,21 +40,21 @@ func Open(ctx context.Context, plan []Workload) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{stack: s, Missing: map[string]string{}, jvms: map[int]*child{}}
+	b := &Bench{stack: s, Missing: map[string]string{}, backends: map[string]*backend{}, jvms: map[int]*child{}}
 	var locks []string
-	delayed := false
+	delayed, http := false, false
 	for _, w := range plan {
 		locks = append(append(locks, w.Locks...), w.Beside)
-		delayed = delayed || w.Delayed
+		delayed, http = delayed || w.Delayed, http || w.Kind == HTTP
 	}
 	b.findMissing(locks)
-	if err := b.start(ctx, locks, delayed); err != nil {
+	if err := b.start(ctx, locks, delayed, http); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
+func (b *Bench) start(ctx context.Context, locks []string, delayed, http bool) error {
 	count := 1
 	if slices.ContainsFunc(locks, onNodes) {
 		count = nodes
@@ -66,12 +64,10 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 			return fmt.Errorf("%w (apt-get install redis-server)", err)
 		}
 	}
-	if slices.Contains(locks, "etcd") && b.Missing["etcd"] == "" {
-		if err := b.startEtcd(ctx); err != nil {
-			return err
-		}
+	if err := b.startBackends(ctx, locks); err != nil {
+		return err
 	}
-	if slices.ContainsFunc(locks, isVersion) {
+	if http {
 		if err := b.build(ctx); err != nil {
 			return err
 		}
@@ -86,10 +82,11 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed bool) error {
 // findMissing finds the locks that cannot run on this machine, and what helps.
 func (b *Bench) findMissing(locks []string) {
 	for _, lock := range locks {
+		k, needed := kindOf(lock)
 		switch {
-		case lock == "etcd":
-			if _, err := exec.LookPath("etcd"); err != nil {
-				b.Missing[lock] = "apt-get install etcd-server"
+		case needed:
+			if k.missing() != nil {
+				b.Missing[lock] = k.install
 			}
 		case onJava(lock):
 			if _, err := exec.LookPath("java"); err != nil {
@@ -155,6 +152,9 @@ var libraries = map[string]string{
 	"github.com/bsm/redislock":         "redislock",
 	"github.com/redis/rueidis":         "rueidis",
 	"go.etcd.io/etcd/client/v3":        "etcd client",
+	"github.com/go-zookeeper/zk":       "go-zookeeper",
+	"github.com/go-sql-driver/mysql":   "go-sql-driver",
+	"github.com/bradfitz/gomemcache":   "gomemcache",
 }
 
 // Describe says where and with what b measures.
@@ -167,8 +167,8 @@ func (b *Bench) Describe(form string, reps int) record.Header {
 			}
 		}
 	}
-	if b.etcd != nil {
-		versions["etcd"] = match(`etcd Version: (.+)`, output("etcd", "--version"))
+	for name, s := range b.backends {
+		versions[name] = s.version
 	}
 	if len(b.Missing) == 0 {
 		versions["Java"] = match(`(.+)`, output("java", "-version"))

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"locklab/loadtest/peers/record"
-	"locklab/versions"
 )
 
 const (
@@ -27,11 +26,6 @@ const (
 	root        = "../.." // of the repository, relative to this module
 	demoTimeout = 2 * time.Minute
 )
-
-func isVersion(lock string) bool {
-	_, known := versions.Find(lock)
-	return known
-}
 
 func (b *Bench) build(ctx context.Context) error {
 	b.app = filepath.Join(b.stack.Dir(), "app")

@@ -36,7 +36,8 @@ var (
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
 	named   = slices.Concat(own, redlock, quick, []string{ // --only adds them to any workload
 		"bare", "redisson-fair", "redsync5", "redsync5" + hanging,
-	})
+	}, backends)
+	backends = []string{"v5", "v5" + bare, "GET_LOCK", "v6", "v6" + bare, "zk.Lock", "v7", "v7" + bare, "etcd", "v8", "v8" + bare}
 )
 
 // sustained is a load in which each waiter locks again and again.
@@ -77,9 +78,9 @@ func Plan() []Workload {
 		},
 		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Defaults()},
 		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
-	}, special())
+	}, special(), onBackends())
 	for i := range plan {
-		plan[i].Limit = 6*time.Second + plan[i].Lasts
+		plan[i].Limit = max(plan[i].Limit, 6*time.Second) + plan[i].Lasts
 	}
 	return plan
 }
@@ -99,12 +100,24 @@ func special() []Workload {
 	return []Workload{turns, keys, hang, beside, delayed}
 }
 
+// onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly: how many it serves before the limit is
+// what its cohort is compared with.
+func onBackends() []Workload {
+	alone := Workload{Name: "backends-uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
+	alone.Locks = slices.Concat(own, []string{"bare"}, redlock, backends)
+	together := burst("backends-burst", 666, 1, bounds, own, []string{"bare"}, redlock, backends)
+	together.Limit = 8 * time.Second
+	lasting := slices.DeleteFunc(slices.Clone(backends), func(lock string) bool { return strings.HasSuffix(lock, bare) })
+	return []Workload{alone, together, sustained("backends-sustained", 2, 64, bounds, own, redlock, lasting)}
+}
+
 // Round lists the rows of run number again (from 0) of repetition rep. Fast rows are measured Times times, because their runs are so short
 // that one late wake-up by the scheduler shows. Slow rows are measured once in every second repetition.
 func (w Workload) Round(rep, again int) []string {
-	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd"}
+	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd", "zk.Lock", "GET_LOCK"}
 	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-		return w.Name != "uncontended" && slices.Contains(slow, lock) && (again > 0 || rep%2 == 1)
+		isSlow := slices.Contains(slow, lock) || strings.HasSuffix(lock, bare)
+		return w.Name != "uncontended" && isSlow && (again > 0 || rep%2 == 1)
 	})
 }
 

@@ -66,3 +66,22 @@ func TestRound(t *testing.T) {
 		}
 	}
 }
+
+// Each lock on another server than Redis has a kind of server, which is started once, and no other lock has one.
+func TestKindOf(t *testing.T) {
+	used := map[string]bool{}
+	for _, lock := range backends {
+		k, needed := kindOf(lock)
+		if used[k.name] = true; !needed || k.install == "" {
+			t.Errorf("%s: %+v", lock, k)
+		}
+	}
+	if len(used) != len(kinds) {
+		t.Errorf("%d kinds of server are used, and there are %d", len(used), len(kinds))
+	}
+	for _, lock := range slices.Concat(bounds, own, redlock, []string{"bare", "redsync", "v3"}) {
+		if k, needed := kindOf(lock); needed {
+			t.Errorf("%s: %+v", lock, k)
+		}
+	}
+}

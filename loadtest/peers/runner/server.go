@@ -3,8 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"net"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -31,38 +29,6 @@ func (b *Bench) startRedis(ctx context.Context) error {
 	return err
 }
 
-// startEtcd starts an etcd of one node, with its defaults: with fsync.
-func (b *Bench) startEtcd(ctx context.Context) error {
-	var urls []string
-	for range 2 { // for clients and for other nodes
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		b.etcdAddr = l.Addr().String()
-		urls = append(urls, "http://"+b.etcdAddr)
-		if err := l.Close(); err != nil {
-			return err
-		}
-	}
-	var err error
-	b.etcd, err = b.stack.Program("etcd", "etcd", "--data-dir", filepath.Join(b.stack.Dir(), "etcd"), "--log-level", "error",
-		"--listen-client-urls", urls[1], "--advertise-client-urls", urls[1],
-		"--listen-peer-urls", urls[0], "--initial-advertise-peer-urls", urls[0], "--initial-cluster", "default="+urls[0])
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return stack.Until(ctx, func(ctx context.Context) error {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", b.etcdAddr)
-		if err == nil {
-			err = c.Close()
-		}
-		return err
-	})
-}
-
 // usage is what the servers have done so far.
 type usage struct {
 	commands, reads, published int64
@@ -74,11 +40,16 @@ var (
 	readsOf = regexp.MustCompile(`(?m)^total_reads_processed:(\d+)`)
 )
 
-// usage asks the servers' own counters, and sums them up. Commands inside scripts are counted, and so is the script.
+// usage asks the servers' own counters, and sums them up. Commands inside scripts are counted, and so is the script. What the other
+// backends count are requests.
 func (b *Bench) usage(ctx context.Context) (usage, error) {
 	var u usage
-	if b.etcd != nil {
-		u.cpu = cpu(b.etcd.PID())
+	for name, s := range b.backends {
+		n, err := s.requests(ctx)
+		if err != nil {
+			return u, fmt.Errorf("%s: %w", name, err)
+		}
+		u.commands, u.cpu = u.commands+n, u.cpu+cpu(s.pid)
 	}
 	for _, s := range b.redis {
 		u.cpu += cpu(s.pid)

@@ -88,7 +88,10 @@ func (t *trial) prepare() error {
 
 // task is what a worker opens, and where.
 func (b *Bench) task(w Workload, lock string, load wire.Load) wire.Task {
-	t := wire.Task{Lock: lock, Redis: b.redis[0].Addr, Etcd: b.etcdAddr, Load: load}
+	t := wire.Task{Lock: lock, Redis: b.redis[0].Addr, Load: load}
+	if k, needed := kindOf(lock); needed {
+		t.Backend = b.backends[k.name].addr
+	}
 	if w.Delayed {
 		t.Redis = b.delayed
 	}

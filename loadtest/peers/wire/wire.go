@@ -23,11 +23,11 @@ type Load struct {
 
 // Task prepares a worker: it opens the lock, warms it up, and has its waiters ready.
 type Task struct {
-	Lock  string   `json:"lock"`
-	Redis string   `json:"redis"` // host:port, as all addresses
-	Nodes []string `json:"nodes"`
-	Etcd  string   `json:"etcd"`
-	Load  Load     `json:"load"`
+	Lock    string   `json:"lock"`
+	Redis   string   `json:"redis"` // host:port, as all addresses
+	Nodes   []string `json:"nodes"`
+	Backend string   `json:"backend"` // the server that keeps the lock, where it is not a Redis; of a database its DSN
+	Load    Load     `json:"load"`
 }
 
 // Order is "prepare", then "go". For a hand-over it is "take" and "give", any number of times. For the memory it is "take" to one

@@ -96,7 +96,7 @@ func (w *worker) prepare(task *wire.Task) error {
 	limit := time.Duration(task.Load.Limit) * time.Millisecond
 	w.ctx, w.cancel = context.WithTimeout(context.Background(), 2*limit+10*time.Second)
 	section := w.client(task.Redis)
-	servers := peer.Servers{Redis: section, Etcd: task.Etcd}
+	servers := peer.Servers{Redis: section, Backend: task.Backend}
 	for _, node := range task.Nodes {
 		servers.Nodes = append(servers.Nodes, w.client(node))
 	}

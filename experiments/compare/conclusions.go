@@ -1,0 +1,231 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/experiments/matrix"
+)
+
+// Conclusions say which lock to take when, and whether the articles' rankings hold. Each follows from cells: one whose cells are empty says
+// what is missing.
+func (c Comparison) Conclusions() []string {
+	return []string{c.damage(), c.failover(), c.fastest(), c.noServer(), c.efficiency(), c.dead(), c.a3(), c.a4(), c.a2()}
+}
+
+// in is the locks of which a cell of the matrix has a state, and the experiments that show it.
+func (c Comparison) in(state matrix.State, anomaly string) (names, by []string) {
+	for _, l := range c.Locks {
+		if cell := c.matrix.Cell(l.Version, anomaly); cell.State == state {
+			names = append(names, l.Name())
+			if len(cell.Shown) > 0 && !slices.Contains(by, cell.Shown[0].Experiment) {
+				by = append(by, cell.Shown[0].Experiment)
+			}
+		}
+	}
+	return names, by
+}
+
+const (
+	paused    = "pause"
+	checked   = "pause with fencing token"
+	failover  = "lost at failover"
+	benchmark = "[benchmark](benchmark.md)"
+)
+
+// damage says which lock to take where two holders would damage data.
+func (c Comparison) damage() string {
+	safe, by := c.in(matrix.NoViolation, checked)
+	broken, byPause := c.in(matrix.Violated, paused)
+	if len(safe) == 0 || len(broken) == 0 {
+		return "Which lock to take where two holders damage data was not tested."
+	}
+	return fmt.Sprintf("Where two holders damage data, check the fencing token at the resource. With the token no violation was seen with %s (%s). "+
+		"Without it a pause violated %s (%s).", list(safe), links(by), list(broken), links(byPause))
+}
+
+// failover says what the death of a leader costs.
+func (c Comparison) failover() string {
+	var times, by []string
+	for _, l := range c.Locks {
+		if l.Gap.Known {
+			times, by = append(times, fmt.Sprintf("%s with %s", l.Gap.Text, l.Name())), append(by, l.Gap.By...)
+		}
+	}
+	lost, byLost := c.in(matrix.Violated, failover)
+	kept, _ := c.in(matrix.NoViolation, failover)
+	if len(times) == 0 {
+		return "What the death of a leader costs was not tested."
+	}
+	text := fmt.Sprintf("After the death of the leader nobody was granted a lock for %s (%s).", list(times), links(by))
+	if len(lost) > 0 {
+		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
+	}
+	if len(kept) > 0 {
+		text += fmt.Sprintf(" Where a server must be able to die, take %s: no failover violated it.", list(kept, "or"))
+	}
+	return text
+}
+
+// fastest names the locks with the shortest times.
+func (c Comparison) fastest() string {
+	alone, okAlone := c.least(func(l Lock) Cell { return l.P50 })
+	burst, okBurst := c.least(func(l Lock) Cell { return l.Burst })
+	if !okAlone || !okBurst {
+		return "Which lock is the fastest was not measured."
+	}
+	return fmt.Sprintf("Where nothing but time counts, take %s for locks without contention (%s) and %s for a burst (%s; %s).",
+		alone.Name(), alone.P50.Text, burst.Name(), burst.Burst.Text, benchmark)
+}
+
+func (c Comparison) least(of func(Lock) Cell) (least Lock, any bool) {
+	for _, l := range c.Locks {
+		if of(l).Known && (!any || of(l).Value < of(least).Value) {
+			least, any = l, true
+		}
+	}
+	return least, any
+}
+
+// noServer says what the lock costs that needs no further server.
+func (c Comparison) noServer() string {
+	l := c.lock("v5")
+	if !l.Alone.Known || !l.ToV3.Known {
+		return "What the lock in the database costs was not measured."
+	}
+	return fmt.Sprintf("Where there is a database and no other server, take %s. Without contention it takes %s × the time of v3, and %s × for a burst (%s).",
+		l.Name(), l.Alone.Text, l.ToV3.Text, benchmark)
+}
+
+// efficiency names the locks that issue no token, and what violated them.
+func (c Comparison) efficiency() string {
+	var texts []string
+	for _, l := range c.Locks {
+		if l.Token == "" && len(l.Violated.By) > 0 {
+			texts = append(texts, fmt.Sprintf("%s (violated under: %s; %s)", l.Name(), l.Violated.Text, links(l.Violated.By)))
+		}
+	}
+	if len(texts) == 0 {
+		return "No violation of a lock without a fencing token was shown."
+	}
+	return fmt.Sprintf("Take a lock without a fencing token only where two holders waste work and damage nothing: %s.", list(texts))
+}
+
+// dead says how long the key of a dead holder stays locked.
+func (c Comparison) dead() string {
+	var times, by []string
+	for _, l := range c.Locks {
+		if l.Dead.Known {
+			times = append(times, fmt.Sprintf("%s with %s", l.Dead.Text, l.Name()))
+			by = l.Dead.By
+		}
+	}
+	if len(times) == 0 {
+		return "How long a dead holder's key stays locked was not tested."
+	}
+	return fmt.Sprintf("After a holder was killed, the next one was granted the lock in %s (%s).", list(times), links(by))
+}
+
+// a3 checks A3: where a lock must not be granted twice, not Redis but ZooKeeper or etcd.
+func (c Comparison) a3() string {
+	const says = "A3 puts ZooKeeper and etcd before Redis where a lock must not be granted twice. "
+	return says + c.better([]string{"v6", "v7"}) + " " + c.butPause("v6", "v7")
+}
+
+// better says whether a failover violates v3 and none of others.
+func (c Comparison) better(others []string) string {
+	redis := c.matrix.Cell("v3", failover)
+	var by []string
+	for _, s := range redis.Shown {
+		by = append(by, s.Experiment)
+	}
+	for _, v := range others {
+		other := c.matrix.Cell(v, failover)
+		if redis.State == matrix.NotTested || redis.State == matrix.Undecided || other.State == matrix.NotTested || other.State == matrix.Undecided {
+			return fmt.Sprintf("For a failover this is not decided: v3 or %s was not tested.", v)
+		}
+		if other.State == matrix.Violated || redis.State != matrix.Violated {
+			return fmt.Sprintf("For a failover this **does not hold**: v3: %s; %s: %s.", redis.Short(), v, other.Short())
+		}
+		for _, s := range other.Shown {
+			by = append(by, s.Experiment)
+		}
+	}
+	return fmt.Sprintf("For a failover this **holds**: v3 was violated, and %s not (%s).", list(others), links(by))
+}
+
+// butPause says whether a pause violates locks that a majority keeps.
+func (c Comparison) butPause(versions ...string) string {
+	var violated, by []string
+	for _, v := range versions {
+		if cell := c.matrix.Cell(v, paused); cell.State == matrix.Violated {
+			violated, by = append(violated, v), append(by, cell.Shown[0].Experiment)
+		}
+	}
+	if len(violated) == 0 {
+		return "Whether a paused holder violates them was not shown."
+	}
+	return fmt.Sprintf("It is not enough: a paused holder violated %s, too (%s).", list(violated), links(by))
+}
+
+// a4 checks A4: etcd is a better lock than Redis.
+func (c Comparison) a4() string {
+	const says = "A4 calls etcd a better lock than Redis. "
+	text := says + c.better([]string{"v7"})
+	l := c.lock("v7")
+	if !l.Alone.Known || !l.ToV3.Known {
+		return text + " For speed this is not decided: it was not measured."
+	}
+	verdict := "**does not hold**"
+	if l.Alone.Value <= 1 && l.ToV3.Value <= 1 {
+		verdict = "**holds**"
+	}
+	return fmt.Sprintf("%s For speed this %s: lock and unlock take %s × the time of v3, a burst %s × (%s).",
+		text, verdict, l.Alone.Text, l.ToV3.Text, benchmark)
+}
+
+// a2 checks A2: RedLock for heavy traffic, Redisson for light. v3 is Redisson's lock.
+func (c Comparison) a2() string {
+	const says = "A2 takes RedLock for heavy traffic and Redisson for light. "
+	const noise = 1.05
+	light := c.lock("v4").Alone
+	heavy, ok := c.bench.ratio(sustained, "redlock", "ours", rate)
+	if !ok || !light.Known {
+		return says + "This is not decided: it was not measured."
+	}
+	verdict := "**does not hold**"
+	if heavy > noise && light.Value > noise {
+		verdict = "**holds**"
+	}
+	return fmt.Sprintf("%sFor speed this %s: under sustained load v4 has %s × the sections of v3, which keeps Redisson's lock. "+
+		"Without contention it takes %s × the time (%s).", says, verdict, digits(heavy), light.Text, benchmark)
+}
+
+func (c Comparison) lock(version string) Lock {
+	return c.Locks[slices.IndexFunc(c.Locks, func(l Lock) bool { return l.Version == version })]
+}
+
+// list is names as a sentence has them.
+func list(names []string, and ...string) string {
+	word := "and"
+	if len(and) > 0 {
+		word = and[0]
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], "; ") + " " + word + " " + names[last]
+}
+
+// links lead to the pages of experiments, each once.
+func links(ids []string) string {
+	var all []string
+	for _, id := range ids {
+		if link := fmt.Sprintf("[%s](experiments/%s.md)", id, id); !slices.Contains(all, link) {
+			all = append(all, link)
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+)
+
+// table is one subject: a row for each lock.
+type table struct {
+	title string
+	says  string
+	names []string
+	row   func(Lock) []Cell
+}
+
+var tables = []table{
+	{
+		"Speed", "Lock and unlock of one client without contention. Then a burst of 666 over two processes: behind the cohort, the same lock without it, and the usual " +
+			"library. Requests are commands, statements, packets or messages that the servers have had for each lock and unlock.",
+		[]string{"lock and unlock, median", "p99", "× v3", "burst of 666", "× v3", "bare", "library", "requests"},
+		func(l Lock) []Cell {
+			library := l.Library
+			if l.Facts.Library != "" {
+				library.Text += " (" + l.Facts.Library + ")"
+			}
+			return []Cell{l.P50, l.P99, l.Alone, l.Burst, l.ToV3, l.Bare, library, l.Requests}
+		},
+	},
+	{
+		"Fairness", "Two processes with 32 waiters each, which lock again and again. Jain's index is 1 when all got the same.",
+		[]string{"sections per second", "of the limit", "Jain, waiters", "Jain, processes"},
+		func(l Lock) []Cell { return []Cell{l.Rate, l.OfLimit, l.Jain, l.Even} },
+	},
+	{
+		"Failure", "The times are medians of the runs. They depend on the leases and timeouts of these runs, which the linked pages name.",
+		[]string{"a dead holder's key stays locked", "no lock is granted after the leader's death", "the minority side answers", "two holders were seen under"},
+		func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
+	},
+	{
+		"What each needs and does", "These are facts of the implementation. [The locks](lock.md) say more.",
+		[]string{"servers", "tolerates the loss of", "fencing token", "waits by"},
+		func(l Lock) []Cell {
+			token := l.Token
+			if token == "" {
+				token = "**none**"
+			}
+			return []Cell{{Text: l.Servers}, {Text: l.Tolerates}, {Text: token}, {Text: l.Waits}}
+		},
+	},
+}
+
+// Tables are all tables as Markdown.
+func (c Comparison) Tables() string {
+	var b strings.Builder
+	for _, t := range tables {
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| lock | %s |\n|---|%s\n", t.title, t.says, strings.Join(t.names, " | "), strings.Repeat("---|", len(t.names)))
+		for _, l := range c.Locks {
+			fmt.Fprintf(&b, "| %s |", l.Name())
+			for _, cell := range t.row(l) {
+				fmt.Fprintf(&b, " %s |", cell.markdown())
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func (c Cell) markdown() string {
+	if len(c.By) == 0 {
+		return c.Text
+	}
+	return c.Text + " (" + links(c.By) + ")"
+}
+
+// Page is docs/compare.md: which lock to take when, and the tables.
+func (c Comparison) Page() string {
+	var b strings.Builder
+	b.WriteString("# Which lock to take\n\n<!-- written by `make compare` from saved runs and from the benchmark; do not edit -->\n\n")
+	for i, conclusion := range c.Conclusions() {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, conclusion)
+	}
+	from := "There is no file of the benchmark: `make bench` makes it."
+	if len(c.bench.Runs) > 0 {
+		from = fmt.Sprintf("The speed is from `make bench` on %s, tree `%s`; compare the ratios.", c.bench.Date, c.bench.Stamp)
+	}
+	fmt.Fprintf(&b, "\n%s \"Not tested\" and \"not measured\" say nothing. [Every anomaly](matrix.md) · [the locks](lock.md) · %s\n\n%s", from, benchmark, c.Tables())
+	return b.String()
+}
