@@ -39,6 +39,24 @@ type queue struct {
 	busy      bool      // a caller has its turn: it holds the key or competes for it
 	others    int       // processes that the next caller lets go first: see Lease.Others
 	idle      time.Time // when the last turn ended
+	since     time.Time // from when on the process has not yielded, where others cannot be counted; zero: it has
+}
+
+// owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (row
+// backends-uncontended of docs/benchmark.md). So a process yields to them only after it has used the key for a while.
+func (q *queue) owe(others int, began time.Time, while time.Duration) {
+	q.others = others
+	if others != Unknown {
+		return
+	}
+	if q.since.IsZero() {
+		q.since = began
+	}
+	if time.Since(q.since) < while {
+		q.others = 0
+	} else {
+		q.since = time.Time{}
+	}
 }
 
 // caller is one call of Acquire. It is passed by pointer and its frames are small, because ten thousand callers may wait (memory in
@@ -244,7 +262,7 @@ func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
 	c.mu.Unlock()
 	others, err = t.end(ctx)
 	c.mu.Lock()
-	q.others = others
+	q.owe(others, t.began, c.bounds.Time)
 	c.mu.Unlock()
 	c.next(t.key)
 	return others, err
@@ -259,7 +277,7 @@ func (c *Cohort) next(key string) {
 		q.Remove(first).(*caller).called <- call{}
 		return
 	}
-	if q.others == 0 {
+	if q.others == 0 && q.since.IsZero() {
 		delete(c.queues, key)
 		return
 	}

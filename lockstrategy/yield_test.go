@@ -197,17 +197,33 @@ func TestALeaseTellsHowManyOthersWait(t *testing.T) {
 	})
 }
 
-// Where nobody can tell how many others wait, they poll: a process lets a little more than their interval pass.
+// Where nobody can tell how many others wait, they poll: a process that has used the key for a while lets a little
+// more than their interval pass.
 func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		c := newCohort(t, polling{f}, HandOff{})
 		f.others = Unknown
-		mustRelease(t, mustAcquire(t, c, "k"))
-		began := time.Now()
-		mustRelease(t, mustAcquire(t, c, "k"))
-		if waited := time.Since(began); waited <= pollInterval || waited > 2*pollInterval {
-			t.Errorf("it competed again after %s; the others poll every %s", waited, pollInterval)
+		for range 3 { // short turns one after the other: a yield after each would cost far more than the lock
+			began := time.Now()
+			for time.Since(began) < c.bounds.Time {
+				lease := mustAcquire(t, c, "k")
+				time.Sleep(time.Millisecond)
+				mustRelease(t, lease)
+			}
+			if used := time.Since(began); used > c.bounds.Time {
+				t.Errorf("it let others go first within %s: that took %s", c.bounds.Time, used)
+			}
+			began = time.Now()
+			mustRelease(t, mustAcquire(t, c, "k"))
+			if waited := time.Since(began); waited <= pollInterval || waited > 2*pollInterval {
+				t.Errorf("it competed again after %s; the others poll every %s", waited, pollInterval)
+			}
+			time.Sleep(2 * debtKept)
+			synctest.Wait()
+			if len(c.queues) != 0 {
+				t.Errorf("an idle cohort keeps %d queues", len(c.queues))
+			}
 		}
 	})
 }

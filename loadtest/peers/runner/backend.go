@@ -44,7 +44,7 @@ const answersWithin = 5 * time.Second
 
 var kinds = []kind{
 	{"MariaDB", []string{"v5", "GET_LOCK"}, stack.MissingMariaDB, "apt-get install mariadb-server", startMariaDB},
-	{"ZooKeeper", []string{"v6", "zk.Lock"}, stack.RealZooKeeper, "apt-get install zookeeper", startZooKeeper},
+	{"ZooKeeper", []string{"v6", "zk.Lock"}, stack.MissingZooKeeper, "apt-get install zookeeper", startZooKeeper},
 	// The etcd that package stack builds where there is none on the PATH runs without fsync: it is not what the page says.
 	{"etcd", []string{"v7", "etcd"}, onPath("etcd"), "apt-get install etcd-server", startEtcd},
 	{"Memcached", []string{"v8"}, onPath("memcached"), "apt-get install memcached", startMemcached},
