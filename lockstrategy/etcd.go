@@ -45,7 +45,7 @@ type Etcd struct {
 	sessions *Sessions
 
 	mu   sync.Mutex
-	idle []*etcdLease // without a key, and young enough for the next contender
+	idle []*etcdLease // without a key, and fresh enough for the next contender
 }
 
 // NewEtcd returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
@@ -93,7 +93,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 		case granted:
 			lease, err := e.sessions.Lease(ctx, r, c.grant(r))
 			return lease, 0, err
-		case err != nil && c.revision > 0 && time.Since(c.heard) < placeLease: // it has its place still, and soon there is a leader
+		case err != nil && c.revision > 0 && time.Since(c.seen) < placeLease: // it has its place still, and soon there is a leader
 			return nil, pollInterval, nil
 		}
 		return nil, w.interval, err
@@ -115,7 +115,7 @@ type contender struct {
 	private           bool       // the lease is not renewed, and of no use to others
 	revision          int64      // at which the key was created; 0: it was not, or nobody knows
 	unknown           bool       // the request that creates the key has no answer
-	heard             time.Time  // when the place was last confirmed
+	seen              time.Time  // when the place was last confirmed
 	wake              chan struct{}
 	unfollow          func()
 }
@@ -134,7 +134,7 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 		span = *r.Lease
 	}
 	for range 3 { // an idle lease may have been revoked
-		if c.private || !c.held.young() {
+		if c.private || !c.held.fresh() {
 			c.drop()
 			if c.held, err = c.newLease(ctx, span, c.private); err != nil {
 				break
@@ -181,14 +181,14 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 	refused := rpctypes.EtcdError{}
 	c.unknown = err != nil && (!errors.As(err, &refused) || refused.Code() == codes.Unavailable)
 	if err == nil && (reply.Succeeded || len(otherwise) > 0) {
-		c.revision, c.heard = reply.Header.Revision, time.Now()
+		c.revision, c.seen = reply.Header.Revision, time.Now()
 	}
 	return err == nil && reply.Succeeded, reply, err
 }
 
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
-	if asked := time.Now(); !c.place.young() {
+	if asked := time.Now(); !c.place.fresh() {
 		if term, err := c.extend(ctx, c.place); err == nil && term > 0 { // what is wrong with it, the transaction says
 			c.place.confirmed.Store(&asked)
 		}
@@ -201,7 +201,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.heard = time.Now()
+	c.seen = time.Now()
 	switch {
 	case reply.Succeeded:
 		c.keep(c.place)
@@ -308,7 +308,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 	return 0, nil // etcd has a queue: there is nothing to yield
 }
 
-// leave gives up the place in the queue, and what may have been granted.
+// leave deletes the key in the queue, and releases what may have been granted.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
 		c.sessions.compensate(Grant{Key: c.key, Lease: c.cfg.Lease, Release: c.release})

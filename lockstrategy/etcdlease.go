@@ -19,14 +19,14 @@ type etcdLease struct {
 	confirmed atomic.Pointer[time.Time] // when the last request was sent that has certainly extended it
 }
 
-// young reports whether the lease is good for a new holder, which would renew it later than now.
-func (l *etcdLease) young() bool { return l != nil && time.Since(*l.confirmed.Load()) < l.span/3 }
+// fresh reports whether the lease is good for a new holder, which would renew it later than now.
+func (l *etcdLease) fresh() bool { return l != nil && time.Since(*l.confirmed.Load()) < l.span/3 }
 
 // idleLease returns a lease that another contender has left; nil: there is none.
 func (e *Etcd) idleLease(span time.Duration) *etcdLease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.idle, func(l *etcdLease) bool { return l.span == span && l.young() })
+	i := slices.IndexFunc(e.idle, func(l *etcdLease) bool { return l.span == span && l.fresh() })
 	if i < 0 {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (e *Etcd) newLease(ctx context.Context, span time.Duration, private bool) (
 func (e *Etcd) keep(leases ...*etcdLease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.idle = slices.DeleteFunc(append(e.idle, leases...), func(l *etcdLease) bool { return !l.young() })
+	e.idle = slices.DeleteFunc(append(e.idle, leases...), func(l *etcdLease) bool { return !l.fresh() })
 }
 
 // extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.

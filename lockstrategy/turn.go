@@ -24,8 +24,8 @@ type turn struct {
 	over    bool
 }
 
-// tokenBits is how many bits of a fencing token count the hand-offs of one grant, where the store gives one number for each grant: etcd's
-// revision, ZooKeeper's czxid. Such a token is below 2^53, which JavaScript keeps, while the number is below 2^45.
+// tokenBits is how many bits of a fencing token count the hand-offs of one grant. The others are the one number that a store gives each
+// grant: etcd's revision, ZooKeeper's czxid. Such a token is below 2^53, which JavaScript keeps, while the number is below 2^45.
 const tokenBits = 8
 
 // holder is one caller's time with the lock, however often the caller has entered.

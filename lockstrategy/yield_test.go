@@ -197,8 +197,8 @@ func TestALeaseTellsHowManyOthersWait(t *testing.T) {
 	})
 }
 
-// Where nobody can tell how many others wait, they poll: a process that has used the key for a while lets a little
-// more than their interval pass.
+// Where nobody can tell how many others wait, they poll. A process that has used the key for a while lets a little more than their
+// interval pass.
 func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)

@@ -86,7 +86,7 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, settings []st
 	return e, nil
 }
 
-// flags are those of etcd 3.4 and later. An election begins half a second after the leader was last heard of.
+// flags are those of etcd 3.4 and later. An election begins half a second after the last message of the leader.
 func (m *Member) flags(data, token, cluster string) []string {
 	return []string{
 		"--name", m.Name, "--data-dir", data, "--initial-cluster-token", token, "--initial-cluster", cluster,

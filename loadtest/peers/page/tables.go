@@ -91,7 +91,7 @@ func (s section) table(all rows) string {
 		line(&b, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(runs))))
 		if bad := slices.DeleteFunc(slices.Clone(runs), clean); len(bad) > 0 {
 			message := strings.Join(strings.Fields(bad[len(bad)-1].Error), " ")
-			fmt.Fprintf(&notes, "\n- **%s failed in %d of %d runs**: %s\n", lock, len(bad), len(runs), message)
+			fmt.Fprintf(&notes, "\n- **%s failed in %d of %d runs**: `%s`\n", lock, len(bad), len(runs), strings.ReplaceAll(message, "`", "'"))
 		}
 	}
 	return b.String() + notes.String()
