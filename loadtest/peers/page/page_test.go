@@ -93,7 +93,7 @@ func TestFailuresAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"- **rueidislock failed in 1 of 2 runs**: not woken up",
+		"- **rueidislock failed in 1 of 2 runs**: `not woken up`",
 		"| burst of 666, time: ours / local | ≤ 1.15 × | 1.10 × | yes | The queue is in the process",
 		"| burst of 666, time: best library / ours | ≥ 2.50 × | 2.73 × | yes |",
 		"| sustained 2 × 32, Jain's index over all 64 waiters | ≥ 0.99 | – | not measured |  |",
@@ -170,7 +170,7 @@ func TestBackends(t *testing.T) {
 		"| burst of 666, sections per second: v7 / its bare form | ≥ 10.0 × | 5.00 × | no |",
 		"| sustained 2 × 32, Jain's index over the processes: v7 | ≥ 0.99 | 0.90 | no |",
 		"| burst of 666, sections per second: v8 / its bare form | ≥ 10.0 × | – | no: 0 failed, 1 lost |",
-		"**v5-bare failed in 1 of 1 runs**: deadline exceeded",
+		"**v5-bare failed in 1 of 1 runs**: `deadline exceeded`",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("not on the page: %s", want)
