@@ -111,7 +111,7 @@ func labPages(t *testing.T, dir, store string) {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
 	for page, says := range map[string]string{
-		readme:                           "| not applicable | [no violation in 1 trials](docs/experiments/L03-foreign-unlock.md) |",
+		readme:                           "| not applicable | [no violation in 1 trial](docs/experiments/L03-foreign-unlock.md) |",
 		filepath.Join(docs, "matrix.md"): "[**violated**](experiments/L03-foreign-unlock.md)",
 		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected",
 		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",

@@ -96,7 +96,10 @@ func sqliteFile(s *stack.Stack) string { return "sqlite:" + filepath.Join(s.Dir(
 
 // startServers starts Redis and the servers that keep locks, simultaneously. It returns the instances' flags that name the latter.
 func (c Service) startServers(ctx context.Context, s *stack.Stack, r *Running) ([]string, error) {
-	flags := make([]string, len(c.Servers), len(c.Servers)+1)
+	flags := make([]string, len(c.Servers)+1)
+	if !slices.Contains(c.Servers, versions.Database) {
+		flags[len(c.Servers)] = versions.Database.Flag() + "=" + sqliteFile(s)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { r.Redis, err = s.Topology(ctx, c.Topology, c.Real); return err })
 	for i, server := range c.Servers {
@@ -107,9 +110,6 @@ func (c Service) startServers(ctx context.Context, s *stack.Stack, r *Running) (
 				return err
 			})
 		}
-	}
-	if !slices.Contains(c.Servers, versions.Database) {
-		flags = append(flags, versions.Database.Flag()+"="+sqliteFile(s))
 	}
 	err := group.Wait()
 	return slices.DeleteFunc(flags, func(flag string) bool { return flag == "" }), err
