@@ -29,9 +29,9 @@ type EtcdConfig struct {
 // wakes one process.
 //
 // There is one holder while a majority of the servers keeps what it has confirmed, and clocks run alike to one per cent. The holder must
-// stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand. A leader
-// that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The fencing token
-// is the create revision, which a majority has agreed on: it grows over every failover.
+// stop when its lease's context ends. There may be two when the cluster is restored from a backup, or when the key is deleted by hand.
+// A leader that was paused may revoke leases that its successor has renewed (etcd-io/etcd#15247). A holder may ignore its context. The
+// fencing token is the create revision, which a majority has agreed on: it grows over every failover.
 //
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole

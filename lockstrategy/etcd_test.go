@@ -119,17 +119,17 @@ func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyVal
 }
 
 // inQueue acquires in the background, and returns when n keys are in the queue.
-func inQueue(t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, key string, n int) <-chan *lockstrategy.Lease {
+func inQueue(t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int) <-chan *lockstrategy.Lease {
 	t.Helper()
 	granted := make(chan *lockstrategy.Lease, 1)
 	go func() {
-		lease, err := lock.Acquire(testenv.Context(t), key)
+		lease, err := lock.Acquire(testenv.Context(t), "k")
 		if err != nil {
 			t.Error(err)
 		}
 		granted <- lease
 	}()
-	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, key)) == n })
+	testenv.Eventually(t, "it waits in the queue", func() bool { return len(etcdKeys(t, admin, "k")) == n })
 	return granted
 }
 
@@ -151,7 +151,7 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	var waiters []<-chan *lockstrategy.Lease
 	for i := range 4 {
 		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.EtcdConfig{})
-		waiters = append(waiters, inQueue(t, admin, lock, "k", i+2))
+		waiters = append(waiters, inQueue(t, admin, lock, i+2))
 	}
 	time.Sleep(3 * time.Second) // every one looks, and has no reason to go first
 	released(t, first)
@@ -177,7 +177,7 @@ func TestEtcdAWaiterWhosePlaceIsLostTakesAnother(t *testing.T) {
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, lock, "k", 2)
+	waiter := inQueue(t, admin, lock, 2)
 	place := etcdKeys(t, admin, "k")[1]
 	must(admin.Revoke(t.Context(), clientv3.LeaseID(place.Lease)))(t)
 	testenv.Eventually(t, "it has another place", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
@@ -304,7 +304,7 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	admin := etcdClient(t, servers.Addrs())
 	holder := etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{})
 	lease := must(holder.Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}), "k", 2)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}), 2)
 	leader := must(servers.Leader(t.Context()))(t)
 	leader.Kill()
 	next := must(servers.Leader(testenv.Context(t)))(t)
@@ -363,7 +363,7 @@ func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, lock, "k", 2)
+	waiter := inQueue(t, admin, lock, 2)
 	place := etcdKeys(t, admin, "k")[1]
 	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t).GrantedTTL
 	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // a server looks for expired leases twice a second
@@ -382,7 +382,7 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	began := time.Now()
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
 	for range 10 {
-		waiter := inQueue(t, admin, lock, "k", 2)
+		waiter := inQueue(t, admin, lock, 2)
 		released(t, lease)
 		lease = <-waiter
 	}
@@ -438,7 +438,7 @@ func TestEtcdAWaiterOutlastsARestart(t *testing.T) {
 	failed := make(chan error, 10)
 	watched := etcdClient(t, servers.Addrs(), grpc.WithChainUnaryInterceptor(failures(failed)))
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), "k", 2)
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
 	servers.Members[0].Kill()
 	<-failed // it has looked in vain
 	if err := servers.Members[0].Restart(testenv.Context(t)); err != nil {

@@ -37,7 +37,7 @@ type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
 	Driver    uint64    `gorm:"not null"`                                      // driver that has the order, by the last write; 0: none
-	Token     uint64    `gorm:"column:fence;not null;default:0"`               // fencing token of the holder that has read last; 0: none had one
+	Token     uint64    `gorm:"column:fence;not null;default:0"`               // fencing token of the last holder that has read; 0: none
 	Lock      string    `gorm:"column:fence_lock;size:16;not null;default:''"` // version of that holder's lock
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude

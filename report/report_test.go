@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// lab runs each experiment once, on miniredis, without the variants that need other servers. One that waits for real servers has a record without events.
+// lab runs each experiment once, on miniredis, without the variants that need other servers. One that waits for real
+// servers has a record without events.
 var lab = sync.OnceValue(func() (all []experiments.Saved) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -1,6 +1,6 @@
 // Package stack starts servers for the lab, as processes on this machine's loopback interface. It starts Redis in every topology, a
-// database, ZooKeeper, app instances and a balancer. It also makes them fail: they are killed, paused, restarted, filled up, or cut off by a
-// fault proxy.
+// database, ZooKeeper, etcd, Memcached, app instances and a balancer. It also makes them fail: they are killed, paused, restarted, filled
+// up, or cut off by a fault proxy.
 //
 // A process does not outlive its stack. Every server runs under a supervisor: a small process of this same binary that holds one end
 // of a pipe. The other end closes when [Stack.Close] is called, and also when the program that started the stack ends for any

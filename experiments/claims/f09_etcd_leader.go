@@ -17,8 +17,7 @@ var _ = register(experiments.Experiment{
 	Title:   "The leader of etcd is killed",
 	Article: "A3, A4",
 	Claim: `
-		The lock in etcd survives the death of the leader: there is one holder at most, and when a new leader is elected the lock is granted
-		again.`,
+		The lock in etcd survives the death of the leader: there is one holder at most, and a new leader grants the lock again.`,
 	Says: `
 		etcd is a CP store: a majority of its servers has each write before the client is told. A4 calls it better than Redis for a lock. The
 		articles do not say for how long nobody is granted the lock after the leader's death.`,

@@ -13,7 +13,8 @@ import (
 
 // ran is a saved run of a variant with a lock, and what it measured.
 func ran(id, anomaly, strategy string, violations int, unit string, value int64) (experiments.Experiment, experiments.Saved) {
-	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy}}}
+	variants := []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy}}
+	e := experiments.Experiment{ID: id, Anomaly: anomaly, Variants: variants}
 	v := experiments.VariantJudgement{Name: "variant", Strategy: strategy, Trials: 3, Violations: violations, Verdict: experiments.AsExpected}
 	if violations > 0 {
 		v.Violation = &history.Violation{What: "both"}

@@ -41,7 +41,8 @@ func (c Comparison) damage() string {
 	if len(safe) == 0 || len(broken) == 0 {
 		return "Which lock to take where two holders damage data was not tested."
 	}
-	return fmt.Sprintf("Where two holders damage data, check the fencing token at the resource. With the token no violation was seen with %s (%s). "+
+	return fmt.Sprintf("Where two holders damage data, check the fencing token at the resource. "+
+		"With the token no violation was seen with %s (%s). "+
 		"Without it a pause violated %s (%s).", list(safe), links(by), list(broken), links(byPause))
 }
 
@@ -94,7 +95,8 @@ func (c Comparison) noServer() string {
 	if !l.Alone.Known || !l.ToV3.Known {
 		return "What the lock in the database costs was not measured."
 	}
-	return fmt.Sprintf("Where there is a database and no other server, take %s. Without contention it takes %s × the time of v3, and %s × for a burst (%s).",
+	return fmt.Sprintf("Where there is a database and no other server, take %s. "+
+		"Without contention it takes %s × the time of v3, and %s × for a burst (%s).",
 		l.Name(), l.Alone.Text, l.ToV3.Text, benchmark)
 }
 
@@ -142,7 +144,8 @@ func (c Comparison) better(others []string) string {
 	}
 	for _, v := range others {
 		other := c.matrix.Cell(v, failover)
-		if redis.State == matrix.NotTested || redis.State == matrix.Undecided || other.State == matrix.NotTested || other.State == matrix.Undecided {
+		unknown := []matrix.State{matrix.NotTested, matrix.Undecided}
+		if slices.Contains(unknown, redis.State) || slices.Contains(unknown, other.State) {
 			return fmt.Sprintf("For a failover this is not decided: v3 or %s was not tested.", v)
 		}
 		if other.State == matrix.Violated || redis.State != matrix.Violated {

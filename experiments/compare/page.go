@@ -15,7 +15,8 @@ type table struct {
 
 var tables = []table{
 	{
-		"Speed", "Lock and unlock of one client without contention. Then a burst of 666 over two processes: behind the cohort, the same lock without it, and the usual " +
+		"Speed", "Lock and unlock of one client without contention. Then a burst of 666 over two processes: behind the cohort, the same lock without it, and " +
+			"the usual " +
 			"library. Requests are commands, statements, packets or messages that the servers have had for each lock and unlock.",
 		[]string{"lock and unlock, median", "p99", "× v3", "burst of 666", "× v3", "bare", "library", "requests"},
 		func(l Lock) []Cell {
@@ -33,7 +34,10 @@ var tables = []table{
 	},
 	{
 		"Failure", "The times are medians of the runs. They depend on the leases and timeouts of these runs, which the linked pages name.",
-		[]string{"a dead holder's key stays locked", "no lock is granted after the leader's death", "the minority side answers", "two holders were seen under"},
+		[]string{
+			"a dead holder's key stays locked", "no lock is granted after the leader's death", "the minority side answers",
+			"two holders were seen under",
+		},
 		func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
 	},
 	{
@@ -53,7 +57,8 @@ var tables = []table{
 func (c Comparison) Tables() string {
 	var b strings.Builder
 	for _, t := range tables {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\n| lock | %s |\n|---|%s\n", t.title, t.says, strings.Join(t.names, " | "), strings.Repeat("---|", len(t.names)))
+		names, rule := strings.Join(t.names, " | "), strings.Repeat("---|", len(t.names))
+		fmt.Fprintf(&b, "## %s\n\n%s\n\n| lock | %s |\n|---|%s\n", t.title, t.says, names, rule)
 		for _, l := range c.Locks {
 			fmt.Fprintf(&b, "| %s |", l.Name())
 			for _, cell := range t.row(l) {
@@ -84,6 +89,7 @@ func (c Comparison) Page() string {
 	if len(c.bench.Runs) > 0 {
 		from = fmt.Sprintf("The speed is from `make bench` on %s, tree `%s`; compare the ratios.", c.bench.Date, c.bench.Stamp)
 	}
-	fmt.Fprintf(&b, "\n%s \"Not tested\" and \"not measured\" say nothing. [Every anomaly](matrix.md) · [the locks](lock.md) · %s\n\n%s", from, benchmark, c.Tables())
+	const links = "[Every anomaly](matrix.md) · [the locks](lock.md)"
+	fmt.Fprintf(&b, "\n%s \"Not tested\" and \"not measured\" say nothing. %s · %s\n\n%s", from, links, benchmark, c.Tables())
 	return b.String()
 }

@@ -101,7 +101,9 @@ func (c trial) handsOffNoTerms() {
 }
 
 // line lets n processes with a lease wait for a holder. All of them listen.
-func (c trial) line(n int, lease time.Duration) (holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc) {
+func (c trial) line(n int, lease time.Duration) (
+	holder *lockstrategy.Lease, clients []Client, waiters []<-chan grant, leave []context.CancelFunc,
+) {
 	c.Helper()
 	holder = c.acquire(c.open(Settings{Lease: long}))
 	for range n {

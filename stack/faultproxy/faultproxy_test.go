@@ -413,7 +413,9 @@ func TestLostReplyIsChosenAndShown(t *testing.T) {
 func TestReplyToAGreetingIsNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
 		p.LoseReply(faultproxy.NoGreeting, nil)
-		for _, greeting := range []string{"*2\r\n$5\r\nHELLO\r\n", "*3\r\n$6\r\nclient\r\n", "*2\r\n$9\r\nsubscribe\r\n", "*2\r\n$10\r\nSSUBSCRIBE\r\n"} {
+		for _, greeting := range []string{
+			"*2\r\n$5\r\nHELLO\r\n", "*3\r\n$6\r\nclient\r\n", "*2\r\n$9\r\nsubscribe\r\n", "*2\r\n$10\r\nSSUBSCRIBE\r\n",
+		} {
 			conn := client(t, p)
 			send(t, conn, greeting)
 			expect(t, conn, "re:"+greeting, 0)
