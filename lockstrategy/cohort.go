@@ -39,23 +39,22 @@ type queue struct {
 	busy      bool      // a caller has its turn: it holds the key or competes for it
 	others    int       // processes that the next caller lets go first: see Lease.Others
 	idle      time.Time // when the last turn ended
-	since     time.Time // from when on the process has not yielded, where others cannot be counted; zero: it has
+	used      HandOff   // what the process has had of the key since it has yielded, where others cannot be counted
 }
 
 // owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (row
-// backends-uncontended of docs/benchmark.md). So a process yields to them only after it has used the key for a while.
-func (q *queue) owe(others int, began time.Time, while time.Duration) {
+// backends-uncontended of docs/benchmark.md). So a process yields to them only after it has used up the bounds of a turn.
+func (q *queue) owe(others int, t *turn, bounds HandOff) {
 	q.others = others
 	if others != Unknown {
 		return
 	}
-	if q.since.IsZero() {
-		q.since = began
-	}
-	if time.Since(q.since) < while {
+	q.used.Count += int(t.holders)
+	q.used.Time += time.Since(t.began)
+	if q.used.Count < bounds.Count && q.used.Time < bounds.Time {
 		q.others = 0
 	} else {
-		q.since = time.Time{}
+		q.used = HandOff{}
 	}
 }
 
@@ -262,7 +261,7 @@ func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
 	c.mu.Unlock()
 	others, err = t.end(ctx)
 	c.mu.Lock()
-	q.owe(others, t.began, c.bounds.Time)
+	q.owe(others, t, c.bounds)
 	c.mu.Unlock()
 	c.next(t.key)
 	return others, err
@@ -277,7 +276,7 @@ func (c *Cohort) next(key string) {
 		q.Remove(first).(*caller).called <- call{}
 		return
 	}
-	if q.others == 0 && q.since.IsZero() {
+	if q.others == 0 && q.used == (HandOff{}) {
 		delete(c.queues, key)
 		return
 	}

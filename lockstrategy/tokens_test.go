@@ -16,7 +16,10 @@ func inBubble(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := miniredis.NewMiniRedis()
 		server.ClockTTL(true)
-		defer server.Close()
+		defer func() {
+			synctest.Wait() // a connection in the background is made, or has failed
+			server.Close()
+		}()
 		f(t, server)
 	})
 }

@@ -200,19 +200,28 @@ func TestALeaseTellsHowManyOthersWait(t *testing.T) {
 // Where nobody can tell how many others wait, they poll. A process that has used the key for a while lets a little more than their
 // interval pass.
 func TestAProcessYieldsByTimeToOthersThatPoll(t *testing.T) {
+	const bounded = 20
+	for name, bounds := range map[string]HandOff{
+		"by time": {Time: bounded * time.Millisecond}, "by count": {Count: bounded, Time: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) { yieldsByTime(t, bounds, bounded) })
+	}
+}
+
+func yieldsByTime(t *testing.T, bounds HandOff, bounded int) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		c := newCohort(t, polling{f}, HandOff{})
+		c := newCohort(t, polling{f}, bounds)
 		f.others = Unknown
 		for range 3 { // short turns one after the other: a yield after each would cost far more than the lock
 			began := time.Now()
-			for time.Since(began) < c.bounds.Time {
+			for range bounded {
 				lease := mustAcquire(t, c, "k")
 				time.Sleep(time.Millisecond)
 				mustRelease(t, lease)
 			}
-			if used := time.Since(began); used > c.bounds.Time {
-				t.Errorf("it let others go first within %s: that took %s", c.bounds.Time, used)
+			if used := time.Since(began); used != time.Duration(bounded)*time.Millisecond {
+				t.Errorf("it let others go first within %d turns of a millisecond: they took %s", bounded, used)
 			}
 			began = time.Now()
 			mustRelease(t, mustAcquire(t, c, "k"))
