@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -391,7 +392,7 @@ func TestZooKeeperUnavailable(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ addr, want string }{
 		"another protocol": {talk("HTTP/1.1 400 Bad Request\r\n\r\n"), "it is no ZooKeeper"},
-		"no word":          {talk(""), "time"},
+		"no word":          {talk(""), "time|does not answer"},
 		"away":             {"127.0.0.1:1", "connection refused"},
 		"no such host":     {"localhost.invalid:2181", "localhost.invalid"},
 	} {
@@ -399,7 +400,7 @@ func TestZooKeeperUnavailable(t *testing.T) {
 			t.Parallel()
 			lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{c.addr}, Request: time.Second})
 			_, err := lock.Acquire(t.Context(), "k")
-			if !errors.Is(err, lockstrategy.ErrUnavailable) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.addr) {
+			if !errors.Is(err, lockstrategy.ErrUnavailable) || !regexp.MustCompile(c.want).MatchString(err.Error()) || !strings.Contains(err.Error(), c.addr) {
 				t.Errorf("got %v", err)
 			}
 		})
