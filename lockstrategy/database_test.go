@@ -29,7 +29,7 @@ func TestDatabaseConforms(t *testing.T) {
 					t.Parallel()
 				}
 				b := databaseBackend(t, connect(t), cohort)
-				b.Wired = name == "mariadb"
+				b.Wired, b.Serial = name == "mariadb", name == "sqlite"
 				locktest.Run(t, b)
 			})
 		}

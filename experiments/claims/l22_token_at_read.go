@@ -25,7 +25,7 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 		A takes the lock and reads. Its key is deleted by hand, B takes the lock with a larger token, and reads the same value. Then A writes,
 		and after it B. A writes with 5 before B writes with 6, so a check at the write accepts both. In the third variant the resource
 		registers each token at the read. Each step waits for the one before: the interleaving is always the same. In the last variant the
-		token counter is set back as well, so that B is granted A's token: two masters of a split brain can do that.`,
+		token counter is set back as well, so that B is granted A's token. Two masters of a split brain can do that.`,
 	Takes: time.Second,
 	Check: history.Counter,
 	Variants: []experiments.Variant{

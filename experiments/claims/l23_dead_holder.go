@@ -50,8 +50,8 @@ B          refused ─ waits         ├─ lock
                    ├── measured ──┤`,
 	How: `
 		A is a process of its own, and takes the lock with a lease of one second. B tries once and must be refused. Then B waits, and SIGKILL
-		ends A. The time from the kill to the grant of B is measured. It is a violation if B is granted the lock before that, or is still
-		refused when the lease, the store's rounding and a reserve are over. In the control A releases the lock.`,
+		ends A. The time from the kill to the grant of B is measured. A grant before the kill is a violation. So is a refusal after the
+		lease, the store's rounding and a reserve. In the control A releases the lock.`,
 	Anomaly: "orphaned lock",
 	Alone:   true,
 	Slow:    true,

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,31 +103,35 @@ func (c Comparison) noServer() string {
 
 // efficiency names the locks that issue no token, and what violated them.
 func (c Comparison) efficiency() string {
-	var texts []string
+	var names, by []string
 	for _, l := range c.Locks {
 		if l.Token == "" && len(l.Violated.By) > 0 {
-			texts = append(texts, fmt.Sprintf("%s (violated under: %s; %s)", l.Name(), l.Violated.Text, links(l.Violated.By)))
+			names, by = append(names, l.Name()), append(by, l.Violated.By...)
 		}
 	}
-	if len(texts) == 0 {
+	if len(names) == 0 {
 		return "No violation of a lock without a fencing token was shown."
 	}
-	return fmt.Sprintf("Take a lock without a fencing token only where two holders waste work and damage nothing: %s.", list(texts))
+	slices.Sort(by)
+	return fmt.Sprintf("Take a lock without a fencing token only where two holders waste work and damage nothing. These are %s (%s).",
+		list(names), links(slices.Compact(by)))
 }
 
 // dead says how long the key of a dead holder stays locked.
 func (c Comparison) dead() string {
-	var times, by []string
+	var known []Lock
 	for _, l := range c.Locks {
 		if l.Dead.Known {
-			times = append(times, fmt.Sprintf("%s with %s", l.Dead.Text, l.Name()))
-			by = l.Dead.By
+			known = append(known, l)
 		}
 	}
-	if len(times) == 0 {
+	if len(known) == 0 {
 		return "How long a dead holder's key stays locked was not tested."
 	}
-	return fmt.Sprintf("After a holder was killed, the next one was granted the lock in %s (%s).", list(times), links(by))
+	slices.SortFunc(known, func(a, b Lock) int { return cmp.Compare(a.Dead.Value, b.Dead.Value) })
+	soonest, latest := known[0], known[len(known)-1]
+	return fmt.Sprintf("The key of a killed holder was locked for %s with %s, and for %s with %s (%s).",
+		soonest.Dead.Text, soonest.Name(), latest.Dead.Text, latest.Name(), links(latest.Dead.By))
 }
 
 // a3 checks A3: where a lock must not be granted twice, not Redis but ZooKeeper or etcd.

@@ -15,9 +15,9 @@ type table struct {
 
 var tables = []table{
 	{
-		"Speed", "Lock and unlock of one client without contention. Then a burst of 666 over two processes: behind the cohort, the same lock without it, and " +
-			"the usual " +
-			"library. Requests are commands, statements, packets or messages that the servers have had for each lock and unlock.",
+		"Speed", "Lock and unlock of one client without contention. Then a burst of 666 over two processes: behind the cohort, the same lock " +
+			"without it, and the usual library. Requests are commands, statements, packets or messages that the servers have had for each " +
+			"lock and unlock.",
 		[]string{"lock and unlock, median", "p99", "× v3", "burst of 666", "× v3", "bare", "library", "requests"},
 		func(l Lock) []Cell {
 			library := l.Library

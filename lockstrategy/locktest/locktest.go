@@ -26,6 +26,7 @@ type Backend struct {
 	Admin  bool // its clients can look at locks and free them by force
 	Cohort bool // its clients queue their callers, hand leases off, and let an owner enter again
 	Yields bool // a client lets others go first after its turn
+	Serial bool // the cases run one after the other: the backend is slow
 	Queues bool // its server queues those that wait: one that has died is passed over when its lease ends
 }
 
@@ -79,7 +80,9 @@ func Run(t *testing.T, b Backend) {
 	for i, p := range promises {
 		if p.by(b) {
 			t.Run(p.says, func(t *testing.T) {
-				t.Parallel()
+				if !b.Serial {
+					t.Parallel()
+				}
 				p.check(trial{t, b, fmt.Sprintf("lock:case-%d", i)})
 			})
 		}

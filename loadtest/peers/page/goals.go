@@ -78,8 +78,11 @@ func ofBackends() (all []goal) {
 		all = append(all,
 			goal{"burst of 666, time: " + v + " / v3", atMost(1.5), ratio("backends-burst", v, "ours", seconds), "backend / v3"},
 			goal{"burst of 666, sections per second: " + v + " / its bare form", atLeast(10), toBare(v), "backend / bare"},
-			goal{"sustained 2 × 32, Jain's index over the processes: " + v, atLeast(0.99),
-				measure{fair, "", func(all rows) (float64, bool) { return all.med(fair, jainProcesses) }}, "backend, Jain"},
+			goal{
+				"sustained 2 × 32, Jain's index over the processes: " + v, atLeast(0.99),
+				measure{fair, "", func(all rows) (float64, bool) { return all.med(fair, jainProcesses) }},
+				"backend, Jain",
+			},
 		)
 	}
 	return all

@@ -146,7 +146,8 @@ func startEtcd(ctx context.Context, s *stack.Stack) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{addr: e.Addrs()[0], pid: e.Members[0].Server.(*stack.Process).PID(), version: match(`etcd Version: (.+)`, output("etcd", "--version"))}
+	version := match(`etcd Version: (.+)`, output("etcd", "--version"))
+	b := &backend{addr: e.Addrs()[0], pid: e.Members[0].Server.(*stack.Process).PID(), version: version}
 	b.requests = func(ctx context.Context) (int64, error) { return etcdMessages(ctx, b.addr) }
 	return b, nil
 }
