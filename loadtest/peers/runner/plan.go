@@ -100,8 +100,8 @@ func special() []Workload {
 	return []Workload{turns, keys, hang, beside, delayed}
 }
 
-// onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly: its cohort is compared with how many it
-// serves before the limit.
+// onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly. Its cohort is compared with how many
+// it serves before the limit.
 func onBackends() []Workload {
 	alone := Workload{Name: "backends-uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
 	alone.Locks = slices.Concat(own, []string{"bare"}, redlock, backends)
