@@ -8,8 +8,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
-	"locklab/lockstrategy"
-	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -111,40 +109,14 @@ func holderOfDeadLeader(looks, checks bool) experiments.Scenario {
 
 // waiterInEtcd lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
 func waiterInEtcd(ctx context.Context, x *kit.Etcd, r *kit.Resource) (waitForB func()) {
-	b := x.NewClient(ctx, "B", kit.LongLease, x.Members...)
-	waitForB = x.Go(func() {
-		for {
-			h, err := b.TryAcquire(ctx)
-			if errors.Is(err, lockstrategy.ErrUnavailable) { // the election takes longer than B waits for an answer
-				continue
-			}
-			x.Must(err)
-			r.Add(h)
-			h.Release(ctx)
-			return
-		}
-	})
+	waitForB = kit.UpdateAfterElection(ctx, x.Trial, x.NewClient(ctx, "B", kit.LongLease, x.Members...), r)
 	x.AwaitQueue(ctx, 2)
 	return waitForB
 }
 
 // killEtcdLeader kills the leader, and measures when a client is granted a lock that nobody holds.
 func killEtcdLeader(ctx context.Context, x *kit.Etcd) (killed time.Time) {
-	probe := x.NewClient(ctx, "probe", kit.LongLease, x.Members...)
-	granted := func() {
-		x.Must(stack.Until(ctx, func(ctx context.Context) error {
-			lease, err := probe.Lock.Acquire(ctx, "lock:probe")
-			if err != nil {
-				return err
-			}
-			return lease.Release(ctx)
-		}))
-	}
-	granted()
-	killed = time.Now()
-	x.KillLeader()
-	granted()
-	x.Measure("probe", time.Since(killed).Milliseconds(), "ms for which nobody was granted a lock after the leader had died")
+	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient(ctx, "probe", kit.LongLease, x.Members...), x.KillLeader)
 	x.FindLeader(ctx)
 	return killed
 }

@@ -8,8 +8,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
-	"locklab/lockstrategy"
-	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -80,7 +78,7 @@ func leaderLives(ctx context.Context, t *experiments.Trial) {
 	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
 	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
 	value := r.Read(h)
-	waitForB := besideB(ctx, x, r)
+	waitForB := waiterInZooKeeper(ctx, x, r)
 	r.Write(h, value+1)
 	h.Release(ctx)
 	waitForB()
@@ -90,8 +88,8 @@ func leaderDies(ctx context.Context, t *experiments.Trial) {
 	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
 	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
 	value := r.Read(h)
-	waitForB := besideB(ctx, x, r)
-	killAndMeasure(ctx, x)
+	waitForB := waiterInZooKeeper(ctx, x, r)
+	killZooKeeperLeader(ctx, x)
 	if !h.Alive() {
 		t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
 	}
@@ -107,8 +105,8 @@ func holderAlone(looks, checks bool) experiments.Scenario {
 		h := x.NewClient("A", endsSoon, x.Leader).Acquire(ctx)
 		value := r.Read(h)
 		h.Watch(ctx)
-		waitForB := besideB(ctx, x, r)
-		killed := killAndMeasure(ctx, x)
+		waitForB := waiterInZooKeeper(ctx, x, r)
+		killed := killZooKeeperLeader(ctx, x)
 		waitForB()
 		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated, which A's session delays")
 		if !looks || h.Lease.Context().Err() == nil {
@@ -118,42 +116,16 @@ func holderAlone(looks, checks bool) experiments.Scenario {
 	}
 }
 
-// besideB lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
-func besideB(ctx context.Context, x *kit.ZooKeeper, r *kit.Resource) (waitForB func()) {
-	b := x.NewClient("B", throughElection, x.Nodes...)
-	waitForB = x.Go(func() {
-		for {
-			h, err := b.TryAcquire(ctx)
-			if errors.Is(err, lockstrategy.ErrUnavailable) { // the election takes longer than B waits for an answer
-				continue
-			}
-			x.Must(err)
-			r.Add(h)
-			h.Release(ctx)
-			return
-		}
-	})
+// waiterInZooKeeper lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
+func waiterInZooKeeper(ctx context.Context, x *kit.ZooKeeper, r *kit.Resource) (waitForB func()) {
+	waitForB = kit.UpdateAfterElection(ctx, x.Trial, x.NewClient("B", throughElection, x.Nodes...), r)
 	x.AwaitQueue(ctx, 2)
 	return waitForB
 }
 
-// killAndMeasure kills the leader, and measures when a client is granted a lock that nobody holds.
-func killAndMeasure(ctx context.Context, x *kit.ZooKeeper) (killed time.Time) {
-	probe := x.NewClient("probe", throughElection, x.Nodes...)
-	granted := func() {
-		x.Must(stack.Until(ctx, func(ctx context.Context) error {
-			lease, err := probe.Lock.Acquire(ctx, "lock:probe")
-			if err != nil {
-				return err
-			}
-			return lease.Release(ctx)
-		}))
-	}
-	granted()
-	killed = time.Now()
-	x.KillLeader()
-	granted()
-	x.Measure("probe", time.Since(killed).Milliseconds(), "ms for which nobody was granted a lock after the leader had died")
+// killZooKeeperLeader kills the leader, and measures when a client is granted a lock that nobody holds.
+func killZooKeeperLeader(ctx context.Context, x *kit.ZooKeeper) (killed time.Time) {
+	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient("probe", throughElection, x.Nodes...), x.KillLeader)
 	x.FindLeader(ctx)
 	return killed
 }

@@ -18,6 +18,7 @@
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
+//	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
 //	checks.go        checks that are made of others
