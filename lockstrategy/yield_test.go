@@ -228,7 +228,7 @@ func yieldsByTime(t *testing.T, bounds HandOff, bounded int) {
 			if waited := time.Since(began); waited <= pollInterval || waited > 2*pollInterval {
 				t.Errorf("it competed again after %s; the others poll every %s", waited, pollInterval)
 			}
-			time.Sleep(2 * debtKept)
+			time.Sleep(2 * yieldWindow)
 			synctest.Wait()
 			if len(c.queues) != 0 {
 				t.Errorf("an idle cohort keeps %d queues", len(c.queues))
