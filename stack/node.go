@@ -17,6 +17,7 @@ type Node struct {
 	Addr   string // host:port, as this machine reaches it
 	Proxy  *Proxy // before it, for clients and other servers; nil: none
 
+	bus      *Proxy // before its port for the other nodes of a cluster; nil: none
 	inside   string // host:port, as other containers reach it; empty: it runs in no container
 	password string
 	start    func(addr string) (*Process, error) // starts it again; nil: it runs in a container

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ func (s *Stack) Proxy(name, server string) (*Proxy, error) {
 	p := &Proxy{Name: name}
 	p.server.Store(server)
 	p.Proxy = faultproxy.New(p.dialServer)
-	p.Label = replicaPort
+	p.Label = sender
 	var err error
 	if p.Addr, err = p.Listen(); err != nil {
 		return nil, fmt.Errorf("stack: %s: %w", name, err)
@@ -44,13 +45,22 @@ func (p *Proxy) dialServer(ctx context.Context) (net.Conn, error) {
 	return faultproxy.TCP(addr)(ctx)
 }
 
-// handshake is how a replica introduces itself to its master: with the port at which it listens.
-var handshake = regexp.MustCompile(`listening-port\r\n\$\d+\r\n(\d+)\r\n`)
+// introductions are how servers introduce themselves to another one: a replica with the port at which it listens, a member of etcd with
+// its id.
+var introductions = []*regexp.Regexp{
+	regexp.MustCompile(`listening-port\r\n\$\d+\r\n(\d+)\r\n`), regexp.MustCompile(`(?i)\r\nX-Server-From: ([0-9a-f]+)\r\n`),
+}
 
-// replicaPort labels the connection of a replica with its port.
-func replicaPort(label string, request []byte) string {
-	if found := handshake.FindSubmatch(request); label == "" && found != nil {
-		return string(found[1])
+// sender labels the connection of another server with what it calls itself.
+func sender(label string, request []byte) string {
+	const begin, end = 40, 80 // of the node's id in a message of a Redis Cluster
+	if label == "" && bytes.HasPrefix(request, []byte("RCmb")) && len(request) >= end {
+		return string(request[begin:end])
+	}
+	for _, introduction := range introductions {
+		if found := introduction.FindSubmatch(request); label == "" && found != nil {
+			return string(found[1])
+		}
 	}
 	return label
 }

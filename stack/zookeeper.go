@@ -61,40 +61,60 @@ type ZooKeeperNode struct {
 	Addr   string // host:port, for clients
 
 	dir   string
+	links []*Proxy // between it and the others; none: they reach each other directly
 	start func() (*Process, error)
 }
 
 // ZooKeeper starts n servers: one alone, or three as an ensemble. It returns when each of them serves clients, and one of three leads.
 // Without java or the jar files the error says how to get them.
 func (s *Stack) ZooKeeper(ctx context.Context, n int) (nodes []*ZooKeeperNode, err error) {
+	return s.zooKeepers(ctx, n, false)
+}
+
+// ProxiedZooKeeper starts an ensemble of three servers that reach each other over a [Proxy] for each pair. So one of them can be cut off:
+// see [ZooKeeperNode.Isolate]. Clients pass no proxy.
+func (s *Stack) ProxiedZooKeeper(ctx context.Context) ([]*ZooKeeperNode, error) {
+	return s.zooKeepers(ctx, 3, true)
+}
+
+func (s *Stack) zooKeepers(ctx context.Context, n int, proxied bool) (nodes []*ZooKeeperNode, err error) {
 	classpath, err := zooKeeperClasspath()
 	if err != nil {
 		return nil, err
 	}
 	for range attempts {
-		if nodes, err = s.ensemble(ctx, n, classpath); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+		if nodes, err = s.ensemble(ctx, n, proxied, classpath); err == nil || !strings.Contains(err.Error(), "Address already in use") {
 			return nodes, err
 		}
 	}
 	return nil, err
 }
 
-func (s *Stack) ensemble(ctx context.Context, n int, classpath string) ([]*ZooKeeperNode, error) {
+func (s *Stack) ensemble(ctx context.Context, n int, proxied bool, classpath string) ([]*ZooKeeperNode, error) {
 	addrs, err := freeAddrs(3 * n) // for clients, for the other servers, for elections
 	if err != nil {
 		return nil, err
 	}
-	var servers strings.Builder
-	for i := 0; n > 1 && i < n; i++ {
-		fmt.Fprintf(&servers, "server.%d=%s:%d\n", i+1, addrs[n+i], portOf(addrs[2*n+i]))
-	}
+	e := &zooKeeperPeers{s, addrs[n : 2*n], addrs[2*n:], make([][]*Proxy, n)}
 	var nodes []*ZooKeeperNode
 	for i := range n {
-		node, err := s.zooKeeper(i+1, addrs[i], servers.String(), classpath)
+		servers, err := e.servers(i, proxied)
+		if err != nil {
+			return nil, err
+		}
+		if proxied && i == n-1 {
+			if err := e.await(ctx, nodes); err != nil {
+				return nil, err
+			}
+		}
+		node, err := s.zooKeeper(i+1, addrs[i], servers, classpath)
 		if err != nil {
 			return nil, err
 		}
 		nodes = append(nodes, node)
+	}
+	for i, node := range nodes {
+		node.links = e.links[i]
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
@@ -107,6 +127,70 @@ func (s *Stack) ensemble(ctx context.Context, n int, classpath string) ([]*ZooKe
 		return nil, err
 	}
 	return nodes, nil
+}
+
+// zooKeeperPeers is at which addresses the servers of an ensemble reach each other.
+type zooKeeperPeers struct {
+	*Stack
+	quorum, election []string
+	links            [][]*Proxy // of each server
+}
+
+// servers are the lines that name the servers in the file of one of them. With proxies each file names others.
+func (e *zooKeeperPeers) servers(of int, proxied bool) (string, error) {
+	var lines strings.Builder
+	for i := 0; len(e.quorum) > 1 && i < len(e.quorum); i++ {
+		quorum, election := e.quorum[i], e.election[i]
+		if proxied && i != of {
+			var err error
+			if quorum, election, err = e.link(of, i); err != nil {
+				return "", err
+			}
+		}
+		fmt.Fprintf(&lines, "server.%d=%s:%d\n", i+1, quorum, portOf(election))
+	}
+	return lines.String(), nil
+}
+
+// link is at which addresses one server reaches another one over proxies. Two servers keep one connection for elections. The one with the
+// larger number opens it: asked by the other one, it connects back to an address that no proxy can change. So the other one's proxy leads
+// nowhere.
+func (e *zooKeeperPeers) link(from, to int) (quorum, election string, err error) {
+	name := fmt.Sprintf("zookeeper-%d to %d", from+1, to+1)
+	data, err := e.Proxy(name, e.quorum[to])
+	if err != nil {
+		return "", "", err
+	}
+	server := e.election[to]
+	if from < to {
+		server = ""
+	}
+	votes, err := e.Proxy(name+", elections", server)
+	if err != nil {
+		return "", "", err
+	}
+	for _, i := range []int{from, to} {
+		e.links[i] = append(e.links[i], data, votes)
+	}
+	return data.Addr, votes.Addr, nil
+}
+
+// await waits until nodes are ready to elect a leader. The last one is started after that: a majority that has elected without one of them
+// would not open a connection to it.
+func (e *zooKeeperPeers) await(ctx context.Context, nodes []*ZooKeeperNode) error {
+	for i, node := range nodes {
+		err := await(ctx, node, func(ctx context.Context) error {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", e.election[i])
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // zooKeeper starts one server, and does not wait for it.
