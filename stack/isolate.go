@@ -20,6 +20,15 @@ type Isolation struct {
 	before  int64
 }
 
+// Cut drops everything at proxies, between clients and some of several independent servers.
+func Cut(name string, proxies ...*Proxy) *Isolation {
+	i := isolation(name)
+	for _, p := range proxies {
+		i.drop(p, "")
+	}
+	return i
+}
+
 func isolation(name string) *Isolation { return &Isolation{name: name} }
 
 // drop drops everything at p, or what a sender and the server behind p send each other.
@@ -78,11 +87,7 @@ func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
 
 // Isolate cuts a server off. It is one of [Stack.ProxiedZooKeeper].
 func (n *ZooKeeperNode) Isolate() *Isolation {
-	i := isolation(n.Name)
-	for _, p := range n.links {
-		i.drop(p, "")
-	}
-	return i
+	return Cut(n.Name, n.links...)
 }
 
 // Isolate cuts a node off from the other servers, and from the clients that reach it over its proxy. The topology is one of

@@ -91,6 +91,11 @@ func (n *Node) Number(ctx context.Context, section, field string) (number int64,
 	return strconv.ParseInt(text, 10, 64)
 }
 
+// Configure sets one of the node's parameters while it runs.
+func (n *Node) Configure(ctx context.Context, name string, value any) error {
+	return n.WithClient(func(c *redis.Client) error { return c.ConfigSet(ctx, name, fmt.Sprint(value)).Err() })
+}
+
 // Await calls ready until it returns nil, the node ends, or ctx does.
 func (n *Node) Await(ctx context.Context, ready func(context.Context) error) error {
 	return await(ctx, n, ready)
