@@ -25,10 +25,12 @@ type Sides struct {
 
 // Timelines and units of what each side answers.
 const (
-	MinoritySide, MajoritySide = "minority side", "majority side"
+	MinoritySide = "minority side"
+	MajoritySide = "majority side"
 
 	GrantedThere = "requests granted after the cut"
 	RefusedThere = "requests refused after the cut"
+	HeldTwice    = "locks that two clients held" // of both sides together
 )
 
 // besideKey is what C locks, so that only the server decides. It has the slot of LockKey in a cluster.
