@@ -31,19 +31,16 @@ func ran(id, anomaly, strategy string, violations int, unit string, value int64)
 	return e, s
 }
 
-// partitioned is the page where the minority answers so.
-func partitioned(minority map[string]Cell) string {
-	c := Of(nil, nil, Bench{})
+// partitioned is the page where a minority has granted so many requests.
+func partitioned(v3, v6, v7 float64) string {
+	c, granted := Of(nil, nil, Bench{}), map[string]float64{"v3": v3, "v6": v6, "v7": v7}
 	for i, l := range c.Locks {
-		if cell, ok := minority[l.Version]; ok {
-			c.Locks[i].Minority = cell
+		if n, ok := granted[l.Version]; ok {
+			c.Locks[i].Minority = Cell{Value: n, Known: true, By: []string{"F12"}}
 		}
 	}
 	return c.Page()
 }
-
-// cell is that of a minority that has granted so many requests.
-func cell(granted float64) Cell { return Cell{Value: granted, Known: true, By: []string{"F12"}} }
 
 // cut is a run of two locks: on the side of the minority v3 grants one request and refuses one, and v7 refuses two.
 func cut() (experiments.Experiment, experiments.Saved) {
@@ -134,11 +131,11 @@ func TestPage(t *testing.T) {
 			"| v4, RedLock | not tested | no leader | not tested |",
 			"| v8, Memcached | 4000 ms ([L23-dead-holder](experiments/L23-dead-holder.md)) | no leader |",
 		}},
-		{"both refuse", partitioned(map[string]Cell{"v3": cell(1), "v6": cell(0), "v7": cell(0)}), []string{
+		{"a majority refuses", partitioned(1, 0, 0), []string{
 			"For a partition this **holds**: the side of the minority is granted locks by v3, and not by v6 and v7 ([F12]",
 		}},
-		{"Redis refuses", partitioned(map[string]Cell{"v3": cell(0), "v6": cell(0), "v7": cell(0)}), []string{"For a partition this **does not hold**"}},
-		{"etcd grants", partitioned(map[string]Cell{"v3": cell(1), "v6": cell(0), "v7": cell(1)}), []string{"For a partition this **does not hold**"}},
+		{"Redis refuses", partitioned(0, 0, 0), []string{"For a partition this **does not hold**"}},
+		{"etcd grants", partitioned(1, 0, 1), []string{"For a partition this **does not hold**"}},
 		{"Redis lost nothing, and RedLock is faster", page(0, bench(1.5)), []string{
 			"For a failover this **does not hold**: v3: ok, 3; v6: ok, 3.", "For speed this **holds**: under sustained load v4 has 1.50 ×",
 		}},

@@ -155,6 +155,9 @@ func (h *Holder) AwaitConfirmation(ctx context.Context) {
 // AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
 func (h *Holder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
 	h.t.Must(stack.Until(ctx, func(context.Context) error {
+		if err := h.Lease.Context().Err(); err != nil {
+			return stack.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}
+		}
 		if h.Lease.Until().Equal(granted) {
 			return errors.New(h.Name + " has not confirmed its lease")
 		}

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -14,12 +15,13 @@ import (
 // too. B reaches those of the majority.
 type Sides struct {
 	*experiments.Trial
-	A, B, C *Client
+	A, B, C  *Client
+	Majority bool      // each answer needs a majority of the servers
+	CutAt    time.Time // when the network was cut
 
 	minority string // its server
 	cut      func(ctx context.Context) (*stack.Isolation, error)
 	serve    func(ctx context.Context)
-	confirms bool      // the minority goes on confirming A's lease without the majority
 	until    time.Time // the end of A's lease when the network was cut
 }
 
@@ -36,21 +38,24 @@ const (
 // besideKey is what C locks, so that only the server decides. It has the slot of LockKey in a cluster.
 const besideKey = "lock:beside:{" + LockKey + "}"
 
-// Cut cuts the network. h is A's lock.
+// Cut cuts the network while A holds the lock: h.
 func (x *Sides) Cut(ctx context.Context, h *Holder) {
 	i, err := x.cut(ctx)
 	x.Must(err)
-	x.until = h.Lease.Until()
+	x.CutAt, x.until = time.Now(), h.Lease.Until()
 	x.Cleanup(func() error { i.Mend(); return nil })
+	if h.Lease.Context().Err() != nil {
+		x.Must(errors.New("A's lease had ended before the network was cut: nothing is shown"))
+	}
 	proof, err := i.Await(ctx)
 	x.Must(err)
 	x.Fault(x.minority, "cut off from the majority", proof)
 }
 
-// AwaitMajority waits until the side of the majority serves again: it may need a new leader. Where the minority confirms A's lease by
-// itself, that must have happened before.
+// AwaitMajority waits until the side of the majority serves again: it may need a new leader. Where no majority is needed, A's side
+// confirms its lease before.
 func (x *Sides) AwaitMajority(ctx context.Context, h *Holder) {
-	if x.confirms {
+	if !x.Majority {
 		h.AwaitConfirmationAfter(ctx, x.until)
 		h.Note("the minority has confirmed its lease")
 	}
@@ -71,7 +76,7 @@ func ReplicatedSides(start StartReplicated, lease time.Duration) func(context.Co
 	return func(ctx context.Context, t *experiments.Trial) *Sides {
 		x := start(ctx, t)
 		old, all := x.Master, x.Servers
-		s := &Sides{Trial: t, minority: old.Name, confirms: true}
+		s := &Sides{Trial: t, minority: old.Name}
 		s.cut = func(ctx context.Context) (*stack.Isolation, error) { return all.Isolate(ctx, old) }
 		s.serve = func(ctx context.Context) {
 			x.Servers = all.Without(old)
@@ -112,7 +117,7 @@ func RedLockSides(lease time.Duration) func(context.Context, *experiments.Trial)
 		}
 		ours, oursAt := toAll(MinoritySide)
 		theirs, theirsAt := toAll(MajoritySide)
-		s := &Sides{Trial: t, minority: "redlock-1 and redlock-2"}
+		s := &Sides{Trial: t, Majority: true, minority: "redlock-1 and redlock-2"}
 		s.cut = func(context.Context) (*stack.Isolation, error) {
 			return stack.Cut(s.minority, slices.Concat(ours[few:], theirs[:few])...), nil
 		}
@@ -139,7 +144,7 @@ func EtcdSides(lease time.Duration) func(context.Context, *experiments.Trial) *S
 		x.FindLeader(ctx)
 		old := x.Leader
 		rest := slices.DeleteFunc(slices.Clone(x.Members), func(m *stack.Member) bool { return m == old })
-		s := &Sides{Trial: t, minority: old.Name}
+		s := &Sides{Trial: t, Majority: true, minority: old.Name}
 		s.cut = func(ctx context.Context) (*stack.Isolation, error) { return cluster.Isolate(ctx, old) }
 		s.serve = func(ctx context.Context) {
 			x.cluster = &stack.Etcd{Members: rest}
@@ -163,7 +168,7 @@ func ZooKeeperSides(lease time.Duration) func(context.Context, *experiments.Tria
 		x.FindLeader(ctx)
 		old := x.Leader
 		rest := slices.DeleteFunc(slices.Clone(nodes), func(n *stack.ZooKeeperNode) bool { return n == old })
-		s := &Sides{Trial: t, minority: old.Name}
+		s := &Sides{Trial: t, Majority: true, minority: old.Name}
 		s.cut = func(context.Context) (*stack.Isolation, error) { return old.Isolate(), nil }
 		s.serve = func(ctx context.Context) {
 			x.Nodes = rest
