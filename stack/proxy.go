@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"locklab/stack/faultproxy"
 )
@@ -20,29 +21,41 @@ type Proxy struct {
 	Name string
 	Addr string // host:port, for the clients
 
-	server atomic.Value // string: the address of the server; empty: it is not started yet, and connections are closed
+	waits  time.Duration // for a server that refuses a connection, before that is closed
+	server atomic.Value  // string: the address of the server; empty: it is not started yet, and connections are closed
 }
 
 // Proxy starts a fault proxy before the server at an address; "": the server is not started yet.
 func (s *Stack) Proxy(name, server string) (*Proxy, error) {
-	p := &Proxy{Name: name}
+	return s.proxy(&Proxy{Name: name}, server)
+}
+
+func (s *Stack) proxy(p *Proxy, server string) (_ *Proxy, err error) {
 	p.server.Store(server)
 	p.Proxy = faultproxy.New(p.dialServer)
 	p.Label = sender
-	var err error
 	if p.Addr, err = p.Listen(); err != nil {
-		return nil, fmt.Errorf("stack: %s: %w", name, err)
+		return nil, fmt.Errorf("stack: %s: %w", p.Name, err)
 	}
 	s.add(p)
 	return p, nil
 }
 
-func (p *Proxy) dialServer(ctx context.Context) (net.Conn, error) {
+func (p *Proxy) dialServer(ctx context.Context) (conn net.Conn, err error) {
 	addr := p.server.Load().(string)
 	if addr == "" {
 		return nil, errors.New("the server is not started")
 	}
-	return faultproxy.TCP(addr)(ctx)
+	if p.waits == 0 {
+		return faultproxy.TCP(addr)(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.waits)
+	defer cancel()
+	err = Until(ctx, func(ctx context.Context) (err error) {
+		conn, err = faultproxy.TCP(addr)(ctx)
+		return err
+	})
+	return conn, err
 }
 
 // introductions are how servers introduce themselves to another one: a replica with the port at which it listens, a member of etcd with
