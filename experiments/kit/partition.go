@@ -77,7 +77,10 @@ func ReplicatedSides(start StartReplicated, lease time.Duration) func(context.Co
 		x := start(ctx, t)
 		old, all := x.Master, x.Servers
 		s := &Sides{Trial: t, minority: old.Name}
-		s.cut = func(ctx context.Context) (*stack.Isolation, error) { return all.Isolate(ctx, old) }
+		s.cut = func(ctx context.Context) (*stack.Isolation, error) {
+			x.AwaitReplication(ctx) // A's lock is not lost as in F01
+			return all.Isolate(ctx, old)
+		}
 		s.serve = func(ctx context.Context) {
 			x.Servers = all.Without(old)
 			x.Replace(ctx, x)
