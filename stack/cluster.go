@@ -14,19 +14,13 @@ const slots = 16384
 
 // cluster starts the nodes, connects them, assigns the slots to the first half and makes the second half replicas.
 func (s *Stack) cluster(ctx context.Context, t *Topology) error {
-	var buses []int
-	for i := range 2 * masters {
-		addr, err := freeAddr() // of the cluster bus; a node whose bus port was taken meanwhile ends with an error
+	buses := make([]int, 2*masters) // as the other nodes are told
+	for i := range buses {
+		node, bus, err := s.clusterNode(ctx, fmt.Sprintf("cluster-%d", i+1), t)
 		if err != nil {
 			return err
 		}
-		buses = append(buses, portOf(addr))
-		node, err := s.announcing(ctx, fmt.Sprintf("cluster-%d", i+1), true, t.proxied, "cluster",
-			"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.nodeTimeout()), "--cluster-port", strconv.Itoa(buses[i]))
-		if err != nil {
-			return err
-		}
-		t.Nodes = append(t.Nodes, node)
+		t.Nodes, buses[i] = append(t.Nodes, node), bus
 	}
 	clients := make([]*redis.Client, len(t.Nodes))
 	for i, node := range t.Nodes {
@@ -42,6 +36,29 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) error {
 		}
 	}
 	return t.replicate(ctx, clients)
+}
+
+// clusterNode starts a node, and returns at which port the others reach its cluster bus. With proxies that is another one's.
+func (s *Stack) clusterNode(ctx context.Context, name string, t *Topology) (node *Node, bus int, err error) {
+	addr, err := freeAddr() // of the cluster bus; a node whose bus port was taken meanwhile ends with an error
+	if err != nil {
+		return nil, 0, err
+	}
+	settings := []string{
+		"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.nodeTimeout()), "--cluster-port", strconv.Itoa(portOf(addr)),
+	}
+	var proxy *Proxy
+	if t.proxied {
+		if proxy, err = s.Proxy("proxy of the bus of "+name, addr); err != nil {
+			return nil, 0, err
+		}
+		addr = proxy.Addr
+		settings = append(settings, "--cluster-announce-bus-port", strconv.Itoa(portOf(addr)))
+	}
+	if node, err = s.announcing(ctx, name, true, t.proxied, "cluster", settings...); err == nil {
+		node.bus = proxy
+	}
+	return node, portOf(addr), err
 }
 
 // nodeTimeout is for how many milliseconds a cluster misses a node before a replica replaces it. Topologies with proxies exist to

@@ -23,6 +23,7 @@ type Member struct {
 	Server        // what runs it now: Restart replaces it
 	Name   string // in the stack, and in the cluster
 	Addr   string // host:port, for clients
+	Proxy  *Proxy // before it, for the other members; nil: none
 
 	peer  string // host:port, for the other members
 	start func() (*Process, error)
@@ -35,12 +36,22 @@ func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, err
 	if n != 1 && n != 3 {
 		return nil, fmt.Errorf("stack: %d etcd servers: a cluster has 1 or 3", n)
 	}
+	return s.etcdCluster(ctx, n, false, settings)
+}
+
+// ProxiedEtcd starts a cluster of three servers that reach each other over a [Proxy] before each. So one of them can be cut off: see
+// [Etcd.Isolate]. Clients pass no proxy.
+func (s *Stack) ProxiedEtcd(ctx context.Context) (*Etcd, error) {
+	return s.etcdCluster(ctx, 3, true, nil)
+}
+
+func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings []string) (*Etcd, error) {
 	program, err := EtcdProgram(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		e, err := s.etcd(ctx, program, n, settings)
+		e, err := s.etcd(ctx, program, n, proxied, settings)
 		if err == nil {
 			return e, nil
 		}
@@ -54,18 +65,23 @@ func (s *Stack) Etcd(ctx context.Context, n int, settings ...string) (*Etcd, err
 }
 
 // etcd starts a cluster at free addresses. With an error it returns the servers that it has started.
-func (s *Stack) etcd(ctx context.Context, program []string, n int, settings []string) (*Etcd, error) {
+func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool, settings []string) (*Etcd, error) {
 	addrs, err := freeAddrs(2 * n)
 	if err != nil {
 		return &Etcd{}, err
 	}
 	e, token := new(Etcd), filepath.Base(s.dir)
-	cluster := make([]string, n)
-	for i := range n {
-		cluster[i] = fmt.Sprintf("etcd-%d=http://%s", i+1, addrs[2*i+1])
-	}
+	members, cluster := make([]*Member, n), make([]string, n)
 	for i := range n {
 		m := &Member{Name: fmt.Sprintf("etcd-%d", i+1), Addr: addrs[2*i], peer: addrs[2*i+1]}
+		if proxied {
+			if m.Proxy, err = s.Proxy("proxy of "+m.Name, m.peer); err != nil {
+				return e, err
+			}
+		}
+		members[i], cluster[i] = m, m.Name+"=http://"+m.announced()
+	}
+	for _, m := range members {
 		m.start = func() (*Process, error) {
 			data := filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
 			argv := slices.Concat(program, m.flags(data, token, strings.Join(cluster, ",")), settings)
@@ -86,12 +102,20 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, settings []st
 	return e, nil
 }
 
+// announced is the address that the other members are told.
+func (m *Member) announced() string {
+	if m.Proxy != nil {
+		return m.Proxy.Addr
+	}
+	return m.peer
+}
+
 // flags are those of etcd 3.4 and later. An election begins half a second after the last message of the leader.
 func (m *Member) flags(data, token, cluster string) []string {
 	return []string{
 		"--name", m.Name, "--data-dir", data, "--initial-cluster-token", token, "--initial-cluster", cluster,
 		"--listen-client-urls", "http://" + m.Addr, "--advertise-client-urls", "http://" + m.Addr,
-		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.peer,
+		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.announced(),
 		"--heartbeat-interval", "50", "--election-timeout", "500",
 		"--logger", "zap", "--log-level", "warn",
 	}
@@ -139,14 +163,20 @@ func (m *Member) serves(ctx context.Context) error {
 }
 
 func (m *Member) leads(ctx context.Context) (bool, error) {
-	var status struct {
-		Leader string
-		Header struct {
-			MemberID string `json:"member_id"`
-		}
-	}
-	err := m.ask(ctx, "maintenance/status", struct{}{}, &status)
+	status, err := m.status(ctx)
 	return err == nil && status.Leader == status.Header.MemberID, err
+}
+
+// memberStatus has ids as decimal numbers.
+type memberStatus struct {
+	Leader string
+	Header struct {
+		MemberID string `json:"member_id"`
+	}
+}
+
+func (m *Member) status(ctx context.Context) (status memberStatus, err error) {
+	return status, m.ask(ctx, "maintenance/status", struct{}{}, &status)
 }
 
 // ask sends a request to the member's gateway for JSON.

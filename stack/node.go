@@ -17,6 +17,7 @@ type Node struct {
 	Addr   string // host:port, as this machine reaches it
 	Proxy  *Proxy // before it, for clients and other servers; nil: none
 
+	bus      *Proxy // before its port for the other nodes of a cluster; nil: none
 	inside   string // host:port, as other containers reach it; empty: it runs in no container
 	password string
 	start    func(addr string) (*Process, error) // starts it again; nil: it runs in a container
@@ -88,6 +89,11 @@ func (n *Node) Number(ctx context.Context, section, field string) (number int64,
 		return 0, err
 	}
 	return strconv.ParseInt(text, 10, 64)
+}
+
+// Configure sets one of the node's parameters while it runs.
+func (n *Node) Configure(ctx context.Context, name string, value any) error {
+	return n.WithClient(func(c *redis.Client) error { return c.ConfigSet(ctx, name, fmt.Sprint(value)).Err() })
 }
 
 // Await calls ready until it returns nil, the node ends, or ctx does.

@@ -39,7 +39,7 @@ func (s *Stack) Topology(ctx context.Context, kind string, real bool) (*Topology
 }
 
 // ProxiedTopology is Topology with a [Proxy] before each node. Clients, replicas and sentinels are told the addresses of
-// the proxies; the nodes of a cluster gossip without them. In containers only a single node has a proxy.
+// the proxies, and the nodes of a cluster gossip over more of them. In containers only a single node has a proxy.
 func (s *Stack) ProxiedTopology(ctx context.Context, kind string, real bool) (*Topology, error) {
 	return s.arrange(ctx, &Topology{Kind: kind, proxied: true}, real)
 }

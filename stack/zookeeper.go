@@ -61,52 +61,161 @@ type ZooKeeperNode struct {
 	Addr   string // host:port, for clients
 
 	dir   string
+	links []*Proxy // between it and the others; none: they reach each other directly
 	start func() (*Process, error)
 }
 
 // ZooKeeper starts n servers: one alone, or three as an ensemble. It returns when each of them serves clients, and one of three leads.
 // Without java or the jar files the error says how to get them.
 func (s *Stack) ZooKeeper(ctx context.Context, n int) (nodes []*ZooKeeperNode, err error) {
+	return s.zooKeepers(ctx, n, false)
+}
+
+// ProxiedZooKeeper starts an ensemble of three servers that reach each other over a [Proxy] for each pair. So one of them can be cut off:
+// see [ZooKeeperNode.Isolate]. Clients pass no proxy.
+func (s *Stack) ProxiedZooKeeper(ctx context.Context) ([]*ZooKeeperNode, error) {
+	return s.zooKeepers(ctx, 3, true)
+}
+
+func (s *Stack) zooKeepers(ctx context.Context, n int, proxied bool) (nodes []*ZooKeeperNode, err error) {
 	classpath, err := zooKeeperClasspath()
 	if err != nil {
 		return nil, err
 	}
 	for range attempts {
-		if nodes, err = s.ensemble(ctx, n, classpath); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+		if nodes, err = s.ensemble(ctx, n, proxied, classpath); err == nil || !strings.Contains(err.Error(), "Address already in use") &&
+			!strings.Contains(err.Error(), "Leaving listener thread") { // which has tried to listen several times
 			return nodes, err
 		}
 	}
 	return nil, err
 }
 
-func (s *Stack) ensemble(ctx context.Context, n int, classpath string) ([]*ZooKeeperNode, error) {
+func (s *Stack) ensemble(ctx context.Context, n int, proxied bool, classpath string) (nodes []*ZooKeeperNode, err error) {
+	e := new(zooKeeperPeers)
+	if proxied {
+		if e.links, err = s.linkZooKeepers(n); err != nil {
+			return nil, err
+		}
+	}
 	addrs, err := freeAddrs(3 * n) // for clients, for the other servers, for elections
 	if err != nil {
 		return nil, err
 	}
-	var servers strings.Builder
-	for i := 0; n > 1 && i < n; i++ {
-		fmt.Fprintf(&servers, "server.%d=%s:%d\n", i+1, addrs[n+i], portOf(addrs[2*n+i]))
-	}
-	var nodes []*ZooKeeperNode
-	for i := range n {
-		node, err := s.zooKeeper(i+1, addrs[i], servers.String(), classpath)
+	e.quorum, e.election = addrs[n:2*n], addrs[2*n:]
+	e.open()
+	defer func() {
 		if err != nil {
-			return nil, err
+			for _, node := range nodes {
+				node.Kill()
+			}
+			nodes = nil
 		}
+	}()
+	for i := range n {
+		if proxied && i == n-1 {
+			if err := e.await(ctx, nodes); err != nil {
+				return nodes, err
+			}
+		}
+		node, err := s.zooKeeper(i+1, addrs[i], e.servers(i), classpath)
+		if err != nil {
+			return nodes, err
+		}
+		node.links = e.of(i)
 		nodes = append(nodes, node)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, node := range nodes {
 		group.Go(func() error { return node.serves(ctx) })
 	}
-	if err := group.Wait(); err != nil {
-		for _, node := range nodes {
-			node.Kill()
+	return nodes, group.Wait()
+}
+
+// zooKeeperPeers is at which addresses the servers of an ensemble reach each other.
+type zooKeeperPeers struct {
+	quorum, election []string
+	links            map[[2]int]zooKeeperLink // from one server to another; none: directly
+}
+
+// zooKeeperLink is the proxies over which one server reaches another one.
+type zooKeeperLink struct{ data, votes *Proxy }
+
+// linkZooKeepers starts proxies for each pair of n servers. A new leader may not listen yet when a follower connects: refused, that would
+// try again. A connection that is accepted and closed would let it begin another election, in which the new leader takes no part for
+// initLimit. So the proxies wait.
+func (s *Stack) linkZooKeepers(n int) (map[[2]int]zooKeeperLink, error) {
+	links := make(map[[2]int]zooKeeperLink)
+	for pair := range n * n {
+		from, to := pair/n, pair%n
+		if from == to {
+			continue
 		}
-		return nil, err
+		name := fmt.Sprintf("zookeeper-%d to %d", from+1, to+1)
+		data, err := s.proxy(&Proxy{Name: name, waits: 5 * time.Second}, "")
+		if err != nil {
+			return nil, err
+		}
+		votes, err := s.proxy(&Proxy{Name: name + ", elections", waits: 5 * time.Second}, "")
+		if err != nil {
+			return nil, err
+		}
+		links[[2]int{from, to}] = zooKeeperLink{data, votes}
 	}
-	return nodes, nil
+	return links, nil
+}
+
+// open lets the proxies lead to the servers. Two servers keep one connection for elections. The one with the larger number opens it: asked
+// by the other one, it connects back to an address that no proxy can change. So the other one's proxy leads nowhere.
+func (e *zooKeeperPeers) open() {
+	for pair, link := range e.links {
+		from, to := pair[0], pair[1]
+		link.data.server.Store(e.quorum[to])
+		if from > to {
+			link.votes.server.Store(e.election[to])
+		}
+	}
+}
+
+// of are the proxies between a server and the others.
+func (e *zooKeeperPeers) of(server int) (proxies []*Proxy) {
+	for pair, link := range e.links {
+		if pair[0] == server || pair[1] == server {
+			proxies = append(proxies, link.data, link.votes)
+		}
+	}
+	return proxies
+}
+
+// servers are the lines that name the servers in the file of one of them. With proxies each file names others.
+func (e *zooKeeperPeers) servers(from int) string {
+	var lines strings.Builder
+	for i := 0; len(e.quorum) > 1 && i < len(e.quorum); i++ {
+		quorum, election := e.quorum[i], e.election[i]
+		if link, linked := e.links[[2]int{from, i}]; linked {
+			quorum, election = link.data.Addr, link.votes.Addr
+		}
+		fmt.Fprintf(&lines, "server.%d=%s:%d\n", i+1, quorum, portOf(election))
+	}
+	return lines.String()
+}
+
+// await waits until nodes are ready to elect a leader. The last one is started after that: a majority that has elected without one of them
+// would not open a connection to it.
+func (e *zooKeeperPeers) await(ctx context.Context, nodes []*ZooKeeperNode) error {
+	for i, node := range nodes {
+		err := await(ctx, node, func(ctx context.Context) error {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", e.election[i])
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // zooKeeper starts one server, and does not wait for it.

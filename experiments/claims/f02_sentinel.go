@@ -2,7 +2,6 @@ package claims
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ var _ = register(experiments.Experiment{
 	Takes:   20 * time.Second,
 	Trials:  1, // each variant starts seven servers, and waits for real elections
 	Check:   threeHolders,
-	Variants: kit.FailoverVariants(withSentinels, kit.LongLease, experiments.Variant{
+	Variants: kit.FailoverVariants(kit.Sentinels, kit.LongLease, experiments.Variant{
 		Name: "replication cut, lock taken, killed: twice in a row", Run: twiceInARow,
 	}),
 })
@@ -84,7 +83,7 @@ func threeHolders(trial []history.Event) (found []history.Violation) {
 }
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) {
-	x, s := withSentinels(ctx, t), kit.NewSuccession(t)
+	x, s := kit.Sentinels(ctx, t), kit.NewSuccession(t)
 	s.Come(ctx, x.BeforeReplication(ctx, "A"))
 	x.FailOver(ctx)
 	awaitFollowers(ctx, x)
@@ -94,39 +93,10 @@ func twiceInARow(ctx context.Context, t *experiments.Trial) {
 	s.Finish(ctx)
 }
 
-// withSentinels is a master with three replicas and three sentinels.
-func withSentinels(ctx context.Context, t *experiments.Trial) *kit.Replicated {
-	x := kit.StartServers(ctx, t, "sentinel")
-	x.Replace = electedBySentinel
-	return x
-}
-
-// electedBySentinel waits until every sentinel names the same new master, and that node agrees.
-func electedBySentinel(ctx context.Context, x *kit.Replicated) {
-	old := x.Master
-	for _, sentinel := range x.Servers.Sentinels {
-		awaitSentinel(ctx, x, sentinel, func(ctx context.Context, c *redis.SentinelClient) error {
-			at, err := c.GetMasterAddrByName(ctx, stack.SentinelMaster).Result()
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(x.Replicas, func(n *stack.Node) bool { return n.AnnouncedAddr() == at[0]+":"+at[1] })
-			if i < 0 {
-				return fmt.Errorf("it names %v", at)
-			}
-			x.Master = x.Replicas[i]
-			return kit.HasRole(ctx, x.Master, "master")
-		})
-	}
-	if x.Master == old {
-		x.Must(errors.New("no sentinel was asked"))
-	}
-}
-
 // awaitFollowers waits until the other replicas follow the new master and every sentinel knows it: they could replace it now.
 func awaitFollowers(ctx context.Context, x *kit.Replicated) {
 	for _, sentinel := range x.Servers.Sentinels {
-		awaitSentinel(ctx, x, sentinel, func(ctx context.Context, c *redis.SentinelClient) error {
+		kit.AwaitSentinel(ctx, x, sentinel, func(ctx context.Context, c *redis.SentinelClient) error {
 			known, err := c.Replicas(ctx, stack.SentinelMaster).Result()
 			if err != nil {
 				return err
@@ -144,11 +114,4 @@ func awaitFollowers(ctx context.Context, x *kit.Replicated) {
 		})
 	}
 	x.AwaitReplication(ctx)
-}
-
-// awaitSentinel asks until the answer is as it should be.
-func awaitSentinel(ctx context.Context, x *kit.Replicated, n *stack.Node, question func(context.Context, *redis.SentinelClient) error) {
-	c := redis.NewSentinelClient(kit.OneAttempt(n.Addr))
-	defer c.Close()
-	x.Must(n.Await(ctx, func(ctx context.Context) error { return question(ctx, c) }))
 }

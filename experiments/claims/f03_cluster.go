@@ -1,19 +1,11 @@
 package claims
 
 import (
-	"context"
-	"fmt"
-	"net"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
-	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -59,89 +51,5 @@ var _ = register(experiments.Experiment{
 	Takes:    20 * time.Second,
 	Trials:   1, // each variant starts six servers, and waits for a real election
 	Check:    history.Counter,
-	Variants: kit.FailoverVariants(clustered, kit.LongLease, kit.KilledOnce(clustered)),
+	Variants: kit.FailoverVariants(kit.Clustered, kit.LongLease, kit.KilledOnce(kit.Clustered)),
 })
-
-// clustered is a cluster of three masters with a replica each. The master in question owns the lock's slot.
-func clustered(ctx context.Context, t *experiments.Trial) *kit.Replicated {
-	x := kit.StartServers(ctx, t, "cluster")
-	x.Replace, x.Replicas = electedByCluster, nil
-	owner, err := slotOwner(ctx, x.Master)
-	t.Must(err)
-	i := slices.IndexFunc(x.Servers.Nodes, func(n *stack.Node) bool { return n.AnnouncedAddr() == owner })
-	if i < 0 {
-		t.Must(fmt.Errorf("%s owns the lock's slot, and is not a node of this cluster", owner))
-	}
-	x.Master = x.Servers.Nodes[i]
-	for _, n := range x.Servers.Nodes {
-		follows, err := follows(ctx, n, x.Master)
-		t.Must(err)
-		if follows {
-			x.Replicas = append(x.Replicas, n)
-		}
-	}
-	if len(x.Replicas) != 1 {
-		t.Must(fmt.Errorf("%d nodes follow %s, not one", len(x.Replicas), x.Master.Name))
-	}
-	return x
-}
-
-// follows reports whether a node copies a master.
-func follows(ctx context.Context, n, master *stack.Node) (bool, error) {
-	role, err := n.Info(ctx, "replication", "role")
-	if err != nil || role != "slave" {
-		return false, err
-	}
-	host, err := n.Info(ctx, "replication", "master_host")
-	if err != nil {
-		return false, err
-	}
-	port, err := n.Info(ctx, "replication", "master_port")
-	return net.JoinHostPort(host, port) == master.AnnouncedAddr(), err
-}
-
-// slotOwner is the address of the master that owns the lock's slot, as a node believes.
-func slotOwner(ctx context.Context, n *stack.Node) (addr string, err error) {
-	err = n.WithClient(func(c *redis.Client) error {
-		slot, err := c.ClusterKeySlot(ctx, kit.LockKey).Result()
-		if err != nil {
-			return err
-		}
-		ranges, err := c.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated, and what go-redis's cluster client asks
-		for _, r := range ranges {
-			if int64(r.Start) <= slot && slot <= int64(r.End) && len(r.Nodes) > 0 {
-				addr = r.Nodes[0].Addr
-			}
-		}
-		return err
-	})
-	return addr, err
-}
-
-// electedByCluster waits until every remaining node sees the replica as the owner of the lock's slot, and the cluster as whole.
-func electedByCluster(ctx context.Context, x *kit.Replicated) {
-	old := x.Master
-	x.Master = x.Replicas[0]
-	for _, n := range x.Servers.Nodes {
-		if n == old {
-			continue
-		}
-		x.Must(n.Await(ctx, func(ctx context.Context) error {
-			owner, err := slotOwner(ctx, n)
-			if err != nil {
-				return err
-			}
-			if owner != x.Master.AnnouncedAddr() {
-				return fmt.Errorf("%s owns the slot", owner)
-			}
-			return n.WithClient(func(c *redis.Client) error {
-				info, err := c.ClusterInfo(ctx).Result()
-				if err == nil && !strings.Contains(info, "cluster_state:ok\r\n") {
-					err = fmt.Errorf("%s does not report cluster_state:ok", n.Name)
-				}
-				return err
-			})
-		}))
-	}
-	x.Must(kit.HasRole(ctx, x.Master, "master"))
-}

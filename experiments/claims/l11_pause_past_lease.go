@@ -7,7 +7,6 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
 )
@@ -76,14 +75,14 @@ B                                               ├─ lock, token 2 ─ read 0 
 func pausedHolder(version, strategy, name string, issuesTokens bool) []experiments.Variant {
 	unchecked := experiments.Variant{
 		Name: name + "paused", Expect: experiments.Sometimes, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy),
-		Run: kit.InProcess(kit.Holding{Strategy: strategy}, paused),
+		Run: kit.InProcess(kit.Holding{Strategy: strategy}, kit.PausePastLease),
 	}
 	checked := unchecked
 	checked.Name, checked.Anomaly = name+"paused, no token to check", "pause with fencing token"
 	if issuesTokens {
 		checked.Name, checked.Expect = name+"paused, token checked", experiments.Never
 	}
-	checked.Run = kit.InProcess(kit.Holding{Strategy: strategy, Checks: true}, paused)
+	checked.Run = kit.InProcess(kit.Holding{Strategy: strategy, Checks: true}, kit.PausePastLease)
 	return []experiments.Variant{unchecked, checked}
 }
 
@@ -99,15 +98,4 @@ func unpaused(ctx context.Context, x *kit.HolderProcess) {
 	x.Write(ctx, x.Resource.Read(x.Holder)+1)
 	x.Release(ctx)
 	x.B.Update(ctx, x.Resource)
-}
-
-func paused(ctx context.Context, x *kit.HolderProcess) {
-	value := x.Resource.Read(x.Holder)
-	x.Look(ctx)
-	x.A.Pause()
-	x.B.Update(ctx, x.Resource) // when A's lease is over
-	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
-	x.A.Resume()
-	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
-	x.A.Wait(ctx, history.Lose)
 }

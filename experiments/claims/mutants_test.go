@@ -51,6 +51,13 @@ func TestMutants(t *testing.T) {
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 			"F11": "unexpected: cut off, A does not look, the token is checked: B and A both wrote 1",
 		}},
+		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, only("RedLock, cut"), map[string]string{
+			"F12": "unexpected: RedLock, cut: B and A both wrote 1",
+		}},
+		{
+			"the check of the fencing token", experiments.Mutant{Unchecked: true}, only("etcd, A is paused, the token is checked"),
+			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
+		},
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},
@@ -79,6 +86,15 @@ func TestMutants(t *testing.T) {
 					t.Errorf("%s without %s is %s; want %s", e.ID, m.without, got, why)
 				}
 			}
+		})
+	}
+}
+
+// only leaves the control and one variant.
+func only(variant string) func(*experiments.Experiment) {
+	return func(e *experiments.Experiment) {
+		e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool {
+			return v.Name != variant && v.Name != e.Control().Name
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"locklab/experiments"
+	"locklab/experiments/kit"
 	"locklab/experiments/matrix"
 )
 
@@ -133,28 +134,53 @@ func tests(run experiments.Saved, variant, version string) bool {
 	})
 }
 
-// minority is what the side of a partition without the majority answers.
+// minority is what the side of a partition without the majority answers, and how often the lock had two holders then.
 func minority(runs []experiments.Saved, version string) Cell {
-	refused, by := 0, ""
-	for _, run := range runs {
-		if !strings.HasPrefix(run.Judgement.Experiment, "F12-") || run.Judgement.Void {
-			continue
-		}
-		for _, v := range run.Judgement.Variants {
-			switch id := run.Judgement.Experiment; {
-			case v.Strategy != version || v.Verdict == experiments.Inconclusive || v.Control:
-			case strings.Contains(v.Name, "pause"): // such a variant cuts off no minority
-			case v.Violations > 0:
-				return Cell{Text: "**grants: two holders**", Known: true, By: []string{id}}
-			default:
-				refused, by = refused+v.Trials, id
-			}
-		}
-	}
-	if refused == 0 {
+	i := slices.IndexFunc(runs, func(r experiments.Saved) bool {
+		return strings.HasPrefix(r.Judgement.Experiment, "F12-") && !r.Judgement.Void
+	})
+	if i < 0 {
 		return Cell{Text: notTested}
 	}
-	return Cell{Text: fmt.Sprintf("refuses (%d trials)", refused), Known: true, By: []string{by}}
+	granted, refused, twice, trials := answers(runs[i], version)
+	c := Cell{Value: granted, Known: granted+refused > 0, By: []string{runs[i].Judgement.Experiment}}
+	switch {
+	case !c.Known:
+		return Cell{Text: notTested}
+	case granted == 0:
+		c.Text = fmt.Sprintf("refuses %.0f of %.0f requests", refused, refused)
+	default:
+		c.Text = fmt.Sprintf("**grants %.0f of %.0f requests**", granted, granted+refused)
+	}
+	if twice > 0 {
+		c.Text += fmt.Sprintf("; two holders in %.0f of %d trials", twice, trials)
+	}
+	return c
+}
+
+// answers counts those of the minority in a run, with one lock.
+func answers(run experiments.Saved, version string) (granted, refused, twice float64, trials int) {
+	for _, m := range run.Record.Measures() {
+		shows := slices.ContainsFunc(run.Judgement.Variants, func(v experiments.VariantJudgement) bool {
+			return v.Name == m.Variant && v.Strategy == version && v.Verdict != experiments.Inconclusive
+		})
+		if !shows || m.Timeline == kit.MajoritySide {
+			continue
+		}
+		var sum float64
+		for _, value := range m.Values {
+			sum += float64(value)
+		}
+		switch m.Unit {
+		case kit.GrantedThere:
+			granted += sum
+		case kit.RefusedThere:
+			refused += sum
+		case kit.HeldTwice:
+			twice, trials = twice+sum, trials+len(m.Values)
+		}
+	}
+	return granted, refused, twice, trials
 }
 
 // violated lists the anomalies under which the lock was violated.

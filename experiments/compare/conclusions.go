@@ -137,7 +137,25 @@ func (c Comparison) dead() string {
 // a3 checks A3: where a lock must not be granted twice, not Redis but ZooKeeper or etcd.
 func (c Comparison) a3() string {
 	const says = "A3 puts ZooKeeper and etcd before Redis where a lock must not be granted twice. "
-	return says + c.better([]string{"v6", "v7"}) + " " + c.butPause("v6", "v7")
+	return says + c.better([]string{"v6", "v7"}) + " " + c.refusing([]string{"v6", "v7"}) + " " + c.butPause("v6", "v7")
+}
+
+// refusing says whether v3 grants locks on the side of the minority, and none of others does.
+func (c Comparison) refusing(others []string) string {
+	redis := c.lock("v3").Minority
+	holds := redis.Value > 0
+	for _, v := range others {
+		other := c.lock(v).Minority
+		if !redis.Known || !other.Known {
+			return fmt.Sprintf("For a partition this is not decided: v3 or %s was not tested.", v)
+		}
+		holds = holds && other.Value == 0
+	}
+	if !holds {
+		return fmt.Sprintf("For a partition this **does not hold** (%s).", links(redis.By))
+	}
+	return fmt.Sprintf("For a partition this **holds**: the side of the minority is granted locks by v3, and not by %s (%s).",
+		list(others), links(redis.By))
 }
 
 // better says whether a failover violates v3 and none of others.

@@ -149,8 +149,15 @@ func (h *Holder) Alive() bool {
 // AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when
 // it begins to listen, a moment after the grant. It would notice a fault before that.
 func (h *Holder) AwaitConfirmation(ctx context.Context) {
-	granted := h.Lease.Until()
+	h.AwaitConfirmationAfter(ctx, h.Lease.Until())
+}
+
+// AwaitConfirmationAfter waits until the server has confirmed the lease since it was good until then.
+func (h *Holder) AwaitConfirmationAfter(ctx context.Context, granted time.Time) {
 	h.t.Must(stack.Until(ctx, func(context.Context) error {
+		if err := h.Lease.Context().Err(); err != nil {
+			return stack.Permanent{Err: fmt.Errorf("%s has not confirmed its lease, which has ended: %w", h.Name, err)}
+		}
 		if h.Lease.Until().Equal(granted) {
 			return errors.New(h.Name + " has not confirmed its lease")
 		}

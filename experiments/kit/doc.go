@@ -14,11 +14,13 @@
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10, L12)
 //	servers.go       the servers of any lock of the lab, and clients of it (L03, L05, L11, L12, L23)
-//	process.go       a holder in a process of its own, to be killed or paused (L03, L06, L11, L23)
+//	process.go       a holder in a process of its own, to be killed or paused (L03, L06, L11, L23, F12)
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
 //	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
+//	elected.go       Sentinel, and a cluster, that replace their master (F02, F03, F12)
+//	partition.go     a network that is cut in two, a majority of the servers on one side (F12)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
 //	checks.go        checks that are made of others

@@ -21,6 +21,7 @@ type Holding struct {
 	Lease    time.Duration // of A and B; 0: as short as the strategy's servers allow, and ProcessLease at least
 	Bound    time.Duration // the longest time for which A renews its lease; 0: as long as it lives
 	Checks   bool          // the resource checks fencing tokens
+	Majority bool          // three servers of etcd or ZooKeeper, instead of one
 }
 
 // HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
@@ -37,7 +38,11 @@ type HolderProcess struct {
 func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		lease := cmp.Or(h.Lease, servers[h.Strategy].lease)
-		x := &HolderProcess{Servers: StartLock(ctx, t, h.Strategy), Key: LockKey, Resource: NewResource(t, h.Checks)}
+		size := 1
+		if h.Majority {
+			size = 3
+		}
+		x := &HolderProcess{Servers: startLock(ctx, t, h.Strategy, size), Key: LockKey, Resource: NewResource(t, h.Checks)}
 		if h.Strategy == lockstrategy.NameRedLock {
 			x.Key = "redlock:" + LockKey
 		}
@@ -66,4 +71,16 @@ func (x *HolderProcess) Write(ctx context.Context, value int64) {
 func (x *HolderProcess) Release(ctx context.Context) {
 	x.A.Send(worker.Command{Do: worker.Release})
 	x.A.Wait(ctx, history.Released)
+}
+
+// PausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
+func PausePastLease(ctx context.Context, x *HolderProcess) {
+	value := x.Resource.Read(x.Holder)
+	x.Look(ctx)
+	x.A.Pause()
+	x.B.Update(ctx, x.Resource) // when A's lease is over
+	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
+	x.A.Resume()
+	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
+	x.A.Wait(ctx, history.Lose)
 }

@@ -20,6 +20,8 @@ type Servers struct {
 	Strategy string
 	Addrs    []string      // as worker.Lock has them
 	Nodes    []*stack.Node // of Redis
+
+	size int // of a cluster of etcd or ZooKeeper
 }
 
 // kept is how a trial starts the servers of a strategy.
@@ -38,7 +40,7 @@ var servers = map[string]kept{
 	lockstrategy.NameDatabase:  {nil, ProcessLease, startDatabase},
 	lockstrategy.NameZooKeeper: {[]experiments.Need{experiments.ZooKeeper}, time.Second, startZooKeeper},
 	lockstrategy.NameEtcd: {[]experiments.Need{experiments.Etcd}, time.Second, func(ctx context.Context, s *Servers) error {
-		cluster, err := s.Stack.Etcd(ctx, 1)
+		cluster, err := s.Stack.Etcd(ctx, s.size)
 		if err == nil {
 			s.Addrs = cluster.Addrs()
 		}
@@ -79,7 +81,11 @@ func OtherLocks(name string, scenario func(strategy string) experiments.Scenario
 
 // StartLock starts the servers of a strategy: five nodes for RedLock, and one server for any other.
 func StartLock(ctx context.Context, t *experiments.Trial, strategy string) *Servers {
-	s := &Servers{Trial: t, Strategy: strategy}
+	return startLock(ctx, t, strategy, 1)
+}
+
+func startLock(ctx context.Context, t *experiments.Trial, strategy string, size int) *Servers {
+	s := &Servers{Trial: t, Strategy: strategy, size: size}
 	k, known := servers[strategy]
 	if !known {
 		t.Must(fmt.Errorf("no trial can start servers for the strategy %q", strategy))
@@ -111,11 +117,13 @@ func (s *Servers) use(nodes []*stack.Node) {
 
 // startZooKeeper lets the server execute each request once: its first ones take longer than a short lease allows.
 func startZooKeeper(ctx context.Context, s *Servers) error {
-	nodes, err := s.Stack.ZooKeeper(ctx, 1)
+	nodes, err := s.Stack.ZooKeeper(ctx, s.size)
 	if err != nil {
 		return err
 	}
-	s.Addrs = []string{nodes[0].Addr}
+	for _, n := range nodes {
+		s.Addrs = append(s.Addrs, n.Addr)
+	}
 	z, err := lockstrategy.NewZooKeeper(s.Addrs, lockstrategy.ZooKeeperConfig{Lease: LongLease, Request: LongLease / 3})
 	if err != nil {
 		return err
