@@ -13,7 +13,7 @@ import (
 // Transport asks a limiter before it sends a request. A refused request is not sent: the error of http.Client wraps the [*Refusal].
 // A request of an operation that is not declared is sent, and not counted.
 type Transport struct {
-	Base   http.RoundTripper // nil: http.DefaultTransport
+	Base   http.RoundTripper // sends what is admitted; http.DefaultTransport at first
 	Answer bool              // a refused request gets a response with the status 429 and Retry-After, and no error
 
 	limiter    Limiter
@@ -24,7 +24,7 @@ type Transport struct {
 // NewTransport declares limits by operation. An operation is a pattern of http.ServeMux: "POST /rates" or "POST supplier.example/rates".
 // Requests are counted by the key of their limit, so that several operations can share one.
 func NewTransport(limiter Limiter, limits map[string]Limit) (t *Transport, err error) {
-	t = &Transport{limiter: limiter, operations: http.NewServeMux(), limits: limits}
+	t = &Transport{Base: http.DefaultTransport, limiter: limiter, operations: http.NewServeMux(), limits: limits}
 	for operation, limit := range limits {
 		if err := errors.Join(limit.Validate(), t.declare(operation)); err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, operation := t.operations.Handler(r)
 	limit, declared := t.limits[operation]
 	if !declared {
-		return t.base().RoundTrip(r)
+		return t.Base.RoundTrip(r)
 	}
 	state, err := t.limiter.Allow(r.Context(), limit)
 	if err != nil {
@@ -61,18 +61,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	response, err := t.base().RoundTrip(r)
+	response, err := t.Base.RoundTrip(r)
 	if err == nil && response.Header.Get("RateLimit-Limit") == "" {
 		WriteHeaders(response.Header, limit, state)
 	}
 	return response, err
-}
-
-func (t *Transport) base() http.RoundTripper {
-	if t.Base == nil {
-		return http.DefaultTransport
-	}
-	return t.Base
 }
 
 // WriteHeaders writes the headers RateLimit-Limit, -Policy, -Remaining and -Reset of a call that was admitted. Seconds are rounded up.

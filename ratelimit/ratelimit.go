@@ -81,14 +81,11 @@ func (r *Refusal) Is(target error) bool { return target == ErrRefused }
 
 // refuse returns a refusal. after is what the counter said: of one without an expiry, -1, nothing is known, and it becomes a window.
 func refuse(limit Limit, after time.Duration) error {
-	if after == noExpiry {
+	if after == -1 {
 		after = limit.Window
 	}
 	return &Refusal{Limit: limit, After: max(after, time.Millisecond)}
 }
-
-// noExpiry is what go-redis returns as the PTTL of a key without an expiry.
-const noExpiry = -1
 
 // Do calls f if the limiter admits it, as A0's aspect does around a method. The error of a refused call is the limiter's.
 func Do(ctx context.Context, limiter Limiter, limit Limit, f func(ctx context.Context) error) error {

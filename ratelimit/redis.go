@@ -25,8 +25,13 @@ var (
 	slidingScript = redis.NewScript(slidingSource)
 )
 
-// unanswered is the error of a command that got no usable answer.
-func unanswered(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
+// unanswered is the error of a command that got no usable answer; nil stays nil.
+func unanswered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
 
 // article is A0's listing: read the counter, compare, then count by a script, and ignore what the script says. Between the two
 // other callers pass the same comparison.
@@ -44,7 +49,7 @@ func (a article) Allow(ctx context.Context, limit Limit) (State, error) {
 	if count > limit.Count || a.atLeast && count == limit.Count {
 		return State{}, refuse(limit, a.client.PTTL(ctx, limit.Key).Val())
 	}
-	if err := a0Script.Run(ctx, a.client, []string{limit.Key}, milliseconds(limit)).Err(); err != nil {
+	if err := a0Script.Run(ctx, a.client, []string{limit.Key}, limit.Window.Milliseconds()).Err(); err != nil {
 		return State{}, unanswered(err)
 	}
 	return State{Remaining: max(0, limit.Count-count-1), Reset: limit.Window}, nil
@@ -77,12 +82,9 @@ type scripted struct {
 
 // Allow implements [Limiter].
 func (s scripted) Allow(ctx context.Context, limit Limit) (State, error) {
-	reply, err := s.script.Run(ctx, s.client, []string{limit.Key}, limit.Count, milliseconds(limit)).Int64Slice()
-	switch {
-	case err != nil:
+	reply, err := s.script.Run(ctx, s.client, []string{limit.Key}, limit.Count, limit.Window.Milliseconds()).Int64Slice()
+	if err != nil {
 		return State{}, unanswered(err)
-	case len(reply) != 2:
-		return State{}, unanswered(fmt.Errorf("the script returned %d numbers; want 2", len(reply)))
 	}
 	remaining, wait := int(reply[0]), time.Duration(reply[1])*time.Millisecond
 	if remaining < 0 {
@@ -90,8 +92,6 @@ func (s scripted) Allow(ctx context.Context, limit Limit) (State, error) {
 	}
 	return State{Remaining: remaining, Reset: wait}, nil
 }
-
-func milliseconds(limit Limit) int64 { return limit.Window.Milliseconds() }
 
 // gcra is the generic cell rate algorithm of go-redis/redis_rate: a burst at any time, and a constant rate. Any window admits up to
 // the burst and the calls of the rate together.

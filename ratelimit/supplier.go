@@ -24,8 +24,8 @@ func logKey(name string) string { return "supplier:" + name }
 
 // Call logs one call in the log with a name.
 func (s *Supplier) Call(ctx context.Context, name string) error {
-	err := s.client.XAdd(ctx, &redis.XAddArgs{Stream: logKey(name), MaxLen: mostCalls, Approx: true, Values: []string{"call", "1"}}).Err()
-	return orUnanswered(err)
+	entry := redis.XAddArgs{Stream: logKey(name), MaxLen: mostCalls, Approx: true, Values: []string{"call", "1"}}
+	return unanswered(s.client.XAdd(ctx, &entry).Err())
 }
 
 // Calls are the times of the calls of a log, the oldest first, in milliseconds of Redis' clock.
@@ -37,19 +37,12 @@ func (s *Supplier) Calls(ctx context.Context, name string) ([]time.Time, error) 
 		ms, bad := strconv.ParseInt(text, 10, 64)
 		times[i], err = time.UnixMilli(ms), errors.Join(err, bad)
 	}
-	return times, orUnanswered(err)
+	return times, unanswered(err)
 }
 
 // Forget deletes a log.
 func (s *Supplier) Forget(ctx context.Context, name string) error {
-	return orUnanswered(s.client.Del(ctx, logKey(name)).Err())
-}
-
-func orUnanswered(err error) error {
-	if err == nil {
-		return nil
-	}
-	return unanswered(err)
+	return unanswered(s.client.Del(ctx, logKey(name)).Err())
 }
 
 // Worst finds the most calls that any window saw: from the call number from on, there were so many in less than a window. It is the

@@ -21,5 +21,7 @@
 //	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
+//	supplier.go      nodes that call one supplier under a limit (R1 to R9)
+//	meeting.go       clients that wait for each other before their next script (R2, R9)
 //	checks.go        checks that are made of others
 package kit
