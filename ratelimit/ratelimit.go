@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -49,6 +50,12 @@ func (l Limit) Validate() error {
 	return nil
 }
 
+// String is the limit for people: 2000 calls in 1m.
+func (l Limit) String() string {
+	window := strings.ReplaceAll(l.Window.String(), "m0s", "m")
+	return fmt.Sprintf("%d calls in %s", l.Count, strings.ReplaceAll(window, "h0m", "h"))
+}
+
 // State is what is known of a limit after a call was admitted.
 type State struct {
 	Remaining int           // calls that would be admitted now; it may be old when it is read
@@ -72,8 +79,7 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("%v: %.40s allows %d calls in %s; come back in %s", ErrRefused, r.Limit.Key, r.Limit.Count, r.Limit.Window,
-		r.After.Round(time.Millisecond))
+	return fmt.Sprintf("%v: %.40s allows %v; come back in %s", ErrRefused, r.Limit.Key, r.Limit, r.After.Round(time.Millisecond))
 }
 
 // Is makes a refusal an [ErrRefused].

@@ -38,7 +38,6 @@ var _ = register(experiments.Experiment{
 		Next: "R3-fixed-window decides in the script. R9-counter-lock puts a lock around this listing, and measures its price. P1-no-lock is the " +
 			"same gap with page views.",
 		Level: experiments.Basic,
-		Start: true,
 	},
 	Drawing: `
 node-1    GET → 23   23 > 24? no             INCR → 24   call

@@ -39,7 +39,6 @@ var _ = register(experiments.Experiment{
 			With its small burst this GCRA refuses calls that the supplier would take.`,
 		Next:  "R3-fixed-window is exact in each of its windows. R7-split-limit has no border, and wastes a part of the limit.",
 		Level: experiments.Medium,
-		Start: true,
 	},
 	Drawing: `
            │ window 1                      │ window 2                   │

@@ -83,7 +83,7 @@ func storeKilled(mode ratelimit.Mode, kill bool) experiments.Scenario {
 			}
 		}
 		c.Sum()
-		t.Measure("supplier", int64(lost), "calls not made without an answer of Redis")
+		t.Measure("all nodes", int64(lost), "calls not made without an answer of Redis")
 	}
 }
 

@@ -105,9 +105,9 @@ func priced(algorithm string, lock bool) experiments.Scenario {
 		before, began := commandsOf(ctx, t, c.Redis), time.Now()
 		c.Together(ctx, attempts)
 		took, calls := time.Since(began), int64(attempts*kit.SupplierNodes)
-		t.Measure("nodes", took.Microseconds()/calls, "µs for each call")
+		t.Measure("all nodes", took.Microseconds()/calls, "µs for each call")
 		if t.Real {
-			t.Measure("Redis", commandsOf(ctx, t, c.Redis)-before, "commands for 48 calls")
+			t.Measure("all nodes", commandsOf(ctx, t, c.Redis)-before, "commands for 48 calls, those in scripts included")
 		}
 		c.Sum()
 	}

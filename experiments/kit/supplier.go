@@ -105,9 +105,9 @@ func (c *Caller) Sum() {
 		}
 	}
 	most, _ := ratelimit.Worst(timesOf(calls), c.Limit.Window)
-	c.Measure("supplier", int64(len(calls)), "calls made")
-	c.Measure("supplier", int64(refused), "calls refused")
-	c.Measure("supplier", int64(most), "calls in one window, at most")
+	c.Measure("all nodes", int64(len(calls)), "calls made")
+	c.Measure("all nodes", int64(refused), "calls refused")
+	c.Measure("all nodes", int64(most), "calls in one window, at most")
 }
 
 // OverLimit is a check that finds a window, which may begin at any time, with more calls than the limit.
@@ -120,7 +120,7 @@ func OverLimit(limit ratelimit.Limit) func([]history.Event) []history.Violation 
 		}
 		worst := calls[from : from+most]
 		took := worst[most-1].At - worst[0].At
-		what := fmt.Sprintf("%d calls in %d ms; the supplier allows %d in %s", most, took.Milliseconds(), limit.Count, limit.Window)
+		what := fmt.Sprintf("%d calls in %d ms; the supplier allows %s", most, took.Milliseconds(), limit)
 		seqs := make([]int, most)
 		for i, e := range worst {
 			seqs[i] = e.Seq
