@@ -112,6 +112,9 @@ func fail(c *gin.Context, err error) {
 		refusal.WriteHeaders(c.Writer.Header())
 	}
 	answer := gin.H{"error": sentence(err)}
+	if status == http.StatusTooManyRequests {
+		answer["instance"] = c.GetString("instance")
+	}
 	if resource := staleAt(err); resource != "" {
 		c.Set("stale", resource)
 		answer["stale"], answer["instance"] = true, c.GetString("instance")

@@ -110,6 +110,9 @@ func TestCallsToTheSupplierAreLimited(t *testing.T) {
 		}
 		got.fails(t, http.StatusTooManyRequests, "rates allows 3 calls in 1m30s; come back in")
 		got.hasHeaders(t, map[string]string{"Retry-After": "90", "RateLimit-Limit": "3", "RateLimit-Remaining": "0"})
+		if !strings.Contains(got.body, `"instance":"8080"`) {
+			t.Errorf("the refusal does not name the instance: %s", got.body)
+		}
 		if strings.Contains(got.body, "supplier.example") {
 			t.Errorf("it tells where the supplier is: %s", got.body)
 		}

@@ -20,8 +20,8 @@
 //	failover.go      a master with replicas that is replaced (F01 to F04)
 //	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
-//	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
-//	supplier.go      nodes that call one supplier under a limit (R1 to R9)
+//	service.go       instances of the app behind a balancer: page views, orders, calls to a supplier (P0 to P6, G1 to G8, R0)
+//	supplier.go      nodes that call one supplier under a limit (R1 to R10)
 //	meeting.go       clients that wait for each other before their next script (R2, R9)
 //	checks.go        checks that are made of others
 package kit

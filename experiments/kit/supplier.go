@@ -96,6 +96,37 @@ func (c *Caller) Together(ctx context.Context, times int) {
 	}
 }
 
+// Warm opens each connection, and loads the script.
+func (c *Caller) Warm(ctx context.Context) {
+	for _, limiter := range c.Limiters {
+		_, err := limiter.Allow(ctx, ratelimit.Limit{Key: "warm", Count: 1000, Window: time.Minute})
+		c.Must(err)
+	}
+}
+
+// AroundTheEnd calls once, at half of the window up to the limit, and up to the limit once more when the first call has left the
+// window. The nodes take turns. A trial on a machine that misses these moments ends.
+func (c *Caller) AroundTheEnd(ctx context.Context) {
+	before := len(c.Events())
+	c.Call(ctx, 0, 1)
+	events := c.Events()
+	if len(events) == before || events[before].Kind != history.Call {
+		c.Must(errors.New("the first call was refused"))
+	}
+	first := events[before].At
+	spread := func(calls int, at time.Duration) {
+		time.Sleep(first + at - c.Now())
+		for n := range calls {
+			c.Call(ctx, n%len(c.Limiters), 1)
+		}
+		if late := c.Now() - first - at; late > c.Limit.Window/3 {
+			c.Must(fmt.Errorf("the machine was too slow: %d calls took %s", calls, late))
+		}
+	}
+	spread(c.Limit.Count-1, c.Limit.Window/2)
+	spread(c.Limit.Count, c.Limit.Window+10*time.Millisecond) // miniredis ends keys a moment late
+}
+
 // Sum measures how many calls were made and refused, and the most in one window.
 func (c *Caller) Sum() {
 	calls, refused := callsOf(c.Events()), 0
