@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,6 +37,26 @@ func TestAVariantWithoutItsServerIsLeftOut(t *testing.T) {
 	for _, says := range []string{"L99-left, cache: left out: it needs memcached", "apt-get install memcached"} {
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(text, says) {
 			t.Errorf("%v and %q do not both say %q", err, text, says)
+		}
+	}
+}
+
+// A variant that needs a redis-server is left out of a run with miniredis, also where the program is there.
+func TestAVariantForARealServerIsLeftOutWithMiniredis(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "redis-server"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	acts := func(_ context.Context, t *Trial) { t.Note("A", "it ran") }
+	e := Experiment{
+		ID: "L99-real", Check: func([]history.Event) []history.Violation { return nil },
+		Variants: []Variant{{Name: "control", Run: acts}, {Name: "real", Needs: []Need{RedisServer}, Run: acts}},
+	}
+	for real, trials := range map[bool]int{true: 3, false: 0} {
+		r := Run(t.Context(), e, Options{Real: real})
+		if left := r.Variants[1]; len(left.Trials) != trials || (left.LeftOut == "") != real || e.Judge(r).Verdict != AsExpected {
+			t.Errorf("real %v: %+v, %+v", real, left, e.Judge(r))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"locklab/history"
@@ -50,6 +51,9 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 	variant := e.Variants[i]
 	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}, LeftOut: variant.leftOut()}
 	trials := o.trialsOf(e, variant)
+	if done.LeftOut == "" && !o.Real && slices.Contains(variant.Needs, RedisServer) {
+		done.LeftOut = "needs a real redis-server, and this run uses miniredis"
+	}
 	if done.LeftOut != "" {
 		trials = 0
 	}

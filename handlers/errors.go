@@ -14,6 +14,7 @@ import (
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/ratelimit"
 	"locklab/versions"
 )
 
@@ -50,6 +51,10 @@ var statuses = []struct {
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
+	{ratelimit.ErrInput, http.StatusBadRequest},
+	{ratelimit.ErrRefused, http.StatusTooManyRequests},
+	{ratelimit.ErrUnavailable, http.StatusServiceUnavailable},
+	{errSupplier, http.StatusBadGateway},
 	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
 	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
 	{pview.ErrUnavailable, http.StatusServiceUnavailable},
@@ -103,7 +108,13 @@ func fail(c *gin.Context, err error) {
 	case waitedTooLong(err):
 		c.Header("Retry-After", retryAfter)
 	}
+	if refusal := new(ratelimit.Refusal); errors.As(err, &refusal) {
+		refusal.WriteHeaders(c.Writer.Header())
+	}
 	answer := gin.H{"error": sentence(err)}
+	if status == http.StatusTooManyRequests {
+		answer["instance"] = c.GetString("instance")
+	}
 	if resource := staleAt(err); resource != "" {
 		c.Set("stale", resource)
 		answer["stale"], answer["instance"] = true, c.GetString("instance")

@@ -62,6 +62,7 @@ type Config struct {
 	Versions   []Version
 	Views      Views
 	Orders     Orders
+	Limited    Limited // calls to a supplier, under a limit; without algorithms there are none
 	Checks     []Check
 	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
@@ -86,6 +87,9 @@ func New(cfg Config) http.Handler {
 		// GET is an alias, because the articles' load plans use it.
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
+	}
+	if len(cfg.Limited.Algorithms) > 0 {
+		a.limits(r)
 	}
 	r.PUT("/pview", a.admin, answered(a.setView))
 	r.POST("/orders", answered(a.createOrder))

@@ -37,6 +37,7 @@ func (s *instance) curl(line string) (method, path string, got answer) {
 	for i := 0; i < len(arguments); i++ {
 		word := func(n int) string { return strings.Trim(arguments[n], "'") }
 		switch word(i) {
+		case "-i":
 		case "-X":
 			i++
 			method = word(i)

@@ -37,6 +37,7 @@ const (
 	Stale Kind = "stale" // the resource refused a write because of its fencing token
 	Win   Kind = "win"   // the resource recorded that a client won
 	Final Kind = "final" // the value that the resource stores at the end
+	Call  Kind = "call"  // a client called the resource, which has a limit
 )
 
 // Faults and everything else.

@@ -30,6 +30,7 @@ var shapes = []shape{
 	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
 	{ID: "stale", Kind: history.Stale, Says: "a write is refused because of its fencing token", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
 	{ID: "win", Kind: history.Win, Says: "wins", Path: `d="M0-8 2-2.6 7.6-2.5 3.2 1 4.7 6.5 0 3.3-4.7 6.5-3.2 1-7.6-2.5-2-2.6z"`, Full: true},
+	{ID: "call", Kind: history.Call, Says: "calls the supplier", Path: `d="M-5-3H2V-6L8 0 2 6V3H-5z"`, Full: true},
 	{ID: "final", Kind: history.Final, Says: "the value at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
 	{ID: "command", Kind: history.Command, Says: "a command to a server", Path: `d="M-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0z"`, Full: true},
 	{ID: "fault", Kind: history.Fault, Says: "a fault", Path: `d="M2-9-5 2H0L-2 9 5-2H0z"`, Full: true},

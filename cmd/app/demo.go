@@ -20,11 +20,12 @@ import (
 
 type demoCommand struct {
 	bursts
-	Topology string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`
-	Think    time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order."`
-	Listen   string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address of the balancer; port 0 takes a free one."`
-	Keep     bool          `help:"Keep everything running afterwards, until Ctrl-C."`
-	Embedded bool          `help:"Use miniredis although a redis-server is there."`
+	Topology  string        `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis: ${enum}; all but single need a real redis-server."`
+	Think     time.Duration `default:"100ms" help:"Time a driver thinks between reading and writing the order."`
+	Instances int           `default:"2" placeholder:"N" help:"Number of instances, from 2 to 32."`
+	Listen    string        `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address of the balancer; port 0 takes a free one."`
+	Keep      bool          `help:"Keep everything running afterwards, until Ctrl-C."`
+	Embedded  bool          `help:"Use miniredis although a redis-server is there."`
 }
 
 // startWithin bounds the start of everything, a cluster too.
@@ -40,8 +41,13 @@ func demoNext() string {
 }
 
 func (c *demoCommand) validate() error {
-	if err := cmp.Or(c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second)); err != nil {
+	if err := cmp.Or(
+		c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second), within("--instances", c.Instances, 2, 32),
+	); err != nil {
 		return err
+	}
+	if c.Instances > c.Drivers || c.Instances > c.Users {
+		return misuse("--instances is %d, with --users %d and --drivers %d; each instance must get one of both", c.Instances, c.Users, c.Drivers)
 	}
 	if c.Topology != "single" && c.Embedded {
 		return misuse("--embedded is given with --topology %s; miniredis has single only: drop one of the two", c.Topology)
@@ -89,7 +95,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	return verdictExit(result.Verdict, result.Reasons())
 }
 
-// startAndPlay starts the servers, two instances of this very binary and the balancer, and sends the bursts. An error means that they were
+// startAndPlay starts the servers, the instances of this very binary and the balancer, and sends the bursts. An error means that they were
 // not all sent.
 func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *progress) (*burst.Results, error) {
 	began := time.Now()
@@ -101,7 +107,7 @@ func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *pr
 	}
 	service := burst.Service{
 		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
-		Servers: versions.Needs(slices.Concat(versions.Defaults(), c.Versions)...), Instances: 2, Think: c.Think, Listen: c.Listen,
+		Servers: versions.Needs(slices.Concat(versions.Defaults(), c.Versions)...), Instances: c.Instances, Think: c.Think, Listen: c.Listen,
 	}
 	redis := "miniredis"
 	if service.Real {
@@ -111,7 +117,9 @@ func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *pr
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.plan().Run(ctx, running.Target, tell.step)
+	plan := c.plan()
+	plan.Instances = c.Instances
+	result, err := plan.Run(ctx, running.Target, tell.step)
 	if err != nil {
 		return nil, err
 	}

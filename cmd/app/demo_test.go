@@ -50,6 +50,25 @@ func TestDemo(t *testing.T) {
 	})
 }
 
+// Three instances get a third of the requests each. A lock over instances holds for three, too, and each instance has a winner of v2.
+func TestDemoWithMoreInstances(t *testing.T) {
+	result, code := demo(t, false, "--users=200", "--instances=3", "--versions=v2,v3")
+	if code != exitOK || len(result.Instances) != 3 || result.Pageview[1].Final != 200 || result.Order[0].Winners != 3 {
+		t.Errorf("exit %d: %s: %+v", code, result.Reasons(), result)
+	}
+	text := app(t.Context(), "demo", "--embedded", "--users=200", "--instances=3", "--versions=v3").out
+	for _, says := range []string{"3 processes behind", "values that more than one wrote", " 66 + 67 + 67 "} {
+		if !strings.Contains(text, says) {
+			t.Errorf("it does not say %q: %s", says, text)
+		}
+	}
+	for flags, says := range map[string]string{
+		"--instances=1": "--instances", "--instances=33": "--instances", "--instances=12 --drivers=10": "each instance must get one",
+	} {
+		wantSentence(t, app(t.Context(), append([]string{"demo"}, strings.Fields(flags)...)...), exitUsage, says)
+	}
+}
+
 // A cluster needs redis-server, so the demo offers one only where there is one.
 func TestDemoOffersWhatWorks(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())

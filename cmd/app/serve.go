@@ -49,6 +49,8 @@ type serveCommand struct {
 	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start."`
 	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum}."`
 	LogLevel       string        `default:"info" enum:"debug,info,warn,error" placeholder:"LEVEL" help:"Least level to log: ${enum}; debug has a line for each request."`
+
+	limitFlags
 }
 
 // Bounds of the durations.
@@ -65,6 +67,7 @@ func (c *serveCommand) validate() error {
 		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
+		c.limitFlags.validate(),
 	)
 }
 
@@ -210,6 +213,9 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	defer cancel()
 	p, err := c.open(reach)
 	defer p.close(log)
+	if err == nil {
+		p.limited, err = c.limitFlags.open(p, listener.Addr())
+	}
 	if err := stopped(ctx, err, "it did not serve"); err != nil {
 		return err
 	}
@@ -243,6 +249,7 @@ type parts struct {
 	preflight   *preflight.Monitor
 	metrics     *handlers.Metrics
 	versions    []handlers.Version
+	limited     handlers.Limited
 	closers     []func() error // in the order of opening
 }
 
@@ -300,7 +307,7 @@ func (p *parts) add(v versions.Version, c *serveCommand) error {
 func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 	return handlers.New(handlers.Config{
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
-		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders,
+		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited,
 		Checks: p.checks, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }

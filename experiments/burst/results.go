@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,6 +19,8 @@ type Plan struct {
 	Drivers  int      // simultaneous requests for one order
 	Rounds   int      // how often all of it is done
 	Versions []string // in the order of the table of versions, whatever the order here
+
+	Instances int // behind the balancer; 0: two
 }
 
 // planTimeout bounds the two bursts of one version. It is far above what the instances allow.
@@ -38,6 +41,8 @@ type Results struct {
 	LeftOut   []string            `json:"left_out,omitempty"` // versions that cannot run here: a sentence for each
 	Verdict   experiments.Verdict `json:"verdict"`
 	TookMS    int64               `json:"took_ms"` // from the start of the command to the last answer
+
+	expected int // instances; 0: two
 }
 
 // Range is what the rounds of one version left, from the lowest to the highest.
@@ -91,7 +96,7 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(format string, a
 	if _, err := RunViews(warming, target, "v0", p.Users, Simultaneous); err != nil {
 		return nil, err
 	}
-	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Rounds: p.Rounds}
+	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Rounds: p.Rounds, expected: p.Instances}
 	for round := range p.Rounds {
 		for _, v := range versions.All() {
 			if !slices.Contains(p.Versions, v.Name) {
@@ -122,8 +127,8 @@ func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version
 }
 
 func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
-	pageview := PageviewRow{judged(round, v, views, views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
-	order := OrderRow{judged(round, v, grabs, grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
+	pageview := PageviewRow{judged(round, v, views, r.instances(), views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
+	order := OrderRow{judged(round, v, grabs, r.instances(), grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
 	all := []experiments.Verdict{pageview.Verdict, order.Verdict}
 	if len(r.Pageview) > 0 {
 		all = append(all, r.Verdict)
@@ -131,6 +136,9 @@ func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
 	r.extend(v.Name, pageview.Final, order.Winners)
 	r.Pageview, r.Order, r.Verdict = append(r.Pageview, pageview), append(r.Order, order), experiments.Worst(all...)
 }
+
+// instances is how many must have answered.
+func (r *Results) instances() int { return cmp.Or(r.expected, 2) }
 
 // extend puts one round of a version into its range.
 func (r *Results) extend(version string, final int64, winners int) {
@@ -145,12 +153,12 @@ func (r *Results) extend(version string, final int64, winners int) {
 }
 
 type record interface {
-	Outcome() experiments.Outcome
+	OutcomeOf(instances int) experiments.Outcome
 	PerInstance() map[string]int
 }
 
-func judged(round int, v versions.Version, b record, took time.Duration, stale, failed []string) Judged {
-	outcome := b.Outcome()
+func judged(round int, v versions.Version, b record, instances int, took time.Duration, stale, failed []string) Judged {
+	outcome := b.OutcomeOf(instances)
 	verdict := experiments.Judge(Expect(v), outcome)
 	return Judged{
 		Round: round, Version: v.Name, Lock: v.Title, PerInstance: b.PerInstance(), TookMS: float64(took.Microseconds()) / 1000,
@@ -175,7 +183,10 @@ func (r *Results) Reasons() string {
 
 // Text is the result for people: two tables and what they mean.
 func (r *Results) Text(colour bool) string {
-	where := "two processes behind a round-robin balancer"
+	where, several := "two processes behind a round-robin balancer", "both"
+	if n := r.instances(); n > 2 {
+		where, several = fmt.Sprintf("%d processes behind a round-robin balancer", n), "more than one"
+	}
 	redis := map[string]string{"redis-server": " (redis-server)", "miniredis": " (miniredis, no real redis-server)"}[r.Redis]
 	if r.Redis == "" {
 		where = "two instances behind " + r.URL
@@ -198,7 +209,7 @@ func (r *Results) Text(colour bool) string {
 
 %s
 
- same: values that one process wrote twice · both: values that both wrote · requests: of each process
+ same: values that one process wrote twice · both: values that %s wrote · requests: of each process
  A4: the final value that the article reports · same and both need not add up to lost: a later write may be lower
 %s
 %d drivers grab one order simultaneously
@@ -207,7 +218,7 @@ func (r *Results) Text(colour bool) string {
 
 %s
 Verdict: %s (%.1f s). %s
-`, r.Users, where, r.Topology, redis, pageviews, r.spread(), r.Drivers, orders,
+`, r.Users, where, r.Topology, redis, pageviews, several, r.spread(), r.Drivers, orders,
 		r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
 }
 

@@ -23,6 +23,7 @@ type Service struct {
 	Named     bool          // the instances are instance-1 and so on; otherwise each is named after its port, as in the article
 	Think     time.Duration // between reading and writing an order
 	Lease     time.Duration // of the locks; 0: the instances' default
+	Flags     []string      // of each instance, beside these
 	Listen    string        // of the balancer, host:port; port 0 takes a free one
 }
 
@@ -82,5 +83,5 @@ func (c Service) flags(redis *stack.Topology) []string {
 	if c.Lease > 0 {
 		flags = append(flags, "--lease="+c.Lease.String())
 	}
-	return flags
+	return append(flags, c.Flags...)
 }

@@ -132,10 +132,13 @@ func Expect(v versions.Version) experiments.Expect {
 	return experiments.Never
 }
 
-// Outcome is what the record of two instances shows: a violation when updates were lost, counted twice, or values were
+// Outcome is what the record of two instances shows.
+func (b Views) Outcome() experiments.Outcome { return b.OutcomeOf(2) }
+
+// OutcomeOf is what the record of so many instances shows: a violation when updates were lost, counted twice, or values were
 // written twice.
-func (b Views) Outcome() experiments.Outcome {
-	o := experiments.Outcome{Trials: 1, Err: b.Sound(2)}
+func (b Views) OutcomeOf(instances int) experiments.Outcome {
+	o := experiments.Outcome{Trials: 1, Err: b.Sound(instances)}
 	if b.Lost()+b.Surplus()+b.Inside()+b.Across() > 0 {
 		o.Violations = 1
 	}

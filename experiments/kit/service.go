@@ -38,6 +38,7 @@ type Service struct {
 	Topology   topology.Kind // of Redis; empty: single
 	Instances  int           // 0: two
 	Sequential bool          // one request at a time
+	Flags      []string      // of each instance, beside those that every one needs
 }
 
 func (s Service) size() int { return cmp.Or(s.Instances, 2) }
@@ -56,7 +57,7 @@ func (s Service) Start(ctx context.Context, t *experiments.Trial) burst.Target {
 	}
 	running, err := burst.Service{
 		App: t.App, Topology: string(cmp.Or(s.Topology, topology.Single)), Real: t.Real, Servers: versions.Needs(s.Version),
-		Instances: s.size(), Named: true, Think: Think, Listen: "127.0.0.1:0",
+		Instances: s.size(), Named: true, Think: Think, Listen: "127.0.0.1:0", Flags: s.Flags,
 	}.Start(ctx, t.Stack, nil)
 	t.Must(err)
 	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
@@ -126,4 +127,21 @@ func LostViews(trial []history.Event) []history.Violation {
 		}
 	}
 	return found
+}
+
+// SupplierCalls sends more requests than the supplier's limit to instances that call it, and records which calls were made.
+func SupplierCalls(algorithm string, instances int) experiments.Scenario {
+	const requests = 36 * SupplierNodes
+	return func(ctx context.Context, t *experiments.Trial) {
+		s := Service{Instances: instances, Version: "v0", Flags: []string{
+			fmt.Sprintf("--supplier-limit=%d", PerMinute.Count), "--supplier-window=" + PerMinute.Window.String(), fmt.Sprintf("--nodes=%d", instances),
+		}}
+		b, err := burst.RunCalls(ctx, s.Start(ctx, t), algorithm, requests, burst.Simultaneous)
+		t.Must(err)
+		recordBurst(t, b.Began, b.Events)
+		t.Measure("supplier", int64(b.Seen), "calls made")
+		t.Measure("supplier", int64(len(b.Refused)), "calls refused")
+		t.Measure("supplier", int64(b.Over), "calls over the limit in one window, at most")
+		t.Must(b.Sound(instances))
+	}
 }

@@ -40,8 +40,13 @@ func TestAnErratumNamesOneArticle(t *testing.T) {
 }
 
 func TestAnErratumLeavesTheRestWhenItsExperimentComes(t *testing.T) {
-	x := experiments.Experiment{ID: "R2-article-aspect", Errata: []experiments.Erratum{{Article: "A0", What: "The same."}}}
-	if left := others([]experiments.Experiment{x}); len(left) != len(errata)-1 {
+	i := slices.IndexFunc(errata, func(e erratum) bool { return e.By != "" })
+	if i < 0 {
+		t.Skip("every experiment that shows an erratum is there")
+	}
+	x := experiments.Experiment{ID: errata[i].By, Errata: []experiments.Erratum{{Article: errata[i].Article, What: "The same."}}}
+	left := others([]experiments.Experiment{x})
+	if len(left) >= len(errata) || slices.ContainsFunc(left, func(e erratum) bool { return e.By == x.ID }) {
 		t.Errorf("%d of %d are left", len(left), len(errata))
 	}
 }

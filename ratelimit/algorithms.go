@@ -1,0 +1,109 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+)
+
+// Algorithm is one way to count, and a prefix of the URL: /r3/supplier/call.
+type Algorithm struct {
+	Name    string // "r3": in URLs, tables and metrics
+	Title   string // in a few words
+	Summary string // in a line
+	Exceeds bool   // whether several instances together admit more than the limit in some window: what it is there to show
+
+	open func(client redis.UniversalClient, nodes int) Limiter
+}
+
+var all = []Algorithm{
+	{
+		Name: "r0", Title: "no limit", Exceeds: true, Summary: "admits everything: the measure for what the others cost",
+		open: func(redis.UniversalClient, int) Limiter { return unlimited{} },
+	},
+	{
+		Name: "r1", Title: "counter per node", Exceeds: true, Summary: "a counter in this process: 12 nodes admit 12 times the limit",
+		open: func(redis.UniversalClient, int) Limiter { return newLocal(1) },
+	},
+	{
+		Name: "r2", Title: "A0's listing", Exceeds: true, Summary: "GET, compare, then count by a script: as the article prints it",
+		open: func(client redis.UniversalClient, _ int) Limiter { return article{client: client} },
+	},
+	{
+		Name: "r3", Title: "one script, fixed window", Exceeds: true, Summary: "exact in each of its windows; twice the limit around their border",
+		open: func(client redis.UniversalClient, _ int) Limiter { return scripted{client, fixedScript} },
+	},
+	{
+		Name: "r4", Title: "sliding window, a log", Summary: "exact in any window; it stores the time of each call",
+		open: func(client redis.UniversalClient, _ int) Limiter { return scripted{client, slidingScript} },
+	},
+	{
+		Name: "r5", Title: "INCR, then EXPIRE", Exceeds: true, Summary: "two commands: a crash between them blocks the key for ever",
+		open: func(client redis.UniversalClient, _ int) Limiter { return twoCommands{client} },
+	},
+	{
+		Name: "r6", Title: "GCRA", Summary: "a burst of a tenth of the limit, then a constant rate (go-redis/redis_rate)",
+		open: func(client redis.UniversalClient, _ int) Limiter {
+			return gcra{redis_rate.NewLimiter(client), withinLimit}
+		},
+	},
+	{
+		Name: "r7", Title: "limit / nodes", Summary: "each node has its part of the limit: never over it, and refuses while others are idle",
+		open: func(_ redis.UniversalClient, nodes int) Limiter { return newLocal(nodes) },
+	},
+	{
+		Name: "r8", Title: "GCRA, burst = limit", Exceeds: true, Summary: "as redis_rate.PerMinute sets it: the burst and the rate admit twice the limit",
+		open: func(client redis.UniversalClient, _ int) Limiter {
+			return gcra{redis_rate.NewLimiter(client), perWindow}
+		},
+	},
+	{
+		Name: "r9", Title: "A0's listing, with >=", Exceeds: true, Summary: "GET, compare, then count: callers that pass the comparison together exceed",
+		open: func(client redis.UniversalClient, _ int) Limiter { return article{client, true} },
+	},
+}
+
+// All returns the algorithms, in the order of the URL.
+func All() []Algorithm { return slices.Clone(all) }
+
+// Find returns the algorithm with a name; without one it reports false.
+func Find(name string) (Algorithm, bool) {
+	i := slices.IndexFunc(all, func(a Algorithm) bool { return a.Name == name })
+	if i < 0 {
+		return Algorithm{}, false
+	}
+	return all[i], true
+}
+
+// Open opens the limiter of one instance. client is the Redis that all instances share. nodes is how many instances there are, from 1:
+// r7 divides the limit by it. Keys begin with the name, so that algorithms do not share counters.
+func (a Algorithm) Open(client redis.UniversalClient, nodes int) (Limiter, error) {
+	if nodes < 1 {
+		return nil, fmt.Errorf("%w: %d nodes; there must be 1 at least", ErrInput, nodes)
+	}
+	return checked{a.open(client, nodes), "ratelimit:" + a.Name + ":"}, nil
+}
+
+// checked validates each limit, and puts a text before its key.
+type checked struct {
+	limiter Limiter
+	prefix  string
+}
+
+// Allow implements [Limiter].
+func (c checked) Allow(ctx context.Context, limit Limit) (State, error) {
+	if err := limit.Validate(); err != nil {
+		return State{}, err
+	}
+	stored := limit
+	stored.Key = c.prefix + limit.Key
+	state, err := c.limiter.Allow(ctx, stored)
+	if refusal := new(Refusal); errors.As(err, &refusal) {
+		refusal.Limit = limit
+	}
+	return state, err
+}
