@@ -21,5 +21,6 @@
 //	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
+//	shop.go          two instances of the shop over one database, interleaved by their statements (S1 to S4)
 //	checks.go        checks that are made of others
 package kit
