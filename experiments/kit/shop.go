@@ -65,7 +65,9 @@ func InMariaDBShop(strategy string, pieces int64, scenario func(ctx context.Cont
 }
 
 // SQLite is a database in a file of the trial, as order.Config has it.
-func SQLite(t *experiments.Trial, name string) string { return "sqlite:" + filepath.Join(t.Stack.Dir(), name) }
+func SQLite(t *experiments.Trial, name string) string {
+	return "sqlite:" + filepath.Join(t.Stack.Dir(), name)
+}
 
 // NewShop opens two instances over a database, and puts pieces on sale.
 func NewShop(ctx context.Context, t *experiments.Trial, database, strategy string, pieces int64) *Shop {
@@ -116,13 +118,11 @@ func (i *ShopInstance) observe(tx *gorm.DB) {
 	}
 }
 
-// longestSQL is as much of a statement as a timeline shows, in characters.
-const longestSQL = 90
-
+// shortSQL is a statement without its quotes, our prefix of the tables, and the columns of a new row.
 func shortSQL(text string) string {
-	text = strings.NewReplacer("`", "", `"`, "'", "shop_", "").Replace(text)
-	if runes := []rune(text); len(runes) > longestSQL {
-		text = string(runes[:longestSQL]) + "…"
+	text = strings.NewReplacer("`", "", `"`, "'", "shop_", "", " LIMIT 1", "").Replace(text)
+	if strings.HasPrefix(text, "INSERT") {
+		text, _, _ = strings.Cut(text, " (")
 	}
 	return text
 }
@@ -218,6 +218,6 @@ func (x *Shop) RecordOrders(ctx context.Context, won string) {
 		x.Must(errors.New("nobody has an order"))
 	}
 	for _, o := range orders {
-		x.Record(history.Event{Timeline: o.Instance, Kind: history.Win, Key: won, Text: "in the database"})
+		x.Record(history.Event{Timeline: o.Instance, Kind: history.Win, Key: won, Owner: o.Instance, Text: "in the database"})
 	}
 }
