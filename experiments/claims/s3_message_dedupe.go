@@ -97,7 +97,7 @@ func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
 	b := kit.OpenShop(ctx, p.Trial, "B", p.database)
 	conn := p.Conn
 	p.Must(worker.ShopSteps(conn, b.DB, func(_, text string) {
-		if text != "" && text != "XGROUP" {
+		if text != "" {
 			p.Record(history.Event{Timeline: "B", Kind: history.Command, Text: text})
 		}
 	}))

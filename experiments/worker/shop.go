@@ -66,19 +66,30 @@ func (s steps) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		s("before "+cmd.Name(), "")
 		err := next(ctx, cmd)
-		text := strings.ToUpper(cmd.Name())
-		switch c := cmd.(type) {
-		case *redis.IntCmd:
-			text += fmt.Sprint(" → ", c.Val())
-		case *redis.BoolCmd:
-			text += fmt.Sprint(" → ", c.Val())
-		case *redis.XAutoClaimCmd:
-			messages, _ := c.Val()
-			text += fmt.Sprint(" → ", len(messages))
-		}
-		s("after "+cmd.Name(), text)
+		s("after "+cmd.Name(), told(cmd))
 		return err
 	}
+}
+
+// told is a command of the queue or of a mark, with its reply; empty: it is another one.
+func told(cmd redis.Cmder) string {
+	name := strings.ToUpper(cmd.Name())
+	switch c := cmd.(type) {
+	case *redis.XAutoClaimCmd:
+		messages, _ := c.Val()
+		return fmt.Sprintf("%s → %d", name, len(messages))
+	case *redis.XStreamSliceCmd:
+		return fmt.Sprintf("%s → %d", name, len(c.Val()))
+	case *redis.IntCmd:
+		return fmt.Sprintf("%s → %d", name, c.Val())
+	case *redis.BoolCmd:
+		return fmt.Sprintf("%s NX → %v", name, c.Val())
+	case *redis.StatusCmd:
+		if name == "SET" {
+			return name
+		}
+	}
+	return ""
 }
 
 var shopRole = stack.Role("shop worker", serveShop)
@@ -114,7 +125,7 @@ func (c *client) work(ctx context.Context, task Shop, lines *bufio.Scanner) erro
 	conn := redis.NewClient(&redis.Options{Addr: task.Redis, MaxRetries: -1, DisableIdentity: true})
 	defer conn.Close()
 	err = ShopSteps(conn, store.DB(), func(step, text string) {
-		if text != "" && step != "after xgroup" {
+		if text != "" {
 			c.report(history.Command, text, 0)
 		}
 		if step == task.Stop {
