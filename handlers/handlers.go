@@ -17,6 +17,7 @@ import (
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/shop"
 	"locklab/versions"
 )
 
@@ -62,6 +63,8 @@ type Config struct {
 	Versions   []Version
 	Views      Views
 	Orders     Orders
+	Shop       *shop.Store // nil: this instance has no shop
+	Parcels    shop.Worker // of the shop
 	Checks     []Check
 	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
@@ -87,6 +90,7 @@ func New(cfg Config) http.Handler {
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
 	}
+	a.shopRoutes(r)
 	r.PUT("/pview", a.admin, answered(a.setView))
 	r.POST("/orders", answered(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{
