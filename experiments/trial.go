@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"locklab/history"
 	"locklab/stack"
@@ -22,6 +23,8 @@ type Mutant struct {
 	Unchecked bool                 // resources do not check fencing tokens
 
 	Unregistered bool // resources check fencing tokens at the write only
+
+	Database func(*gorm.DB) // in every instance of the shop
 }
 
 // Trial is one run of a variant: what it acts with, and where it records.
@@ -63,6 +66,14 @@ func (t *Trial) Tap(client redis.UniversalClient) redis.UniversalClient {
 		client.AddHook(t.mutant.Hook)
 	}
 	return client
+}
+
+// TapDatabase returns db. Every instance of the shop goes through it.
+func (t *Trial) TapDatabase(db *gorm.DB) *gorm.DB {
+	if t.mutant.Database != nil {
+		t.mutant.Database(db)
+	}
+	return db
 }
 
 // Unchecked reports whether resources check no fencing token in this run, although a variant says that they do.

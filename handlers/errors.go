@@ -15,6 +15,7 @@ import (
 	"locklab/order"
 	"locklab/pview"
 	"locklab/ratelimit"
+	"locklab/shop"
 	"locklab/versions"
 )
 
@@ -48,6 +49,13 @@ var statuses = []struct {
 	{errNoRoute, http.StatusNotFound},
 	{errNoMethod, http.StatusMethodNotAllowed},
 	{order.ErrNotFound, http.StatusNotFound},
+	{shop.ErrInvalid, http.StatusBadRequest},
+	{shop.ErrNotFound, http.StatusNotFound},
+	{shop.ErrSoldOut, http.StatusConflict},
+	{shop.ErrDuplicate, http.StatusConflict},
+	{shop.ErrState, http.StatusConflict},
+	{shop.ErrInProgress, http.StatusConflict},
+	{shop.ErrKeyReused, http.StatusUnprocessableEntity},
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
@@ -59,6 +67,7 @@ var statuses = []struct {
 	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
 	{pview.ErrUnavailable, http.StatusServiceUnavailable},
 	{order.ErrUnavailable, http.StatusServiceUnavailable},
+	{shop.ErrUnavailable, http.StatusServiceUnavailable},
 	{lockstrategy.ErrNotAcquired, http.StatusServiceUnavailable},
 }
 
@@ -105,7 +114,7 @@ func fail(c *gin.Context, err error) {
 		status = clientGone
 	case broke && ctx.Err() != nil: // the instance stops, and its client is still connected
 		status = http.StatusServiceUnavailable
-	case waitedTooLong(err):
+	case waitedTooLong(err), errors.Is(err, shop.ErrInProgress):
 		c.Header("Retry-After", retryAfter)
 	}
 	if refusal := new(ratelimit.Refusal); errors.As(err, &refusal) {

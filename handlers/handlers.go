@@ -17,6 +17,7 @@ import (
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/shop"
 	"locklab/versions"
 )
 
@@ -62,7 +63,9 @@ type Config struct {
 	Versions   []Version
 	Views      Views
 	Orders     Orders
-	Limited    Limited // calls to a supplier, under a limit; without algorithms there are none
+	Limited    Limited     // calls to a supplier, under a limit; without algorithms there are none
+	Shop       *shop.Store // nil: this instance has no shop
+	Parcels    shop.Worker // of the shop
 	Checks     []Check
 	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
@@ -91,6 +94,7 @@ func New(cfg Config) http.Handler {
 	if len(cfg.Limited.Algorithms) > 0 {
 		a.limits(r)
 	}
+	a.shopRoutes(r)
 	r.PUT("/pview", a.admin, answered(a.setView))
 	r.POST("/orders", answered(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{

@@ -71,7 +71,7 @@ func (a *api) getView(c *gin.Context) error {
 
 // setView writes the counter: A4's "set pview 0".
 func (a *api) setView(c *gin.Context) error {
-	value, err := valueOf(c.Request.Body)
+	value, err := valueOf(c.Request.Body, "value", maxValue)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (a *api) answerValue(c *gin.Context, value int64, err error) error {
 	return nil
 }
 
-// valueOf parses {"value": N}, and accepts nothing else.
-func valueOf(body io.Reader) (int64, error) {
+// valueOf parses {"NAME": N}, and accepts nothing else.
+func valueOf(body io.Reader, name string, most int64) (int64, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return 0, badRequest("the body could not be read: %v", err)
@@ -107,9 +107,9 @@ func valueOf(body io.Reader) (int64, error) {
 	_, end := decoder.Token()
 	number, _ := got[2].(json.Number)
 	value, notWhole := strconv.ParseInt(string(number), 10, 64)
-	if want := [...]json.Token{json.Delim('{'), "value", got[2], json.Delim('}')}; got != want || end != io.EOF ||
-		notWhole != nil || value < 0 || value > maxValue {
-		return 0, badRequest(`the body is %.40q; send {"value": 0}, a whole number from 0 to %d`, text, maxValue)
+	if want := [...]json.Token{json.Delim('{'), name, got[2], json.Delim('}')}; got != want || end != io.EOF ||
+		notWhole != nil || value < 0 || value > most {
+		return 0, badRequest(`the body is %.40q; send {"%s": 0}, a whole number from 0 to %d`, text, name, most)
 	}
 	return value, nil
 }

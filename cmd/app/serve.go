@@ -22,6 +22,7 @@ import (
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
+	"locklab/shop"
 	"locklab/topology"
 	"locklab/versions"
 )
@@ -305,7 +306,12 @@ func (p *parts) add(v versions.Version, c *serveCommand) error {
 }
 
 func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
+	goods := shop.New(p.orders.DB(), c.OrderThink)
 	return handlers.New(handlers.Config{
+		Shop: goods,
+		Parcels: shop.Worker{
+			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
+		},
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
 		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited,
 		Checks: p.checks, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"locklab/experiments"
 	"locklab/history"
@@ -55,17 +57,47 @@ func TestMutants(t *testing.T) {
 			"F12": "unexpected: RedLock, cut: B and A both wrote 1",
 		}},
 		{
-			"the check of the fencing token", experiments.Mutant{Unchecked: true}, only("etcd, A is paused, the token is checked"),
+			"the check of the fencing token",
+			experiments.Mutant{Unchecked: true},
+			only("etcd, A is paused, the token is checked"),
 			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
 		},
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
+		}},
+		{"NX in the shop", commands(t, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
+			"S2": "unexpected: v3 and check: ",
+			"S4": "unexpected: v3: clients were told that the order is paid, and that it is cancelled",
+		}},
+		{"NX in the sale", commands(t, script(t, "acquire.lua", taken, "if false then")), only("v1, one buyer at a time", "v3"), map[string]string{
+			"S1": "unexpected: v3: ",
+		}},
+		{
+			"the condition of the UPDATE", statements("stock >= ?", "? IS NOT NULL", "AND state = 'placed'", ""),
+			only("v1, one buyer at a time", "read and write, one after the other", "conditional UPDATE"),
+			map[string]string{
+				"S1": "unexpected: conditional UPDATE: A and B both won the last piece",
+				"S4": "unexpected: conditional UPDATE: clients were told that the order is paid, and that it is cancelled",
+			},
+		},
+		{"FOR UPDATE", statements(" FOR UPDATE", ""), only("v1, one buyer at a time", "SELECT … FOR UPDATE"), map[string]string{
+			"S1": "unexpected: SELECT … FOR UPDATE: A and B both won the last piece",
+		}},
+		{"the unique keys", statements("CREATE UNIQUE INDEX", "CREATE INDEX"), nil, map[string]string{
+			"S2": "unexpected: unique key: A and B both won the order of buyer 1",
+		}},
+		{"the attempt in the transaction", statements("INSERT INTO `shop_attempts`", "INSERT OR REPLACE INTO `shop_attempts`"), nil, map[string]string{
+			"S2": "unexpected: idempotency key: A and B both won the order of buyer 1",
+		}},
+		{"the unique mark", statements("INSERT INTO `shop_handleds`", "INSERT OR REPLACE INTO `shop_handleds`"), nil, map[string]string{
+			"S3": "unexpected: one transaction, killed before the acknowledgement: the message was worked on twice",
 		}},
 		{"the proof of the fault", experiments.Mutant{Event: func(e *history.Event) { e.Proof = "" }}, nil, map[string]string{
 			"F01": "inconclusive: killed after replication: trial 1: nothing proves that its fault happened: master killed",
 			"F05": "inconclusive: one down: trial 1: nothing proves that its fault happened: redlock-",
 			"L11": "inconclusive: paused: trial 1: nothing proves that its fault happened: A paused",
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
+			"S3":  "inconclusive: no guard, killed before the acknowledgement: trial 1: nothing proves that its fault happened: A killed",
 		}},
 		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Variants = e.Variants[1:] }, map[string]string{
 			"L03": "inconclusive: it has no control", "L05": "inconclusive: it has no control",
@@ -90,14 +122,52 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// only leaves the control and one variant.
-func only(variant string) func(*experiments.Experiment) {
+// only leaves an experiment the control, and the variants with some names.
+func only(names ...string) func(*experiments.Experiment) {
 	return func(e *experiments.Experiment) {
 		e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool {
-			return v.Name != variant && v.Name != e.Control().Name
+			return !slices.Contains(names, v.Name) && v.Name != e.Control().Name
 		})
 	}
 }
+
+// statements is a mutant that replaces texts in what the shop sends to its database: old, new, old, new.
+func statements(replace ...string) experiments.Mutant {
+	r := strings.NewReplacer(replace...)
+	return experiments.Mutant{Database: func(db *gorm.DB) {
+		pool := rewrittenPool{rewritten{db.ConnPool, r}}
+		db.ConnPool, db.Statement.ConnPool = pool, pool
+	}}
+}
+
+// rewritten replaces texts in statements.
+type rewritten struct {
+	gorm.ConnPool
+	*strings.Replacer
+}
+
+func (r rewritten) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return r.ConnPool.ExecContext(ctx, r.Replace(query), args...)
+}
+
+func (r rewritten) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return r.ConnPool.QueryContext(ctx, r.Replace(query), args...)
+}
+
+// rewrittenPool is rewritten for connections. gorm takes what can commit for a transaction.
+type rewrittenPool struct{ rewritten }
+
+func (r rewrittenPool) GetDBConn() (*sql.DB, error) { return r.ConnPool.(*sql.DB), nil }
+
+func (r rewrittenPool) BeginTx(ctx context.Context, options *sql.TxOptions) (gorm.ConnPool, error) {
+	tx, err := r.ConnPool.(gorm.TxBeginner).BeginTx(ctx, options)
+	return &rewrittenTx{rewritten{tx, r.Replacer}}, err
+}
+
+type rewrittenTx struct{ rewritten }
+
+func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Commit() }
+func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
 
 // everybodyGrants lets a node's vote count whatever it is.
 type everybodyGrants struct{}

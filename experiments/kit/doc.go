@@ -22,8 +22,9 @@
 //	elected.go       Sentinel, and a cluster, that replace their master (F02, F03, F12)
 //	partition.go     a network that is cut in two, a majority of the servers on one side (F12)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
-//	service.go       instances of the app behind a balancer: page views, orders, calls to a supplier (P0 to P6, G1 to G8, R0)
+//	service.go       instances of the app behind a balancer: page views, orders, calls to a supplier (P0 to P8, G1 to G12, R0)
 //	supplier.go      nodes that call one supplier under a limit (R1 to R10)
 //	meeting.go       clients that wait for each other before their next script (R2, R9)
+//	shop.go          two instances of the shop over one database, interleaved by their statements (S1 to S4)
 //	checks.go        checks that are made of others
 package kit

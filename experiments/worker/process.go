@@ -27,7 +27,9 @@ type Process struct {
 const backlog = 1024
 
 // Start starts a worker. It ends with the trial.
-func Start(t *experiments.Trial, name string) *Process {
+func Start(t *experiments.Trial, name string) *Process { return start(t, role, name) }
+
+func start(t *experiments.Trial, role, name string) *Process {
 	w, err := t.Stack.Worker(role, "worker-"+name)
 	t.Must(err)
 	p := &Process{t: t, name: name, worker: w, reports: make(chan history.Event, backlog)}
@@ -59,7 +61,7 @@ func (p *Process) receive() {
 			e = history.Event{Kind: failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
 		}
 		switch e.Kind {
-		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released:
+		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released, history.Command:
 			e.Process, e.Timeline, e.Owner = p.String(), p.name, p.Owner()
 			p.t.Record(e)
 		}

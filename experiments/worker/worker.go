@@ -30,6 +30,7 @@ type Command struct {
 	Lock  Lock      `json:"lock,omitzero"`   // Acquire
 	Began time.Time `json:"began,omitzero"`  // Acquire: when the history's time began
 	Value int64     `json:"value,omitempty"` // Write
+	Shop  Shop      `json:"shop,omitzero"`   // Work
 }
 
 // Lock says which lock to acquire, and how.

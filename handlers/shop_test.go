@@ -1,0 +1,209 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/handlers"
+	"locklab/internal/testenv"
+	"locklab/order"
+	"locklab/shop"
+)
+
+// withShop gives an instance a shop over SQLite and miniredis.
+func withShop(s *instance, cfg *handlers.Config) {
+	s.t.Helper()
+	orders, err := order.OpenStore(testenv.Context(s.t), order.Config{Database: "sqlite:" + filepath.Join(s.t.TempDir(), "shop.db")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	conn := redis.NewClient(&redis.Options{Addr: testenv.Redis(s.t, false).Addr, MaxRetries: -1})
+	s.t.Cleanup(func() { _, _ = conn.Close(), orders.Close() })
+	cfg.Shop = shop.New(orders.DB(), 0)
+	cfg.Parcels = shop.Worker{Name: "8080", Queue: shop.Queue{Redis: conn}, Store: cfg.Shop, Guard: shop.OneTransaction, Idle: time.Hour}
+}
+
+// onSale serves a shop with so many pieces of item 1.
+func onSale(t *testing.T, pieces int) *instance {
+	t.Helper()
+	s := serve(t, withShop)
+	if got := s.ask(http.MethodPut, "/shop/items/1", fmt.Sprintf(`{"stock": %d}`, pieces)); got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	return s
+}
+
+func TestASaleUntilNothingIsLeft(t *testing.T) {
+	for _, version := range []string{"v0", "v1", "v2", "v3", "v4"} {
+		s := onSale(t, 3)
+		sold := map[string]any{
+			"instance": "8080", "version": version, "item": 1.0, "buyer": 7.0, "quantity": 2.0, "sold": true, "order": 1.0, "left": 1.0,
+			"why": "there was enough in stock",
+		}
+		s.ask(http.MethodPost, "/"+version+"/shop/items/1/buy?buyer=7&quantity=2", "").is(t, http.StatusCreated, sold)
+		refused := map[string]any{
+			"instance": "8080", "version": version, "item": 1.0, "buyer": 8.0, "quantity": 2.0, "sold": false, "left": 0.0,
+			"why": "shop: not enough in stock: of item 1 there are 1 left, and 2 were wanted",
+		}
+		s.ask(http.MethodPost, "/"+version+"/shop/items/1/buy?buyer=8&quantity=2", "").is(t, http.StatusConflict, refused)
+		s.get("/shop/items/1").is(t, http.StatusOK, map[string]any{
+			"instance": "8080", "item": 1.0, "pieces": 3.0, "stock": 1.0, "sold": 2.0, "oversold": 0.0, "orders": 1.0, "buyers": 1.0,
+		})
+	}
+}
+
+// once=true allows a buyer one order of the item.
+func TestOneOrderForABuyer(t *testing.T) {
+	for _, version := range []string{"v0", "v1", "v3"} {
+		s := onSale(t, 3)
+		path := "/" + version + "/shop/items/1/buy?once=true&buyer="
+		if got := s.ask(http.MethodPost, path+"7", ""); got.status != http.StatusCreated {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		got := s.ask(http.MethodPost, path+"7", "")
+		if why, _ := got.json(t)["why"].(string); got.status != http.StatusConflict || !strings.Contains(why, "buyer 7 already has an order of item 1") {
+			t.Errorf("%s again: %d %s", version, got.status, got.body)
+		}
+		if got := s.ask(http.MethodPost, path+"8", ""); got.status != http.StatusCreated {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+func TestAnIdempotencyKey(t *testing.T) {
+	const path, key = "/v0/shop/items/1/buy?buyer=7", "Idempotency-Key: k1"
+	s := onSale(t, 5)
+	first := s.ask(http.MethodPost, path, "", key)
+	if first.status != http.StatusCreated || first.header.Get("Idempotent-Replayed") != "" {
+		t.Fatalf("%d %v %s", first.status, first.header, first.body)
+	}
+	again := s.ask(http.MethodPost, path, "", key)
+	if again.status != first.status || again.body != first.body || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again: %d %v %s, first %s", again.status, again.header, again.body, first.body)
+	}
+	for name, got := range map[string]answer{
+		"another buyer":   s.ask(http.MethodPost, path+"7", "", key),
+		"another body":    s.ask(http.MethodPost, path, "x", key),
+		"another version": s.ask(http.MethodPost, "/v3/shop/items/1/buy?buyer=7", "", key),
+	} {
+		if got.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		got.fails(t, http.StatusUnprocessableEntity, "belongs to another request")
+	}
+	if other := s.ask(http.MethodPost, path, "", "Idempotency-Key: k2"); other.status != http.StatusCreated || other.body == first.body {
+		t.Errorf("another key: %d %s", other.status, other.body)
+	}
+	for _, headers := range [][]string{
+		{"Idempotency-Key: "}, {key, "Idempotency-Key: k2"}, {"Idempotency-Key: " + strings.Repeat("x", 256)},
+	} {
+		s.ask(http.MethodPost, path, "", headers...).fails(t, http.StatusBadRequest, "Idempotency-Key must be there once", "255")
+	}
+	if sold := s.get("/shop/items/1").json(t)["sold"]; sold != 2.0 {
+		t.Errorf("sold are %v", sold)
+	}
+}
+
+// The same key while its first request is in progress is 409, with the time to come again.
+func TestAnIdempotencyKeyInProgress(t *testing.T) {
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) {
+		_, _, err := cfg.Shop.Once(t.Context(), "k1", "/v0/shop/items/1/buy?buyer=7\n", time.Hour, func(*shop.Attempt) (shop.Order, error) {
+			return shop.Order{}, nil // no answer, and no order
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	got := s.ask(http.MethodPost, "/v0/shop/items/1/buy?buyer=7", "", "Idempotency-Key: k1")
+	got.fails(t, http.StatusConflict, "in progress")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come again")
+	}
+}
+
+func TestPayAndCancel(t *testing.T) {
+	for _, version := range []string{"v0", "v1", "v3"} {
+		s := onSale(t, 5)
+		for range 2 {
+			s.ask(http.MethodPost, "/v0/shop/items/1/buy?buyer=7", "")
+		}
+		paid := map[string]any{
+			"instance": "8080", "order": 1.0, "item": 1.0, "buyer": 7.0, "quantity": 1.0, "state": "paid", "changes": []any{"paid"}, "parcels": 0.0,
+		}
+		s.ask(http.MethodPost, "/"+version+"/shop/orders/1/pay", "").is(t, http.StatusOK, paid)
+		s.ask(http.MethodPost, "/"+version+"/shop/orders/1/cancel", "").fails(t, http.StatusConflict, "order 1 is paid")
+		s.ask(http.MethodPost, "/"+version+"/shop/orders/1/pay", "").fails(t, http.StatusConflict, "order 1 is paid")
+		if got := s.ask(http.MethodPost, "/"+version+"/shop/orders/2/cancel", ""); got.json(t)["state"] != "cancelled" {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		s.ask(http.MethodPost, "/shop/parcels", "").is(t, http.StatusOK, map[string]any{"instance": "8080", "messages": 1.0})
+		s.get("/shop/orders/1").is(t, http.StatusOK, with(paid, "parcels", 1.0))
+		if stock := s.get("/shop/items/1").json(t)["stock"]; stock != 4.0 {
+			t.Errorf("in stock are %v", stock)
+		}
+	}
+}
+
+func TestTheShopRefusesBadInput(t *testing.T) {
+	s := onSale(t, 5)
+	const buy = "/v0/shop/items/1/buy?"
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		says               []string
+	}{
+		{http.MethodPost, buy, "", http.StatusBadRequest, []string{"buyer is", "whole number from 1"}},
+		{http.MethodPost, buy + "buyer=0", "", http.StatusBadRequest, []string{"buyer is", "whole number from 1"}},
+		{http.MethodPost, buy + "buyer=1&buyer=2", "", http.StatusBadRequest, []string{"buyer is given 2 times"}},
+		{http.MethodPost, buy + "buyer=1&quantity=0", "", http.StatusBadRequest, []string{"quantity is", "whole number from 1"}},
+		{http.MethodPost, buy + "buyer=1&quantity=", "", http.StatusBadRequest, []string{"quantity is"}},
+		{http.MethodPost, buy + "buyer=1&quantity=-1", "", http.StatusBadRequest, []string{"quantity is"}},
+		{http.MethodPost, buy + "buyer=1&once=maybe", "", http.StatusBadRequest, []string{"once is", "true and false"}},
+		{http.MethodPost, "/v0/shop/items/9/buy?buyer=1", "", http.StatusNotFound, []string{"item 9", "PUT /shop/items/9", `{"stock": 100}`}},
+		{http.MethodPost, "/v1/shop/items/9/buy?buyer=1", "", http.StatusNotFound, []string{"item 9", "PUT /shop/items/9"}},
+		{http.MethodPost, "/v0/shop/items/x/buy?buyer=1", "", http.StatusBadRequest, []string{"the item is"}},
+		{http.MethodGet, "/shop/items/9", "", http.StatusNotFound, []string{"item 9", "PUT /shop/items/9"}},
+		{http.MethodGet, "/shop/orders/9", "", http.StatusNotFound, []string{"order 9"}},
+		{http.MethodPost, "/v0/shop/orders/9/pay", "", http.StatusNotFound, []string{"order 9"}},
+		{http.MethodPost, "/v1/shop/orders/9/cancel", "", http.StatusNotFound, []string{"order 9"}},
+		{http.MethodPut, "/shop/items/1", `{"stock": -1}`, http.StatusBadRequest, []string{`send {"stock": 0}`}},
+		{http.MethodPut, "/shop/items/1", `{"value": 1}`, http.StatusBadRequest, []string{`send {"stock": 0}`}},
+		{http.MethodPut, "/shop/items/1", "", http.StatusBadRequest, []string{`send {"stock": 0}`}},
+		{http.MethodPut, "/shop/items/0", `{"stock": 1}`, http.StatusBadRequest, []string{"the item is"}},
+	} {
+		t.Run(c.method+" "+c.path+c.body, func(t *testing.T) { s.ask(c.method, c.path, c.body).fails(t, c.status, c.says...) })
+	}
+	if sold := s.get("/shop/items/1").json(t)["sold"]; sold != 0.0 {
+		t.Errorf("sold are %v", sold)
+	}
+}
+
+// A reset of a sale needs the token.
+func TestTheStockNeedsTheAdminToken(t *testing.T) {
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = token })
+	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 1}`).fails(t, http.StatusUnauthorized, "admin token")
+	if got := s.ask(http.MethodPut, "/shop/items/1", `{"stock": 1}`, "Authorization: Bearer "+token); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestEveryLineOfTheShopWorks(t *testing.T) {
+	s := serve(t, withShop)
+	lines := 0
+	for _, line := range curls(s.get("/").body) {
+		if method, path, got := s.curl(line); strings.Contains(path, "/shop/") {
+			if lines++; got.status >= 400 {
+				t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+			}
+		}
+	}
+	if want := 5 + len(s.versions); lines != want {
+		t.Errorf("%d lines, want %d", lines, want)
+	}
+}

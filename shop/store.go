@@ -1,0 +1,98 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/schema"
+)
+
+const answer = 5 * time.Second // bounds every call to the database
+
+// Store keeps items and orders in a database.
+type Store struct {
+	db    *gorm.DB
+	think time.Duration
+}
+
+// New returns the shop in a database: MySQL, MariaDB or SQLite, which stays the caller's. think is the time between reading and writing.
+// The first call that finds no tables creates them.
+func New(db *gorm.DB, think time.Duration) *Store {
+	db = db.Session(&gorm.Session{NewDB: true})
+	db.NamingStrategy = schema.NamingStrategy{TablePrefix: "shop_"}
+	return &Store{db, think}
+}
+
+// do bounds a call and turns its error into one of this package's. A call that finds no tables has changed nothing, and is repeated: some
+// times, because another instance that creates them at the same moment may fail a try.
+func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
+	bound, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	db := s.db.WithContext(bound)
+	err := call(db)
+	for try := 0; try < 5 && err != nil && bound.Err() == nil && !errors.As(err, new(refusal)) && !db.Migrator().HasTable(&Attempt{}); try++ {
+		_ = db.AutoMigrate(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &Attempt{})
+		err = call(db)
+	}
+	switch {
+	case err == nil, errors.As(err, new(refusal)): // an answer of the database, also if ctx has ended since
+		return err
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return ErrNotFound
+	case ctx.Err() != nil: // no error of the database: the caller left, or the lock was lost
+		return errors.Join(ctx.Err(), context.Cause(ctx), err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+func (s *Store) transaction(ctx context.Context, work func(tx *gorm.DB) error) error {
+	return s.do(ctx, func(db *gorm.DB) error { return db.Transaction(work) })
+}
+
+// Transaction puts all calls of work into one transaction. A lock must be taken around it: inside, it is released before the COMMIT.
+func (s *Store) Transaction(ctx context.Context, work func(*Store) error) error {
+	return s.transaction(ctx, func(tx *gorm.DB) error { return work(&Store{tx, s.think}) })
+}
+
+// duplicate reports whether a unique key refused a row.
+func duplicate(db *gorm.DB, err error) bool {
+	translator, ok := db.Dialector.(gorm.ErrorTranslator)
+	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
+}
+
+// Stock puts so many pieces of an item on sale, and removes what was sold of it before, with the idempotency keys.
+func (s *Store) Stock(ctx context.Context, item uint64, pieces int64) error {
+	if pieces < 0 {
+		return fmt.Errorf("%w: the stock is %d; it must be 0 or more", ErrInvalid, pieces)
+	}
+	return s.transaction(ctx, func(tx *gorm.DB) error {
+		err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&Item{item, pieces, pieces}).Error // first: it locks out buyers
+		for _, rows := range []any{&Change{}, &Parcel{}, &handled{}, &Attempt{}} {
+			sold := tx.Model(&Order{}).Select("id").Where("item_id = ?", item)
+			err = errors.Join(err, tx.Where("order_id IN (?)", sold).Delete(rows).Error)
+		}
+		return errors.Join(err, tx.Where("item_id = ?", item).Delete(&Order{}).Error)
+	})
+}
+
+// Report counts what was sold of an item.
+func (s *Store) Report(ctx context.Context, item uint64) (r Report, err error) {
+	err = s.transaction(ctx, func(tx *gorm.DB) error {
+		if err := tx.Take(&r.Item, item).Error; err != nil {
+			return err
+		}
+		return tx.Model(&Order{}).Where("item_id = ? AND state <> ?", item, Cancelled).
+			Select("COUNT(*), COUNT(DISTINCT buyer), COALESCE(SUM(quantity), 0)").Row().Scan(&r.Orders, &r.Buyers, &r.Sold)
+	})
+	return r, err
+}
+
+// Order reads an order with its changes and parcels.
+func (s *Store) Order(ctx context.Context, id uint64) (order Order, err error) {
+	err = s.do(ctx, func(db *gorm.DB) error { return db.Preload("Changes").Preload("Parcels").Take(&order, id).Error })
+	return order, err
+}
