@@ -21,5 +21,9 @@
 //	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views and orders (P0 to P6, G1 to G8)
+//	cache.go         a Redis before a database, its readers and writers, and what they may not do (C1 to C6)
+//	cacheprocess.go  a client of the cache in a process of its own, to be killed between two steps (C3, C5, C6)
+//	baresetnx.go     A3's lock against the breakdown of a hot key (C3)
+//	turns.go         clients of a cache that do one step at a time, in every order (C4)
 //	checks.go        checks that are made of others
 package kit
