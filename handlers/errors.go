@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"locklab/cache"
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
@@ -47,6 +48,8 @@ var statuses = []struct {
 	{errNoRoute, http.StatusNotFound},
 	{errNoMethod, http.StatusMethodNotAllowed},
 	{order.ErrNotFound, http.StatusNotFound},
+	{cache.ErrNotFound, http.StatusNotFound},
+	{cache.ErrInvalid, http.StatusBadRequest},
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
@@ -54,6 +57,7 @@ var statuses = []struct {
 	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
 	{pview.ErrUnavailable, http.StatusServiceUnavailable},
 	{order.ErrUnavailable, http.StatusServiceUnavailable},
+	{cache.ErrUnavailable, http.StatusServiceUnavailable},
 	{lockstrategy.ErrNotAcquired, http.StatusServiceUnavailable},
 }
 

@@ -62,6 +62,7 @@ type Config struct {
 	Versions   []Version
 	Views      Views
 	Orders     Orders
+	Caches     Caches // nil: there are none
 	Checks     []Check
 	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
@@ -86,6 +87,10 @@ func New(cfg Config) http.Handler {
 		// GET is an alias, because the articles' load plans use it.
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
+	}
+	for _, v := range a.caches() {
+		r.GET("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.getItem(v))
+		r.PUT("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.putItem(v))
 	}
 	r.PUT("/pview", a.admin, answered(a.setView))
 	r.POST("/orders", answered(a.createOrder))

@@ -77,7 +77,11 @@ func (s Stream) Consume(ctx context.Context, consumer string, cache Deleter) err
 			if err := cache.Delete(ctx, id); err != nil {
 				return err
 			}
-			if err := s.Client.XAck(ctx, s.Key, s.Key, m.ID).Err(); err != nil {
+			err := s.Client.XAck(ctx, s.Key, s.Key, m.ID).Err()
+			if err == nil {
+				err = s.Client.XDel(ctx, s.Key, m.ID).Err() // otherwise the stream grows
+			}
+			if err != nil {
 				return answered(ctx, err)
 			}
 		}

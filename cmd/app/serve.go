@@ -17,6 +17,7 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/cache/variants"
 	"locklab/handlers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
@@ -45,6 +46,8 @@ type serveCommand struct {
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
+	CacheTTL       time.Duration `default:"10s" help:"Lifetime of an item in the caches c0 to c6; c7 refreshes it at that age."`
+	ItemQuery      time.Duration `default:"20ms" help:"Time that loading an item takes longer than the database needs."`
 	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
 	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start."`
 	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum}."`
@@ -64,7 +67,9 @@ func (c *serveCommand) validate() error {
 		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
 		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
-		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
+		within("--order-think", c.OrderThink, 0, longest),
+		within("--cache-ttl", c.CacheTTL, 10*time.Millisecond, longest), within("--item-query", c.ItemQuery, 0, longest),
+		within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 	)
 }
 
@@ -216,6 +221,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
 	c.warn(log)
+	p.addCaches(c, log)
 	p.preflight.Log(ctx, log)
 	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -243,6 +249,7 @@ type parts struct {
 	preflight   *preflight.Monitor
 	metrics     *handlers.Metrics
 	versions    []handlers.Version
+	caches      *variants.Set
 	closers     []func() error // in the order of opening
 }
 
@@ -300,7 +307,7 @@ func (p *parts) add(v versions.Version, c *serveCommand) error {
 func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 	return handlers.New(handlers.Config{
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
-		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders,
+		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Caches: p.caches,
 		Checks: p.checks, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }
