@@ -114,6 +114,7 @@ const (
 	ZooKeeper   Need = "zookeeper" // jar files, and java
 	Etcd        Need = "etcd"      // or a checkout and go, to build one
 	Memcached   Need = "memcached"
+	Binlog      Need = "mariadb-binlog"
 )
 
 var installs = map[Need]string{
@@ -122,6 +123,7 @@ var installs = map[Need]string{
 	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
 	Etcd:        "apt-get install etcd-server (or brew install etcd)",
 	Memcached:   "apt-get install memcached (or brew install memcached)",
+	Binlog:      "apt-get install mariadb-client (or brew install mariadb)",
 }
 
 // met reports whether this machine has the program.

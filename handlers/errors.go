@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"locklab/cache"
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
@@ -56,6 +57,8 @@ var statuses = []struct {
 	{shop.ErrState, http.StatusConflict},
 	{shop.ErrInProgress, http.StatusConflict},
 	{shop.ErrKeyReused, http.StatusUnprocessableEntity},
+	{cache.ErrNotFound, http.StatusNotFound},
+	{cache.ErrInvalid, http.StatusBadRequest},
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
@@ -68,6 +71,7 @@ var statuses = []struct {
 	{pview.ErrUnavailable, http.StatusServiceUnavailable},
 	{order.ErrUnavailable, http.StatusServiceUnavailable},
 	{shop.ErrUnavailable, http.StatusServiceUnavailable},
+	{cache.ErrUnavailable, http.StatusServiceUnavailable},
 	{lockstrategy.ErrNotAcquired, http.StatusServiceUnavailable},
 }
 

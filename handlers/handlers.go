@@ -66,6 +66,7 @@ type Config struct {
 	Limited    Limited     // calls to a supplier, under a limit; without algorithms there are none
 	Shop       *shop.Store // nil: this instance has no shop
 	Parcels    shop.Worker // of the shop
+	Caches     Caches      // nil: there are none
 	Checks     []Check
 	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
@@ -95,6 +96,10 @@ func New(cfg Config) http.Handler {
 		a.limits(r)
 	}
 	a.shopRoutes(r)
+	for _, v := range a.caches() {
+		r.GET("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.getItem(v))
+		r.PUT("/"+v.Name+"/items/:id", a.inVersion(v.Name), a.putItem(v))
+	}
 	r.PUT("/pview", a.admin, answered(a.setView))
 	r.POST("/orders", answered(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{

@@ -73,7 +73,7 @@ var homePage = template.Must(template.New("home").Parse(homeSource))
 func (a *api) home(c *gin.Context) {
 	c.Header("Content-Type", "text/html; charset=utf-8")
 	c.Status(http.StatusOK)
-	err := homePage.Execute(c.Writer, gin.H{"Config": a.Config, "Base": "http://" + c.Request.Host})
+	err := homePage.Execute(c.Writer, gin.H{"Config": a.Config, "Caches": a.caches(), "Base": "http://" + c.Request.Host})
 	if err != nil {
 		a.Log.Warn("home page", "error", err)
 	}

@@ -20,8 +20,8 @@ const (
 	attemptLease   = time.Minute // for which a request whose instance has died stays in progress
 )
 
-// itemAnswer is what the database says about an item: the verdict of a sale.
-type itemAnswer struct {
+// saleAnswer is what the database says about an item: the verdict of a sale.
+type saleAnswer struct {
 	Instance string `json:"instance"`
 	Item     uint64 `json:"item"`
 	Pieces   int64  `json:"pieces"`   // that there were at the beginning
@@ -68,7 +68,7 @@ func (a *api) shopRoutes(r *gin.Engine) {
 		r.POST(at+"/orders/:id/cancel", in, answered(func(c *gin.Context) error { return a.change(c, v, shop.Cancelled) }))
 	}
 	r.PUT("/shop/items/:id", a.admin, answered(a.stockItem))
-	r.GET("/shop/items/:id", answered(a.getItem))
+	r.GET("/shop/items/:id", answered(a.getSale))
 	r.GET("/shop/orders/:id", answered(a.getShopOrder))
 	r.POST("/shop/parcels", answered(a.packParcels))
 }
@@ -86,10 +86,10 @@ func (a *api) stockItem(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.getItem(c)
+	return a.getSale(c)
 }
 
-func (a *api) getItem(c *gin.Context) error {
+func (a *api) getSale(c *gin.Context) error {
 	item, err := number("the item", c.Param("id"))
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *api) getItem(c *gin.Context) error {
 	if err != nil {
 		return notInStock(err, item)
 	}
-	c.JSON(http.StatusOK, itemAnswer{a.Instance, r.ID, r.Pieces, r.Stock, r.Sold, max(0, r.Sold-r.Pieces), r.Orders, r.Buyers})
+	c.JSON(http.StatusOK, saleAnswer{a.Instance, r.ID, r.Pieces, r.Stock, r.Sold, max(0, r.Sold-r.Pieces), r.Orders, r.Buyers})
 	return nil
 }
 

@@ -40,8 +40,8 @@ func MissingMariaDB() error {
 }
 
 // MariaDB starts the stack's MariaDB server, with an empty database and no password, and waits until
-// it answers. A crash may lose what was written in the second before it.
-func (s *Stack) MariaDB(ctx context.Context) (d *Database, err error) {
+// it answers. A crash may lose what was written in the second before it. settings are additional ones ("--log-bin=binlog", …).
+func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, err error) {
 	if err := MissingMariaDB(); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Stack) MariaDB(ctx context.Context) (d *Database, err error) {
 	err = s.installMariaDB(ctx, dir)
 	if err == nil {
 		err = atFreeAddr(func(addr string) (err error) {
-			d, err = s.startMariaDB(ctx, dir, addr)
+			d, err = s.startMariaDB(ctx, dir, addr, settings)
 			return err
 		})
 	}
@@ -106,8 +106,8 @@ func mariaSettings(dir string) []string {
 
 // startMariaDB starts a server at addr and waits until it answers. The path of its socket is relative to its directory: Unix allows
 // some hundred characters, and the path of a temporary directory may be longer.
-func (s *Stack) startMariaDB(ctx context.Context, dir, addr string) (*Database, error) {
-	argv := append([]string{"mariadbd"}, mariaSettings(dir)...)
+func (s *Stack) startMariaDB(ctx context.Context, dir, addr string, settings []string) (*Database, error) {
+	argv := append(append([]string{"mariadbd"}, mariaSettings(dir)...), settings...)
 	argv = append(argv, "--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(addr)), "--socket=socket")
 	p, err := s.start(command{name: "mariadb", argv: argv})
 	if err != nil {

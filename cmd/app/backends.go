@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
+	"locklab/cache/variants"
 	"locklab/handlers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
@@ -122,4 +124,21 @@ func (p *parts) openEtcd(ctx context.Context, c *serveCommand) error {
 func (p *parts) opened(name string, ping func(context.Context) error, closer func() error) {
 	p.checks = append(p.checks, handlers.Check{Name: name, Ping: ping})
 	p.closers = append(p.closers, closer)
+}
+
+// addCaches adds the ways to read and write items. Their lock is that of v3.
+func (p *parts) addCaches(c *serveCommand, log *slog.Logger) {
+	b := variants.Backends{
+		Instance: c.Instance, Redis: p.redis.Master, DB: p.orders.DB(), TTL: c.CacheTTL, Query: c.ItemQuery, Log: log,
+	}
+	if dsn, is := strings.CutPrefix(c.Database, "mysql:"); is {
+		b.MySQL = dsn
+	}
+	for _, v := range p.versions {
+		if v.Name == "v3" {
+			b.Lock = v.Lock
+		}
+	}
+	p.caches = variants.New(b)
+	p.closers = append(p.closers, p.caches.Close)
 }

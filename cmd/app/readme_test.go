@@ -20,7 +20,7 @@ import (
 
 // pasted are the pages with lines to paste.
 var pasted = []string{
-	"README.md", "CONTRIBUTING.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md", "docs/run-by-hand.md",
+	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md", "docs/run-by-hand.md",
 	"docs/workshop.md", "loadtest/README.md",
 }
 
@@ -80,7 +80,7 @@ func TestCurlLinesOfThePages(t *testing.T) {
 		"POST '" + base + "/v3/orders/6/grab?driver=13'": "409", // driver 12 has it
 	}
 	lines := 0
-	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md")) {
+	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md") + page(t, "docs/cache.md")) {
 		if !strings.HasPrefix(line, "curl ") {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/lmittmann/tint"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/cache/variants"
 	"locklab/handlers"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
@@ -46,6 +47,8 @@ type serveCommand struct {
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
 	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
+	CacheTTL       time.Duration `default:"10s" help:"Lifetime of an item in the caches c0 to c6; c7 refreshes it at that age."`
+	ItemQuery      time.Duration `default:"20ms" help:"Time that loading an item takes longer than the database needs."`
 	AdminToken     string        `placeholder:"SECRET" help:"Token required to reset data (default: none)."`
 	StartTimeout   time.Duration `default:"5s" help:"Longest wait for the servers at the start."`
 	LogFormat      string        `default:"text" enum:"text,json" placeholder:"FORMAT" help:"Format of the log: ${enum}."`
@@ -68,6 +71,7 @@ func (c *serveCommand) validate() error {
 		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
 		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
+		within("--cache-ttl", c.CacheTTL, 10*time.Millisecond, longest), within("--item-query", c.ItemQuery, 0, longest),
 		c.limitFlags.validate(),
 	)
 }
@@ -223,6 +227,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
 	c.warn(log)
+	p.addCaches(c, log)
 	p.preflight.Log(ctx, log)
 	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -251,6 +256,7 @@ type parts struct {
 	metrics     *handlers.Metrics
 	versions    []handlers.Version
 	limited     handlers.Limited
+	caches      *variants.Set
 	closers     []func() error // in the order of opening
 }
 
@@ -313,7 +319,7 @@ func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
 			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
 		},
 		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
-		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited,
+		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited, Caches: p.caches,
 		Checks: p.checks, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }

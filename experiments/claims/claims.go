@@ -35,7 +35,7 @@ func register(e experiments.Experiment) experiments.Experiment { //nolint:unpara
 // groups are the headlines above the experiments. The first letter is that of the ids.
 var groups = []string{
 	"P · page views", "G · the order that drivers grab", "L · anatomy of a Redis lock", "F · faults of the servers", "D · locks in a database",
-	"M · locks in Memcached", "R · the rate limit of calls to a supplier", "S · the shop",
+	"M · locks in Memcached", "R · the rate limit of calls to a supplier", "S · the shop", "C · a cache before a database",
 }
 
 // groupOf is the number of an experiment's group.
@@ -46,8 +46,7 @@ func groupOf(id string) int {
 // Group is the headline above an experiment.
 func Group(id string) string { return groups[groupOf(id)] }
 
-// All returns every experiment: page views, orders, locks, faults, databases, Memcached, the rate limit, the shop, each in the order of its
-// number.
+// All returns every experiment by its group, each in the order of its number.
 func All() []experiments.Experiment {
 	all := slices.Clone(registered)
 	slices.SortFunc(all, func(a, b experiments.Experiment) int {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
@@ -98,6 +99,21 @@ func TestMutants(t *testing.T) {
 			"L11": "inconclusive: paused: trial 1: nothing proves that its fault happened: A paused",
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
 			"S3":  "inconclusive: no guard, killed before the acknowledgement: trial 1: nothing proves that its fault happened: A killed",
+		}},
+		{"the delete of a key", experiments.Mutant{Hook: typed(withoutDelete)}, nil, map[string]string{
+			"C1": "unexpected: inserted, the empty answer is cleared: client got version 0",
+			"C4": "unexpected: delayed double delete: later got version 1",
+			"C5": `inconclusive: the control "nothing fails, no log" has a violation, too`,
+			"C6": `inconclusive: the control "the writer deletes the key" has a violation, too`,
+		}},
+		{"the empty answer", experiments.Mutant{Hook: typed(withoutEmpty)}, nil, map[string]string{
+			"C1": "unexpected: absent, the empty answer is kept: 60 loads reached the database",
+		}},
+		{"the spread of the TTLs", experiments.Mutant{Hook: typed(oneTTL)}, nil, map[string]string{
+			"C2": "unexpected: spread TTLs: 50 loads reached the database",
+		}},
+		{"the lock around a load", commands(t, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
+			"C3": "unexpected: lock: 2 loads reached the database",
 		}},
 		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Variants = e.Variants[1:] }, map[string]string{
 			"L03": "inconclusive: it has no control", "L05": "inconclusive: it has no control",
@@ -226,6 +242,35 @@ func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		said.SetErr(err)
 		return err
 	}
+}
+
+// typed is a hook that changes the arguments of a command of a cache in place, or drops it: then its function returns false.
+type typed func(name string, args []any) bool
+
+func (h typed) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h typed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h typed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !h(cmd.Name(), cmd.Args()) {
+			return nil
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func withoutDelete(name string, _ []any) bool { return name != "del" }
+
+func withoutEmpty(name string, args []any) bool { return name != "set" || args[2] != any("") }
+
+func oneTTL(name string, args []any) bool {
+	if name == "set" && len(args) == 5 {
+		args[3], args[4] = "px", time.Minute.Milliseconds()
+	}
+	return true
 }
 
 func withoutNX(args []any) []any {

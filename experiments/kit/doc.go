@@ -26,5 +26,9 @@
 //	supplier.go      nodes that call one supplier under a limit (R1 to R10)
 //	meeting.go       clients that wait for each other before their next script (R2, R9)
 //	shop.go          two instances of the shop over one database, interleaved by their statements (S1 to S4)
+//	cache.go         a Redis before a database, its readers and writers, and what they may not do (C1 to C6)
+//	cacheprocess.go  a client of the cache in a process of its own, to be killed between two steps (C3, C5, C6)
+//	baresetnx.go     A3's lock against the breakdown of a hot key (C3)
+//	turns.go         clients of a cache that do one step at a time, in every order (C4)
 //	checks.go        checks that are made of others
 package kit

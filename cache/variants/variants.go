@@ -1,0 +1,278 @@
+// Package variants is the one table of the ways to read and write items: the endpoints, the load script and the pages follow it. c0 is the
+// cache as most people begin, and c1 to c6 each add what experiment C1 to C6 shows.
+package variants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"locklab/cache"
+	"locklab/cache/changes"
+)
+
+// Variant is one way to read and write items. Each has a cache of its own, over the same items.
+type Variant struct {
+	Name    string // as in the path: c0
+	Summary string
+}
+
+// All returns every variant.
+func All() []Variant {
+	return []Variant{
+		{"c0", "Redis before the database, one TTL; update, then delete"},
+		{"c1", "empty answers are kept for a short time, and a Bloom filter is in front"},
+		{"c2", "spread TTLs, and a second level in the process"},
+		{"c3", "one load for all instances: singleflight, and a lock"},
+		{"c4", "the key is deleted again after two seconds"},
+		{"c5", "each delete is in a log, and is retried until it is done"},
+		{"c6", "the key is deleted after what the database says has changed"},
+		{"c7", "no TTL, refreshed in the background: may be old, and never slow"},
+	}
+}
+
+// Backends is what the variants are built on.
+type Backends struct {
+	Instance string // its name among all instances
+	Redis    redis.Cmdable
+	DB       *gorm.DB
+	MySQL    string        // DSN of the database; empty: it is SQLite
+	Lock     cache.Locker  // of all processes
+	TTL      time.Duration // of an item, and the age at which c7 refreshes one
+	Query    time.Duration // that a load takes longer than the database needs
+	Log      *slog.Logger
+}
+
+// Access is a variant, opened.
+type Access struct {
+	cache.Reader
+	cache.Writer
+}
+
+// Set is the variants of one instance. The first request opens them: an instance that nobody asks for items has no tables for them,
+// and nothing that runs in the background.
+type Set struct {
+	b Backends
+
+	mu      sync.Mutex
+	db      *cache.Database // nil: not opened yet
+	opened  map[string]Access
+	without error // why there is no c6
+	running sync.WaitGroup
+	ending  context.Context // ends what runs in the background
+	end     context.CancelFunc
+	closers []func() error
+}
+
+// New returns the variants over backends.
+func New(b Backends) *Set {
+	s := &Set{b: b}
+	s.ending, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Open returns a variant. An error leaves it to the next call to try again. c6 needs SQLite, or a MySQL server with a binlog and the
+// program mariadb-binlog.
+func (s *Set) Open(ctx context.Context, name string) (Access, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.db == nil {
+		if err := s.open(ctx); err != nil {
+			return Access{}, err
+		}
+	}
+	if a, is := s.opened[name]; is {
+		return a, nil
+	}
+	return Access{}, fmt.Errorf("%w: this instance has no %s: %w", cache.ErrUnavailable, name, s.without)
+}
+
+func (s *Set) open(ctx context.Context) error {
+	db, err := cache.NewDatabase(ctx, s.b.DB, s.b.Query)
+	for again := 0; err != nil && again < 3 && ctx.Err() == nil; again++ { // another instance creates the tables at the same moment
+		db, err = cache.NewDatabase(ctx, s.b.DB, s.b.Query)
+	}
+	if err != nil {
+		return err
+	}
+	s.db, s.opened = db, make(map[string]Access)
+	for _, add := range []func(context.Context) error{s.absent, s.reading, s.writing} {
+		if err := add(ctx); err != nil {
+			s.db = nil
+			return err
+		}
+	}
+	if s.without = s.following(ctx); s.without != nil {
+		s.b.Log.Warn("there is no c6", "why", s.without)
+	}
+	return nil
+}
+
+// Close ends what runs in the background.
+func (s *Set) Close() (err error) {
+	s.end()
+	s.running.Wait()
+	for _, closer := range s.closers {
+		err = errors.Join(err, closer())
+	}
+	return err
+}
+
+// aside is the cache of a variant.
+func (s *Set) aside(name string, cfg cache.Config) (*cache.Redis, error) {
+	cfg.Prefix, cfg.TTL = name+":item:", s.b.TTL
+	return cache.NewRedis(s.b.Redis, s.db, cfg)
+}
+
+// brief is for how long an empty answer is kept.
+func (s *Set) brief() time.Duration { return max(s.b.TTL/10, time.Millisecond) }
+
+// absent adds the cache without anything, and the one with a filter.
+func (s *Set) absent(ctx context.Context) error {
+	plain, err := s.aside("c0", cache.Config{})
+	if err != nil {
+		return err
+	}
+	s.opened["c0"] = Access{plain, cache.UpdateThenDelete{Database: s.db, Cache: plain}}
+	empty, err := s.aside("c1", cache.Config{Empty: s.brief()})
+	if err != nil {
+		return err
+	}
+	const items = 100_000
+	filter := cache.NewBloom(s.b.Redis, "c1:bloom", items, empty, cache.UpdateThenDelete{Database: s.db, Cache: empty})
+	s.opened["c1"] = Access{filter, filter}
+	return filter.Build(ctx, s.db)
+}
+
+// reading adds the variants that spare the database.
+func (s *Set) reading(context.Context) error {
+	spread, err := s.aside("c2", cache.Config{Empty: s.brief(), Spread: s.b.TTL})
+	if err != nil {
+		return err
+	}
+	local, err := cache.NewLocal(spread, 10_000, s.brief())
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, local.Close)
+	s.opened["c2"] = Access{local, cache.UpdateThenDelete{Database: s.db, Cache: both{spread, local}}}
+	hot, err := s.aside("c3", cache.Config{Empty: s.brief()})
+	if err != nil {
+		return err
+	}
+	s.opened["c3"] = Access{cache.NewSingleFlight(cache.Locked{Cache: hot, Lock: s.b.Lock}),
+		cache.UpdateThenDelete{Database: s.db, Cache: hot}}
+	refreshing, err := cache.NewRefreshing(s.b.Redis, s.db, "c7:item:", s.b.TTL)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, refreshing.Close)
+	s.opened["c7"] = Access{refreshing, s.db}
+	return nil
+}
+
+// secondDelete is A3's delay.
+const secondDelete = 2 * time.Second
+
+// writing adds the variants whose deletes come again, or for certain.
+func (s *Set) writing(context.Context) error {
+	twice, err := s.aside("c4", cache.Config{Empty: s.brief()})
+	if err != nil {
+		return err
+	}
+	double := &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: s.db, Cache: twice}, Delay: secondDelete}
+	s.closers = append(s.closers, double.Close)
+	s.opened["c4"] = Access{twice, double}
+	logged, err := s.aside("c5", cache.Config{Empty: s.brief()})
+	if err != nil {
+		return err
+	}
+	log := cache.DeleteLog{Database: s.db, Cache: logged}
+	s.opened["c5"] = Access{logged, log}
+	s.background("retry deletes", func(ctx context.Context) error {
+		_, err := log.Retry(ctx)
+		return err
+	})
+	return nil
+}
+
+// following adds the variant whose keys are deleted after what the database says.
+func (s *Set) following(ctx context.Context) error {
+	aside, err := s.aside("c6", cache.Config{Empty: s.brief()})
+	if err != nil {
+		return err
+	}
+	from, err := s.source(ctx)
+	if err != nil {
+		return err
+	}
+	stream := changes.Stream{Client: s.b.Redis, Key: "c6:changes", Idle: time.Second}
+	s.background("relay changes", func(ctx context.Context) error { return stream.Relay(ctx, from) })
+	s.background("consume changes", func(ctx context.Context) error { return stream.Consume(ctx, s.b.Instance, aside) })
+	s.opened["c6"] = Access{aside, s.db}
+	return nil
+}
+
+func (s *Set) source(ctx context.Context) (changes.Source, error) {
+	if s.b.MySQL == "" {
+		o := changes.Outbox{DB: s.b.DB, Table: cache.Table, Every: 50 * time.Millisecond}
+		return o, o.Install(ctx)
+	}
+	dsn, err := mysql.ParseDSN(s.b.MySQL)
+	if err != nil {
+		return nil, errors.New("the DSN of the database cannot be read")
+	}
+	host, port, err := net.SplitHostPort(dsn.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("the database has no host and port: %w", err)
+	}
+	if _, err := exec.LookPath("mariadb-binlog"); err != nil {
+		return nil, fmt.Errorf("%w (Debian: apt-get install mariadb-client)", err)
+	}
+	var now struct{ File string }
+	if err := s.b.DB.WithContext(ctx).Raw("SHOW MASTER STATUS").Scan(&now).Error; err != nil {
+		return nil, err
+	}
+	if now.File == "" {
+		return nil, errors.New("the database writes no binlog: start it with --log-bin --binlog-format=ROW --server-id=1")
+	}
+	return changes.Binlog{
+		Host: host, Port: port, User: dsn.User, Password: dsn.Passwd, Database: dsn.DBName, Table: cache.Table,
+		Server: 1<<31 + rand.Uint32N(1<<31), File: now.File,
+	}, nil
+}
+
+// background repeats work until Close, a second after it has ended.
+func (s *Set) background(what string, work func(context.Context) error) {
+	s.running.Go(func() {
+		for s.ending.Err() == nil {
+			if err := work(s.ending); err != nil && s.ending.Err() == nil {
+				s.b.Log.Warn(what, "error", err)
+			}
+			select {
+			case <-s.ending.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
+}
+
+// both are two levels.
+type both []cache.Deleter
+
+func (b both) Delete(ctx context.Context, id uint64) (err error) {
+	for _, level := range b {
+		err = errors.Join(err, level.Delete(ctx, id))
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package variants_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/cache"
+	"locklab/cache/variants"
+	"locklab/internal/testenv"
+	"locklab/order"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// mutex is a lock of one process.
+type mutex struct{ sync.Mutex }
+
+func (m *mutex) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	m.Lock()
+	defer m.Unlock()
+	return fn(ctx, 0)
+}
+
+// open returns the variants of two instances over one Redis and one database.
+func open(t *testing.T, database string) (sets [2]*variants.Set) {
+	t.Helper()
+	node, lock := testenv.Redis(t, false), new(mutex)
+	for i := range sets {
+		client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+		store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[i] = variants.New(variants.Backends{
+			Instance: string(rune('a' + i)), Redis: client, DB: store.DB(), Lock: lock, TTL: time.Minute,
+			Log: slog.New(slog.DiscardHandler),
+		})
+		t.Cleanup(func() { _ = errors.Join(sets[i].Close(), client.Close(), store.Close()) })
+	}
+	return sets
+}
+
+func access(t *testing.T, s *variants.Set, name string) variants.Access {
+	t.Helper()
+	a, err := s.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// What one instance inserts and updates, both see: with c2 and c7 later, and with the others now, or when the change has come through.
+func TestEveryVariantFollows(t *testing.T) {
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	for i, v := range variants.All() {
+		t.Run(v.Name, func(t *testing.T) {
+			id := uint64(i + 1)
+			one, other := access(t, sets[0], v.Name), access(t, sets[1], v.Name)
+			if _, err := other.Get(t.Context(), id); !errors.Is(err, cache.ErrNotFound) {
+				t.Errorf("before it is inserted: %v", err)
+			}
+			for version := range int64(2) {
+				if _, err := one.Put(t.Context(), id, "x"); err != nil {
+					t.Fatal(err)
+				}
+				if v.Name == "c7" && version == 1 {
+					return // it is old for an age
+				}
+				for instance, a := range []variants.Access{one, other} {
+					if v.Name == "c2" && version == 1 && instance == 1 {
+						continue // its second level is old
+					}
+					testenv.Eventually(t, "the instance sees it", func() bool {
+						item, err := a.Get(t.Context(), id)
+						return err == nil && item.Version == version+1
+					})
+				}
+			}
+		})
+	}
+}
+
+// An instance that cannot open its caches says so, and tries again.
+func TestOpensLater(t *testing.T) {
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sets[0].Open(gone, "c0"); err == nil {
+		t.Error("it opened without its servers")
+	}
+	access(t, sets[0], "c0")
+}
+
+// Without a binlog there is no c6, and the other variants are there.
+func TestWithoutBinlog(t *testing.T) {
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + server.DSN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+	s := variants.New(variants.Backends{
+		Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: new(mutex), TTL: time.Minute, Log: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
+	access(t, s, "c5")
+	if _, err := s.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,154 @@
+package claims
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"locklab/cache"
+	"locklab/experiments"
+	"locklab/experiments/kit"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "C4-delayed-double-delete",
+	Title:   "Update the database, and delete the key",
+	Article: "A3",
+	Claim: `
+		Delete-after-update leaves an old item in the cache in one interleaving; a second delete, later than the slowest reader, removes it.`,
+	Says: `
+		Two systems have no common transaction, so an order of the steps alone cannot keep them equal. The article updates the database,
+		deletes the key, and deletes it once more after two seconds. The TTL ends what is still wrong.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A reader finds nothing in the cache, loads the item, and fills it in. A writer updates the database and deletes the key. In which
+			interleaving does the cache keep the old item? Does a second delete help?`,
+		Predict: `
+			(a) In none: the delete comes after the update, so the next reader loads the new item. (b) In one: the reader has loaded before the
+			update, and fills after the delete. (c) In most of them, so that a cache needs a lock.`,
+		Why: `
+			(b) for update-then-delete. The reader carries an old item in its memory, and no delete reaches it there. With delete-then-update a
+			reader between the two steps fills the old item, and needs no bad luck at all. With update-then-set the writer that updates
+			first may fill last. A second delete removes whatever a reader has filled before it. A reader that is slower than the delay
+			fills after it, and the old item stays until the TTL ends.`,
+		Fix: `
+			Update, then delete, with a TTL. Delete again after a delay that is longer than the slowest load and fill. Do not delete first, and
+			do not set. A loader can also hold a lock that the writer takes, or fill only if no delete came since its load began.`,
+		Limits: `
+			Between the two deletes a reader may see the old item, and the writer has its answer already. A writer that dies in the delay never
+			deletes again (C5-delete-log). The delay is a guess: nothing bounds how long a reader may be paused. The database is SQLite.`,
+		Next:  "C5-delete-log, when the delete fails. C6-binlog, when another program writes. L11-pause-past-lease has the same gap with a lock.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+reader  ── GET: nothing ── SELECT: version 1 ─────────────────────────────── SET version 1
+writer                                        ── UPDATE: version 2 ── DEL ─`,
+	How: `
+		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
+		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The last three
+		variants play every order of the steps, each with an item of its own, on one server.`,
+	Takes: 8 * time.Second,
+	Check: kit.StaleReads,
+	Variants: []experiments.Variant{
+		{Name: "update, delete; the reader comes later", Run: kit.OnCache(oneOrder(updateDelete, "W W R R R"))},
+		{Name: "update, delete", Expect: experiments.Sometimes, Run: kit.OnCache(oneOrder(updateDelete, "R R W W R"))},
+		{Name: "delete, update", Expect: experiments.Sometimes, Run: kit.OnCache(oneOrder(deleteUpdate, "W R R R W"))},
+		{Name: "update, set, by two writers", Expect: experiments.Sometimes, Run: kit.OnCache(twoSetters)},
+		{Name: "delayed double delete", Run: kit.OnCache(oneOrder(doubleDelete, "R R W W R W"))},
+		{
+			Name: "double delete, before the reader fills", Expect: experiments.Sometimes,
+			Run: kit.OnCache(oneOrder(doubleDelete, "R R W W W R")),
+		},
+		{Name: "every order, one delete", Expect: experiments.Sometimes, Run: kit.OnCache(everyOrder(updateDelete, 2, ""))},
+		{Name: "every order, two deletes", Expect: experiments.Sometimes, Run: kit.OnCache(everyOrder(doubleDelete, 3, ""))},
+		{Name: "every order in which the second delete is last", Run: kit.OnCache(everyOrder(doubleDelete, 3, "W"))},
+	},
+})
+
+// cacheWriter makes a writer of a database and a cache.
+type cacheWriter func(db cache.Writer, r *cache.Redis) cache.Writer
+
+func updateDelete(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.UpdateThenDelete{Database: db, Cache: r}
+}
+
+func deleteUpdate(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.DeleteThenUpdate{Database: db, Cache: r}
+}
+
+func updateSet(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.UpdateThenSet{Database: db, Cache: r}
+}
+
+// doubleDelete has a short delay: the second delete waits for its turn.
+func doubleDelete(db cache.Writer, r *cache.Redis) cache.Writer {
+	return &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: db, Cache: r}, Delay: time.Millisecond}
+}
+
+// stepwise begins an actor that has connections of its own.
+func stepwise(ctx context.Context, x *kit.Cache, name string, act func(a *kit.Actor, r *cache.Redis)) *kit.Actor {
+	a := kit.NewActor(x.Trial, name)
+	client := x.Connect()
+	client.AddHook(a)
+	r, err := cache.NewRedis(client, a.Reader(x.Items), cache.Config{Prefix: "item:", TTL: kit.CacheTTL})
+	x.Must(err)
+	a.Begin(ctx, func() { act(a, r) })
+	return a
+}
+
+// playOrder lets R read and W write item, in an order, and then another reader read it.
+func playOrder(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, order string) {
+	x.Must(x.Write(ctx, "before", x.Items, id))
+	reader := stepwise(ctx, x, "R", func(_ *kit.Actor, r *cache.Redis) { x.Read(ctx, "R", r, id) })
+	writer := stepwise(ctx, x, "W", func(a *kit.Actor, r *cache.Redis) {
+		w := make(a.Writer(x.Items), r)
+		_, err := w.Put(ctx, id, "by W")
+		x.Must(err)
+		if d, is := w.(*cache.DoubleDelete); is {
+			x.Must(d.Close())
+		}
+		x.Settled("W", id)
+	})
+	kit.Play(ctx, order, reader, writer)
+	x.Read(ctx, "later", x.Aside(x.Conn, cache.Config{}), id)
+}
+
+func oneOrder(make cacheWriter, order string) func(context.Context, *kit.Cache) {
+	return func(ctx context.Context, x *kit.Cache) { playOrder(ctx, x, make, kit.Item, order) }
+}
+
+// everyOrder plays every order of three steps of R and so many of W that ends with last.
+func everyOrder(make cacheWriter, steps int, last string) func(context.Context, *kit.Cache) {
+	return func(ctx context.Context, x *kit.Cache) {
+		tried, stale := 0, 0
+		for i, order := range kit.Orders("R", 3, "W", steps) {
+			if !strings.HasSuffix(order, last) {
+				continue
+			}
+			before := len(kit.StaleReads(x.Events()))
+			playOrder(ctx, x, make, uint64(i+1), order)
+			tried++
+			if len(kit.StaleReads(x.Events())) > before {
+				stale++
+				x.Note("later", "the item is old after "+order)
+			}
+		}
+		x.Measure("orders", int64(tried), "orders of the steps")
+		x.Measure("orders", int64(stale), "orders that leave an old item")
+	}
+}
+
+// twoSetters lets A update first and set last.
+func twoSetters(ctx context.Context, x *kit.Cache) {
+	x.Must(x.Write(ctx, "before", x.Items, kit.Item))
+	var writers []*kit.Actor
+	for _, name := range []string{"A", "B"} {
+		writers = append(writers, stepwise(ctx, x, name, func(a *kit.Actor, r *cache.Redis) {
+			_, err := updateSet(a.Writer(x.Items), r).Put(ctx, kit.Item, "by "+name)
+			x.Must(err)
+			x.Settled(name, kit.Item)
+		}))
+	}
+	kit.Play(ctx, "A B B A", writers...)
+	x.Read(ctx, "later", x.Aside(x.Conn, cache.Config{}), kit.Item)
+}

@@ -1,0 +1,262 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
+
+	"locklab/cache"
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/order"
+)
+
+// Item is the item that readers ask for where one is enough.
+const Item = 7
+
+// CacheTTL is long: no key of a cache expires by itself while a trial runs.
+const CacheTTL = time.Hour
+
+// Cache is a Redis before a database.
+type Cache struct {
+	*Redis
+	Database string // as order.Config has it
+	DB       *gorm.DB
+	Items    *cache.Database
+
+	mu    sync.Mutex
+	reads int
+	hold  chan struct{} // loads wait until it is closed; nil: they do not wait
+}
+
+// StartCache starts a Redis, and opens a database in a file of SQLite.
+func StartCache(ctx context.Context, t *experiments.Trial) *Cache {
+	return StartCacheOn(ctx, t, "sqlite:"+filepath.Join(t.Stack.Dir(), "items.db"))
+}
+
+// StartCacheOn starts a Redis before a database.
+func StartCacheOn(ctx context.Context, t *experiments.Trial, database string) *Cache {
+	x := &Cache{Redis: StartRedis(ctx, t), Database: database}
+	store, err := order.OpenStore(ctx, order.Config{Database: database})
+	t.Must(err)
+	t.Cleanup(store.Close)
+	x.DB = store.DB()
+	x.Items, err = cache.NewDatabase(ctx, x.DB, 0)
+	t.Must(err)
+	return x
+}
+
+// OnCache runs a scenario on a Redis before a database.
+func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) { scenario(ctx, StartCache(ctx, t)) }
+}
+
+// Connect returns connections of one more process, which sends every command once.
+func (x *Cache) Connect() redis.UniversalClient {
+	client := redis.NewClient(OneAttempt(x.Node.Addr))
+	x.Cleanup(client.Close)
+	return x.Tap(client)
+}
+
+// Aside returns the cache of one process. Its loads are recorded.
+func (x *Cache) Aside(client redis.Cmdable, cfg cache.Config) *cache.Redis {
+	if cfg.TTL == 0 {
+		cfg.TTL = CacheTTL
+	}
+	cfg.Prefix = "item:"
+	r, err := cache.NewRedis(client, x.Source(), cfg)
+	x.Must(err)
+	return r
+}
+
+// Source is the database. Each load that reaches it is recorded.
+func (x *Cache) Source() cache.Reader { return source{x} }
+
+type source struct{ *Cache }
+
+// Get implements [cache.Reader].
+func (s source) Get(ctx context.Context, id uint64) (cache.Item, error) {
+	s.Record(history.Event{Timeline: "database", Kind: history.Command, Key: itemKey(id), Text: loadText})
+	s.mu.Lock()
+	hold := s.hold
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return cache.Item{}, ctx.Err()
+		}
+	}
+	return s.Items.Get(ctx, id)
+}
+
+// loadText is the text of a load that reached the database.
+const loadText = "SELECT"
+
+func itemKey(id uint64) string { return fmt.Sprint("item ", id) }
+
+// HoldLoads lets loads wait until the returned function is called.
+func (x *Cache) HoldLoads() (release func()) {
+	hold := make(chan struct{})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.hold = hold
+	return sync.OnceFunc(func() { close(hold) })
+}
+
+// Read lets a client read, and records the version of the answer; 0: there is no such item. A read without an answer is refused.
+func (x *Cache) Read(ctx context.Context, name string, from cache.Reader, id uint64) {
+	x.mu.Lock()
+	x.reads++
+	e := history.Event{Timeline: name, Kind: history.Request, Key: itemKey(id), Owner: fmt.Sprint(name, "-", x.reads)}
+	x.mu.Unlock()
+	x.Record(e)
+	item, err := from.Get(ctx, id)
+	switch e.Kind = history.Read; {
+	case err == nil:
+		e.Value = item.Version
+	case errors.Is(err, cache.ErrNotFound):
+		e.Text = "there is no such item"
+	default:
+		e.Kind, e.Text = history.Refuse, strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	x.Record(e)
+}
+
+// Write lets a client write, and records the version when the database has confirmed it. An error after that is returned.
+func (x *Cache) Write(ctx context.Context, name string, to cache.Writer, id uint64) error {
+	item, err := to.Put(ctx, id, "by "+name)
+	if item.Version == 0 {
+		x.Must(fmt.Errorf("%s: the database did not confirm the update: %w", name, err))
+	}
+	x.Record(history.Event{Timeline: name, Kind: history.Write, Key: itemKey(id), Value: item.Version})
+	return err
+}
+
+// Confirm records the version that the database has, after a write that was not made through [Cache.Write].
+func (x *Cache) Confirm(ctx context.Context, name string, id uint64) {
+	item, err := x.Items.Get(ctx, id)
+	x.Must(err)
+	x.Record(history.Event{Timeline: name, Kind: history.Write, Key: itemKey(id), Value: item.Version})
+}
+
+// settled is the text of the note after which a reader must see a version.
+const settled = "the cache must not be older from here"
+
+// Settled records that every read that begins now must see what was written.
+func (x *Cache) Settled(name string, id uint64) {
+	x.Record(history.Event{Timeline: name, Kind: history.Note, Key: itemKey(id), Text: settled})
+}
+
+// Update lets a client write, which must succeed. After it the cache must not be older.
+func (x *Cache) Update(ctx context.Context, name string, to cache.Writer, id uint64) {
+	x.Must(x.Write(ctx, name, to, id))
+	x.Settled(name, id)
+}
+
+// Fill writes an item that no cache knows, as another program does, and lets a reader read it.
+func (x *Cache) Fill(ctx context.Context, name string, from cache.Reader, id uint64) {
+	x.Must(x.Write(ctx, name, x.Items, id))
+	x.Read(ctx, name, from, id)
+}
+
+// timePasses is the beginning of a note.
+const timePasses = "time passes: "
+
+// Moment ends a moment for [LoadsOver].
+func (x *Cache) Moment() { x.Note("Redis", timePasses+"a moment") }
+
+// PassTime lets the keys of Redis live shorter, as if so much time had passed. It begins a new moment for [LoadsOver].
+func (x *Cache) PassTime(ctx context.Context, by time.Duration) {
+	_, err := x.Stack.ClockAhead(ctx, x.Node, by)
+	x.Must(err)
+	x.Note("Redis", timePasses+by.String())
+}
+
+// Misses counts the keys that a client asks for and Redis does not have.
+type Misses struct{ atomic.Int64 }
+
+// DialHook implements [redis.Hook].
+func (m *Misses) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (m *Misses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook implements [redis.Hook].
+func (m *Misses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == "get" && errors.Is(err, redis.Nil) {
+			m.Add(1)
+		}
+		return err
+	}
+}
+
+// LoadsOver is a check that finds more than so many loads that reached the database in one moment. Time that passes ends a moment.
+func LoadsOver(bound int) func([]history.Event) []history.Violation {
+	return func(trial []history.Event) (found []history.Violation) {
+		var loads []int
+		end := func() {
+			if len(loads) > bound {
+				what := fmt.Sprintf("%d loads reached the database at one moment; it bears %d", len(loads), bound)
+				found = append(found, history.Violation{Key: "database", What: what, Events: loads})
+			}
+			loads = nil
+		}
+		for _, e := range trial {
+			switch {
+			case e.Timeline == "database" && e.Kind == history.Command && e.Text == loadText:
+				loads = append(loads, e.Seq)
+			case e.Kind == history.Note && strings.HasPrefix(e.Text, timePasses):
+				end()
+			}
+		}
+		end()
+		return found
+	}
+}
+
+// StaleReads is a check that finds reads that began after the cache had to know a version, and answered with an older one.
+func StaleReads(trial []history.Event) (found []history.Violation) {
+	written, due, began := make(map[string]history.Event), make(map[string]history.Event), make(map[string]history.Event)
+	for _, e := range trial {
+		switch {
+		case e.Kind == history.Write && e.Value > written[e.Key].Value:
+			written[e.Key] = e
+		case e.Kind == history.Note && e.Text == settled:
+			due[e.Key] = written[e.Key]
+		case e.Kind == history.Request:
+			began[e.Owner] = due[e.Key] // what this read must see
+		case e.Kind == history.Read && e.Value < began[e.Owner].Value:
+			newest := began[e.Owner]
+			what := fmt.Sprintf("%s got version %d of %s after version %d was confirmed", e.Timeline, e.Value, e.Key, newest.Value)
+			found = append(found, history.Violation{Key: e.Key, What: what, Events: []int{newest.Seq, e.Seq}})
+		}
+	}
+	return found
+}
+
+// NoAnswers is a check that finds reads that got no answer.
+func NoAnswers(trial []history.Event) (found []history.Violation) {
+	var seqs []int
+	for _, e := range trial {
+		if e.Kind == history.Refuse {
+			seqs = append(seqs, e.Seq)
+		}
+	}
+	if len(seqs) > 0 {
+		found = []history.Violation{{What: fmt.Sprintf("%d reads got no answer", len(seqs)), Events: seqs}}
+	}
+	return found
+}

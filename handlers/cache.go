@@ -1,0 +1,93 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"locklab/cache"
+	"locklab/cache/variants"
+)
+
+// Caches opens the ways to read and write items.
+type Caches interface {
+	Open(ctx context.Context, name string) (variants.Access, error)
+}
+
+type itemAnswer struct {
+	Instance string `json:"instance"`
+	Cache    string `json:"cache"`
+	cache.Item
+	Loads int64 `json:"loads"` // that reached the database for this request
+}
+
+// getItem reads an item through a cache. The number of loads is in the answer, and in a header for an item that does not exist.
+func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
+	return answered(func(c *gin.Context) error {
+		id, err := number("the item's id", c.Param("id"))
+		if err != nil {
+			return err
+		}
+		ctx, loads := cache.CountLoads(c.Request.Context())
+		open, err := a.Caches.Open(ctx, v.Name)
+		if err != nil {
+			return err
+		}
+		item, err := open.Get(ctx, id)
+		c.Header("Locklab-Loads", fmt.Sprint(loads.Load()))
+		if err != nil {
+			return err
+		}
+		c.JSON(http.StatusOK, itemAnswer{a.Instance, v.Name, item, loads.Load()})
+		return nil
+	})
+}
+
+// putItem inserts or updates an item, and makes the variant's cache follow.
+func (a *api) putItem(v variants.Variant) gin.HandlerFunc {
+	return answered(func(c *gin.Context) error {
+		id, err := number("the item's id", c.Param("id"))
+		if err != nil {
+			return err
+		}
+		text, err := textOf(c.Request.Body)
+		if err != nil {
+			return err
+		}
+		open, err := a.Caches.Open(c.Request.Context(), v.Name)
+		if err != nil {
+			return err
+		}
+		item, err := open.Put(c.Request.Context(), id, text)
+		if err != nil {
+			return maybe(err, "the item may have been updated, and the cache may be old: read it, then repeat")
+		}
+		c.JSON(http.StatusOK, itemAnswer{a.Instance, v.Name, item, 0})
+		return nil
+	})
+}
+
+// textOf parses {"text": "…"}.
+func textOf(body io.Reader) (string, error) {
+	var sent struct {
+		Text *string `json:"text"`
+	}
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&sent); err != nil || sent.Text == nil || decoder.More() {
+		return "", badRequest(`the body is no item: send {"text": "…"} with at most %d bytes`, cache.MaxText)
+	}
+	return *sent.Text, nil
+}
+
+// caches are the variants that this instance answers for.
+func (a *api) caches() []variants.Variant {
+	if a.Caches == nil {
+		return nil
+	}
+	return variants.All()
+}

@@ -1,0 +1,101 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"locklab/cache"
+	"locklab/cache/variants"
+	"locklab/handlers"
+)
+
+// caches is items in memory, the same for every variant.
+type caches struct {
+	mutex
+	items map[uint64]cache.Item
+	err   error // every call's, if set
+}
+
+func (c *caches) Open(context.Context, string) (variants.Access, error) {
+	return variants.Access{Reader: c, Writer: c}, nil
+}
+
+func (c *caches) Get(_ context.Context, id uint64) (cache.Item, error) {
+	defer c.lock()()
+	item, found := c.items[id]
+	if !found && c.err == nil {
+		return item, fmt.Errorf("%w: %d", cache.ErrNotFound, id)
+	}
+	return item, c.err
+}
+
+func (c *caches) Put(_ context.Context, id uint64, text string) (cache.Item, error) {
+	defer c.lock()()
+	if len(text) > cache.MaxText {
+		return cache.Item{}, cache.ErrInvalid
+	}
+	item := cache.Item{ID: id, Text: text, Version: c.items[id].Version + 1}
+	c.items[id] = item
+	return item, c.err
+}
+
+func withCaches(t *testing.T) (*instance, *caches) {
+	c := &caches{items: make(map[uint64]cache.Item)}
+	return serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Caches = c }), c
+}
+
+func TestItems(t *testing.T) {
+	s, c := withCaches(t)
+	for _, v := range variants.All() {
+		path := "/" + v.Name + "/items/7"
+		want := map[string]any{"instance": "8080", "cache": v.Name, "id": 7.0, "text": "seven", "version": 1.0, "loads": 0.0}
+		c.items = make(map[uint64]cache.Item)
+		s.get(path).fails(t, http.StatusNotFound, "not found: 7")
+		s.ask(http.MethodPut, path, `{"text": "seven"}`).is(t, http.StatusOK, want)
+		s.get(path).is(t, http.StatusOK, want)
+		if got := s.get(path).header.Get("Locklab-Loads"); got != "0" {
+			t.Errorf("loads %q", got)
+		}
+	}
+	s.get("/c99/items/7").fails(t, http.StatusNotFound, "nothing here")
+	serve(t).get("/c0/items/7").fails(t, http.StatusNotFound, "nothing here")
+}
+
+func TestBadItems(t *testing.T) {
+	s, c := withCaches(t)
+	for _, id := range []string{"-1", "0", "x", "2147483648", strings.Repeat("9", 5000)} {
+		s.get("/c0/items/"+id).fails(t, http.StatusBadRequest, "the item's id")
+		s.ask(http.MethodPut, "/c0/items/"+id, `{"text": "x"}`).fails(t, http.StatusBadRequest, "the item's id")
+	}
+	for _, body := range []string{"", "x", `{}`, `{"text": 7}`, `{"text": "a"} {"text": "b"}`, `{"text": "a", "id": 8}`} {
+		s.ask(http.MethodPut, "/c0/items/7", body).fails(t, http.StatusBadRequest, `{"text"`)
+	}
+	s.ask(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", cache.MaxText+1)+`"}`).fails(t, http.StatusBadRequest)
+	s.ask(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", 1<<20)+`"}`).fails(t, http.StatusRequestEntityTooLarge)
+	if got := s.get("/c0/items/" + strings.Repeat("9", 2<<20)); got.status < 400 || got.status > 499 { // by net/http
+		t.Errorf("a key of 2 MB: %d", got.status)
+	}
+	c.err = cache.ErrUnavailable
+	s.get("/c0/items/7").fails(t, http.StatusServiceUnavailable)
+	s.ask(http.MethodPut, "/c0/items/7", `{"text": "x"}`).fails(t, http.StatusServiceUnavailable, "may have been updated")
+}
+
+func TestHomePageShowsCaches(t *testing.T) {
+	s, _ := withCaches(t)
+	found := 0
+	for _, line := range curls(s.get("/").body) {
+		if !strings.Contains(line, "/items/") {
+			continue
+		}
+		found++
+		if _, _, got := s.curl(line); got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", line, got.status, got.body)
+		}
+	}
+	if want := 2 * len(variants.All()); found != want {
+		t.Errorf("%d lines, want %d", found, want)
+	}
+}
