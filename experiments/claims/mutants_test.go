@@ -52,11 +52,15 @@ func TestMutants(t *testing.T) {
 			"F11": "unexpected: cut off, A does not look, the token is checked: B and A both wrote 1",
 		}},
 		{
-			"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, only("RedLock, cut"),
+			"the quorum",
+			experiments.Mutant{Hook: everybodyGrants{}},
+			only("RedLock, cut"),
 			map[string]string{"F12": "unexpected: RedLock, cut: B and A both wrote 1"},
 		},
 		{
-			"the check of the fencing token", experiments.Mutant{Unchecked: true}, only("etcd, A is paused, the token is checked"),
+			"the check of the fencing token",
+			experiments.Mutant{Unchecked: true},
+			only("etcd, A is paused, the token is checked"),
 			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
 		},
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
