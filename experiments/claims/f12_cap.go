@@ -18,8 +18,8 @@ var _ = register(experiments.Experiment{
 	Article: "A3",
 	Claim:   "When the network is cut, Redis lets both sides have the lock; RedLock, etcd and ZooKeeper refuse the side of the minority.",
 	Says: `
-		By the CAP theorem a distributed system has two of three: consistency, availability, tolerance of partitions. Nobody can give up the
-		third, so there are CP and AP systems. A lock needs CP, and a cluster of Redis is AP. So the article takes ZooKeeper or etcd where two
+		By the CAP theorem a distributed system has two of three: consistency, availability, tolerance of partitions. The third is not
+		optional, so there are CP and AP systems. A lock needs CP, and a cluster of Redis is AP. So the article takes ZooKeeper or etcd where two
 		holders are not acceptable.`,
 	Errata: []experiments.Erratum{{Article: "A3", What: `
 		A3 offers CP stores, ZooKeeper and etcd, as sufficient where two holders are not acceptable. A holder that is paused past its lease
@@ -70,7 +70,7 @@ B                              ╳ a new leader, if one is needed ─ lock ─ r
 		stopped past its lease, as in L11, and three servers keep the lock.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
 	Slow:   true,
-	Takes:  80 * time.Second,
+	Takes:  60 * time.Second,
 	Trials: 1, // most variants start several servers, and wait for a real election
 	Check:  kit.Any(history.Counter, kit.Noted(grantedAlone)),
 	Variants: slices.Concat(

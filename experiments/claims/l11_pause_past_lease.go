@@ -39,7 +39,7 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
 			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is
-			the problem. etcd and ZooKeeper run as one server: more of them change nothing here.`,
+			the problem. etcd and ZooKeeper run as one server: three of them change nothing here (F12).`,
 		Next: `
 			L05 (work longer than the lease), F11 (the holder is cut off instead of paused), L22-token-at-read (the token is checked at
 			the write only). L23-dead-holder kills the holder, so that it never continues.`,

@@ -54,9 +54,12 @@ func TestMutants(t *testing.T) {
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 			"F11": "unexpected: cut off, A does not look, the token is checked: B and A both wrote 1",
 		}},
-		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, only("RedLock, cut"), map[string]string{
-			"F12": "unexpected: RedLock, cut: B and A both wrote 1",
-		}},
+		{
+			"the quorum",
+			experiments.Mutant{Hook: everybodyGrants{}},
+			only("RedLock, cut"),
+			map[string]string{"F12": "unexpected: RedLock, cut: B and A both wrote 1"},
+		},
 		{
 			"the check of the fencing token",
 			experiments.Mutant{Unchecked: true},

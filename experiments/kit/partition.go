@@ -45,7 +45,7 @@ func (x *Sides) Cut(ctx context.Context, h *Holder) {
 	x.CutAt, x.until = time.Now(), h.Lease.Until()
 	x.Cleanup(func() error { i.Mend(); return nil })
 	if h.Lease.Context().Err() != nil {
-		x.Must(errors.New("A's lease had ended before the network was cut: nothing is shown"))
+		x.Must(errors.New("the lease of A had ended before the network was cut: nothing is shown"))
 	}
 	proof, err := i.Await(ctx)
 	x.Must(err)
