@@ -5,10 +5,14 @@ package main
 import (
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
+	"locklab/experiments/burst"
 	"locklab/internal/testenv"
+	"locklab/stack"
 )
 
 // Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
@@ -69,6 +73,33 @@ func TestAnInstanceReachesItself(t *testing.T) {
 		}
 		if got := ownURL(addr); got != want {
 			t.Errorf("%s: %s, want %s", listening, got, want)
+		}
+	}
+}
+
+// The load script's threshold fails for a limiter that exceeds the limit, and holds for one that does not.
+func TestK6JudgesTheLimit(t *testing.T) {
+	if _, err := exec.LookPath("k6"); err != nil {
+		if testenv.RequireAll() {
+			t.Fatal("k6 is missing: loadtest/README.md says how to install it")
+		}
+		t.Skip("k6 is missing")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := burst.Service{App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 2, Listen: "127.0.0.1:0"}
+	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for algorithm, want := range map[string]int{"r4": 0, "r1": 99} {
+		run := exec.CommandContext(testenv.Context(t), "k6", "run", "--quiet", "--no-usage-report", "-e", "BASE_URL="+running.URL,
+			"-e", "ALGORITHM="+algorithm, "-e", "DURATION=7s", "../../loadtest/k6/ratelimit.js")
+		out, _ := run.CombinedOutput()
+		if got := run.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), algorithm+": the supplier allows 5 calls in 5000 ms") {
+			t.Errorf("%s: exit %d, want %d: %s", algorithm, got, want, out)
 		}
 	}
 }

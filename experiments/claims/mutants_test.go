@@ -31,7 +31,7 @@ func TestMutants(t *testing.T) {
 		cut     func(*experiments.Experiment)
 		flips   map[string]string // to what, and why: a part of it
 	}{
-		{"NX", commands(t, withoutNX, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"NX", commands(t, withoutNX, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"L03": `inconclusive: the control "script" has a violation, too`,
 			"L05": "unexpected: long work, renewed: B and A both wrote 1",
 		}},
@@ -41,7 +41,7 @@ func TestMutants(t *testing.T) {
 		},
 		{"the expiry", commands(t, withoutExpiry), nil, map[string]string{"L03": "inconclusive: DEL: no violation happened this time"}},
 		{
-			"the renewal", commands(t, script(t, "renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil,
+			"the renewal", commands(t, script(t, "lockstrategy/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil,
 			map[string]string{"L05": "unexpected: long work, renewed: B and A both wrote 1"},
 		},
 		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, map[string]string{
@@ -117,6 +117,24 @@ func TestMutants(t *testing.T) {
 		}},
 		{"the lock around a load", commands(t, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
 			"C3": "unexpected: lock: 2 loads reached the database",
+		}},
+		{"the count", commands(t, script(t, "ratelimit/fixed.lua", "redis.call('incr', KEYS[1])", "0")), nil, map[string]string{
+			"R1": "unexpected: twelve nodes, one counter in Redis: 432 calls",
+			"R2": `inconclusive: the control "one script, twelve together" has a violation, too`,
+			"R3": `inconclusive: the control "one script" has a violation, too`,
+			"R6": `inconclusive: the control "Redis answers" has a violation, too`,
+			"R7": `inconclusive: the control "one counter, even load" has a violation, too`,
+			"R9": `inconclusive: the control "one script, no lock" has a violation, too`,
+		}},
+		{"the log of calls", commands(t, script(t, "ratelimit/sliding.lua", "redis.call('zadd', KEYS[1], at, at)", "")), nil, map[string]string{
+			"R4":  "unexpected: sliding window, a log: ",
+			"R10": `inconclusive: the control "r4: sliding window, a log" has a violation, too`,
+		}},
+		{"the counter's expiry", commands(t, script(t, "ratelimit/fixed.lua", ", 'px', window)", ")")), nil, map[string]string{
+			"R5": `inconclusive: the control "one script" has a violation, too`,
+		}},
+		{"the comparison with 1", commands(t, withoutOne), nil, map[string]string{
+			"R8": "unexpected: the reply of SETNX is compared with 1: A and B both won",
 		}},
 		{"the control", experiments.Mutant{}, func(e *experiments.Experiment) { e.Variants = e.Variants[1:] }, map[string]string{
 			"L03": "inconclusive: it has no control", "L05": "inconclusive: it has no control",
@@ -298,15 +316,24 @@ func withoutComparison(args []any) []any {
 	return []any{"DEL", args[3]}
 }
 
+// withoutOne takes the reply of SETNX as a condition.
+func withoutOne(args []any) []any {
+	if text, _ := args[1].(string); is(args, "EVAL") && strings.Contains(text, "'setnx'") {
+		args[1] = strings.Replace(text, " == 1", "", 1)
+		return args
+	}
+	return nil
+}
+
 func is(args []any, command string) bool {
 	name, _ := args[0].(string)
 	return strings.EqualFold(name, command)
 }
 
-// script sends a script of the Redis lock with something else in it.
+// script sends a script with something else in it.
 func script(t *testing.T, file, right, wrong string) rewrite {
 	t.Helper()
-	text, err := os.ReadFile("../../lockstrategy/" + file)
+	text, err := os.ReadFile("../../" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

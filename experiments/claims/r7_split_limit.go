@@ -17,14 +17,14 @@ var _ = register(experiments.Experiment{
 		A0 does not consider to divide the limit. Its nginx spreads the load evenly over the 12 nodes.`,
 	Lesson: experiments.Lesson{
 		Question: `
-			Each of twelve nodes may make a twelfth of the calls, and counts them in memory. The load is even, and then one node has all of it.
-			How many of 24 allowed calls are made?`,
+			Each of twelve nodes may make a twelfth of the calls, and counts them in memory. The load is twice the limit. It is even, and then one
+			node has all of it. How many of 24 allowed calls are made?`,
 		Predict: `
 			(a) 24 in both cases. (b) 24, and then 2. (c) Fewer than 24 in both cases.`,
 		Why: `
 			The parts add up to the limit, so that it is never exceeded, in any window. Under even load each node uses its part. Under skewed load
-			the parts of the idle nodes are lost: one node makes two calls and refuses 22, while the supplier would take them. One counter for
-			all nodes admits all 24, whichever node asks.`,
+			the parts of the idle nodes are lost: one node makes two calls, and refuses 22 that the supplier would take. One counter for all nodes
+			admits all 24, whichever node asks.`,
 		Fix: `
 			Divide the limit where the load is even, the limit is large, and Redis must not be needed. Otherwise share one counter. A mix works
 			too: each node fetches a number of calls at once from the shared counter.`,
@@ -35,13 +35,13 @@ var _ = register(experiments.Experiment{
 		Level: experiments.Basic,
 	},
 	Drawing: `
-even      node-1 … node-12   2 calls each       24 of 24
-skewed    node-1             2 calls, 22 refused     2 of 24
+even      node-1 … node-12   2 calls each, then refused     24 of 24
+skewed    node-1             2 calls, then refused           2 of 24
           node-2 … node-12   idle: 22 calls are lost`,
 	How: `
-		The supplier allows 24 calls a minute. Twelve nodes try two calls each; or one node tries all 24. Both are done with a part for each
-		node, and with one counter in Redis. No variant exceeds the limit. The table says how many calls were refused although the supplier
-		had room.`,
+		The supplier allows 24 calls a minute, and 48 are tried: four by each of twelve nodes, or all by one node. Both are done with a part
+		for each node, and with one counter in Redis. No variant exceeds the limit. Where fewer than 24 calls were made, calls were refused
+		although the supplier had room.`,
 	Takes: 3 * time.Second,
 	Check: kit.OverLimit(kit.PerMinute),
 	Variants: []experiments.Variant{
@@ -52,9 +52,9 @@ skewed    node-1             2 calls, 22 refused     2 of 24
 	},
 })
 
-func even(ctx context.Context, c *kit.Caller) { c.Together(ctx, c.Limit.Count/len(c.Limiters)) }
+func even(ctx context.Context, c *kit.Caller) { c.Together(ctx, 2*c.Limit.Count/len(c.Limiters)) }
 
-func skewed(ctx context.Context, c *kit.Caller) { c.Call(ctx, 0, c.Limit.Count) }
+func skewed(ctx context.Context, c *kit.Caller) { c.Call(ctx, 0, 2*c.Limit.Count) }
 
 func spreadLoad(algorithm string, load func(context.Context, *kit.Caller)) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {

@@ -1,0 +1,74 @@
+package ratelimit_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"locklab/ratelimit"
+)
+
+// simulate lets callers try often at moments that the test sets, and returns when calls were admitted.
+func simulate(t *testing.T, algorithm string, limit ratelimit.Limit, moments []time.Duration, tries int) (admitted []time.Time) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	l, began, last := open(t, client(t, server.Addr()), algorithm, 1)[0], time.Unix(1_800_000_000, 0), time.Duration(0)
+	for _, at := range moments {
+		server.SetTime(began.Add(at))
+		server.FastForward(at - last)
+		last = at
+		for range tries {
+			switch _, err := l.Allow(t.Context(), limit); {
+			case err == nil:
+				admitted = append(admitted, began.Add(at))
+			case !errors.Is(err, ratelimit.ErrRefused):
+				t.Fatal(err)
+			}
+		}
+	}
+	return admitted
+}
+
+// Under every load that is tried here, the exact algorithms keep any window, and use it. The others exceed it under one of them.
+func TestAnyWindow(t *testing.T) {
+	limit := ratelimit.Limit{Key: "rates", Count: 40, Window: time.Minute}
+	var steady, bursts []time.Duration
+	edge := slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{limit.Window - time.Second}, 39), // a border of two windows
+		slices.Repeat([]time.Duration{limit.Window}, 40))
+	for n := range 400 {
+		steady = append(steady, time.Duration(n)*limit.Window/100)
+	}
+	for n := range 8 {
+		bursts = append(bursts, time.Duration(n)*limit.Window/2-time.Duration(n%2)*time.Millisecond)
+	}
+	for name, c := range map[string]struct {
+		most  int // in a window, over all loads
+		atAll int // at least, of the steady load of four windows
+	}{"r3": {79, 150}, "r4": {40, 150}, "r6": {39, 140}, "r8": {79, 150}} {
+		most := 0
+		for what, calls := range map[string][]time.Time{
+			"steady": simulate(t, name, limit, steady, 2), "bursts": simulate(t, name, limit, bursts, 40),
+			"edge": simulate(t, name, limit, edge, 1),
+		} {
+			n, _ := ratelimit.Worst(calls, limit.Window)
+			most = max(most, n)
+			if what == "steady" && len(calls) < c.atAll {
+				t.Errorf("%s admits %d calls in four windows of %d", name, len(calls), limit.Count)
+			}
+		}
+		if most != c.most {
+			t.Errorf("%s has %d calls in a window, want %d; the limit is %d", name, most, c.most, limit.Count)
+		}
+	}
+}
+
+// Calls of one microsecond are different calls.
+func TestCallsOfOneMoment(t *testing.T) {
+	limit := ratelimit.Limit{Key: "rates", Count: 5, Window: time.Minute}
+	if calls := simulate(t, "r4", limit, []time.Duration{0}, 20); len(calls) != limit.Count {
+		t.Errorf("%d calls were admitted in one microsecond, want %d", len(calls), limit.Count)
+	}
+}
