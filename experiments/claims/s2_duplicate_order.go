@@ -102,9 +102,9 @@ func submittedTwice(submit func(context.Context, *kit.ShopInstance) error) func(
 }
 
 // submittedBeside lets the second submission come after the read of the first.
-func submittedBeside(patience time.Duration, submit func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
+func submittedBeside(timeout time.Duration, submit func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
 	return func(ctx context.Context, x *kit.Shop) {
-		x.Beside(ctx, "shop_orders", patience, submit)
+		x.Beside(ctx, "shop_orders", timeout, submit)
 		x.RecordOrders(ctx, onceOnly)
 	}
 }

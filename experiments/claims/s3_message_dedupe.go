@@ -107,7 +107,7 @@ func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
 	w := shop.Worker{Name: "B", Queue: shop.Queue{Redis: conn}, Store: b.Store, Guard: guard}
 	worked, err := w.Next(ctx)
 	if err == nil && !worked {
-		err = errors.New("B has found no message")
+		err = errors.New("no message was left for B")
 	}
 	p.Must(err)
 }

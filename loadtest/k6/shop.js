@@ -1,8 +1,7 @@
-// shop.js: a flash sale. 1000 buyers want 100 pieces at the same moment. Are more sold than there are?
+// shop.js: a flash sale. 1000 buyers want 100 pieces simultaneously. Are more sold than there are?
 //
-//   k6 run loadtest/k6/shop.js                      with the Redis lock
-//   k6 run -e VERSION=v0 loadtest/k6/shop.js        one conditional UPDATE, no lock
-//   k6 run -e VERSION=v1 -e PIECES=10 loadtest/k6/shop.js
+//   k6 run loadtest/k6/shop.js
+//   k6 run -e VERSION=v0 loadtest/k6/shop.js        one conditional UPDATE
 //
 // USERS is another number of buyers, and PIECES another stock. The verdict comes from the database.
 import exec from 'k6/execution';
