@@ -96,7 +96,9 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 		}
 		t.Skip("k6 is missing")
 	}
-	for script, cases := range map[string]map[string]string{"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}} {
+	for script, cases := range map[string]map[string]string{
+		"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}, "shop": {"": "1000", "40": "40"},
+	} {
 		for users, want := range cases {
 			inspect := exec.CommandContext(testenv.Context(t), "k6", "inspect", "../loadtest/k6/"+script+".js")
 			inspect.Env = append(os.Environ(), "USERS="+users)

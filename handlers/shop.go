@@ -26,7 +26,7 @@ type saleAnswer struct {
 	Item     uint64 `json:"item"`
 	Pieces   int64  `json:"pieces"`   // that there were at the beginning
 	Stock    int64  `json:"stock"`    // that are left, by the last write
-	Sold     int64  `json:"sold"`     // pieces of all orders that are not cancelled
+	Sold     int64  `json:"sold"`     // pieces, without those of cancelled orders
 	Oversold int64  `json:"oversold"` // pieces that were sold and not there
 	Orders   int64  `json:"orders"`
 	Buyers   int64  `json:"buyers"` // fewer than orders: some have several

@@ -67,7 +67,8 @@ func TestOneOrderForABuyer(t *testing.T) {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 		got := s.ask(http.MethodPost, path+"7", "")
-		if why, _ := got.json(t)["why"].(string); got.status != http.StatusConflict || !strings.Contains(why, "buyer 7 already has an order of item 1") {
+		why, _ := got.json(t)["why"].(string)
+		if got.status != http.StatusConflict || !strings.Contains(why, "buyer 7 already has an order of item 1") {
 			t.Errorf("%s again: %d %s", version, got.status, got.body)
 		}
 		if got := s.ask(http.MethodPost, path+"8", ""); got.status != http.StatusCreated {

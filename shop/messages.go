@@ -15,7 +15,6 @@ import (
 const (
 	stream  = "shop:paid"
 	group   = "parcels"
-	marked  = "shop:handled:" // before a message's order
 	markFor = 24 * time.Hour
 )
 
@@ -35,10 +34,7 @@ func (q Queue) Publish(ctx context.Context, order uint64) error {
 
 // next returns a message that another worker took and did not acknowledge for so long, or else a new one; nil: there is none.
 func (q Queue) next(ctx context.Context, worker string, idle time.Duration) (*message, error) {
-	err := q.Redis.XGroupCreateMkStream(ctx, stream, group, "0").Err()
-	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") { // it is there
-		return nil, err
-	}
+	_ = q.Redis.XGroupCreateMkStream(ctx, stream, group, "0").Err() // it may be there; if it is not, the next command fails
 	claim := &redis.XAutoClaimArgs{Stream: stream, Group: group, Consumer: worker, MinIdle: idle, Start: "0", Count: 1}
 	found, _, err := q.Redis.XAutoClaim(ctx, claim).Result()
 	if err == nil && len(found) == 0 {
@@ -62,7 +58,12 @@ func (q Queue) next(ctx context.Context, worker string, idle time.Duration) (*me
 type Guard string
 
 // The guards. MarkBefore and MarkAfter mark it in Redis, before or after the work in the database. OneTransaction does both there.
-const NoGuard, MarkBefore, MarkAfter, OneTransaction Guard = "none", "mark-before", "mark-after", "transaction"
+const (
+	NoGuard        Guard = "none"
+	MarkBefore     Guard = "mark-before"
+	MarkAfter      Guard = "mark-after"
+	OneTransaction Guard = "transaction"
+)
 
 // Worker packs a parcel for each paid order.
 type Worker struct {
@@ -98,7 +99,7 @@ func (w Worker) Next(ctx context.Context) (worked bool, err error) {
 
 // handle does the work, and marks the message elsewhere, in the same transaction, or not at all.
 func (w Worker) handle(ctx context.Context, m *message) error {
-	key := fmt.Sprint(marked, m.order)
+	key := fmt.Sprintf("shop:handled:%d", m.order)
 	switch w.Guard {
 	case OneTransaction:
 		return w.inTransaction(ctx, m)

@@ -67,9 +67,11 @@ type failing struct {
 var errDown = errors.New("down")
 
 func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
 func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
+
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if f.on && cmd.Name() == f.name {
@@ -117,9 +119,8 @@ func testEachMessageIsWorkedOn(t *testing.T, conn *redis.Client, db *gorm.DB) {
 // A message comes twice: it was published twice, its acknowledgement failed, or its work failed.
 func testAMessageThatComesTwice(t *testing.T, conn *redis.Client, db *gorm.DB) {
 	s, q := shop.New(db, 0), shop.Queue{Redis: conn}
-	noAcks := &failing{name: "xack"}
+	noAcks, workFails := &failing{name: "xack"}, false
 	conn.AddHook(noAcks)
-	workFails := false
 	if err := db.Callback().Create().After("gorm:create").Register("fail", func(tx *gorm.DB) {
 		if workFails && tx.Statement.Table == "shop_parcels" {
 			_ = tx.AddError(errDown)
@@ -131,37 +132,44 @@ func testAMessageThatComesTwice(t *testing.T, conn *redis.Client, db *gorm.DB) {
 		shop.NoGuard: {2, 2, 1}, shop.MarkBefore: {1, 1, 0}, shop.MarkAfter: {1, 1, 1}, shop.OneTransaction: {1, 1, 1},
 	} {
 		first := shop.Worker{Name: "first", Queue: q, Store: s, Guard: guard, Idle: time.Hour}
-		second := first
-		second.Name, second.Idle = "second", 0
-
 		id := paid(t, s, q, 2)
 		if drain(t, first); parcels(t, s, id) != want.published {
 			t.Errorf("%s, published twice: %d parcels, want %d", guard, parcels(t, s, id), want.published)
 		}
 
 		id, noAcks.on = paid(t, s, q, 1), true
-		if worked, err := first.Next(t.Context()); worked || !errors.Is(err, shop.ErrUnavailable) {
-			t.Errorf("%s: without an acknowledgement: %v, %v", guard, worked, err)
-		}
+		fails(t, first)
 		noAcks.on = false
-		if n := drain(t, first); n != 0 {
-			t.Errorf("%s: it came back before it was idle", guard)
-		}
-		if n := drain(t, second); n != 1 || parcels(t, s, id) != want.unacknowledged {
-			t.Errorf("%s, not acknowledged: %d messages, %d parcels, want %d", guard, n, parcels(t, s, id), want.unacknowledged)
-		}
+		takenOver(t, first, id, want.unacknowledged)
 
 		id, workFails = paid(t, s, q, 1), true
-		if worked, err := first.Next(t.Context()); worked || !errors.Is(err, shop.ErrUnavailable) {
-			t.Errorf("%s: work that fails: %v, %v", guard, worked, err)
-		}
+		fails(t, first)
 		workFails = false
-		if n := drain(t, second); n != 1 || parcels(t, s, id) != want.failed {
-			t.Errorf("%s, the work failed: %d messages, %d parcels, want %d", guard, n, parcels(t, s, id), want.failed)
-		}
+		takenOver(t, first, id, want.failed)
 		if err := s.Stock(t.Context(), item, 5); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// fails fails unless a worker's message does.
+func fails(t *testing.T, w shop.Worker) {
+	t.Helper()
+	if worked, err := w.Next(t.Context()); worked || !errors.Is(err, shop.ErrUnavailable) {
+		t.Errorf("%s: %v, %v; want ErrUnavailable", w.Guard, worked, err)
+	}
+}
+
+// takenOver fails unless another worker gets the message, only when it has been idle for long enough, and leaves so many parcels.
+func takenOver(t *testing.T, first shop.Worker, id uint64, want int) {
+	t.Helper()
+	if n := drain(t, first); n != 0 {
+		t.Errorf("%s: it came back before it was idle", first.Guard)
+	}
+	second := first
+	second.Name, second.Idle = "second", 0
+	if n := drain(t, second); n != 1 || parcels(t, first.Store, id) != want {
+		t.Errorf("%s: %d messages, %d parcels, want %d", first.Guard, n, parcels(t, first.Store, id), want)
 	}
 }
 

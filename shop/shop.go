@@ -1,10 +1,10 @@
-// Package shop has the four places of a shop where A3 takes a lock, each with its mistake and what mends it: stock that is oversold
-// (buy.go), an order that is placed twice (once.go), an order that is paid and cancelled (state.go), and a message that is worked on
-// twice (messages.go). The data shows a mistake, not only the answers: each order, change and parcel is a row.
+// Package shop has the four places of a shop where A3 takes a lock, each with its mistake and what mends it. buy.go has stock that is
+// oversold, and once.go an order that is placed twice. state.go has an order that is paid and cancelled, and messages.go a message that
+// is worked on twice. The data shows a mistake, not only the answers: each order, change and parcel is a row.
 //
 // What is NOT guaranteed: a call without an answer may have been carried out. The stock checks no fencing token: a holder that lost its
-// lock, and does not know it, can oversell. The conditional UPDATE needs no such check. A payment whose process dies before it publishes
-// its message gets no parcel.
+// lock, and does not know it, can oversell, unless a conditional UPDATE sells. A process that dies after a payment, and before it
+// publishes the message, leaves the order without a parcel.
 package shop
 
 import (
@@ -24,7 +24,11 @@ type Item struct {
 type State string
 
 // An order is placed, and then either paid or cancelled.
-const Placed, Paid, Cancelled State = "placed", "paid", "cancelled"
+const (
+	Placed    State = "placed"
+	Paid      State = "paid"
+	Cancelled State = "cancelled"
+)
 
 // Order is what a buyer was promised.
 type Order struct {
@@ -76,17 +80,16 @@ type refusal string
 
 func (r refusal) Error() string { return "shop: " + string(r) }
 
-// Errors. After each but ErrUnavailable nothing was changed.
+// Errors. After each but ErrUnavailable nothing was changed. After that, where no server gave a usable answer, it is unknown.
 var (
-	ErrInvalid    error = refusal("invalid")
-	ErrNotFound   error = refusal("not found")
-	ErrSoldOut    error = refusal("not enough in stock")
-	ErrDuplicate  error = refusal("duplicate order")
-	ErrState      error = refusal("the state does not allow it")
-	ErrInProgress error = refusal("another attempt with this idempotency key is in progress")
-	ErrKeyReused  error = refusal("the idempotency key belongs to another request")
-	// ErrUnavailable says that the database or Redis gave no usable answer. Whether the work was done is unknown.
-	ErrUnavailable = errors.New("shop: unavailable")
+	ErrInvalid     error = refusal("invalid")
+	ErrNotFound    error = refusal("not found")
+	ErrSoldOut     error = refusal("not enough in stock")
+	ErrDuplicate   error = refusal("duplicate order")
+	ErrState       error = refusal("the state does not allow it")
+	ErrInProgress  error = refusal("another attempt with this idempotency key is in progress")
+	ErrKeyReused   error = refusal("the idempotency key belongs to another request")
+	ErrUnavailable       = errors.New("shop: unavailable")
 )
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.

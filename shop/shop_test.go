@@ -242,8 +242,8 @@ func TestALockInsideATransactionProtectsNothing(t *testing.T) {
 	}
 	lock := mutex()
 	other := make(chan error, 1)
-	err := first.Transaction(t.Context(), func(s *shop.Store) error {
-		_, err := s.Buy(t.Context(), lock, wants(1))
+	err := a.Transaction(func(tx *gorm.DB) error {
+		_, err := shop.New(tx, 0).Buy(t.Context(), lock, wants(1))
 		go func() { _, err := second.Buy(context.Background(), lock, wants(2)); other <- err }()
 		<-read // before the COMMIT
 		return err

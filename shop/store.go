@@ -20,15 +20,15 @@ type Store struct {
 }
 
 // New returns the shop in a database: MySQL, MariaDB or SQLite, which stays the caller's. think is the time between reading and writing.
-// The first call that finds no tables creates them.
+// The first call that finds no tables creates them. In a transaction of the caller's, a lock is released before the COMMIT.
 func New(db *gorm.DB, think time.Duration) *Store {
 	db = db.Session(&gorm.Session{NewDB: true})
 	db.NamingStrategy = schema.NamingStrategy{TablePrefix: "shop_"}
 	return &Store{db, think}
 }
 
-// do bounds a call and turns its error into one of this package's. A call that finds no tables has changed nothing, and is repeated: some
-// times, because another instance that creates them at the same moment may fail a try.
+// do bounds a call and turns its error into one of this package's. A call that finds no tables has changed nothing, and is repeated. It has
+// several tries, because another instance may create the tables at the same moment.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	bound, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
@@ -51,11 +51,6 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 
 func (s *Store) transaction(ctx context.Context, work func(tx *gorm.DB) error) error {
 	return s.do(ctx, func(db *gorm.DB) error { return db.Transaction(work) })
-}
-
-// Transaction puts all calls of work into one transaction. A lock must be taken around it: inside, it is released before the COMMIT.
-func (s *Store) Transaction(ctx context.Context, work func(*Store) error) error {
-	return s.transaction(ctx, func(tx *gorm.DB) error { return work(&Store{tx, s.think}) })
 }
 
 // duplicate reports whether a unique key refused a row.

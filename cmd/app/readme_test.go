@@ -21,7 +21,7 @@ import (
 // pasted are the pages with lines to paste.
 var pasted = []string{
 	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md", "docs/run-by-hand.md",
-	"docs/workshop.md", "loadtest/README.md",
+	"docs/shop.md", "docs/workshop.md", "loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {
@@ -78,9 +78,17 @@ func TestCurlLinesOfThePages(t *testing.T) {
 	want := map[string]string{ // what is not 200
 		"POST " + base + "/orders":                       "201",
 		"POST '" + base + "/v3/orders/6/grab?driver=13'": "409", // driver 12 has it
+
+		base + "/v3/shop/items/1/buy?buyer=7'":            "201",
+		base + "/v0/shop/items/1/buy?buyer=8&quantity=3'": "409", // two are left
+		base + "/v0/shop/items/1/buy?buyer=9'":            "201", // twice: the answer is replayed
+		base + "/v0/shop/items/1/buy?buyer=10'":           "422", // with the key of buyer 9
+		base + "/v3/shop/items/1/buy?buyer=7&once=true'":  "409", // the buyer has an order
+		base + "/v0/shop/orders/1/cancel":                 "409", // it is paid
 	}
 	lines := 0
-	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md") + page(t, "docs/cache.md")) {
+	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md") +
+		page(t, "docs/cache.md") + page(t, "docs/shop.md")) {
 		if !strings.HasPrefix(line, "curl ") {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"gorm.io/gorm"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
@@ -116,9 +117,9 @@ func oneAfterTheOther(ctx context.Context, x *kit.Shop) {
 }
 
 // lastPiece lets two buyers want the last piece. A waits so long for B's read.
-func lastPiece(patience time.Duration, buy func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
+func lastPiece(timeout time.Duration, buy func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
 	return func(ctx context.Context, x *kit.Shop) {
-		x.Beside(ctx, "shop_items", patience, buy)
+		x.Beside(ctx, "shop_items", timeout, buy)
 		x.RecordOrders(ctx, lastOne)
 	}
 }
@@ -137,8 +138,8 @@ func releasedBeforeCommit(ctx context.Context, x *kit.Shop) {
 	x.B.OnRead("shop_items", func() { close(read) })
 	var waitForB func()
 	x.Act(ctx, x.A, func(ctx context.Context, i *kit.ShopInstance) error {
-		return i.Transaction(ctx, func(s *shop.Store) error {
-			_, err := s.Buy(ctx, i.Lock, i.Purchase(1))
+		return i.DB.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			_, err := shop.New(tx, 0).Buy(ctx, i.Lock, i.Purchase(1))
 			waitForB = x.Go(func() { x.Act(ctx, x.B, buy) })
 			select {
 			case <-read:
@@ -157,7 +158,7 @@ func releasedBeforeCommit(ctx context.Context, x *kit.Shop) {
 const (
 	saleBuyers, salePieces = 1000, 100
 	simultaneous           = 16 // at each instance
-	saleUnit               = "µs for each of 1000 buyers who want 100 pieces, over two instances"
+	saleUnit               = "µs for each of 1000 buyers, with 100 pieces and two instances"
 )
 
 func flashSale(ctx context.Context, x *kit.Shop) {
@@ -182,7 +183,7 @@ func flashSale(ctx context.Context, x *kit.Shop) {
 	}
 }
 
-// sell lets all buyers come, so many at a time. A buyer who comes too late is told so.
+// sell lets all buyers come, so many at a time. Most of them are refused.
 func sell(x *kit.Shop, buy func(*kit.ShopInstance, shop.Purchase) error) error {
 	var last atomic.Uint64
 	var buyers errgroup.Group

@@ -18,6 +18,9 @@ var _ = register(experiments.Experiment{
 	Article: "A3",
 	Claim:   "A lock alone does not stop a second submission: it comes later, unless the lock is followed by a check.",
 	Says:    "To stop a user from ordering twice is the first case for a lock. The article names the user's id as what is shared.",
+	Errata: []experiments.Erratum{{Article: "A3", What: `
+		The article makes an order that a user places twice a question of a lock. A lock alone makes both orders, one after the other:
+		something must remember the first one.`}},
 	Drawing: `
 A   ├─ lock ─ order 1 ─ unlock ┤
 B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobody asked whether there is one`,
@@ -99,9 +102,9 @@ func submittedTwice(submit func(context.Context, *kit.ShopInstance) error) func(
 }
 
 // submittedBeside lets the second submission come after the read of the first.
-func submittedBeside(patience time.Duration, submit func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
+func submittedBeside(timeout time.Duration, submit func(context.Context, *kit.ShopInstance) error) func(context.Context, *kit.Shop) {
 	return func(ctx context.Context, x *kit.Shop) {
-		x.Beside(ctx, "shop_orders", patience, submit)
+		x.Beside(ctx, "shop_orders", timeout, submit)
 		x.RecordOrders(ctx, onceOnly)
 	}
 }

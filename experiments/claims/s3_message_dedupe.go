@@ -19,6 +19,9 @@ var _ = register(experiments.Experiment{
 	Article: "A3",
 	Claim:   "A message that comes twice has one effect only if its mark and its work are one transaction.",
 	Says:    "To recognise messages that a queue delivers twice is the second case for a lock.",
+	Errata: []experiments.Erratum{{Article: "A3", What: `
+		The article makes messages that come twice a question of a lock. A message comes again after the death of its worker, when no lock is
+		held any more. Only a mark in the transaction of the work remembers what was done.`}},
 	Drawing: `
 A   XREADGROUP ─ INSERT parcel ─ ✗ killed             XACK was not sent
 B                                   XAUTOCLAIM ─ INSERT parcel ─ XACK      two parcels`,
@@ -104,7 +107,7 @@ func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
 	w := shop.Worker{Name: "B", Queue: shop.Queue{Redis: conn}, Store: b.Store, Guard: guard}
 	worked, err := w.Next(ctx)
 	if err == nil && !worked {
-		err = errors.New("B has found no message")
+		err = errors.New("no message was left for B")
 	}
 	p.Must(err)
 }

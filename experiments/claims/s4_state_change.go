@@ -95,11 +95,11 @@ func paidThenCancelled(ctx context.Context, x *kit.Shop) {
 }
 
 func payBesideCancel(
-	patience time.Duration, change func(context.Context, *kit.ShopInstance, uint64) error,
+	timeout time.Duration, change func(context.Context, *kit.ShopInstance, uint64) error,
 ) func(context.Context, *kit.Shop) {
 	return func(ctx context.Context, x *kit.Shop) {
 		id, act := placed(ctx, x, change)
-		x.Beside(ctx, "shop_orders", patience, act)
+		x.Beside(ctx, "shop_orders", timeout, act)
 		recordChanges(ctx, x, id)
 	}
 }

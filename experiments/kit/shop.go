@@ -110,7 +110,7 @@ func (i *ShopInstance) observe(tx *gorm.DB) {
 		return
 	}
 	statement := tx.Statement.SQL.String()
-	i.t.Record(history.Event{Timeline: i.Name, Kind: history.Command, Text: shortSQL(tx.Dialector.Explain(statement, tx.Statement.Vars...))})
+	i.t.Record(history.Event{Timeline: i.Name, Kind: history.Command, Text: shortSQL(tx.Explain(statement, tx.Statement.Vars...))})
 	if strings.HasPrefix(statement, "SELECT") && tx.Statement.Table == i.table {
 		if read := i.read.Swap(nil); read != nil {
 			(*read)()
@@ -185,9 +185,9 @@ func (i *ShopInstance) OnRead(table string, f func()) {
 	i.read.Store(&f)
 }
 
-// Beside lets A act until it has read from a table, and then B. A goes on when B has read, too, or has ended; or after patience, if
+// Beside lets A act until it has read from a table, and then B. A goes on when B has read, too, or has ended; or after a timeout, if
 // something keeps B out.
-func (x *Shop) Beside(ctx context.Context, table string, patience time.Duration, act func(context.Context, *ShopInstance) error) {
+func (x *Shop) Beside(ctx context.Context, table string, timeout time.Duration, act func(context.Context, *ShopInstance) error) {
 	aRead, bRead, bEnded := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	release := sync.OnceFunc(func() { close(aRead) })
 	x.B.OnRead(table, func() { close(bRead) })
@@ -196,7 +196,7 @@ func (x *Shop) Beside(ctx context.Context, table string, patience time.Duration,
 		select {
 		case <-bRead:
 		case <-bEnded:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 		}
 	})
 	waitForB := x.Go(func() {
@@ -210,7 +210,7 @@ func (x *Shop) Beside(ctx context.Context, table string, patience time.Duration,
 	waitForB()
 }
 
-// RecordOrders records what the database has: a win for each order of the item.
+// RecordOrders records what the database has: a win for each row of the orders.
 func (x *Shop) RecordOrders(ctx context.Context, won string) {
 	var orders []shop.Order
 	x.Must(x.A.DB.WithContext(ctx).Table("shop_orders").Where("item_id = ?", ShopItem).Order("id").Find(&orders).Error)

@@ -121,7 +121,7 @@ func (c *client) work(ctx context.Context, task Shop, lines *bufio.Scanner) erro
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	conn := redis.NewClient(&redis.Options{Addr: task.Redis, MaxRetries: -1, DisableIdentity: true})
 	defer conn.Close()
 	err = ShopSteps(conn, store.DB(), func(step, text string) {

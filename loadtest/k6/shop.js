@@ -1,0 +1,69 @@
+// shop.js: a flash sale. 1000 buyers want 100 pieces simultaneously. Are more sold than there are?
+//
+//   k6 run loadtest/k6/shop.js
+//   k6 run -e VERSION=v0 loadtest/k6/shop.js        one conditional UPDATE
+//
+// USERS is another number of buyers, and PIECES another stock. The verdict comes from the database.
+import exec from 'k6/execution';
+import { Counter, Gauge } from 'k6/metrics';
+import * as lab from './lab.js';
+
+const told = new Counter('lab_sold_to'); // what buyers were told, by whether they have an order
+const sold = new Gauge('lab_sold'); // pieces that were sold according to the database, at the end
+const oversold = new Gauge('lab_oversold'); // how many of them were not there
+
+const { users, version } = lab.usersUnlessSet(1000);
+const pieces = Number(__ENV.PIECES || '100');
+if (!Number.isInteger(pieces) || pieces < 1 || pieces > 1000000) {
+  throw new Error(`PIECES is "${__ENV.PIECES}"; it must be a whole number from 1 to 1000000`);
+}
+const all = Math.min(pieces, users); // that are sold when nothing goes wrong
+const item = '/shop/items/1';
+
+export const options = __VU > 0 ? {} : lab.options('shop', (always) => {
+  const thresholds = { 'lab_sold_to{sold:true}': always };
+  if (lab.safe) {
+    thresholds['lab_sold_to{sold:true}'] = [`count==${all}`];
+    thresholds.lab_sold = [`value==${all}`];
+    thresholds.lab_oversold = ['value==0'];
+  }
+  return thresholds;
+});
+
+export function setup() {
+  lab.call('PUT', item, `{"stock": ${pieces}}`, 'nothing is on sale', 200);
+  return { start: lab.begun('shop') };
+}
+
+export default function ({ start }) {
+  const answer = lab.shoot(start, `/${version}${item}/buy?buyer=${exec.vu.idInTest}`, 201, 409);
+  if (answer) told.add(1, { sold: String(answer.sold) });
+}
+
+export function teardown() {
+  const end = lab.call('GET', item, null, 'the item is not read', 200);
+  oversold.add(end.oversold);
+  lab.ended(sold, end.sold);
+}
+
+export function handleSummary(data) {
+  const get = lab.reader(data);
+  const count = { told: get('lab_sold_to{sold:true}', 'count') || 0 };
+  if (get('lab_read', 'count')) Object.assign(count, { sold: get('lab_sold', 'value'), oversold: get('lab_oversold', 'value') });
+  const text = lab.report(`${users} buyers want ${pieces} pieces simultaneously`, [
+    ['sold', count.sold === undefined ? '-' : count.sold],
+    ['oversold', count.sold === undefined ? '-' : count.oversold],
+    ['told so', count.told],
+  ], get, outcome(get, count));
+  return lab.output(text, data);
+}
+
+function outcome(get, count) {
+  const invalid = lab.invalid(get)
+    || (count.told !== count.sold && `${count.told} buyers were told that they have a piece, and ${count.sold} are in the database`)
+    || (count.sold < all && `only ${count.sold} of ${all} pieces were sold`);
+  if (count.oversold > 0 && lab.safe) return `Outcome: OVERSOLD ${count.oversold}: ${count.sold} of ${pieces} pieces were sold`;
+  if (count.oversold > 0) return `Outcome: oversold ${count.oversold}, as expected without a common lock${invalid ? `; yet ${invalid}` : ''}`;
+  if (invalid) return `Outcome: inconclusive: ${invalid}`;
+  return lab.safe ? 'Outcome: nothing oversold' : 'Outcome: nothing oversold this time: run it again';
+}
