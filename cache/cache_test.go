@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 
 	"locklab/cache"
 	"locklab/internal/testenv"
@@ -28,12 +29,14 @@ type lab struct {
 	db *cache.Database
 	*redis.Client
 	node *stack.Node
+	raw  *gorm.DB // of db
 }
 
 func newLab(t *testing.T) lab {
 	t.Helper()
 	node := testenv.Redis(t, false)
-	return lab{t, newDatabase(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db")), client(t, node.Addr), node}
+	db, raw := newDatabase(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	return lab{t, db, client(t, node.Addr), node, raw}
 }
 
 func client(t *testing.T, addr string) *redis.Client {
@@ -42,7 +45,7 @@ func client(t *testing.T, addr string) *redis.Client {
 	return c
 }
 
-func newDatabase(t *testing.T, database string) *cache.Database {
+func newDatabase(t *testing.T, database string) (*cache.Database, *gorm.DB) {
 	t.Helper()
 	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
 	if err != nil {
@@ -53,7 +56,7 @@ func newDatabase(t *testing.T, database string) *cache.Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db
+	return db, store.DB()
 }
 
 // aside is a cache over the lab's database, or over another source.
@@ -465,6 +468,19 @@ func TestDeleteLog(t *testing.T) {
 	}
 }
 
+// An update without its entry in the log is none.
+func TestDeleteLogIsOneTransaction(t *testing.T) {
+	l := newLab(t)
+	put(t, l.db, "one")
+	if err := l.raw.Exec("DROP TABLE cache_deletes").Error; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (cache.DeleteLog{Database: l.db, Cache: l.aside(cache.Config{})}).Put(t.Context(), id, "two"); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	reads(t, l.db, 1)
+}
+
 // refusing forgets nothing.
 type refusing struct{}
 
@@ -492,7 +508,8 @@ func TestVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		countVersions(t, newDatabase(t, "mysql:"+server.DSN))
+		db, _ := newDatabase(t, "mysql:"+server.DSN)
+		countVersions(t, db)
 	})
 }
 

@@ -47,7 +47,7 @@ func (b Binlog) Follow(ctx context.Context, after string, tell func(Change) erro
 		_ = program.Process.Kill()
 	}
 	if err := program.Wait(); told == nil && ctx.Err() == nil { // it ends only when its connection does
-		return fmt.Errorf("%w: mariadb-binlog ended: %v: %s", ErrUnavailable, err, strings.TrimSpace(says.String()))
+		return errors.Join(fmt.Errorf("%w: mariadb-binlog ended: %s", ErrUnavailable, strings.TrimSpace(says.String())), err)
 	}
 	return errors.Join(told, ctx.Err())
 }

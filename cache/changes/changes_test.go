@@ -70,7 +70,11 @@ func TestParse(t *testing.T) {
 	err := b.parse(strings.NewReader(quoted), "binlog.000001", "4",
 		func(c Change) error { told = append(told, c); return nil })
 	want := []Change{
-		{1, "binlog.000001:904"}, {1, "binlog.000001:904"}, {2, "binlog.000001:904"}, {3, "binlog.000001:1632"}, {5, "binlog.000002:615"},
+		{1, "binlog.000001:904"},
+		{1, "binlog.000001:904"},
+		{2, "binlog.000001:904"},
+		{3, "binlog.000001:1632"},
+		{5, "binlog.000002:615"},
 		{5, "binlog.000002:615"},
 	}
 	// Of an UPDATE the row before and the row after are told: its id may have changed.
@@ -250,8 +254,13 @@ func consume(t *testing.T, s Stream, name string, d deletes, want ...uint64) err
 	ended := make(chan error, 1)
 	go func() { ended <- s.Consume(ctx, name, d) }()
 	for _, id := range want {
-		if got := <-d.ids; got != id {
-			t.Errorf("deleted %d, want %d", got, id)
+		select {
+		case got := <-d.ids:
+			if got != id {
+				t.Errorf("deleted %d, want %d", got, id)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d is not deleted", id)
 		}
 	}
 	if d.fail == nil {

@@ -143,15 +143,25 @@ func (s *Set) absent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.opened["c0"] = Access{plain, cache.UpdateThenDelete{Database: s.db, Cache: plain}}
+	s.set("c0", plain, cache.UpdateThenDelete{Database: s.db, Cache: plain})
 	empty, err := s.aside("c1", cache.Config{Empty: s.brief()})
 	if err != nil {
 		return err
 	}
-	const items = 100_000
-	filter := cache.NewBloom(s.b.Redis, "c1:bloom", items, empty, cache.UpdateThenDelete{Database: s.db, Cache: empty})
-	s.opened["c1"] = Access{filter, filter}
+	filter := s.filter(empty, nil)
+	s.set("c1", filter, cache.UpdateThenDelete{Database: s.db, Cache: empty})
 	return filter.Build(ctx, s.db)
+}
+
+// filter is c1's filter before a reader and a writer.
+func (s *Set) filter(r cache.Reader, w cache.Writer) *cache.Bloom {
+	const items = 100_000
+	return cache.NewBloom(s.b.Redis, "c1:bloom", items, r, w)
+}
+
+// set adds a variant. Whoever writes an item adds it to the filter.
+func (s *Set) set(name string, r cache.Reader, w cache.Writer) {
+	s.opened[name] = Access{r, s.filter(nil, w)}
 }
 
 // reading adds the variants that spare the database.
@@ -165,19 +175,19 @@ func (s *Set) reading(context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, local.Close)
-	s.opened["c2"] = Access{local, cache.UpdateThenDelete{Database: s.db, Cache: both{spread, local}}}
+	s.set("c2", local, cache.UpdateThenDelete{Database: s.db, Cache: both{spread, local}})
 	hot, err := s.aside("c3", cache.Config{Empty: s.brief()})
 	if err != nil {
 		return err
 	}
-	s.opened["c3"] = Access{cache.NewSingleFlight(cache.Locked{Cache: hot, Lock: s.b.Lock}),
-		cache.UpdateThenDelete{Database: s.db, Cache: hot}}
+	s.set("c3", cache.NewSingleFlight(cache.Locked{Cache: hot, Lock: s.b.Lock}),
+		cache.UpdateThenDelete{Database: s.db, Cache: hot})
 	refreshing, err := cache.NewRefreshing(s.b.Redis, s.db, "c7:item:", s.b.TTL)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, refreshing.Close)
-	s.opened["c7"] = Access{refreshing, s.db}
+	s.set("c7", refreshing, s.db)
 	return nil
 }
 
@@ -192,13 +202,13 @@ func (s *Set) writing(context.Context) error {
 	}
 	double := &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: s.db, Cache: twice}, Delay: secondDelete}
 	s.closers = append(s.closers, double.Close)
-	s.opened["c4"] = Access{twice, double}
+	s.set("c4", twice, double)
 	logged, err := s.aside("c5", cache.Config{Empty: s.brief()})
 	if err != nil {
 		return err
 	}
 	log := cache.DeleteLog{Database: s.db, Cache: logged}
-	s.opened["c5"] = Access{logged, log}
+	s.set("c5", logged, log)
 	s.background("retry deletes", func(ctx context.Context) error {
 		_, err := log.Retry(ctx)
 		return err
@@ -219,7 +229,7 @@ func (s *Set) following(ctx context.Context) error {
 	stream := changes.Stream{Client: s.b.Redis, Key: "c6:changes", Idle: time.Second}
 	s.background("relay changes", func(ctx context.Context) error { return stream.Relay(ctx, from) })
 	s.background("consume changes", func(ctx context.Context) error { return stream.Consume(ctx, s.b.Instance, aside) })
-	s.opened["c6"] = Access{aside, s.db}
+	s.set("c6", aside, s.db)
 	return nil
 }
 

@@ -87,6 +87,18 @@ func TestEveryVariantFollows(t *testing.T) {
 	}
 }
 
+// The filter of c1 knows what another variant has inserted.
+func TestFilterKnowsAllWriters(t *testing.T) {
+	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
+	absent, writer := access(t, sets[0], "c1"), access(t, sets[1], "c3")
+	if _, err := writer.Put(t.Context(), 7, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := absent.Get(t.Context(), 7); err != nil {
+		t.Error(err)
+	}
+}
+
 // An instance that cannot open its caches says so, and tries again.
 func TestOpensLater(t *testing.T) {
 	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
