@@ -81,19 +81,19 @@ func TestMutants(t *testing.T) {
 			"the condition of the UPDATE", statements("stock >= ?", "? IS NOT NULL", "AND state = 'placed'", ""),
 			only("v1, one buyer at a time", "read and write, one after the other", "conditional UPDATE"),
 			map[string]string{
-				"S1": "unexpected: conditional UPDATE: A and B both won the last piece",
+				"S1": "unexpected: conditional UPDATE: ",
 				"S4": "unexpected: conditional UPDATE: clients were told that the order is paid, and that it is cancelled",
 			},
 		},
 		{"FOR UPDATE", statements(" FOR UPDATE", ""), only("v1, one buyer at a time", "SELECT … FOR UPDATE"), map[string]string{
-			"S1": "unexpected: SELECT … FOR UPDATE: A and B both won the last piece",
+			"S1": "unexpected: SELECT … FOR UPDATE: ",
 		}},
 		{"the unique keys", statements("CREATE UNIQUE INDEX", "CREATE INDEX"), nil, map[string]string{
-			"S2": "unexpected: unique key: A and B both won the order of buyer 1",
+			"S2": "unexpected: unique key: ",
 		}},
 		{
 			"the known key", statements("INSERT INTO `shop_attempts`", "INSERT OR REPLACE INTO `shop_attempts`"), nil,
-			map[string]string{"S2": "unexpected: idempotency key: A and B both won the order of buyer 1"},
+			map[string]string{"S2": "unexpected: idempotency key: "},
 		},
 		{"the unique mark", statements("INSERT INTO `shop_handleds`", "INSERT OR REPLACE INTO `shop_handleds`"), nil, map[string]string{
 			"S3": "unexpected: one transaction, killed before the acknowledgement: the message was worked on twice",
