@@ -10,9 +10,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// Every experiment that needs no app is as expected with each seed of three, or with one where that takes long: CI runs all of them once
-// more as a user does. Those that measure run alone in this package, but other packages are tested beside it: a run that shows nothing then
-// is repeated.
+// Every experiment that needs no app is as expected with each seed of three. Where that takes long there is one seed: CI runs all
+// experiments once more, as a user does. Those that measure run alone in this package, but other packages are tested beside it. A run that
+// shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {
