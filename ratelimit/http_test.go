@@ -110,7 +110,10 @@ func TestTransportThatAnswers429(t *testing.T) {
 func TestOperationsThatCannotBeDeclared(t *testing.T) {
 	l := open(t, client(t, "127.0.0.1:1"), "r1", 1)[0]
 	for _, limits := range []map[string]ratelimit.Limit{
-		{"": twoAnHour}, {"POST rates": twoAnHour}, {"POST /{": twoAnHour}, {"POST /rates": {Key: "rates", Count: 0, Window: time.Second}},
+		{"": twoAnHour},
+		{"POST rates": twoAnHour},
+		{"POST /{": twoAnHour},
+		{"POST /rates": {Key: "rates", Count: 0, Window: time.Second}},
 		{"/{a}/x": twoAnHour, "/x/{b}": twoAnHour},
 	} {
 		if _, err := ratelimit.NewTransport(l, limits); !errors.Is(err, ratelimit.ErrInput) {

@@ -203,8 +203,8 @@ func TestState(t *testing.T) {
 
 func TestALimitForPeople(t *testing.T) {
 	for want, window := range map[string]time.Duration{
-		"3 calls in 1m": time.Minute, "3 calls in 10s": 10 * time.Second, "3 calls in 24h": 24 * time.Hour, "3 calls in 720ms": 720 * time.Millisecond,
-		"3 calls in 1m30s": 90 * time.Second,
+		"3 calls in 1m": time.Minute, "3 calls in 10s": 10 * time.Second, "3 calls in 24h": 24 * time.Hour,
+		"3 calls in 720ms": 720 * time.Millisecond, "3 calls in 1m30s": 90 * time.Second,
 	} {
 		if got := (ratelimit.Limit{Key: "rates", Count: 3, Window: window}).String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -215,9 +215,14 @@ func TestALimitForPeople(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	c := client(t, "127.0.0.1:1")
 	for _, limit := range []ratelimit.Limit{
-		{}, {Key: "rates", Window: time.Second}, {Key: "rates", Count: -1, Window: time.Second}, {Key: "rates", Count: 5},
-		{Key: "rates", Count: 5, Window: time.Microsecond}, {Key: "rates", Count: 5, Window: 1500 * time.Microsecond},
-		{Key: "rates", Count: 2_000_000, Window: time.Second}, {Key: strings.Repeat("x", 201), Count: 5, Window: time.Second},
+		{},
+		{Key: "rates", Window: time.Second},
+		{Key: "rates", Count: -1, Window: time.Second},
+		{Key: "rates", Count: 5},
+		{Key: "rates", Count: 5, Window: time.Microsecond},
+		{Key: "rates", Count: 5, Window: 1500 * time.Microsecond},
+		{Key: "rates", Count: 2_000_000, Window: time.Second},
+		{Key: strings.Repeat("x", 201), Count: 5, Window: time.Second},
 		{Key: "rates", Count: 5, Window: 48 * time.Hour},
 	} {
 		for _, a := range ratelimit.All() {
@@ -316,8 +321,14 @@ func TestWorst(t *testing.T) {
 		calls      []time.Time
 		most, from int
 	}{
-		{nil, 0, 0}, {at(7), 1, 0}, {at(0, 100), 1, 0}, {at(0, 99), 2, 0}, {at(0, 50, 100, 149), 3, 1}, {at(149, 0, 100, 50), 3, 1},
-		{at(0, 90, 95, 101, 300), 3, 0}, {at(0, 90, 95, 101, 102, 300), 4, 1},
+		{nil, 0, 0},
+		{at(7), 1, 0},
+		{at(0, 100), 1, 0},
+		{at(0, 99), 2, 0},
+		{at(0, 50, 100, 149), 3, 1},
+		{at(149, 0, 100, 50), 3, 1},
+		{at(0, 90, 95, 101, 300), 3, 0},
+		{at(0, 90, 95, 101, 102, 300), 4, 1},
 	} {
 		if most, from := ratelimit.Worst(c.calls, 100*time.Millisecond); most != c.most || from != c.from {
 			t.Errorf("%v: %d from %d, want %d from %d", c.calls, most, from, c.most, c.from)

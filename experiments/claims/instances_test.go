@@ -9,7 +9,9 @@ import (
 )
 
 // onInstances reports whether an experiment needs the app: cmd/app runs those.
-func onInstances(e experiments.Experiment) bool { return strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-") }
+func onInstances(e experiments.Experiment) bool {
+	return strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-")
+}
 
 func TestWithoutTheAppNothingIsShown(t *testing.T) {
 	for _, e := range All() {
