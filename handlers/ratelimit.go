@@ -129,7 +129,7 @@ func limited(limiter ratelimit.Limiter, limit ratelimit.Limit) gin.HandlerFunc {
 
 // quote is an incoming route that costs something.
 func (a *api) quote(c *gin.Context) {
-	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "quote": "a room with a view"})
+	c.JSON(http.StatusOK, gin.H{"instance": a.Instance, "quote": "80 for two nights"})
 }
 
 // logOf is the name of the supplier's log that a path names.

@@ -73,7 +73,8 @@ func limited(log *supplier) func(*instance, *handlers.Config) {
 				limiter, _ = counter.Open(nil, 1)
 			}
 			transport, err := ratelimit.NewTransport(limiter, map[string]ratelimit.Limit{
-				"POST " + handlers.SupplierPath(name, "rates"): operations["rates"], "POST " + handlers.SupplierPath(name, "bookings"): operations["bookings"],
+				"POST " + handlers.SupplierPath(name, "rates"):    operations["rates"],
+				"POST " + handlers.SupplierPath(name, "bookings"): operations["bookings"],
 			})
 			if err != nil {
 				s.t.Fatal(err)

@@ -34,7 +34,7 @@ var all = []Algorithm{
 		open: func(client redis.UniversalClient, _ int) Limiter { return article{client: client} },
 	},
 	{
-		Name: "r3", Title: "one script, fixed window", Exceeds: true, Summary: "exact in each of its windows; twice the limit around their border",
+		Name: "r3", Title: "one script, fixed window", Exceeds: true, Summary: "exact in each of its windows; twice the limit around a border",
 		open: func(client redis.UniversalClient, _ int) Limiter { return scripted{client, fixedScript} },
 	},
 	{
@@ -56,13 +56,13 @@ var all = []Algorithm{
 		open: func(_ redis.UniversalClient, nodes int) Limiter { return newLocal(nodes) },
 	},
 	{
-		Name: "r8", Title: "GCRA, burst = limit", Exceeds: true, Summary: "as redis_rate.PerMinute sets it: the burst and the rate admit twice the limit",
+		Name: "r8", Title: "GCRA, burst = limit", Exceeds: true, Summary: "as redis_rate.PerMinute sets it: burst and rate admit twice the limit",
 		open: func(client redis.UniversalClient, _ int) Limiter {
 			return gcra{redis_rate.NewLimiter(client), perWindow}
 		},
 	},
 	{
-		Name: "r9", Title: "A0's listing, with >=", Exceeds: true, Summary: "GET, compare, then count: callers that pass the comparison together exceed",
+		Name: "r9", Title: "A0's listing, with >=", Exceeds: true, Summary: "GET, compare, then count: callers that compare together exceed",
 		open: func(client redis.UniversalClient, _ int) Limiter { return article{client, true} },
 	},
 }

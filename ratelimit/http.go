@@ -54,7 +54,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	state, err := t.limiter.Allow(r.Context(), limit)
 	if err != nil {
 		if r.Body != nil {
-			r.Body.Close() //nolint:errcheck // it was not read
+			r.Body.Close() // it was not read
 		}
 		if refusal := new(Refusal); t.Answer && errors.As(err, &refusal) {
 			return refusal.response(r), nil
@@ -97,5 +97,5 @@ func (r *Refusal) response(request *http.Request) *http.Response {
 	return response
 }
 
-// seconds rounds up: who comes back earlier is refused again.
+// seconds rounds up: a caller that comes back earlier is refused again.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -203,8 +203,8 @@ func TestState(t *testing.T) {
 
 func TestALimitForPeople(t *testing.T) {
 	for want, window := range map[string]time.Duration{
-		"3 calls in 1m": time.Minute, "3 calls in 10s": 10 * time.Second, "3 calls in 24h": 24 * time.Hour, "3 calls in 720ms": 720 * time.Millisecond,
-		"3 calls in 1m30s": 90 * time.Second,
+		"3 calls in 1m": time.Minute, "3 calls in 10s": 10 * time.Second, "3 calls in 24h": 24 * time.Hour,
+		"3 calls in 720ms": 720 * time.Millisecond, "3 calls in 1m30s": 90 * time.Second,
 	} {
 		if got := (ratelimit.Limit{Key: "rates", Count: 3, Window: window}).String(); got != want {
 			t.Errorf("%q, want %q", got, want)

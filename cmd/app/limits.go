@@ -17,7 +17,7 @@ type limitFlags struct {
 	SupplierLimit  int           `default:"2000" placeholder:"N" help:"Calls that the supplier allows in any window, over all instances; as in the article."`
 	SupplierWindow time.Duration `default:"1m" help:"Window of that limit."`
 	Nodes          int           `default:"2" placeholder:"N" help:"Number of instances that share the limit. Only /r7 divides the limit by it."`
-	LimiterFails   string        `default:"closed" enum:"closed,open" placeholder:"MODE" help:"What happens to a call while Redis does not answer: closed refuses it with 503, open makes it and may exceed the limit."`
+	LimiterFails   string        `default:"closed" enum:"closed,open" placeholder:"MODE" help:"Mode while Redis does not answer: closed refuses calls with 503, open makes them and may exceed the limit."`
 }
 
 const (

@@ -31,7 +31,8 @@ func TestInstancesShareALimit(t *testing.T) {
 				t.Errorf("call %d: %d %v %s", n, status, header, body)
 			}
 		}
-		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != `{"calls":3,"limit":3,"window_ms":60000,"most_in_one_window":3,"over":0}` {
+		const want = `{"calls":3,"limit":3,"window_ms":60000,"most_in_one_window":3,"over":0}`
+		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != want {
 			t.Errorf("the supplier says %s", body)
 		}
 	})
@@ -65,7 +66,8 @@ func TestLimitsThatCannotWork(t *testing.T) {
 
 func TestAnInstanceReachesItself(t *testing.T) {
 	for listening, want := range map[string]string{
-		"127.0.0.1:80": "http://127.0.0.1:80", "0.0.0.0:81": "http://127.0.0.1:81", "[::]:82": "http://127.0.0.1:82", "[::1]:83": "http://[::1]:83",
+		"127.0.0.1:80": "http://127.0.0.1:80", "0.0.0.0:81": "http://127.0.0.1:81", "[::]:82": "http://127.0.0.1:82",
+		"[::1]:83": "http://[::1]:83",
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", listening)
 		if err != nil {
@@ -98,7 +100,8 @@ func TestK6JudgesTheLimit(t *testing.T) {
 		run := exec.CommandContext(testenv.Context(t), "k6", "run", "--quiet", "--no-usage-report", "-e", "BASE_URL="+running.URL,
 			"-e", "ALGORITHM="+algorithm, "-e", "DURATION=7s", "../../loadtest/k6/ratelimit.js")
 		out, _ := run.CombinedOutput()
-		if got := run.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), algorithm+": the supplier allows 5 calls in 5000 ms") {
+		says := algorithm + ": the supplier allows 5 calls in 5000 ms"
+		if got := run.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
 			t.Errorf("%s: exit %d, want %d: %s", algorithm, got, want, out)
 		}
 	}

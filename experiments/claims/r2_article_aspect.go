@@ -35,8 +35,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			Twelve callers pass here because the run lets each wait for the others between GET and script. Without this they exceed by fewer
 			calls, or by none in a lucky run. How many depends on the load.`,
-		Next: "R3-fixed-window decides in the script. R9-counter-lock puts a lock around this listing, and measures its price. P1-no-lock is the " +
-			"same gap with page views.",
+		Next: "R3-fixed-window decides in the script. R9-counter-lock puts a lock around this listing, and measures its price. P1-no-lock is " +
+			"the same gap with page views.",
 		Level: experiments.Basic,
 	},
 	Drawing: `

@@ -31,8 +31,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			The windows begin with a call, and are not those of the supplier's clock. A window of the supplier that lies across the border of two
 			of ours can see up to twice the limit: R4. The time moves here by shorter lives of the keys, and nobody waits a minute.`,
-		Next: "R4-window-edge calls around the border of two windows. R5-incr-then-expire takes the script apart. R8-script-fails-midway lets a " +
-			"script fail.",
+		Next: "R4-window-edge calls around the border of two windows. R5-incr-then-expire takes the script apart. R8-script-fails-midway lets " +
+			"a script fail.",
 		Level: experiments.Basic,
 	},
 	Drawing: `

@@ -12,7 +12,7 @@ var _ = register(experiments.Experiment{
 	ID:      "R4-window-edge",
 	Title:   "The border of two windows",
 	Article: "A0",
-	Claim:   "A fixed window admits nearly twice the limit around its end; a sliding window does not, and GCRA does not if its burst is small.",
+	Claim:   "A fixed window admits nearly twice the limit around its end; a sliding window does not, and GCRA with a small burst does not.",
 	Says: `
 		A0's counter has a window of a minute, which begins with its first call. A0 does not discuss what happens where two windows meet.`,
 	Errata: []experiments.Erratum{{Article: "A0", What: `

@@ -104,7 +104,7 @@ func counterOf(algorithm string) string { return "ratelimit:" + algorithm + ":" 
 
 // crash loses the reply to the first command of a call, and with it the rest of the call.
 func crash(ctx context.Context, c *kit.Caller, algorithm string) {
-	wire, err := c.Trial.Stack.Proxy("wire", c.Redis.Addr)
+	wire, err := c.Stack.Proxy("wire", c.Redis.Addr)
 	c.Must(err)
 	client := redis.NewClient(kit.OneAttempt(wire.Addr))
 	c.Cleanup(client.Close)

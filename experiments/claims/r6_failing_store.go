@@ -15,7 +15,7 @@ var _ = register(experiments.Experiment{
 	ID:      "R6-failing-store",
 	Title:   "The counter's Redis fails",
 	Article: "A0",
-	Claim:   "Without its Redis a limiter either exceeds the limit (fail open) or loses calls (fail closed); a failover may forget what was counted.",
+	Claim:   "Without its Redis a limiter exceeds the limit (fail open) or loses calls (fail closed); a failover may forget what was counted.",
 	Says: `
 		A0 counts in Redis, and does not say what the aspect does when Redis gives no answer. As printed the exception reaches the caller.`,
 	Lesson: experiments.Lesson{

@@ -27,7 +27,7 @@ var _ = register(experiments.Experiment{
 			admits all 24, whichever node asks.`,
 		Fix: `
 			Divide the limit where the load is even, the limit is large, and Redis must not be needed. Otherwise share one counter. A mix works
-			too: each node fetches a number of calls at once from the shared counter.`,
+			too: each node fetches several calls in one request to the shared counter.`,
 		Limits: `
 			The number of nodes is a setting: a node that is added without it exceeds the limit. Parts are rounded down, so that 2000 calls over
 			12 nodes are 1992. A limit below the number of nodes cannot be divided. The mix is not shown.`,

@@ -104,8 +104,8 @@ func (c *Caller) Warm(ctx context.Context) {
 	}
 }
 
-// AroundTheEnd calls once, at half of the window up to the limit, and up to the limit once more when the first call has left the
-// window. The nodes take turns. A trial on a machine that misses these moments ends.
+// AroundTheEnd calls once, and at half of the window up to the limit. When the first call has left the window, it calls up to the limit
+// once more. The nodes take turns. A trial on a machine that misses these moments ends.
 func (c *Caller) AroundTheEnd(ctx context.Context) {
 	before := len(c.Events())
 	c.Call(ctx, 0, 1)
@@ -179,7 +179,7 @@ func timesOf(calls []history.Event) []time.Time {
 
 // PassTime lets the keys of Redis live shorter, as if so much time had passed. It records what changed.
 func (c *Caller) PassTime(ctx context.Context, by time.Duration) {
-	changes, err := c.Trial.Stack.ClockAhead(ctx, c.Redis, by)
+	changes, err := c.Stack.ClockAhead(ctx, c.Redis, by)
 	c.Must(err)
 	if changes == "" {
 		changes = "no key has an expiry"

@@ -1,11 +1,8 @@
-// ratelimit.js: more calls to the supplier than it allows, at a constant rate. The supplier logs what reaches it.
+// ratelimit.js: more calls to the supplier than it allows, at a constant rate. The supplier logs what reaches it. The lines to run are in
+// loadtest/README.md.
 //
-//   k6 run loadtest/k6/ratelimit.js                      the sliding window: exit 0
-//   k6 run -e ALGORITHM=r1 loadtest/k6/ratelimit.js      a counter in each instance: over the limit, exit 99
-//   k6 run -e OPERATION=rates -e RATE=100 -e DURATION=2m loadtest/k6/ratelimit.js      A0's 2000 calls a minute
-//
-// BASE_URL (http://127.0.0.1:8000), ALGORITHM (r4), OPERATION (bookings: 5 calls in 5 s), RATE (20 requests a second), DURATION (12s),
-// ADMIN_TOKEN (when the instances have one).
+// The variables and their defaults are below. OPERATION `bookings` has 5 calls in 5 s. RATE is in requests a second. ADMIN_TOKEN is for
+// instances that have one.
 import http from 'k6/http';
 import { fail } from 'k6';
 import { Counter, Gauge, Trend } from 'k6/metrics';
