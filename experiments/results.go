@@ -61,7 +61,8 @@ func (e Experiment) RunAndSave(ctx context.Context, store string, o Options) (r 
 	return r
 }
 
-// RunAll calls run for each experiment, so many at a time, and then for each that must run alone. After ctx has ended it begins none.
+// RunAll calls run for each experiment, so many at a time, and then for each that must run alone. The longest begin first, so that none of
+// them is the last. After ctx has ended it begins none. The results are in the order of all.
 func RunAll(ctx context.Context, all []Experiment, parallel int, run func(Experiment) Result) []Result {
 	results := make([]Result, len(all))
 	begin := func(i int) {
@@ -71,16 +72,21 @@ func RunAll(ctx context.Context, all []Experiment, parallel int, run func(Experi
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
+	order := make([]int, len(all))
 	for i, e := range all {
+		order[i] = i
 		notBegun := Judgement{Experiment: e.ID, Why: "it was not begun", Void: true}
 		results[i].Saved = Saved{Experiment: e, Record: Record{Claim: e.Claim}, Judgement: notBegun}
-		if !e.Alone {
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[j].Takes, all[i].Takes) })
+	for _, i := range order {
+		if !all[i].Alone {
 			group.Go(func() error { begin(i); return nil })
 		}
 	}
 	_ = group.Wait() // no run has an error: its result has it
-	for i, e := range all {
-		if e.Alone {
+	for _, i := range order {
+		if all[i].Alone {
 			begin(i)
 		}
 	}

@@ -92,3 +92,21 @@ func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 		}
 	}
 }
+
+// The longest experiments begin first, those that measure after all others, and the results keep the order of the list.
+func TestRunAllBeginsWithTheLongest(t *testing.T) {
+	var began []string
+	all := []Experiment{{ID: "L1", Takes: 1}, {ID: "L2", Takes: 9, Alone: true}, {ID: "L3", Takes: 3}, {ID: "L4", Takes: 2}}
+	results := RunAll(t.Context(), all, 1, func(e Experiment) Result {
+		began = append(began, e.ID)
+		return Result{Saved: Saved{Experiment: e}}
+	})
+	if got := strings.Join(began, " "); got != "L3 L4 L1 L2" {
+		t.Errorf("they began in the order %s", got)
+	}
+	for i, r := range results {
+		if r.Experiment.ID != all[i].ID {
+			t.Errorf("result %d is of %s", i, r.Experiment.ID)
+		}
+	}
+}

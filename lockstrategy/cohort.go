@@ -33,7 +33,7 @@ type Cohort struct {
 	closed bool
 }
 
-// queue is the callers that wait for one key. There is one while a caller has its turn, and for debtKept after it.
+// queue is the callers that wait for one key. There is one while a caller has its turn, and for yieldWindow after it.
 type queue struct {
 	list.List           // of *caller, in the order of their arrival
 	busy      bool      // a caller has its turn: it holds the key or competes for it
@@ -80,8 +80,8 @@ type call struct {
 	err  error // the turn does not come: the wait has ended
 }
 
-// debtKept is for how long a process that has had its turn lets others go first (row 8 × 1 of docs/benchmark.md).
-const debtKept = 100 * time.Millisecond
+// yieldWindow is for how long a process that has had its turn lets others go first (row 8 × 1 of docs/benchmark.md).
+const yieldWindow = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
 // the defaults (row sustained of docs/benchmark.md). They are looked at when a lease is released: a holder that keeps it longer is not
@@ -281,10 +281,10 @@ func (c *Cohort) next(key string) {
 		return
 	}
 	q.busy, q.idle = false, time.Now()
-	time.AfterFunc(debtKept, func() {
+	time.AfterFunc(yieldWindow, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.queues[key] == q && !q.busy && time.Since(q.idle) >= debtKept {
+		if c.queues[key] == q && !q.busy && time.Since(q.idle) >= yieldWindow {
 			delete(c.queues, key)
 		}
 	})

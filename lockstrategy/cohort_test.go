@@ -285,7 +285,7 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		mustRelease(t, first)
 		mustRelease(t, <-next)
 		mustRelease(t, mustAcquire(t, c, "k")) // right after
-		time.Sleep(debtKept)
+		time.Sleep(yieldWindow)
 		synctest.Wait()
 		f.others = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
@@ -333,13 +333,13 @@ func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(debtKept / 2)
+		time.Sleep(yieldWindow / 2)
 		lease := mustAcquire(t, c, "k")
-		time.Sleep(debtKept / 4)
+		time.Sleep(yieldWindow / 4)
 		mustRelease(t, lease)
-		time.Sleep(debtKept / 2) // the time of the first turn's debt is over
+		time.Sleep(yieldWindow / 2) // the time of the first turn's debt is over
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(2 * debtKept)
+		time.Sleep(2 * yieldWindow)
 		mustRelease(t, mustAcquire(t, c, "k"))
 		if want := []int{0, 1, 1, 0}; !slices.Equal(yields, want) {
 			t.Errorf("it let %v others go first, want %v", yields, want)

@@ -218,9 +218,10 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	const short = 800 * time.Millisecond
 	asked := time.Now()
-	lease := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(50*time.Millisecond)))(t)
-	if end := lease.Until(); end.After(time.Now().Add(50 * time.Millisecond)) {
+	lease := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(short)))(t)
+	if end := lease.Until(); end.After(time.Now().Add(short)) {
 		t.Errorf("it is relied on until %s after it was asked for", end.Sub(asked))
 	}
 	<-lease.Context().Done()
@@ -374,20 +375,22 @@ func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
 	released(t, <-waiter)
 }
 
-// A waiter looks every second or two in any case. It takes ten hand-overs no more than a few of these times.
+// A waiter looks in any case, 0.8 s after it has come, or later. With notifications most waiters need less.
 func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
-	began := time.Now()
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	var took []time.Duration
 	for range 10 {
 		waiter := inQueue(t, admin, lock, 2)
+		began := time.Now()
 		released(t, lease)
 		lease = <-waiter
+		took = append(took, time.Since(began))
 	}
 	released(t, lease)
-	if took := time.Since(began); took > 5*time.Second { // 0.8 s each, at least, without notifications
+	if slices.Sort(took); took[len(took)/2] > 500*time.Millisecond {
 		t.Errorf("ten hand-overs took %s", took)
 	}
 }
@@ -431,23 +434,20 @@ func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	released(t, first)
 }
 
-func TestEtcdAWaiterOutlastsARestart(t *testing.T) {
+// The server is out of reach of the waiter only, and not for as long as its place is kept.
+func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	t.Parallel()
-	servers := etcdServers(t, 1)
-	admin := etcdClient(t, servers.Addrs())
-	failed := make(chan error, 10)
-	watched := etcdClient(t, servers.Addrs(), grpc.WithChainUnaryInterceptor(failures(failed)))
+	addrs := etcdServers(t, 1).Addrs()
+	proxy := faultproxy.New(faultproxy.TCP(addrs[0]))
+	t.Cleanup(proxy.Close)
+	admin := etcdClient(t, addrs)
+	failed := make(chan error, 100)
+	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed)))
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
-	servers.Members[0].Kill()
+	proxy.Cut()
 	<-failed // it has looked in vain
-	if err := servers.Members[0].Restart(testenv.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the server is asked again", func() bool {
-		_, err := admin.Get(t.Context(), "k")
-		return err == nil
-	})
+	proxy.Mend()
 	released(t, first)
 	released(t, <-waiter)
 }

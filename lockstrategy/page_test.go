@@ -27,7 +27,7 @@ func TestThePageShowsTheConstants(t *testing.T) {
 	}
 	want := map[string]any{
 		"DefaultLease": lease, "Backends.Request": request, "shortestLease": shortestLease,
-		"HandOff.Count": cohort.bounds.Count, "HandOff.Time": cohort.bounds.Time, "debtKept": debtKept, "perCaller": perCaller,
+		"HandOff.Count": cohort.bounds.Count, "HandOff.Time": cohort.bounds.Time, "yieldWindow": yieldWindow, "perCaller": perCaller,
 		"startDelay": startDelay, "probeAfter": probeAfter, "longestProbe": longestProbe, "pollInterval": pollInterval,
 		"databasePoll": databasePoll, "memcachedPoll": memcachedPoll, "placeLease": placeLease,
 		"IdleTimeout": pubsub.IdleTimeout, "silence": 3 * time.Second, // not exported: see below

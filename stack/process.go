@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -145,9 +146,10 @@ func (p *Process) Log() string {
 	return string(text)
 }
 
-// lastOutput is the last lines that the server printed.
+// lastOutput is the last lines that the server printed, without the frames of Java's stack traces.
 func (p *Process) lastOutput() string {
 	lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "\tat ") })
 	return strings.Join(lines[max(0, len(lines)-3):], " | ")
 }
 

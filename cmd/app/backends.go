@@ -21,7 +21,7 @@ func (p *parts) openers() []func(context.Context, *serveCommand) error {
 }
 
 // A kind of server that keeps locks.
-type keeper struct {
+type lockServer struct {
 	where string        // its addresses
 	ask   preflight.Ask // nil: the lock is tried
 }
@@ -34,7 +34,7 @@ func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {
 		return fmt.Errorf("--redis: %w", err)
 	}
 	p.backends.Redis = p.redis.Master
-	p.keepers[versions.Redis] = keeper{p.redis.String(), preflight.Redis(p.redis.Master, c.Instance)}
+	p.lockServers[versions.Redis] = lockServer{p.redis.String(), preflight.Redis(p.redis.Master, c.Instance)}
 	p.opened(p.redis.String(), p.redis.Ping, p.redis.Close)
 	return nil
 }
@@ -49,7 +49,7 @@ func (p *parts) openRedLock(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--redlock: %w", err)
 	}
 	p.backends.Nodes = nodes.Nodes
-	p.keepers[versions.RedLockNodes] = keeper{"redlock", preflight.RedLock(nodes.Nodes, c.Instance)}
+	p.lockServers[versions.RedLockNodes] = lockServer{"redlock", preflight.RedLock(nodes.Nodes, c.Instance)}
 	p.opened("redlock", nodes.Ping, nodes.Close)
 	return nil
 }
@@ -60,7 +60,7 @@ func (p *parts) openOrders(ctx context.Context, c *serveCommand) (err error) {
 		return fmt.Errorf("--database: %w", err)
 	}
 	p.backends.Database, p.backends.Named = p.orders.DB(), p.orders.String()
-	p.keepers[versions.Database] = keeper{where: p.orders.String()}
+	p.lockServers[versions.Database] = lockServer{where: p.orders.String()}
 	p.opened(p.orders.String(), p.orders.Ping, p.orders.Close)
 	return nil
 }
@@ -76,7 +76,7 @@ func (p *parts) openZooKeeper(ctx context.Context, c *serveCommand) error {
 	}
 	where := "zookeeper " + strings.Join(c.Zookeeper, ",")
 	p.backends.ZooKeeper = c.Zookeeper
-	p.keepers[versions.ZooKeeper] = keeper{where: where}
+	p.lockServers[versions.ZooKeeper] = lockServer{where: where}
 	p.opened(where, z.Ping, z.Close)
 	for {
 		if err = z.Ping(ctx); err == nil {
@@ -98,7 +98,7 @@ func (p *parts) openMemcached(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--memcached: %w", err)
 	}
 	p.backends.Memcached = servers.Client
-	p.keepers[versions.Memcached] = keeper{where: servers.String()}
+	p.lockServers[versions.Memcached] = lockServer{where: servers.String()}
 	p.opened(servers.String(), servers.Ping, servers.Client.Close)
 	return nil
 }
@@ -113,7 +113,7 @@ func (p *parts) openEtcd(ctx context.Context, c *serveCommand) error {
 		return fmt.Errorf("--etcd: %w", err)
 	}
 	p.backends.Etcd = e.Client
-	p.keepers[versions.Etcd] = keeper{where: "etcd " + strings.Join(c.Etcd, ",")}
+	p.lockServers[versions.Etcd] = lockServer{where: "etcd " + strings.Join(c.Etcd, ",")}
 	p.opened("etcd", e.Ping, e.Close)
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"locklab/internal/testenv"
-	"locklab/stack"
 )
 
 // The database of v5 hangs, or is out of reach, while the instance runs: each answer comes within a bound and names the server. When it is
@@ -34,7 +33,7 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 	}
 	dsn.Addr = proxy.Addr
 	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--database=mysql:"+dsn.FormatDSN())
-	works(t, instance)
+	awaitWorks(t, instance, "v5")
 	for _, fault := range []struct {
 		name string
 		do   func()
@@ -59,18 +58,6 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 			t.Errorf("%s: v3 needs no database: %d %s", fault.name, status, body)
 		}
 		fault.undo()
-		works(t, instance)
-	}
-}
-
-// works waits until v5 does, and the instance says so.
-func works(t *testing.T, instance *stack.Instance) {
-	t.Helper()
-	for _, request := range []string{"POST /v5/pview", "GET /readyz"} {
-		method, path, _ := strings.Cut(request, " ")
-		testenv.Eventually(t, request, func() bool {
-			status, _, _ := ask(t, method, instance.URL+path)
-			return status == http.StatusOK
-		})
+		awaitWorks(t, instance, "v5")
 	}
 }

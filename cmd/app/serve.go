@@ -234,23 +234,23 @@ func (c *serveCommand) warn(log *slog.Logger) {
 
 // parts are what an instance is made of: the only place where they meet.
 type parts struct {
-	access    topology.Access // to all Redis servers
-	redis     *topology.Redis
-	orders    *order.Store
-	backends  lockstrategy.Backends
-	keepers   map[versions.Server]keeper // those that were given
-	checks    []handlers.Check
-	locks     []preflight.Lock
-	preflight *preflight.Monitor
-	metrics   *handlers.Metrics
-	versions  []handlers.Version
-	closers   []func() error // in the order of opening
+	access      topology.Access // to all Redis servers
+	redis       *topology.Redis
+	orders      *order.Store
+	backends    lockstrategy.Backends
+	lockServers map[versions.Server]lockServer // those that were given
+	checks      []handlers.Check
+	locks       []preflight.Lock
+	preflight   *preflight.Monitor
+	metrics     *handlers.Metrics
+	versions    []handlers.Version
+	closers     []func() error // in the order of opening
 }
 
 // open connects servers, strategies and scenarios. What it has opened is in parts, also after an error.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 	p := &parts{metrics: handlers.NewMetrics(), backends: lockstrategy.Backends{Lease: c.Lease}}
-	p.keepers = make(map[versions.Server]keeper)
+	p.lockServers = make(map[versions.Server]lockServer)
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	if err != nil {
 		return p, err
@@ -262,7 +262,7 @@ func (c *serveCommand) open(ctx context.Context) (*parts, error) {
 		}
 	}
 	for _, v := range versions.All() {
-		if _, given := p.keepers[v.Needs]; v.Needs != "" && !given {
+		if _, given := p.lockServers[v.Needs]; v.Needs != "" && !given {
 			continue
 		}
 		if err := p.add(v, c); err != nil {
@@ -284,11 +284,11 @@ func (p *parts) add(v versions.Version, c *serveCommand) error {
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
-	if k, kept := p.keepers[v.Needs]; kept {
-		if k.ask == nil {
-			k.ask = preflight.Strategy(opened, k.where, c.Instance)
+	if server, given := p.lockServers[v.Needs]; given {
+		if server.ask == nil {
+			server.ask = preflight.Strategy(opened, server.where, c.Instance)
 		}
-		p.locks = append(p.locks, preflight.Lock{Name: v.Name, Ask: k.ask})
+		p.locks = append(p.locks, preflight.Lock{Name: v.Name, Ask: server.ask})
 	}
 	if opened.Cohort != nil {
 		p.metrics.Queue(v.Name, opened.Cohort.Waiting)

@@ -6,13 +6,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -216,80 +214,6 @@ func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 	}
 }
 
-// The servers go away while the instance runs: each answer comes within a bound and names the server.
-func TestRedisGoesAway(t *testing.T) {
-	t.Parallel()
-	node := testenv.Redis(t, false)
-	instance := serving(t, node, "--lease=3s")
-	ask(t, http.MethodPost, instance.URL+"/orders")
-	for _, fault := range []struct {
-		name string
-		do   func()
-		undo func()
-	}{
-		{"paused", func() { testenv.Pause(t, node) }, node.Resume},
-		{"dead", node.Kill, func() {}},
-	} {
-		fault.do()
-		for _, request := range []string{
-			"POST /v0/pview", "POST /v1/pview", "POST /v2/pview", "POST /v3/pview", "GET /pview",
-			"POST /v3/orders/1/grab?driver=1", "GET /readyz",
-		} {
-			method, path, _ := strings.Cut(request, " ")
-			began := time.Now()
-			status, _, body := ask(t, method, instance.URL+path)
-			if status != http.StatusServiceUnavailable || !strings.Contains(body, node.Addr) {
-				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault.name, request, status, body, node.Addr)
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("%s, %s: it took %s", fault.name, request, took)
-			}
-		}
-		fault.undo()
-	}
-	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
-		t.Errorf("the process is well, and says %d", status)
-	}
-}
-
-// ZooKeeper goes away and comes back while the instance runs. The other versions do not notice.
-func TestZooKeeperGoesAway(t *testing.T) {
-	t.Parallel()
-	server := testenv.Ensemble(t, 1)[0]
-	instance := serving(t, testenv.Redis(t, false), "--lease=6s", "--start-timeout=30s", "--zookeeper="+server.Addr)
-	works := func(path string) bool {
-		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
-		return status == http.StatusOK
-	}
-	away := func(fault string) {
-		t.Helper()
-		for _, request := range []string{"POST /v6/pview", "GET /readyz"} {
-			method, path, _ := strings.Cut(request, " ")
-			status, _, body := ask(t, method, instance.URL+path)
-			if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
-				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
-			}
-		}
-		if !works("/v3/pview") {
-			t.Errorf("%s: v3 does not work", fault)
-		}
-	}
-	testenv.Eventually(t, "v6 works", func() bool { return works("/v6/pview") })
-	testenv.Pause(t, server)
-	away("paused")
-	server.Resume()
-	server.Kill()
-	away("dead")
-	if _, err := server.Restart(testenv.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	testenv.Eventually(t, "v6 is back", func() bool { return works("/v6/pview") })
-	if took := time.Since(began); took > 2*time.Second { // a second, and what a busy machine needs
-		t.Errorf("v6 is back after %s", took)
-	}
-}
-
 // Without a lock from outside, twenty drivers of one instance would queue for ever; with --wait
 // they are told to come back.
 func TestWaitIsBounded(t *testing.T) {
@@ -334,117 +258,6 @@ func TestStartIsOneLine(t *testing.T) {
 	}
 }
 
-// An instance whose locks are weak is ready, and says why they are.
-func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
-	testenv.Needs(t, testenv.RedisServer)
-	s := testenv.Stack(t)
-	node, err := s.Redis(testenv.Context(t), "redis", true, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := s.RedLock(testenv.Context(t), 3, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance := serving(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
-	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
-	var told struct {
-		Ready     bool
-		Preflight []struct {
-			Lock       string
-			At         time.Time
-			Weaknesses []struct {
-				Where             []string
-				What, Why, Remedy string
-			}
-			Unknown []any
-		}
-	}
-	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 3 {
-		t.Fatalf("%d %s (%v)", status, body, err)
-	}
-	v3, v4, v5 := told.Preflight[0], told.Preflight[1], told.Preflight[2]
-	if v3.Lock != "v3" || len(v3.Weaknesses) != 3 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
-		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{node.Addr}) {
-		t.Errorf("v3: %+v", v3)
-	}
-	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
-		t.Errorf("v4: %+v", v4)
-	}
-	if v5.Lock != "v5" || len(v5.Weaknesses) != 0 {
-		t.Errorf("v5: %+v", v5)
-	}
-}
-
-// An instance whose Redis answers and grants no lock is not ready: it says why, and is ready again when that is mended.
-func TestReadyzTriesALock(t *testing.T) {
-	testenv.Needs(t, testenv.RedisServer)
-	for name, c := range map[string]struct {
-		settings   []string
-		fault, end []any
-		want       []string
-	}{
-		"out of memory": {
-			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
-			want: []string{"SET: OOM", "raise maxmemory"},
-		},
-		"a command that is denied": {
-			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
-			want: []string{"HSET", "ACL SETUSER"},
-		},
-		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'", "rename-command"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			node, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, c.settings...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
-			t.Cleanup(func() { _ = admin.Close() })
-			if c.fault != nil {
-				if err := admin.Do(t.Context(), c.fault...).Err(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			instance := serving(t, node)
-			wantUnready(t, instance, append(c.want, "v3")...)
-			if c.end == nil {
-				return
-			}
-			if err := admin.Do(t.Context(), c.end...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			testenv.Eventually(t, "it is ready", func() bool {
-				status, _, _ := ask(t, http.MethodGet, instance.URL+"/readyz")
-				return status == http.StatusOK
-			})
-		})
-	}
-	t.Run("a node of a cluster", func(t *testing.T) {
-		t.Parallel()
-		started, err := testenv.Stack(t).Topology(testenv.Context(t), "cluster", true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantUnready(t, serving(t, started.Nodes[0]), "v3", "--topology cluster") // a key of another master, or the number of masters
-	})
-}
-
-func wantUnready(t *testing.T, instance *stack.Instance, words ...string) {
-	t.Helper()
-	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
-	var told struct{ Unreachable map[string]string }
-	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusServiceUnavailable {
-		t.Fatalf("%d %s (%v), want 503", status, body, err)
-	}
-	for _, word := range words {
-		if !strings.Contains(fmt.Sprint(told.Unreachable), word) {
-			t.Errorf("it says %v, without %q", told.Unreachable, word)
-		}
-	}
-}
-
 // Instances whose user may not use Pub/Sub poll: each gets turns, one line of the log says why they are slow, and /readyz too.
 func TestInstancesWithoutPubSubShare(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
@@ -485,87 +298,5 @@ func TestInstancesWithoutPubSubShare(t *testing.T) {
 				t.Errorf("its log is %s", log)
 			}
 		})
-	}
-}
-
-// Memcached goes away and comes back while the instance runs. The other versions do not notice.
-func TestMemcachedGoesAway(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.Memcached)
-	server, err := testenv.Stack(t).Memcached(testenv.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--memcached="+server.Addr)
-	works := func(path string) bool {
-		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
-		return status == http.StatusOK
-	}
-	away := func(fault string) {
-		t.Helper()
-		for _, request := range []string{"POST /v8/pview", "GET /readyz", "POST /v8/pview"} {
-			method, path, _ := strings.Cut(request, " ")
-			status, _, body := ask(t, method, instance.URL+path)
-			if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
-				t.Errorf("%s, %s: %d %s; want 503 naming %s", fault, request, status, body, server.Addr)
-			}
-		}
-		if !works("/v3/pview") {
-			t.Errorf("%s: v3 does not work", fault)
-		}
-	}
-	for round := range 2 { // the second finds connections that have ended
-		if !works("/v8/pview") {
-			t.Fatalf("round %d: v8 does not work", round)
-		}
-		testenv.Pause(t, server)
-		away("paused")
-		server.Resume()
-		server.Kill()
-		away("dead")
-		if _, err := server.Restart(testenv.Context(t)); err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		testenv.Eventually(t, "v8 is back", func() bool { return works("/v8/pview") })
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("v8 is back after %s", took)
-		}
-	}
-}
-
-// etcd goes away and comes back while the instance runs. The other versions do not notice.
-func TestEtcdGoesAway(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.Etcd)
-	servers, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := servers.Members[0]
-	instance := serving(t, testenv.Redis(t, false), "--lease=6s", "--start-timeout=30s", "--etcd="+server.Addr)
-	works := func(path string) bool {
-		status, _, _ := ask(t, http.MethodPost, instance.URL+path)
-		return status == http.StatusOK
-	}
-	testenv.Eventually(t, "v7 works", func() bool { return works("/v7/pview") })
-	server.Kill()
-	for _, request := range []string{"POST /v7/pview", "GET /readyz"} {
-		method, path, _ := strings.Cut(request, " ")
-		status, _, body := ask(t, method, instance.URL+path)
-		if status != http.StatusServiceUnavailable || !strings.Contains(body, server.Addr) {
-			t.Errorf("%s: %d %s; want 503 naming %s", request, status, body, server.Addr)
-		}
-	}
-	if !works("/v3/pview") {
-		t.Error("v3 does not work")
-	}
-	if err := server.Restart(testenv.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	testenv.Eventually(t, "v7 is back", func() bool { return works("/v7/pview") })
-	if took := time.Since(began); took > 2*time.Second { // a second, and what a busy machine needs
-		t.Errorf("v7 is back after %s", took)
 	}
 }

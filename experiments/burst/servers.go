@@ -16,7 +16,7 @@ import (
 const RedLockNodes = 5
 
 // A kind of server that keeps locks, and how it is started.
-type keeper struct {
+type serverKind struct {
 	// missing says which program is not on this machine, and its Debian package. A nil function: the server can always be started.
 	missing func() error
 	// start starts the server, and returns its address as the instances' flag has it.
@@ -24,7 +24,7 @@ type keeper struct {
 }
 
 // The servers that [Service] starts. Redis is started in any case.
-var keepers = map[versions.Server]keeper{
+var kinds = map[versions.Server]serverKind{
 	versions.RedLockNodes: {start: startRedLock},
 	versions.Database:     {start: startDatabase},
 	versions.ZooKeeper:    {missing: stack.MissingZooKeeper, start: startZooKeeper},
@@ -34,7 +34,7 @@ var keepers = map[versions.Server]keeper{
 
 // Missing says which program is not on this machine to start a kind of server, and its Debian package; nil: it can be started.
 func Missing(server versions.Server) error {
-	if k := keepers[server]; k.missing != nil {
+	if k := kinds[server]; k.missing != nil {
 		return k.missing()
 	}
 	return nil
@@ -103,7 +103,7 @@ func (c Service) startServers(ctx context.Context, s *stack.Stack, r *Running) (
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { r.Redis, err = s.Topology(ctx, c.Topology, c.Real); return err })
 	for i, server := range c.Servers {
-		if k, known := keepers[server]; known {
+		if k, known := kinds[server]; known {
 			group.Go(func() error {
 				addr, err := k.start(ctx, s, c, r)
 				flags[i] = server.Flag() + "=" + addr

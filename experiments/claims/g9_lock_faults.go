@@ -24,15 +24,14 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 		is replaced, too, again and again: the old one accepts writes until it learns of it, and then drops them. The orders are in a database
 		of their own. RedLock (v4) has no token, and shows that the faults are real.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
-	Alone:  true,
 	Slow:   true,
-	Takes:  150 * time.Second,
-	Trials: 1, // of a minute
+	Takes:  110 * time.Second,
+	Trials: 1, // of up to a minute
 	Check:  history.Winners,
 	Variants: []experiments.Variant{
 		{Name: "v3, no fault", Run: kit.Chaos{Version: "v3", For: 5 * time.Second, Calm: true}.Orders},
 		{Name: "v4, no token", Expect: experiments.Sometimes, Fault: true, Run: kit.Chaos{Version: "v4", For: 10 * time.Second}.Orders},
-		{Name: "v3, token checked", Fault: true, Run: kit.Chaos{Version: "v3", For: time.Minute}.Orders},
+		{Name: "v3, token checked", Fault: true, Run: kit.Chaos{Version: "v3", For: 20 * time.Second}.Orders},
 		{
 			Name: "v3, token checked, with failovers", Fault: true,
 			Run: kit.Chaos{Version: "v3", For: time.Minute, Topology: topology.Sentinel}.Orders,

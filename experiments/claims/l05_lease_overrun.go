@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"slices"
 	"time"
 
 	"locklab/experiments"
@@ -46,23 +47,24 @@ A  ├─ lease ──┤            (works on, without looking)          write 
 B             ├─ lease: read 0, write 1 ─┤                       ↑ B's update is lost`,
 	How: `
 		A takes the lock with an explicit lease, and reads. It works on without looking at its lease's context until B has held the lock. Then
-		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at.`,
+		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at. A renewed lease is half a
+		second, or one second where the servers count whole seconds or sessions.`,
 	Anomaly: "lease expired during work",
-	Takes:   4 * time.Second,
+	Takes:   15 * time.Second,
 	Check:   history.Counter,
-	Variants: []experiments.Variant{
-		{Name: "short work", Run: kit.WorkBesideWaiter(workLease, 0, lockstrategy.LeaseFor(time.Minute))},
+	Variants: slices.Concat([]experiments.Variant{
+		{Name: "short work", Run: kit.WorkBesideWaiter(kit.LongLease, 0, lockstrategy.LeaseFor(time.Minute))},
 		{
 			Name: "long work", Expect: experiments.Sometimes,
-			Run: kit.WorkBesideWaiter(workLease, 3*workLease, lockstrategy.LeaseFor(workLease)),
+			Run: kit.WorkBesideWaiter(kit.LongLease, 3*workLease, lockstrategy.LeaseFor(workLease)),
 		},
-		{Name: "long work, renewed", Strategy: "v3", Run: kit.WorkBesideWaiter(workLease, 3*workLease)},
+		{Name: "long work, renewed", Strategy: "v3", Run: kit.RenewedWork(lockstrategy.NameRedis)},
 		{
 			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
 			Run: kit.Interleaving(naive.Compare, "A A … B B B B A A"),
 		},
-	},
+	}, kit.OtherLocks("long work, renewed", kit.RenewedWork)),
 })
 
-// workLease is the lease in which the work is measured.
+// workLease is the lease that is not renewed.
 const workLease = 300 * time.Millisecond

@@ -23,7 +23,6 @@ instance-2                       ├─ lock, token 6 ─ read 7 ─── write
 		is deleted together with the counter of tokens. The lock is freed by force. An instance is stopped for two leases (of 300 ms). With
 		the Redis lock (v3) the counter checks the token. RedLock (v4) has no token, and shows that the faults are real.`,
 	Needs:  []experiments.Need{experiments.RedisServer},
-	Alone:  true,
 	Slow:   true,
 	Takes:  90 * time.Second,
 	Trials: 1, // of a minute

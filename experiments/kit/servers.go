@@ -56,6 +56,27 @@ var servers = map[string]kept{
 // NeedsOf is what a variant needs to start the servers of a strategy.
 func NeedsOf(strategy string) []experiments.Need { return servers[strategy].needs }
 
+// OtherLocks is a scenario with the locks of v4 to v8, one variant each. None of them violates. Where servers take seconds to start, or to
+// free a key, there is one trial.
+func OtherLocks(name string, scenario func(strategy string) experiments.Scenario) (all []experiments.Variant) {
+	for _, v := range []struct {
+		version, strategy string
+		trials            int
+	}{
+		{"v4", lockstrategy.NameRedLock, 0},
+		{"v5", lockstrategy.NameDatabase, 1},
+		{"v6", lockstrategy.NameZooKeeper, 1},
+		{"v7", lockstrategy.NameEtcd, 1},
+		{"v8", lockstrategy.NameMemcached, 1},
+	} {
+		all = append(all, experiments.Variant{
+			Name: name + ": " + v.version, Strategy: v.version, Needs: NeedsOf(v.strategy), Trials: v.trials,
+			Run: scenario(v.strategy),
+		})
+	}
+	return all
+}
+
 // StartLock starts the servers of a strategy: five nodes for RedLock, and one server for any other.
 func StartLock(ctx context.Context, t *experiments.Trial, strategy string) *Servers {
 	s := &Servers{Trial: t, Strategy: strategy}

@@ -95,23 +95,35 @@ func OnSingle(fault Fault) experiments.Scenario {
 // name none.
 func WorkBesideWaiter(lease, work time.Duration, options ...lockstrategy.Option) experiments.Scenario {
 	return OnRedis(func(ctx context.Context, x *Redis) {
-		r := NewResource(x.Trial, false)
-		a := x.NewClient("A", lease).Acquire(ctx, options...)
-		value := r.Read(a)
-		done := make(chan struct{})
-		waitForB := x.Go(func() {
-			defer close(done)
-			x.NewClient("B", lease).Update(ctx, r)
-		})
-		select {
-		case <-time.After(work):
-			r.Write(a, value+1)
-			a.Release(ctx)
-			waitForB()
-		case <-done:
-			waitForB()
-			r.Write(a, value+1)
-			x.Must(a.AwaitLoss(ctx))
-		}
+		workBeside(ctx, x.NewClient("A", lease), x.NewClient("B", lease), work, options...)
 	})
+}
+
+// RenewedWork is WorkBesideWaiter for three leases of any lock, which is renewed.
+func RenewedWork(strategy string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		s, lease := StartLock(ctx, t, strategy), servers[strategy].lease
+		workBeside(ctx, s.NewClient(ctx, "A", lease), s.NewClient(ctx, "B", lease), 3*lease)
+	}
+}
+
+func workBeside(ctx context.Context, first, second *Client, work time.Duration, options ...lockstrategy.Option) {
+	r := NewResource(first.t, false)
+	a := first.Acquire(ctx, options...)
+	value := r.Read(a)
+	done := make(chan struct{})
+	waitForB := first.t.Go(func() {
+		defer close(done)
+		second.Update(ctx, r)
+	})
+	select {
+	case <-time.After(work):
+		r.Write(a, value+1)
+		a.Release(ctx)
+		waitForB()
+	case <-done:
+		waitForB()
+		r.Write(a, value+1)
+		first.t.Must(a.AwaitLoss(ctx))
+	}
 }

@@ -1,0 +1,129 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// An instance whose locks are weak is ready, and says why they are.
+func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	s := testenv.Stack(t)
+	node, err := s.Redis(testenv.Context(t), "redis", true, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := s.RedLock(testenv.Context(t), 3, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	instance := serving(t, node, "--redlock="+nodes[0].Addr+","+nodes[1].Addr+","+nodes[2].Addr)
+	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
+	var told struct {
+		Ready     bool
+		Preflight []struct {
+			Lock       string
+			At         time.Time
+			Weaknesses []struct {
+				Where             []string
+				What, Why, Remedy string
+			}
+			Unknown []any
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusOK || !told.Ready || len(told.Preflight) != 3 {
+		t.Fatalf("%d %s (%v)", status, body, err)
+	}
+	v3, v4, v5 := told.Preflight[0], told.Preflight[1], told.Preflight[2]
+	if v3.Lock != "v3" || len(v3.Weaknesses) != 3 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
+		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{node.Addr}) {
+		t.Errorf("v3: %+v", v3)
+	}
+	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
+		t.Errorf("v4: %+v", v4)
+	}
+	if v5.Lock != "v5" || len(v5.Weaknesses) != 0 {
+		t.Errorf("v5: %+v", v5)
+	}
+}
+
+// An instance whose Redis answers and grants no lock is not ready: it says why, and is ready again when that is mended.
+func TestReadyzTriesALock(t *testing.T) {
+	testenv.Needs(t, testenv.RedisServer)
+	for name, c := range map[string]struct {
+		settings   []string
+		fault, end []any
+		want       []string
+	}{
+		"out of memory": {
+			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
+			want: []string{"SET: OOM", "raise maxmemory"},
+		},
+		"a command that is denied": {
+			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
+			want: []string{"HSET", "ACL SETUSER"},
+		},
+		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'", "rename-command"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			node, err := testenv.Stack(t).Redis(testenv.Context(t), "redis", true, c.settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+			t.Cleanup(func() { _ = admin.Close() })
+			if c.fault != nil {
+				if err := admin.Do(t.Context(), c.fault...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			instance := serving(t, node)
+			wantUnready(t, instance, append(c.want, "v3")...)
+			if c.end == nil {
+				return
+			}
+			if err := admin.Do(t.Context(), c.end...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			testenv.Eventually(t, "it is ready", func() bool {
+				status, _, _ := ask(t, http.MethodGet, instance.URL+"/readyz")
+				return status == http.StatusOK
+			})
+		})
+	}
+	t.Run("a node of a cluster", func(t *testing.T) {
+		t.Parallel()
+		started, err := testenv.Stack(t).Topology(testenv.Context(t), "cluster", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantUnready(t, serving(t, started.Nodes[0]), "v3", "--topology cluster") // a key of another master, or the number of masters
+	})
+}
+
+func wantUnready(t *testing.T, instance *stack.Instance, words ...string) {
+	t.Helper()
+	status, _, body := ask(t, http.MethodGet, instance.URL+"/readyz")
+	var told struct{ Unreachable map[string]string }
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusServiceUnavailable {
+		t.Fatalf("%d %s (%v), want 503", status, body, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(fmt.Sprint(told.Unreachable), word) {
+			t.Errorf("it says %v, without %q", told.Unreachable, word)
+		}
+	}
+}

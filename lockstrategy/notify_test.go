@@ -1,0 +1,219 @@
+package lockstrategy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"locklab/lockstrategy/pubsub"
+	"locklab/stack/faultproxy"
+)
+
+// Without a subscription a waiter polls: here its connection for messages leads nowhere.
+func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		proxy.Label = func(label string, request []byte) string {
+			if bytes.Contains(request, []byte("subscribe")) {
+				return "subscription"
+			}
+			return label
+		}
+		proxy.DropMatching(faultproxy.Both, func(label string) bool { return label == "subscription" })
+		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		holder := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		mustRelease(t, holder)
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+		idle(t, server, 1)
+		c := newCohort(t, r, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		began = time.Now()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		if waited := time.Since(began); waited != probeAfter {
+			t.Errorf("it probed after %s, want %s", waited, probeAfter)
+		}
+		_ = r.Close()
+	})
+}
+
+// A caller that waits goes on when the other's lease ends, although nobody notifies it.
+func TestAWaiterNeedsNoNotification(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client := inMemory(t, server)
+		client.HSet(t.Context(), "k", "java:1", 1)
+		client.PExpire(t.Context(), "k", time.Minute)
+		began := time.Now()
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		if waited := time.Since(began); waited < time.Minute || waited > time.Minute+10*time.Millisecond {
+			t.Errorf("it waited %s for a lease of a minute", waited)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A key of another program may have no expiry, and be deleted without a message. A waiter looks at it once in a while.
+func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client := inMemory(t, server)
+		client.HSet(t.Context(), "k", "java:1", 1)
+		time.AfterFunc(90*time.Second, func() { server.Del("k") })
+		began := time.Now()
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		if waited := time.Since(began); waited > 150*time.Second {
+			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// The server has forgotten the key, and granted it again: the first holder renews and releases nobody else's lock.
+func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
+	for learns, after := range map[string]time.Duration{"when it releases": 0, "when it renews": DefaultLease / 2} {
+		inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+			lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			server.Del("k")
+			another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			time.Sleep(after)
+			if lost := loss(lease.Context()); after > 0 && !errors.Is(lost, ErrGone) {
+				t.Errorf("%s: the context says %v, want ErrGone", learns, lost)
+			}
+			if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) || !server.Exists("k") {
+				t.Errorf("%s: the release says %v; the other's key is there: %t", learns, err, server.Exists("k"))
+			}
+			mustRelease(t, another)
+		})
+	}
+}
+
+// The server has granted the key, and the reply is lost: the key is released long before its lease ends.
+func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, mustAcquire(t, r, "k")) // the server has the scripts
+		proxy.LoseReply(faultproxy.NoGreeting, func(faultproxy.Chunk) { proxy.Cut() })
+		if _, err := r.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) || !server.Exists("k") {
+			t.Errorf("got %v; the server has granted it: %t", err, server.Exists("k"))
+		}
+		proxy.Mend()
+		time.Sleep(time.Second)
+		if server.Exists("k") {
+			t.Error("a second later the key is still there")
+		}
+		_ = r.Close()
+	})
+}
+
+// A holder that listens is told of a forced unlock, and knows it from an eviction.
+func TestAForcedUnlockIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k", LeaseFor(time.Hour))
+		time.Sleep(2 * startDelay)
+		if freed, err := newRedis(t, server, RedisConfig{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
+			t.Errorf("it was not freed: %v", err)
+		}
+		synctest.Wait()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) {
+			t.Errorf("the context says %v, want ErrForced", cause)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+// A key that was deleted by hand is nobody's: a holder that learns it notifies the callers that wait.
+func TestADeletedKeyIsNotified(t *testing.T) {
+	for _, learns := range []string{"when it releases", "when it renews"} {
+		t.Run(learns, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+				holder, waiter := newRedis(t, server, RedisConfig{Lease: time.Minute}), newRedis(t, server, RedisConfig{Lease: time.Minute})
+				lease := mustAcquire(t, holder, "k")
+				granted := make(chan *Lease)
+				go func() { granted <- mustAcquire(t, waiter, "k") }()
+				time.Sleep(time.Second)
+				server.Del("k")
+				began, most := time.Now(), time.Minute/3
+				if learns == "when it releases" {
+					most = 0
+					if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+						t.Errorf("the release says %v", err)
+					}
+				}
+				mustRelease(t, <-granted)
+				if waited := time.Since(began); waited > most {
+					t.Errorf("the waiter was granted the lock after %s, want %s", waited, most)
+				}
+				_ = lease.Release(t.Context())
+			})
+		})
+	}
+}
+
+// A waiter whose subscription ends, and cannot be opened again, polls: it does not wait for the other's lease.
+func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer proxy.Close()
+		commands := inMemory(t, server)
+		client := connect(t, proxy.DialContext)
+		r := newRedis(t, server, RedisConfig{})
+		r.hub.Close()
+		r.hub = pubsub.New(client, false)
+		t.Cleanup(r.hub.Close)
+		commands.HSet(t.Context(), "k", "java:1", 1)
+		commands.PExpire(t.Context(), "k", time.Hour)
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		proxy.Cut()
+		time.Sleep(10 * time.Second)
+		commands.Del(t.Context(), "k")
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A process that may not publish takes it that no other may: it polls although it is subscribed.
+func TestAProcessThatMayNotPublishPolls(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, another := newRedis(t, server, RedisConfig{}), inMemory(t, server)
+		r.hub.Publishing(channelOf("k"))(pubsub.Refused)
+		another.HSet(t.Context(), "k", "java:1", 1)
+		another.PExpire(t.Context(), "k", time.Hour)
+		granted := make(chan *Lease)
+		go func() { granted <- mustAcquire(t, r, "k") }()
+		time.Sleep(time.Second)
+		another.Del(t.Context(), "k")
+		began := time.Now()
+		lease := <-granted
+		if waited := time.Since(began); waited > pollInterval {
+			t.Errorf("it was granted the lock %s after the release, want %s at most", waited, pollInterval)
+		}
+		mustRelease(t, lease)
+	})
+}
