@@ -61,8 +61,8 @@ func (l Locked) Get(ctx context.Context, id uint64) (Item, error) {
 	return item, errors.Join(err, answer)
 }
 
-// Refreshing keeps items without a TTL. When an item is older than its age, one caller of all processes starts a load in the background,
-// and everybody gets the old item meanwhile. So no caller waits for a load but the first one of an item, and an answer may be old.
+// Refreshing keeps items without a TTL. When an item is older than its age, one caller of all processes starts a load in the background.
+// Every caller gets the old item meanwhile. So no caller waits for a load but the first one of an item, and an answer may be old.
 type Refreshing struct {
 	*Redis
 	age     time.Duration

@@ -475,7 +475,8 @@ func TestDeleteLogIsOneTransaction(t *testing.T) {
 	if err := l.raw.Exec("DROP TABLE cache_deletes").Error; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (cache.DeleteLog{Database: l.db, Cache: l.aside(cache.Config{})}).Put(t.Context(), id, "two"); !errors.Is(err, cache.ErrUnavailable) {
+	w := cache.DeleteLog{Database: l.db, Cache: l.aside(cache.Config{})}
+	if _, err := w.Put(t.Context(), id, "two"); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	reads(t, l.db, 1)

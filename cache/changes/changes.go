@@ -1,4 +1,4 @@
-// Package changes brings what a database itself says has changed to a cache, whoever wrote it (A3's upgrade, as canal does it). A source
+// Package changes brings what a database itself says has changed to a cache, by any writer (A3's upgrade, as canal does it). A source
 // of changes is a binlog or an outbox; a Redis stream with acknowledgements carries them to the consumers that delete keys.
 //
 // What is NOT guaranteed: that a key is deleted before its writer has its answer. The cache is old until then. A reader that has loaded

@@ -159,7 +159,7 @@ func (s *Set) filter(r cache.Reader, w cache.Writer) *cache.Bloom {
 	return cache.NewBloom(s.b.Redis, "c1:bloom", items, r, w)
 }
 
-// set adds a variant. Whoever writes an item adds it to the filter.
+// set adds a variant. Every write adds the item to the filter.
 func (s *Set) set(name string, r cache.Reader, w cache.Writer) {
 	s.opened[name] = Access{r, s.filter(nil, w)}
 }

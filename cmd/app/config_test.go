@@ -46,6 +46,8 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"serve --wait 0s", []string{"--wait", "0s", "1ms"}},
 		{"serve --wait 2h", []string{"--wait", "2h", "1h"}},
 		{"serve --order-think=-1s", []string{"--order-think", "-1s", "0s"}},
+		{"serve --cache-ttl 0s", []string{"--cache-ttl", "0s", "10ms"}},
+		{"serve --item-query=-1s", []string{"--item-query", "-1s", "0s"}},
 		{"serve --start-timeout 0s", []string{"--start-timeout", "0s"}},
 		{"serve --log-format xml", []string{"--log-format", "xml", "text", "json"}},
 		{"serve --log-level loud", []string{"--log-level", "loud", "debug"}},

@@ -17,7 +17,7 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		Delete-after-update leaves an old item in the cache in one interleaving; a second delete, later than the slowest reader, removes it.`,
 	Says: `
-		Two systems have no common transaction, so an order of the steps alone cannot keep them equal. The article updates the database,
+		Two systems have no common transaction, so nothing but the sequence of the steps cannot keep them equal. The article updates the database,
 		deletes the key, and deletes it once more after two seconds. The TTL ends what is still wrong.`,
 	Lesson: experiments.Lesson{
 		Question: `
@@ -46,22 +46,22 @@ writer                                        ── UPDATE: version 2 ── DE
 	How: `
 		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
 		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The last three
-		variants play every order of the steps, each with an item of its own, on one server.`,
+		variants play every interleaving, each with an item of its own, on one server.`,
 	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: []experiments.Variant{
-		{Name: "update, delete; the reader comes later", Run: kit.OnCache(oneOrder(updateDelete, "W W R R R"))},
-		{Name: "update, delete", Expect: experiments.Sometimes, Run: kit.OnCache(oneOrder(updateDelete, "R R W W R"))},
-		{Name: "delete, update", Expect: experiments.Sometimes, Run: kit.OnCache(oneOrder(deleteUpdate, "W R R R W"))},
+		{Name: "update, delete; the reader comes later", Run: kit.OnCache(oneInterleaving(updateDelete, "W W R R R"))},
+		{Name: "update, delete", Expect: experiments.Sometimes, Run: kit.OnCache(oneInterleaving(updateDelete, "R R W W R"))},
+		{Name: "delete, update", Expect: experiments.Sometimes, Run: kit.OnCache(oneInterleaving(deleteUpdate, "W R R R W"))},
 		{Name: "update, set, by two writers", Expect: experiments.Sometimes, Run: kit.OnCache(twoSetters)},
-		{Name: "delayed double delete", Run: kit.OnCache(oneOrder(doubleDelete, "R R W W R W"))},
+		{Name: "delayed double delete", Run: kit.OnCache(oneInterleaving(doubleDelete, "R R W W R W"))},
 		{
 			Name: "double delete, before the reader fills", Expect: experiments.Sometimes,
-			Run: kit.OnCache(oneOrder(doubleDelete, "R R W W W R")),
+			Run: kit.OnCache(oneInterleaving(doubleDelete, "R R W W W R")),
 		},
-		{Name: "every order, one delete", Expect: experiments.Sometimes, Run: kit.OnCache(everyOrder(updateDelete, 2, ""))},
-		{Name: "every order, two deletes", Expect: experiments.Sometimes, Run: kit.OnCache(everyOrder(doubleDelete, 3, ""))},
-		{Name: "every order in which the second delete is last", Run: kit.OnCache(everyOrder(doubleDelete, 3, "W"))},
+		{Name: "every interleaving, one delete", Expect: experiments.Sometimes, Run: kit.OnCache(everyInterleaving(updateDelete, 2, ""))},
+		{Name: "every interleaving, two deletes", Expect: experiments.Sometimes, Run: kit.OnCache(everyInterleaving(doubleDelete, 3, ""))},
+		{Name: "every interleaving in which the second delete is last", Run: kit.OnCache(everyInterleaving(doubleDelete, 3, "W"))},
 	},
 })
 
@@ -96,8 +96,8 @@ func stepwise(ctx context.Context, x *kit.Cache, name string, act func(a *kit.Ac
 	return a
 }
 
-// playOrder lets R read and W write item, in an order, and then another reader read it.
-func playOrder(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, order string) {
+// playItem lets R read and W write an item, and then another reader read it.
+func playItem(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, interleaving string) {
 	x.Must(x.Write(ctx, "before", x.Items, id))
 	reader := stepwise(ctx, x, "R", func(_ *kit.Actor, r *cache.Redis) { x.Read(ctx, "R", r, id) })
 	writer := stepwise(ctx, x, "W", func(a *kit.Actor, r *cache.Redis) {
@@ -107,34 +107,34 @@ func playOrder(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, o
 		if d, is := w.(*cache.DoubleDelete); is {
 			x.Must(d.Close())
 		}
-		x.Settled("W", id)
+		x.MustFollow("W", id)
 	})
-	kit.Play(ctx, order, reader, writer)
+	kit.Play(ctx, interleaving, reader, writer)
 	x.Read(ctx, "later", x.Aside(x.Conn, cache.Config{}), id)
 }
 
-func oneOrder(make cacheWriter, order string) func(context.Context, *kit.Cache) {
-	return func(ctx context.Context, x *kit.Cache) { playOrder(ctx, x, make, kit.Item, order) }
+func oneInterleaving(make cacheWriter, interleaving string) func(context.Context, *kit.Cache) {
+	return func(ctx context.Context, x *kit.Cache) { playItem(ctx, x, make, kit.Item, interleaving) }
 }
 
-// everyOrder plays every order of three steps of R and so many of W that ends with last.
-func everyOrder(make cacheWriter, steps int, last string) func(context.Context, *kit.Cache) {
+// everyInterleaving plays every interleaving of three steps of R and so many of W that ends with last.
+func everyInterleaving(make cacheWriter, steps int, last string) func(context.Context, *kit.Cache) {
 	return func(ctx context.Context, x *kit.Cache) {
 		tried, stale := 0, 0
-		for i, order := range kit.Orders("R", 3, "W", steps) {
-			if !strings.HasSuffix(order, last) {
+		for i, interleaving := range kit.Interleavings("R", 3, "W", steps) {
+			if !strings.HasSuffix(interleaving, last) {
 				continue
 			}
 			before := len(kit.StaleReads(x.Events()))
-			playOrder(ctx, x, make, uint64(i+1), order)
+			playItem(ctx, x, make, uint64(i+1), interleaving)
 			tried++
 			if len(kit.StaleReads(x.Events())) > before {
 				stale++
-				x.Note("later", "the item is old after "+order)
+				x.Note("later", "the item is old after "+interleaving)
 			}
 		}
-		x.Measure("orders", int64(tried), "orders of the steps")
-		x.Measure("orders", int64(stale), "orders that leave an old item")
+		x.Measure("R and W", int64(tried), "interleavings")
+		x.Measure("R and W", int64(stale), "interleavings that leave an old item")
 	}
 }
 
@@ -146,7 +146,7 @@ func twoSetters(ctx context.Context, x *kit.Cache) {
 		writers = append(writers, stepwise(ctx, x, name, func(a *kit.Actor, r *cache.Redis) {
 			_, err := updateSet(a.Writer(x.Items), r).Put(ctx, kit.Item, "by "+name)
 			x.Must(err)
-			x.Settled(name, kit.Item)
+			x.MustFollow(name, kit.Item)
 		}))
 	}
 	kit.Play(ctx, "A B B A", writers...)

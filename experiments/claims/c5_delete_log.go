@@ -25,15 +25,15 @@ var _ = register(experiments.Experiment{
 		written, nor what happens to a writer that dies.`,
 	Lesson: experiments.Lesson{
 		Question: `
-			A writer updates the database, and dies before it deletes the key. Or Redis does not answer at that moment. Who deletes the
+			A writer updates the database, and dies before it deletes the key. Or Redis does not answer at that moment. What deletes the
 			key?`,
 		Predict: `
-			(a) Nobody: the cache is old until the TTL ends. (b) The log of the failed deletes, in both cases. (c) The next reader, which sees
+			(a) Nothing: the cache is old until the TTL ends. (b) The log of the failed deletes, in both cases. (c) The next reader, which sees
 			that the item is old.`,
 		Why: `
 			(a), and that may be a week. A writer that logs a delete when it fails needs to live until then. So (b) is true only if the log is
-			written before the delete, in the transaction of the update. Then there is never an update without its entry. Whoever reads
-			the log next does the delete, and removes the entry after it.`,
+			written before the delete, in the transaction of the update. Then there is never an update without its entry. The next
+			process that reads the log does the delete, and removes the entry after it.`,
 		Fix: `
 			Write the entry in the transaction of the update. Delete the key, and then remove the entry. Let every instance retry what is in the
 			log, also after a restart. A delete that is done twice does no harm. Keep a TTL all the same.`,
@@ -89,7 +89,7 @@ func killedWriter(do kit.CacheDo, entries int) func(context.Context, *kit.Cache)
 		x.StartCacheProcess("W", kit.CacheTask{Do: do, Stop: "DEL"}).KillWhenStopped(ctx)
 		x.Confirm(ctx, "W", kit.Item)
 		x.Must(retryDeletes(ctx, x, cache.DeleteLog{Database: x.Items, Cache: r}, entries))
-		x.Settled("retry", kit.Item)
+		x.MustFollow("retry", kit.Item)
 		x.Read(ctx, "reader", r, kit.Item)
 	}
 }
@@ -120,7 +120,7 @@ func outOfReach(logged bool) func(context.Context, *kit.Cache) {
 		} else if x.Write(ctx, "W", cache.UpdateThenDelete{Database: x.Items, Cache: far}, kit.Item) == nil {
 			x.Must(errors.New("a delete without Redis succeeds"))
 		}
-		x.Settled("W", kit.Item)
+		x.MustFollow("W", kit.Item)
 		x.Read(ctx, "reader", r, kit.Item)
 	}
 }

@@ -106,7 +106,7 @@ func anotherProgram(ctx context.Context, x *kit.Cache) {
 	r := x.Aside(x.Connect(), cache.Config{})
 	x.Fill(ctx, "reader", r, kit.Item)
 	bySQL(ctx, x, kit.Item)
-	x.Settled("program", kit.Item)
+	x.MustFollow("program", kit.Item)
 	x.Read(ctx, "reader", r, kit.Item)
 }
 
@@ -201,7 +201,7 @@ func (f feedTask) run(ctx context.Context, x *kit.Cache, r *cache.Redis, from ch
 		}
 		return err
 	}))
-	x.Settled("feed", kit.Item)
+	x.MustFollow("feed", kit.Item)
 	x.Read(ctx, "reader", r, kit.Item)
 }
 

@@ -148,18 +148,18 @@ func (x *Cache) Confirm(ctx context.Context, name string, id uint64) {
 	x.Record(history.Event{Timeline: name, Kind: history.Write, Key: itemKey(id), Value: item.Version})
 }
 
-// settled is the text of the note after which a reader must see a version.
-const settled = "the cache must not be older from here"
+// mustFollow is the text of the note after which a reader must see a version.
+const mustFollow = "the cache must not be older from here"
 
-// Settled records that every read that begins now must see what was written.
-func (x *Cache) Settled(name string, id uint64) {
-	x.Record(history.Event{Timeline: name, Kind: history.Note, Key: itemKey(id), Text: settled})
+// MustFollow records that every read that begins now must see what was written.
+func (x *Cache) MustFollow(name string, id uint64) {
+	x.Record(history.Event{Timeline: name, Kind: history.Note, Key: itemKey(id), Text: mustFollow})
 }
 
 // Update lets a client write, which must succeed. After it the cache must not be older.
 func (x *Cache) Update(ctx context.Context, name string, to cache.Writer, id uint64) {
 	x.Must(x.Write(ctx, name, to, id))
-	x.Settled(name, id)
+	x.MustFollow(name, id)
 }
 
 // Fill writes an item that no cache knows, as another program does, and lets a reader read it.
@@ -234,7 +234,7 @@ func StaleReads(trial []history.Event) (found []history.Violation) {
 		switch {
 		case e.Kind == history.Write && e.Value > written[e.Key].Value:
 			written[e.Key] = e
-		case e.Kind == history.Note && e.Text == settled:
+		case e.Kind == history.Note && e.Text == mustFollow:
 			due[e.Key] = written[e.Key]
 		case e.Kind == history.Request:
 			began[e.Owner] = due[e.Key] // what this read must see

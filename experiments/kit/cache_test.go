@@ -9,8 +9,8 @@ import (
 	"locklab/history"
 )
 
-// script makes a history of a cache from words: "w2" a write that the database confirmed, "!" the cache must know it, "a?" a read by a
-// begins, "a1" it answers with version 1, "a-" it gets no answer, "s" a load, "t" time passes.
+// script makes a history of a cache from words. "w2" is a write that the database confirmed, and after "!" the cache must know it. At "a?"
+// a read by a begins, at "a1" it answers with version 1, and at "a-" it gets no answer. "s" is a load, and at "t" time passes.
 func script(text string) []history.Event {
 	var events []history.Event
 	for i, word := range strings.Fields(text) {
@@ -21,7 +21,7 @@ func script(text string) []history.Event {
 		case word == "t":
 			e.Kind, e.Text = history.Note, timePasses+"1s"
 		case word == "!":
-			e.Kind, e.Text = history.Note, settled
+			e.Kind, e.Text = history.Note, mustFollow
 		case word[0] == 'w':
 			e.Kind = history.Write
 		case word[1] == '?':
@@ -68,14 +68,14 @@ func TestChecksOfCaches(t *testing.T) {
 	}
 }
 
-// Every order of three and two steps is there, once.
-func TestOrders(t *testing.T) {
-	orders := Orders("R", 3, "W", 2)
-	slices.Sort(orders)
-	if got := len(slices.Compact(slices.Clone(orders))); got != 10 || len(orders) != 10 {
-		t.Errorf("%d different orders of %d, want 10", got, len(orders))
+// Every interleaving of three and two steps is there, once.
+func TestInterleavings(t *testing.T) {
+	all := Interleavings("R", 3, "W", 2)
+	slices.Sort(all)
+	if got := len(slices.Compact(slices.Clone(all))); got != 10 || len(all) != 10 {
+		t.Errorf("%d different ones of %d, want 10", got, len(all))
 	}
-	if !slices.Contains(orders, "R R W W R") {
-		t.Errorf("%q", orders)
+	if !slices.Contains(all, "R R W W R") {
+		t.Errorf("%q", all)
 	}
 }

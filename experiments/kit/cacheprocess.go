@@ -28,7 +28,7 @@ type CacheTask struct {
 	Redis    string          `json:"redis"`    // host:port
 	Database string          `json:"database"` // as order.Config has it
 	Item     uint64          `json:"item"`
-	Stop     string          `json:"stop"` // before this command to Redis ("SET changes:position") it stops for good, or before it loads ("load")
+	Stop     string          `json:"stop"` // it stops for good before the command to Redis that begins so ("DEL"), or before it loads ("load")
 	Binlog   *changes.Binlog `json:"binlog,omitempty"`
 }
 

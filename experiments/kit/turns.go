@@ -146,9 +146,9 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Play lets actors do their steps in an order of their names, and then what is left of each. An actor that has ended is left out.
-func Play(ctx context.Context, order string, actors ...*Actor) {
-	for _, name := range strings.Fields(order) {
+// Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended is left out.
+func Play(ctx context.Context, interleaving string, actors ...*Actor) {
+	for _, name := range strings.Fields(interleaving) {
 		for _, a := range actors {
 			if a.Name == name {
 				a.Move(ctx)
@@ -162,18 +162,18 @@ func Play(ctx context.Context, order string, actors ...*Actor) {
 	}
 }
 
-// Orders are all orders of so many steps of A and so many of B.
-func Orders(a string, ofA int, b string, ofB int) (all []string) {
+// Interleavings are all those of so many steps of A and so many of B.
+func Interleavings(a string, ofA int, b string, ofB int) (all []string) {
 	if ofA == 0 && ofB == 0 {
 		return []string{""}
 	}
 	if ofA > 0 {
-		for _, rest := range Orders(a, ofA-1, b, ofB) {
+		for _, rest := range Interleavings(a, ofA-1, b, ofB) {
 			all = append(all, strings.TrimSpace(a+" "+rest))
 		}
 	}
 	if ofB > 0 {
-		for _, rest := range Orders(a, ofA, b, ofB-1) {
+		for _, rest := range Interleavings(a, ofA, b, ofB-1) {
 			all = append(all, strings.TrimSpace(b+" "+rest))
 		}
 	}

@@ -14,7 +14,8 @@ const stale = new Counter('lab_stale'); // answers that are older than the updat
 const answered = new Counter('lab_answered'); // usable answers
 const time = new Trend('lab_time', true);
 
-// What each cache is for, how long it may be old after an update (in s), and how many loads it lets through; no bound: it shows the problem.
+// What each cache is for, how long it may be old after an update (in s), and how many loads it lets through. Without a bound nothing is
+// judged.
 const caches = {
   c0: { kind: 'hot', settles: 0 },
   c1: { kind: 'absent', settles: 0, bound: (users) => Math.ceil(users / 20) },
