@@ -28,6 +28,15 @@ func TestLoadsOverTime(t *testing.T) {
 			}
 		}
 	}
+	steps := trial(30 * time.Millisecond)
+	for i := range steps {
+		if i%10 == 5 {
+			steps = append(steps, history.Event{Timeline: "Redis", Kind: history.Note, Text: passes + "6s", At: steps[i].At})
+		}
+	}
+	if l := loadsOver(steps); l == nil || !strings.Contains(l.Says, "at most 10 in a moment") {
+		t.Errorf("time passes in steps: %+v", l)
+	}
 	if l := loadsOver(trial(time.Microsecond)[:10]); l != nil {
 		t.Errorf("few loads are drawn: %+v", l)
 	}
