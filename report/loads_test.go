@@ -17,7 +17,9 @@ func TestLoadsOverTime(t *testing.T) {
 		}
 		return append(events, history.Event{Timeline: "client", Kind: history.Note, At: time.Second})
 	}
-	for every, want := range map[time.Duration]string{time.Microsecond: "at most 30 in 25.0 ms", 30 * time.Millisecond: "at most 1 in 25.0 ms"} {
+	for every, want := range map[time.Duration]string{
+		time.Microsecond: "at most 30 in 25.0 ms", 30 * time.Millisecond: "at most 1 in 25.0 ms",
+	} {
 		l := loadsOver(trial(every))
 		if l == nil || !strings.Contains(l.Says, "30 loads") || !strings.Contains(l.Says, want) {
 			t.Fatalf("%+v, want %s", l, want)
