@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -11,25 +12,75 @@ import (
 	"locklab/ratelimit"
 )
 
+// clock is a Redis whose time the test sets.
+type clock struct {
+	*miniredis.Miniredis
+	now time.Time
+}
+
+func newClock(t *testing.T) *clock {
+	c := &clock{miniredis.RunT(t), time.Unix(1_800_000_000, 0)}
+	c.SetTime(c.now)
+	return c
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.now = c.now.Add(d)
+	c.SetTime(c.now)
+	c.FastForward(d)
+}
+
 // simulate lets callers try often at moments that the test sets, and returns when calls were admitted.
 func simulate(t *testing.T, algorithm string, limit ratelimit.Limit, moments []time.Duration, tries int) (admitted []time.Time) {
 	t.Helper()
-	server := miniredis.RunT(t)
-	l, began, last := open(t, client(t, server.Addr()), algorithm, 1)[0], time.Unix(1_800_000_000, 0), time.Duration(0)
+	server := newClock(t)
+	l, last := open(t, client(t, server.Addr()), algorithm, 1)[0], time.Duration(0)
 	for _, at := range moments {
-		server.SetTime(began.Add(at))
-		server.FastForward(at - last)
+		server.pass(at - last)
 		last = at
 		for range tries {
 			switch _, err := l.Allow(t.Context(), limit); {
 			case err == nil:
-				admitted = append(admitted, began.Add(at))
+				admitted = append(admitted, server.now)
 			case !errors.Is(err, ratelimit.ErrRefused):
 				t.Fatal(err)
 			}
 		}
 	}
 	return admitted
+}
+
+// A call is admitted when the refusal says, and not a moment earlier.
+func TestARefusalSaysWhenToComeBack(t *testing.T) {
+	for _, name := range []string{"r2", "r3", "r4", "r5", "r6", "r8", "r9"} {
+		server := newClock(t)
+		comesBack(t, name, open(t, client(t, server.Addr()), name, 1)[0], server.pass)
+	}
+	for _, name := range []string{"r1", "r7"} {
+		synctest.Test(t, func(t *testing.T) { comesBack(t, name, open(t, nil, name, 1)[0], time.Sleep) })
+	}
+}
+
+func comesBack(t *testing.T, name string, l ratelimit.Limiter, pass func(time.Duration)) {
+	t.Helper()
+	limit := ratelimit.Limit{Key: "rates", Count: 4, Window: time.Minute}
+	if admitted, _ := ask(t, l, limit, 1); admitted != 1 {
+		t.Fatalf("%s refuses the first call", name)
+	}
+	pass(limit.Window / 20)
+	_, refusal := ask(t, l, limit, 6)
+	if refusal == nil {
+		t.Fatalf("%s refuses nothing", name)
+	}
+	const moment = 2 * time.Millisecond
+	pass(refusal.After - moment)
+	if admitted, _ := ask(t, l, limit, 1); admitted != 0 {
+		t.Errorf("%s says to come back in %s, and admits earlier", name, refusal.After)
+	}
+	pass(2 * moment)
+	if admitted, _ := ask(t, l, limit, 1); admitted != 1 {
+		t.Errorf("%s says to come back in %s, and refuses then", name, refusal.After)
+	}
 }
 
 // Under every load that is tried here, the exact algorithms keep any window, and use it. The others exceed it under one of them.

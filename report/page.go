@@ -39,6 +39,7 @@ type variant struct {
 	Picture  *drawing
 	Bursts   []burst
 	Waits    *waits
+	Loads    *loads
 	Evidence []history.Event // with the time since the trial began
 	Took     time.Duration
 }
@@ -69,6 +70,7 @@ func newVariant(r experiments.Record, j experiments.VariantJudgement, measured b
 	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
 	v.Picture = draw(events, j.Violation, inReport)
 	v.Bursts = bursts(events)
+	v.Loads = loadsOver(events)
 	if measured {
 		v.Waits = waiting(events)
 	}

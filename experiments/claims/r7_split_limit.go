@@ -12,7 +12,7 @@ var _ = register(experiments.Experiment{
 	ID:      "R7-split-limit",
 	Title:   "A part of the limit for each node",
 	Article: "A0",
-	Claim:   "A twelfth of the limit for each node is never exceeded and needs no Redis; under skewed load it refuses most of what is allowed.",
+	Claim:   "A twelfth of the limit for each node is never exceeded and needs no Redis; under skewed load it refuses what others do not use.",
 	Says: `
 		A0 does not consider to divide the limit. Its nginx spreads the load evenly over the 12 nodes.`,
 	Lesson: experiments.Lesson{

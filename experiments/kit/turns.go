@@ -146,7 +146,8 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended is left out.
+// Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended
+// is left out.
 func Play(ctx context.Context, interleaving string, actors ...*Actor) {
 	for _, name := range strings.Fields(interleaving) {
 		for _, a := range actors {
