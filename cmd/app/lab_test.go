@@ -184,10 +184,10 @@ func TestLabRunInterrupted(t *testing.T) {
 		}
 		return len(p), nil
 	})}
-	code := run(ctx, []string{"lab", "run", "L03", "L05", "--parallel=1", "--embedded", "--out=" + store}, std.out, std.err)
+	code := run(ctx, []string{"lab", "run", "L03", "L04", "--parallel=1", "--embedded", "--out=" + store}, std.out, std.err)
 	out := std.out.(*strings.Builder).String()
 	if code != exitInterrupted || !strings.Contains(out, "L03-foreign-unlock: inconclusive: it was interrupted") ||
-		!strings.Contains(out, "L05-lease-overrun: inconclusive: it was not begun") {
+		!strings.Contains(out, "L04-shared-value: inconclusive: it was not begun") {
 		t.Fatalf("exit %d:\n%s", code, out)
 	}
 	record, err := experiments.Load(filepath.Join(store, "L03-foreign-unlock", "latest"))
