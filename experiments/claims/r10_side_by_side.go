@@ -43,8 +43,8 @@ var _ = register(experiments.Experiment{
 one window later       1 …      23 at half of the window …     24 after its end`,
 	How: `
 		The supplier allows 24 calls in 720 ms: 2000 calls a minute. Twelve nodes try four calls each, simultaneously. When these have left
-		the window, one call is tried, 23 at half of the next window, and 24 after 720 ms. Then one node asks 500 times in turn for another
-		operation with a high limit: the time of each question is what a call waits for it.`,
+		the window, one call is tried, 23 at half of the next window, and 24 after 720 ms. Then one node asks 500 times, one request after the
+		other, for an operation with a high limit. Each time is what a call waits for the answer.`,
 	Alone:  true,
 	Slow:   true,
 	Takes:  19 * time.Second,

@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 	Says: `
 		A0 counts and sets the expiry in one script. The script repairs a counter whose TTL is -1, which has no expiry.`,
 	Errata: []experiments.Erratum{{Article: "A0", What: `
-		The script repairs a counter without an expiry, and the aspect does not run it when such a counter is above the limit: it compares
+		The script repairs a counter without an expiry. The aspect does not run it when such a counter is above the limit: it compares
 		first, and returns null. So the full counter that needs the repair most never gets it.`}, {Article: "A0", What: `
 		Inside the script no client comes between INCR and EXPIRE, so no crash there leaves a TTL of -1. Only another program, or a script
 		that failed midway (R8), makes such a counter.`}},

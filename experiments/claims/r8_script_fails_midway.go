@@ -24,8 +24,8 @@ var _ = register(experiments.Experiment{
 	Errata: []experiments.Erratum{{Article: "A0", What: `
 		A0 uses scripts for atomicity. No client comes between their commands, but a script that fails midway keeps its writes. INCR stays
 		done when EXPIRE fails, and the counter has no expiry until a later call repairs its TTL of -1.`}, {Article: "A0", What: `
-		The lock script takes the reply of a command as a condition. In Lua 0 is true, so that it grants the lock to every client even with
-		SETNX in the place of its SET: the reply 0 of SETNX must be compared with 1.`}},
+		The lock script takes the reply of a command as a condition. In Lua 0 is true. So the script grants the lock to every client, even
+		with SETNX in the place of its SET. The reply of SETNX must be compared with 1.`}},
 	Lesson: experiments.Lesson{
 		Question: `
 			A script increments a counter and then sets its expiry, and the expiry is no number: EXPIRE fails, and so does the script. What is in

@@ -17,7 +17,7 @@ var _ = register(experiments.Experiment{
 	Article: "A0",
 	Claim:   "The counter needs no lock: one script is exact, and a lock around A0's listing costs more and still admits one call too many.",
 	Says: `
-		A0 says that the nodes share no memory and that a distributed lock must be added, so that one thread of one machine counts at a time.
+		A0 says that the nodes share no memory. So a distributed lock must be added, and one thread of one machine counts at a time.
 		It then presents the locks, and ends with a counter in a script.`,
 	Errata: []experiments.Erratum{{Article: "A0", What: `
 		A0 says that the counter over several nodes needs a distributed lock. The script alone is exact without one. The listing does not take
