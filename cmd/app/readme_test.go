@@ -20,8 +20,8 @@ import (
 
 // pasted are the pages with lines to paste.
 var pasted = []string{
-	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md", "docs/run-by-hand.md",
-	"docs/shop.md", "docs/workshop.md", "loadtest/README.md",
+	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md",
+	"docs/run-by-hand.md", "docs/shop.md", "docs/workshop.md", "loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {
