@@ -442,9 +442,12 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	admin := etcdClient(t, addrs)
 	failed := make(chan error, 100)
-	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed)))
+	answered := new(atomic.Int64)
+	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
+	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
+	testenv.Eventually(t, "it knows that it waits: it has a lease, and a key", func() bool { return answered.Load() >= before+2 })
 	proxy.Cut()
 	<-failed // it has looked in vain
 	proxy.Mend()

@@ -8,8 +8,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// Change pays or cancels an order: it reads the state, thinks, and writes the new one, inside lock. What it read may be old by then, if
-// lock excludes nobody.
+// Change pays or cancels an order: it reads the state, thinks, and writes, inside lock. If lock excludes nobody, that state may be old.
 func (s *Store) Change(ctx context.Context, lock Locker, id uint64, to State) error {
 	read := func(db *gorm.DB) error {
 		var order Order

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gorm.io/gorm"
@@ -15,8 +16,9 @@ const answer = 5 * time.Second // bounds every call to the database
 
 // Store keeps items and orders in a database.
 type Store struct {
-	db    *gorm.DB
-	think time.Duration
+	db       *gorm.DB
+	think    time.Duration
+	creating sync.Mutex // the tables
 }
 
 // New returns the shop in a database: MySQL, MariaDB or SQLite, which stays the caller's. think is the time between reading and writing.
@@ -24,18 +26,19 @@ type Store struct {
 func New(db *gorm.DB, think time.Duration) *Store {
 	db = db.Session(&gorm.Session{NewDB: true})
 	db.NamingStrategy = schema.NamingStrategy{TablePrefix: "shop_"}
-	return &Store{db, think}
+	return &Store{db: db, think: think}
 }
 
-// do bounds a call and turns its error into one of this package's. A call that finds no tables has changed nothing, and is repeated. It has
-// several tries, because another instance may create the tables at the same moment.
+// do bounds a call and turns its error into one of this package's. A call without tables is repeated: others may be creating them, too.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	bound, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	db := s.db.WithContext(bound)
 	err := call(db)
 	for try := 0; try < 5 && err != nil && bound.Err() == nil && !errors.As(err, new(refusal)) && !db.Migrator().HasTable(&Attempt{}); try++ {
+		s.creating.Lock() // two migrations race in gorm
 		_ = db.AutoMigrate(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &Attempt{})
+		s.creating.Unlock()
 		err = call(db)
 	}
 	switch {

@@ -109,7 +109,7 @@ func TestLabCheckAsJSON(t *testing.T) {
 // Of a store every experiment is judged, also one whose newest run is gone.
 func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
 	store := t.TempDir()
-	for _, id := range []string{"L03", "L10"} {
+	for _, id := range []string{"L04", "L10"} {
 		if got := app(t.Context(), "lab", "run", id, "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
 			t.Fatalf("exit %d: %s", got.code, got.err)
 		}
@@ -122,7 +122,7 @@ func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := app(t.Context(), "lab", "check", store)
-	if got.code != exitInconclusive || !strings.Contains(got.out, "L03-foreign-unlock") ||
+	if got.code != exitInconclusive || !strings.Contains(got.out, "L04-shared-value") ||
 		!strings.Contains(got.out, "L10-set-without-nx/latest: inconclusive: the link to its newest run") {
 		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
 	}

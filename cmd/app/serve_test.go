@@ -89,7 +89,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			flags := []string{"serve", "--start-timeout=300ms"}
+			flags := []string{"serve", "--start-timeout=1s"}
 			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(),
 				"orders.db")} {
 				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {

@@ -69,12 +69,12 @@ func TestMutants(t *testing.T) {
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},
-		{"NX in the shop", commands(t, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"NX in the shop", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"S2": "unexpected: v3 and check: ",
 			"S4": "unexpected: v3: clients were told that the order is paid, and that it is cancelled",
 		}},
 		{
-			"NX in the sale", commands(t, script(t, "acquire.lua", taken, "if false then")), only("v1, one buyer at a time", "v3"),
+			"NX in the sale", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), only("v1, one buyer at a time", "v3"),
 			map[string]string{"S1": "unexpected: v3: "},
 		},
 		{
@@ -117,7 +117,7 @@ func TestMutants(t *testing.T) {
 		{"the spread of the TTLs", experiments.Mutant{Hook: typed(oneTTL)}, nil, map[string]string{
 			"C2": "unexpected: spread TTLs: 50 loads reached the database",
 		}},
-		{"the lock around a load", commands(t, script(t, "acquire.lua", taken, "if false then")), nil, map[string]string{
+		{"the lock around a load", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"C3": "unexpected: lock: 2 loads reached the database",
 		}},
 		{"the count", commands(t, script(t, "ratelimit/fixed.lua", "redis.call('incr', KEYS[1])", "0")), nil, map[string]string{
