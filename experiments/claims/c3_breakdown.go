@@ -185,7 +185,7 @@ func printedSETNX(ctx context.Context, x *kit.Cache) {
 // killedSETNX kills the holder before it loads. The others look again for a while, and the key has no expiry.
 func killedSETNX(ctx context.Context, x *kit.Cache) {
 	x.Must(x.Write(ctx, "before", x.Items, kit.Item))
-	x.StartCacheProcess("A", kit.CacheTask{Do: kit.ReadSETNX, Stop: "load"}).KillWhenStopped(ctx)
+	x.KillCacheProcess(ctx, "A", kit.CacheTask{Do: kit.ReadSETNX, Stop: "load"})
 	left, err := x.Conn.PTTL(ctx, cache.LockKey(kit.Item)).Result()
 	x.Must(err)
 	if left == -1 { // it exists, and does not expire
@@ -199,7 +199,7 @@ func killedSETNX(ctx context.Context, x *kit.Cache) {
 // killedUnderLease kills the holder before it loads. Its lease ends.
 func killedUnderLease(ctx context.Context, x *kit.Cache) {
 	x.Must(x.Write(ctx, "before", x.Items, kit.Item))
-	x.StartCacheProcess("A", kit.CacheTask{Do: kit.ReadLocked, Stop: "load"}).KillWhenStopped(ctx)
+	x.KillCacheProcess(ctx, "A", kit.CacheTask{Do: kit.ReadLocked, Stop: "load"})
 	newCrowd(x, 2, inFlightAndLock).ask(ctx)()
 }
 

@@ -86,7 +86,7 @@ func killedWriter(do kit.CacheDo, entries int) func(context.Context, *kit.Cache)
 	return func(ctx context.Context, x *kit.Cache) {
 		r := x.Aside(x.Connect(), cache.Config{})
 		x.Fill(ctx, "reader", r, kit.Item)
-		x.StartCacheProcess("W", kit.CacheTask{Do: do, Stop: "DEL"}).KillWhenStopped(ctx)
+		x.KillCacheProcess(ctx, "W", kit.CacheTask{Do: do, Stop: "DEL"})
 		x.Confirm(ctx, "W", kit.Item)
 		x.Must(retryDeletes(ctx, x, cache.DeleteLog{Database: x.Items, Cache: r}, entries))
 		x.MustFollow("retry", kit.Item)

@@ -180,7 +180,7 @@ func (f feedTask) run(ctx context.Context, x *kit.Cache, r *cache.Redis, from ch
 	bySQL(ctx, x, kit.Item)
 	for _, do := range []kit.CacheDo{f.relay, f.consumer} {
 		if do != "" {
-			x.StartCacheProcess("A", kit.CacheTask{Do: do, Stop: feedStops[do], Binlog: killed}).KillWhenStopped(ctx)
+			x.KillCacheProcess(ctx, "A", kit.CacheTask{Do: do, Stop: feedStops[do], Binlog: killed})
 		}
 	}
 	if f.consumer == "" {

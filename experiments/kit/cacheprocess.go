@@ -14,7 +14,6 @@ import (
 
 	"locklab/cache"
 	"locklab/cache/changes"
-	"locklab/experiments"
 	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
@@ -52,82 +51,35 @@ func ChangesStream(client redis.Cmdable) changes.Stream {
 	return changes.Stream{Client: client, Key: "changes", Idle: 50 * time.Millisecond}
 }
 
-// stopped is what a process prints when it has come to where it stops; other lines say what has failed.
-const stopped = "stopped"
-
-// CacheProcess is a client of the cache in a process of its own, that stops between two steps.
-type CacheProcess struct {
-	t     *experiments.Trial
-	name  string
-	w     *stack.Worker
-	lines chan string
-}
-
-// StartCacheProcess starts a process with a task.
-func (x *Cache) StartCacheProcess(name string, task CacheTask) *CacheProcess {
+// KillCacheProcess starts a process with a task, waits until it has stopped between two steps, and kills it there.
+func (x *Cache) KillCacheProcess(ctx context.Context, name string, task CacheTask) {
 	task.Redis, task.Database, task.Item = x.Node.Addr, x.Database, Item
-	w, err := x.Stack.Worker(cacheRole, "cache-"+name)
-	x.Must(err)
-	p := &CacheProcess{t: x.Trial, name: name, w: w, lines: make(chan string, 10)}
-	received := make(chan struct{})
-	go func() {
-		defer close(received)
-		defer close(p.lines)
-		for lines := bufio.NewScanner(w.Out); lines.Scan(); {
-			p.lines <- lines.Text()
-		}
-	}()
-	x.Cleanup(func() error {
-		err := errors.Join(w.In.Close(), w.Stop())
-		<-received
-		return errors.Join(err, w.Out.Close())
-	})
-	text, err := json.Marshal(task)
-	if err == nil {
-		_, err = w.In.Write(append(text, '\n'))
-	}
-	x.Must(err)
-	return p
-}
-
-// KillWhenStopped waits until the process has stopped between two steps, and kills it there.
-func (p *CacheProcess) KillWhenStopped(ctx context.Context) {
-	select {
-	case line := <-p.lines:
-		if !strings.HasPrefix(line, stopped) {
-			p.t.Must(fmt.Errorf("%s: it did not stop: %q", p.name, line))
-		}
-		p.t.Note(p.name, line)
-	case <-ctx.Done():
-		p.t.Must(fmt.Errorf("%s has not stopped: %w", p.name, ctx.Err()))
-	}
-	p.w.Kill()
-	proof, err := p.w.Ended()
-	p.t.Record(history.Event{Timeline: p.name, Kind: history.Die, Text: fmt.Sprintf("process %d was killed", p.w.PID())})
-	p.t.Fault(p.name, Killed, proof)
-	p.t.Must(err)
+	p := worker.StartRole(x.Trial, cacheRole, name)
+	p.Send(task)
+	x.Note(name, p.Wait(ctx, worker.Stopped).Text)
+	p.Kill()
 }
 
 var cacheRole = stack.Role("cache client", serveCache)
 
 // serveCache carries out one task, and then waits until in ends.
 func serveCache(in io.Reader, out io.Writer) int {
-	lines := bufio.NewScanner(in)
+	lines, reports := bufio.NewScanner(in), json.NewEncoder(out)
 	lines.Scan()
 	var task CacheTask
 	err := json.Unmarshal(lines.Bytes(), &task)
 	if err == nil {
-		err = task.carryOut(context.Background(), out)
+		err = task.carryOut(context.Background(), reports)
 	}
-	fmt.Fprintln(out, "it ended:", err)
+	_ = reports.Encode(history.Event{Kind: worker.Failed, Text: fmt.Sprintf("it ended, and did not stop: %v", err)})
 	for lines.Scan() {
 		continue
 	}
 	return 0
 }
 
-func (c CacheTask) carryOut(ctx context.Context, out io.Writer) error {
-	stop := stopper{c.Stop, out}
+func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
+	stop := stopper{c.Stop, reports}
 	client := redis.NewClient(OneAttempt(c.Redis))
 	client.AddHook(stop)
 	store, err := order.OpenStore(ctx, order.Config{Database: c.Database})
@@ -216,13 +168,13 @@ func savePositionFirst(ctx context.Context, s changes.Stream, from changes.Sourc
 
 // stopper stops its process before a command.
 type stopper struct {
-	before string
-	out    io.Writer
+	before  string
+	reports *json.Encoder
 }
 
 func (s stopper) step(what string) {
 	if s.before != "" && strings.HasPrefix(what, s.before) {
-		fmt.Fprintln(s.out, stopped, "before", what)
+		_ = s.reports.Encode(history.Event{Kind: worker.Stopped, Text: "stopped before " + what})
 		select {} // until the process is killed
 	}
 }

@@ -27,9 +27,11 @@ type Process struct {
 const backlog = 1024
 
 // Start starts a worker. It ends with the trial.
-func Start(t *experiments.Trial, name string) *Process { return start(t, role, name) }
+func Start(t *experiments.Trial, name string) *Process { return StartRole(t, role, name) }
 
-func start(t *experiments.Trial, role, name string) *Process {
+// StartRole starts a process in a role of [stack.Role] that reads commands and sends reports as a worker does, each a line of JSON. A
+// report of the kind [Failed] ends the trial that waits.
+func StartRole(t *experiments.Trial, role, name string) *Process {
 	w, err := t.Stack.Worker(role, "worker-"+name)
 	t.Must(err)
 	p := &Process{t: t, name: name, worker: w, reports: make(chan history.Event, backlog)}
@@ -58,7 +60,7 @@ func (p *Process) receive() {
 	for lines := bufio.NewScanner(p.worker.Out); lines.Scan(); {
 		var e history.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			e = history.Event{Kind: failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
+			e = history.Event{Kind: Failed, Text: fmt.Sprintf("it sent %q", lines.Text())}
 		}
 		switch e.Kind {
 		case history.Request, history.Grant, history.Refuse, history.Lose, history.Release, history.Released, history.Command:
@@ -69,9 +71,9 @@ func (p *Process) receive() {
 	}
 }
 
-// Send sends a command, and waits for nothing.
-func (p *Process) Send(c Command) {
-	text, err := json.Marshal(c)
+// Send sends a command, a [Command] or what the process's role reads, and waits for nothing.
+func (p *Process) Send(command any) {
+	text, err := json.Marshal(command)
 	if err == nil {
 		_, err = p.worker.In.Write(append(text, '\n'))
 	}
@@ -99,7 +101,7 @@ func (p *Process) Wait(ctx context.Context, wanted ...history.Kind) history.Even
 			switch {
 			case !open:
 				p.t.Must(fmt.Errorf("%s has ended and not reported %v", p, wanted))
-			case e.Kind == failed:
+			case e.Kind == Failed:
 				p.t.Must(fmt.Errorf("%s: %s", p, e.Text))
 			}
 			p.unread = append(p.unread, e)

@@ -33,9 +33,6 @@ const (
 	Go   Do = "go"   // on, after its stop
 )
 
-// Stopped is reported by a worker of the shop that waits for Go.
-const Stopped history.Kind = "stopped"
-
 // ShopSteps calls at before and after each command to Redis, and each INSERT: "before xack", "after shop_parcels". text is what a
 // timeline shows of it; before it is empty.
 func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text string)) error {
@@ -95,7 +92,7 @@ func told(cmd redis.Cmder) string {
 var shopRole = stack.Role("shop worker", serveShop)
 
 // StartShop starts a worker of the shop.
-func StartShop(t *experiments.Trial, name string) *Process { return start(t, shopRole, name) }
+func StartShop(t *experiments.Trial, name string) *Process { return StartRole(t, shopRole, name) }
 
 // serveShop works on one message for each command, until in ends.
 func serveShop(in io.Reader, out io.Writer) int {
@@ -109,7 +106,7 @@ func serveShop(in io.Reader, out io.Writer) int {
 			err = c.work(context.Background(), command.Shop, lines)
 		}
 		if err != nil {
-			c.report(failed, err.Error(), 0)
+			c.report(Failed, err.Error(), 0)
 		}
 	}
 	return 0

@@ -53,8 +53,11 @@ const (
 	Release Do = "release"
 )
 
-// failed is reported of a command that could not be carried out.
-const failed = "failed"
+// Reports beside those of a lock's client and of commands that are done.
+const (
+	Failed  history.Kind = "failed"  // a command could not be carried out
+	Stopped history.Kind = "stopped" // the process waits at the step where it was told to stop
+)
 
 var role = stack.Role("lock client", serve)
 
@@ -77,7 +80,7 @@ func serve(in io.Reader, out io.Writer) int {
 			err = c.carryOut(context.Background(), command)
 		}
 		if err != nil {
-			c.report(failed, err.Error(), 0)
+			c.report(Failed, err.Error(), 0)
 		}
 	}
 	return 0
