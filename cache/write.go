@@ -93,18 +93,18 @@ type DeleteLog struct {
 
 // Put implements [Writer]. It returns when the update and the log are written, even if the first delete fails.
 func (w DeleteLog) Put(ctx context.Context, id uint64, text string) (Item, error) {
-	todo := pendingDelete{ItemID: id}
-	item, err := w.Database.put(ctx, id, text, func(tx *gorm.DB) error { return tx.Create(&todo).Error })
+	pending := pendingDelete{ItemID: id}
+	item, err := w.Database.put(ctx, id, text, func(tx *gorm.DB) error { return tx.Create(&pending).Error })
 	if err == nil {
-		_ = w.do(ctx, todo)
+		_ = w.do(ctx, pending)
 	}
 	return item, err
 }
 
-func (w DeleteLog) do(ctx context.Context, todo pendingDelete) error {
-	err := w.Cache.Delete(ctx, todo.ItemID)
+func (w DeleteLog) do(ctx context.Context, pending pendingDelete) error {
+	err := w.Cache.Delete(ctx, pending.ItemID)
 	if err == nil {
-		err = answered(ctx, w.Database.db.WithContext(ctx).Delete(&todo).Error)
+		err = answered(ctx, w.Database.db.WithContext(ctx).Delete(&pending).Error)
 	}
 	return err
 }
@@ -113,8 +113,8 @@ func (w DeleteLog) do(ctx context.Context, todo pendingDelete) error {
 func (w DeleteLog) Retry(ctx context.Context) (found int, err error) {
 	var log []pendingDelete
 	err = answered(ctx, w.Database.db.WithContext(ctx).Order("id").Limit(1000).Find(&log).Error)
-	for _, todo := range log {
-		err = errors.Join(err, w.do(ctx, todo))
+	for _, pending := range log {
+		err = errors.Join(err, w.do(ctx, pending))
 	}
 	return len(log), err
 }

@@ -76,7 +76,7 @@ func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
 // A user's settings change neither the checkout nor the stamp of a build.
 func TestSettingsOfOnesOwnAreIgnoredByGit(t *testing.T) {
 	if _, err := os.Stat("../.git"); err != nil {
-		t.Skip("this is no git checkout")
+		testenv.Skip(t, "this is no git checkout")
 	}
 	if err := exec.CommandContext(t.Context(), "git", "check-ignore", "--quiet", "../.env.local").Run(); err != nil {
 		t.Errorf("git does not ignore .env.local: %v", err)
@@ -90,12 +90,7 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 			t.Errorf("the container of k6 has USERS=%v: order.js would send as many as pview.js", users)
 		}
 	})
-	if _, err := exec.LookPath("k6"); err != nil {
-		if os.Getenv("LAB_REQUIRE") == "all" {
-			t.Fatal("k6 is missing: loadtest/README.md says how to install it")
-		}
-		t.Skip("k6 is missing")
-	}
+	testenv.Needs(t, testenv.K6)
 	for script, cases := range map[string]map[string]string{
 		"order": {"": "20", "40": "40"}, "pview": {"": "666", "40": "40"}, "shop": {"": "1000", "40": "40"},
 	} {

@@ -153,7 +153,7 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.EtcdConfig{})
 		waiters = append(waiters, inQueue(t, admin, lock, i+2))
 	}
-	time.Sleep(3 * time.Second) // every one looks, and has no reason to go first
+	time.Sleep(3 * time.Second) // time is the subject: each waiter looks every one or two seconds, and has no reason to go first
 	released(t, first)
 	last := first.FencingToken()
 	for i, waiter := range waiters {
@@ -367,7 +367,7 @@ func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
 	waiter := inQueue(t, admin, lock, 2)
 	place := etcdKeys(t, admin, "k")[1]
 	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t).GrantedTTL
-	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // a server looks for expired leases twice a second
+	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // time is the subject: past it a place that is not renewed is gone
 	if kept := etcdKeys(t, admin, "k"); len(kept) != 2 || kept[1].CreateRevision != place.CreateRevision {
 		t.Errorf("the queue was %v and is %v", place, kept)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,9 +173,7 @@ func TestOutbox(t *testing.T) {
 func binlogOf(t *testing.T) (*gorm.DB, Binlog) {
 	t.Helper()
 	testenv.Needs(t, testenv.MariaDB)
-	if _, err := exec.LookPath("mariadb-binlog"); err != nil && !testenv.RequireAll() {
-		t.Skip(err)
-	}
+	testenv.Needs(t, testenv.Binlog)
 	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 	if err != nil {
 		t.Fatal(err)

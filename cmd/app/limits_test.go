@@ -81,12 +81,7 @@ func TestAnInstanceReachesItself(t *testing.T) {
 
 // The load script's threshold fails for a limiter that exceeds the limit, and holds for one that does not.
 func TestK6JudgesTheLimit(t *testing.T) {
-	if _, err := exec.LookPath("k6"); err != nil {
-		if testenv.RequireAll() {
-			t.Fatal("k6 is missing: loadtest/README.md says how to install it")
-		}
-		t.Skip("k6 is missing")
-	}
+	testenv.Needs(t, testenv.K6)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -43,11 +43,13 @@ var (
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
 	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
+	Binlog      = Need{"mariadb-binlog", []string{"mariadb-binlog"}, "mariadb-client", "mariadb", "the cache that follows the binlog"}
+	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts"} // loadtest/README.md has the version
 )
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler}
+	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler, Binlog, K6}
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
@@ -75,7 +77,11 @@ func (n Need) Met() bool {
 
 // How says how to meet the need.
 func (n Need) How() string {
-	return fmt.Sprintf("%s is missing (for %s): Debian apt-get install %s, macOS brew install %s", n.Name, n.For, n.Debian, n.Homebrew)
+	debian := "apt-get install " + n.Debian
+	if n.Debian == "" {
+		debian = "go install, as loadtest/README.md says"
+	}
+	return fmt.Sprintf("%s is missing (for %s): Debian %s, macOS brew install %s", n.Name, n.For, debian, n.Homebrew)
 }
 
 // RequireAll reports whether a missing program is a failure.
@@ -84,13 +90,18 @@ func RequireAll() bool { return os.Getenv("LAB_REQUIRE") == "all" }
 // Needs skips the test unless n is met. With LAB_REQUIRE=all it fails the test instead.
 func Needs(t testing.TB, n Need) {
 	t.Helper()
-	switch {
-	case n.Met():
-	case RequireAll():
-		t.Fatal(n.How())
-	default:
-		t.Skip(n.How())
+	if !n.Met() {
+		Skip(t, n.How())
 	}
+}
+
+// Skip skips the test for want of something. With LAB_REQUIRE=all it fails the test instead.
+func Skip(t testing.TB, why string) {
+	t.Helper()
+	if RequireAll() {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // Main is the body of a TestMain. A process that is a supervisor does its work; any other runs the tests and checks that no goroutine is

@@ -1,0 +1,101 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/cache"
+)
+
+// steps records what is done, and refuses deletes on demand.
+type steps struct {
+	cache.Writer
+	cache.Deleter
+	done []string
+	fail error
+}
+
+func (s *steps) Delete(ctx context.Context, id uint64) error {
+	s.done = append(s.done, "delete")
+	return errors.Join(s.fail, s.Deleter.Delete(ctx, id))
+}
+
+func (s *steps) Put(ctx context.Context, id uint64, text string) (cache.Item, error) {
+	s.done = append(s.done, "update")
+	return s.Writer.Put(ctx, id, text)
+}
+
+func TestOrderOfSteps(t *testing.T) {
+	l := newLab(t)
+	s := &steps{Writer: l.db, Deleter: l.aside(cache.Config{})}
+	double := &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: s, Cache: s}, Delay: time.Millisecond}
+	for want, w := range map[string]cache.Writer{
+		"update delete": cache.UpdateThenDelete{Database: s, Cache: s}, "delete update": cache.DeleteThenUpdate{Database: s, Cache: s},
+		"update delete delete": double,
+	} {
+		s.done = nil
+		put(t, w, want)
+		_ = double.Close()
+		if got := strings.Join(s.done, " "); got != want {
+			t.Errorf("%T: %s, want %s", w, got, want)
+		}
+	}
+	s.fail = errors.New("no reply")
+	for _, w := range []cache.Writer{cache.UpdateThenDelete{Database: s, Cache: s}, cache.DeleteThenUpdate{Database: s, Cache: s}} {
+		if _, err := w.Put(t.Context(), id, "x"); !errors.Is(err, s.fail) {
+			t.Errorf("%T does not say that its delete failed: %v", w, err)
+		}
+	}
+	s.done = nil
+	_, err := double.Put(t.Context(), id, "x")
+	if _ = double.Close(); err == nil || len(s.done) != 3 {
+		t.Errorf("after a first delete that fails: %v, %v", s.done, err)
+	}
+}
+
+func TestDeleteLog(t *testing.T) {
+	l := newLab(t)
+	r := l.aside(cache.Config{})
+	s := &steps{Deleter: refusing{}, fail: errors.New("no reply")}
+	put(t, l.db, "one")
+	reads(t, r, 1)
+	put(t, cache.DeleteLog{Database: l.db, Cache: s}, "two") // the update is confirmed, and the delete is not done
+	reads(t, r, 1)
+	if n, err := (cache.DeleteLog{Database: l.db, Cache: s}).Retry(t.Context()); n != 1 || !errors.Is(err, s.fail) {
+		t.Errorf("a delete that fails again: %d, %v", n, err)
+	}
+	again := cache.DeleteLog{Database: l.db, Cache: r} // of a process that begins later
+	if n, err := again.Retry(t.Context()); n != 1 || err != nil {
+		t.Errorf("retry: %d, %v", n, err)
+	}
+	reads(t, r, 2)
+	put(t, again, "three")
+	if n, err := again.Retry(t.Context()); n != 0 || err != nil {
+		t.Errorf("what is done stays in the log: %d, %v", n, err)
+	}
+	if _, err := again.Put(t.Context(), 0, ""); !errors.Is(err, cache.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An update without its entry in the log is none.
+func TestDeleteLogIsOneTransaction(t *testing.T) {
+	l := newLab(t)
+	put(t, l.db, "one")
+	if err := l.raw.Exec("DROP TABLE cache_deletes").Error; err != nil {
+		t.Fatal(err)
+	}
+	w := cache.DeleteLog{Database: l.db, Cache: l.aside(cache.Config{})}
+	if _, err := w.Put(t.Context(), id, "two"); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	reads(t, l.db, 1)
+}
+
+// refusing forgets nothing.
+type refusing struct{}
+
+func (refusing) Delete(context.Context, uint64) error { return nil }
