@@ -57,11 +57,16 @@ var (
 	commits = regexp.MustCompile(`^#.* end_log_pos (\d+) .*\tXid = \d+`)
 )
 
+// longestLine has room for a value of any other table: mariadb-binlog prints one in a line.
+const longestLine = 1 << 30
+
 // parse reads what mariadb-binlog prints. A row is told when its transaction is complete, because reading can only begin again between
 // two transactions.
 func (b Binlog) parse(out io.Reader, file, offset string, tell func(Change) error) error {
 	table, mine, rows := fmt.Sprintf("`%s`.`%s`", b.Database, b.Table), false, []uint64(nil)
-	for lines := bufio.NewScanner(out); lines.Scan(); {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
 		line := lines.Text()
 		if row, is := strings.CutPrefix(line, "### "); is && strings.Contains(row, ".`") {
 			mine = strings.HasSuffix(row, table)
@@ -83,5 +88,5 @@ func (b Binlog) parse(out io.Reader, file, offset string, tell func(Change) erro
 			offset, rows = at[1], nil
 		}
 	}
-	return nil
+	return answered(context.Background(), lines.Err())
 }

@@ -118,7 +118,7 @@ func cutOff(name, version string, expect experiments.Expect, start startSides, n
 			h.Watch(watched)
 			x.Cut(ctx, h)
 			minority, majority := &side{Sides: x, name: kit.MinoritySide}, &side{Sides: x, name: kit.MajoritySide}
-			minority.askBeside(ctx)
+			minority.askOther(ctx)
 			b := majority.askUntilGranted(ctx, h)
 			read := r.Read(b)
 			if writeIfGood(t, h, r, value+1) {
@@ -129,7 +129,7 @@ func cutOff(name, version string, expect experiments.Expect, start startSides, n
 			}
 			r.Write(b, read+1)
 			_ = b.TryRelease(ctx)
-			minority.askBeside(ctx)
+			minority.askOther(ctx)
 			minority.measure()
 			majority.measure()
 		},
@@ -185,8 +185,8 @@ func (s *side) ask(ctx context.Context, c *kit.Client, options ...lockstrategy.O
 // grantedAlone is the text of a grant that needs a majority, and had none.
 const grantedAlone = "it granted a lock, although it has no majority"
 
-// askBeside requests a lock that nobody holds for C.
-func (s *side) askBeside(ctx context.Context) {
+// askOther requests a lock that nobody holds for C.
+func (s *side) askOther(ctx context.Context) {
 	h := s.ask(ctx, s.C, lockstrategy.TryOnce())
 	if h == nil {
 		return

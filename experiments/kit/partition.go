@@ -35,8 +35,8 @@ const (
 	HeldTwice    = "locks that two clients held" // of both sides together
 )
 
-// besideKey is what C locks, so that only the server decides. It has the slot of LockKey in a cluster.
-const besideKey = "lock:beside:{" + LockKey + "}"
+// otherKey is what C locks, so that only the server decides. It has the slot of LockKey in a cluster.
+const otherKey = "lock:other:{" + LockKey + "}"
 
 // Cut cuts the network while A holds the lock: h.
 func (x *Sides) Cut(ctx context.Context, h *Holder) {
@@ -67,7 +67,7 @@ func (x *Sides) AwaitMajority(ctx context.Context, h *Holder) {
 // open opens the three clients by their names.
 func (x *Sides) open(client func(name string) *Client) *Sides {
 	x.A, x.B, x.C = client("A"), client("B"), client("C")
-	x.C.Key = besideKey
+	x.C.Key = otherKey
 	return x
 }
 
