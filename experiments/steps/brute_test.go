@@ -42,12 +42,29 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 		LostUpdate:      history.Counter(events),
 		OrphanedLock:    history.Noted(events, string(OrphanedLock)),
 		LeftUntilExpiry: history.Noted(events, string(LeftUntilExpiry)),
+		FalseRelease:    falselyReleased(lock, events),
 	} {
 		if len(shown) > 0 {
 			found = append(found, v)
 		}
 	}
 	return w, found
+}
+
+// falselyReleased finds releases that were confirmed after the lease, or without a grant. It is for locks whose release reports that.
+func falselyReleased(lock naive.Lock, events []history.Event) (found []history.Violation) {
+	holds := make(map[string]bool)
+	for _, e := range events {
+		switch {
+		case e.Timeline == "time":
+			clear(holds)
+		case e.Kind == history.Grant:
+			holds[e.Owner] = true
+		case e.Kind == history.Released && e.Text == "" && !holds[e.Owner] && lock.Release[len(lock.Release)-1].Then != nil:
+			found = append(found, history.Violation{What: string(FalseRelease), Events: []int{e.Seq}})
+		}
+	}
+	return found
 }
 
 // stored is the content of the lock.
@@ -138,6 +155,12 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
 		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
 		{naive.Counted, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
+		{naive.UnlockInFinally, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
+		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate},
+		{naive.Redisson, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease},
+		{naive.ScriptInFinally, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
+		{naive.GetSet, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
+		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
 		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, NonOwnerUnlock},
 		{naive.CompensatedByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, LeftUntilExpiry},
 		{V3, Bounds{Clients: "AB", Lost: 1, Expiry: 1}, LostUpdate},
@@ -203,6 +226,9 @@ func TestTheCounterexampleViolatesOnARealServer(t *testing.T) {
 		{naive.ExtendBySET, Bounds{Clients: "AB", Expiry: 1}, Overwritten},
 		{naive.Uncounted, Bounds{Clients: "AB"}, LostUpdate},
 		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 1}, NonOwnerUnlock},
+		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate},
+		{naive.Redisson, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
+		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
 		{V3, Bounds{Clients: "AB", Expiry: 1}, LostUpdate},
 	} {
 		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)

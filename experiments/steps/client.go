@@ -32,6 +32,8 @@ type Client struct {
 	read  int64
 	wrote int64 // 0: nothing yet
 	how   string
+	// notHeld: its release has learned that it did not hold the lock.
+	notHeld bool
 }
 
 // How the life of a client ended.
@@ -49,7 +51,10 @@ func (c *Client) Ended() (how string, over bool) { return c.how, c.phase == ende
 func (c *Client) Where() (where, next string) {
 	switch c.phase {
 	case ended:
-		if c.how == completed {
+		switch {
+		case c.how == completed && c.notHeld:
+			return fmt.Sprintf("done, wrote %d, not the owner", c.wrote), ""
+		case c.how == completed:
 			return fmt.Sprintf("done, wrote %d", c.wrote), ""
 		}
 		return c.how, ""
@@ -64,6 +69,9 @@ func (c *Client) Where() (where, next string) {
 		where = fmt.Sprintf("holds the lock, read %d", c.read)
 	case releasing:
 		where = fmt.Sprintf("releases the lock, wrote %d", c.wrote)
+		if c.how == refused {
+			where = "was refused, and releases all the same"
+		}
 	case compensating:
 		where = "got no reply, and compensates"
 	}
@@ -115,10 +123,14 @@ func (c *Client) replied(step naive.Step, reply any) error {
 		}
 		if next == naive.Refused && c.phase == acquiring {
 			c.phase, c.how = ended, refused
+			if c.lock.Finally {
+				c.phase, c.at = releasing, 0
+			}
 			return nil
 		}
+		c.notHeld = next == naive.NotHeld && c.phase == releasing
 		switch c.at++; {
-		case c.at < len(c.list()) && next != naive.Skip:
+		case c.at < len(c.list()) && next != naive.Skip && next != naive.NotHeld:
 		case c.phase == compensating:
 			c.phase, c.how = ended, noReply
 		default:
@@ -141,7 +153,9 @@ func (c *Client) enter(p phase) {
 	c.phase, c.at = p, 0
 	switch {
 	case p == ended:
-		c.how = completed
+		if c.how == "" {
+			c.how = completed
+		}
 	case p != reading && p != writing && len(c.list()) == 0:
 		c.enter(p + 1)
 	}
@@ -151,5 +165,5 @@ func (c *Client) die() { c.phase, c.how = ended, dead }
 
 // state is everything that the client's future depends on, as text.
 func (c *Client) state() string {
-	return fmt.Sprintf("%d.%d %d %d %s %q", c.phase, c.at, c.read, c.wrote, c.how, c.Found)
+	return fmt.Sprintf("%d.%d %d %d %s %q %q %v %t", c.phase, c.at, c.read, c.wrote, c.how, c.Value, c.Found, c.Clock, c.notHeld)
 }

@@ -99,6 +99,7 @@ type position struct {
 	holder      string // the client whose move set the lock
 	unlocked    bool   // another client deleted it
 	overwritten bool   // another client overwrote it
+	falsely     bool   // a release was confirmed to a client that did not hold it
 }
 
 // node is what follows from a state.
@@ -158,7 +159,7 @@ func (p position) moves() (all []Move) {
 			}
 		}
 	}
-	if len(all) > 0 && p.bounds.Expiry > 0 && p.redis.expires() {
+	if len(all) > 0 && p.bounds.Expiry > 0 && (p.redis.expires() || p.redis.lock() != "" && p.expires()) {
 		all = append(all, Move{})
 	}
 	return all
@@ -190,7 +191,7 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 }
 
 func (p position) key() string {
-	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten)}
+	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten, p.falsely)}
 	for i := range p.clients {
 		parts = append(parts, p.clients[i].state())
 	}

@@ -30,6 +30,19 @@ func TestExplore(t *testing.T) {
 		{naive.Compare, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, LostUpdate, true},
 		{naive.SETWithoutNX, Bounds{Clients: "AB", Deaths: 0, Expiry: 0}, LostUpdate, true},
 		{naive.SharedValue, Bounds{Clients: "AB", Deaths: 0, Expiry: 1}, NonOwnerUnlock, true},
+		{naive.UnlockInFinally, Bounds{Clients: "AB"}, NonOwnerUnlock, true},
+		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate, true},
+		{naive.ScriptInFinally, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, NonOwnerUnlock, false},
+		{naive.ScriptInFinally, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{naive.Redisson, Bounds{Clients: "AB", Deaths: 1}, FalseRelease, false},
+		{naive.Redisson, Bounds{Clients: "A", Expiry: 1}, FalseRelease, true},
+		{naive.RedissonOwnerFirst, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{V3, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
+		{naive.GetSet, Bounds{Clients: "ABC", Deaths: 1}, LostUpdate, false},
+		{naive.GetSet, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Overwritten, false},
+		{naive.GetSet, Bounds{Clients: "ABC", Expiry: 1}, Overwritten, true},
+		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate, true},
 	} {
 		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
 		if err != nil {

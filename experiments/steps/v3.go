@@ -23,6 +23,12 @@ var V3 = naive.Lock{
 
 var release = naive.Step{
 	Name: "release.lua",
+	Then: func(_ *naive.Client, reply any) naive.Next {
+		if values, ok := reply.([]any); ok && len(values) > 0 && values[0] == int64(0) {
+			return naive.NotHeld
+		}
+		return naive.Continue
+	},
 	Command: func(c *naive.Client) []any {
 		_, release := lockstrategy.Commands(naive.Key, c.Value, c.Lease)
 		return release

@@ -17,9 +17,10 @@ const (
 	Overwritten     Violation = "a client overwrote another client's lock"
 	OrphanedLock    Violation = "the lock stays for ever, and no client holds it" // it has no expiry
 	LeftUntilExpiry Violation = "the lock stays until its lease ends, and no client holds it"
+	FalseRelease    Violation = "a client learns that it released the lock, and did not hold it"
 )
 
-var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry}
+var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry, FalseRelease}
 
 // has reports whether a position shows v. A violation that is about the end is not there before it.
 func (p position) has(v Violation) bool {
@@ -31,26 +32,42 @@ func (p position) has(v Violation) bool {
 	case LostUpdate:
 		return p.lost()
 	case OrphanedLock:
-		return p.over() && p.redis.lock() != "" && p.redis[naive.Key].expires == 0
+		return p.over() && p.redis.lock() != "" && !p.expires()
 	case LeftUntilExpiry:
-		return p.over() && p.redis[naive.Key].expires > 0
+		return p.over() && p.redis.lock() != "" && p.expires()
+	case FalseRelease:
+		return p.falsely
 	}
 	return false
 }
 
+// expires reports whether the lock, if there is one, ends by itself: by the server's clock or by those of the clients.
+func (p position) expires() bool { return p.redis[naive.Key].expires > 0 || p.clients[0].lock.Skew > 0 }
+
 // follow updates, after m, which client holds the lock, and whether m took it from another client.
 func (p *position) follow(before position, m Move) {
 	was, is := before.redis.lock(), p.redis.lock()
-	if m.Client != "" && was != "" && was != is && before.holder != m.Client {
+	if m.Client != "" && before.holder != "" && was != is && before.holder != m.Client {
 		p.unlocked = p.unlocked || is == ""
 		p.overwritten = p.overwritten || is != ""
 	}
+	p.falsely = p.falsely || before.holder != m.Client && p.confirmed(before, m.Client)
 	switch {
-	case is == "":
+	case is == "" || m.Client == "" && p.expires():
 		p.holder = ""
 	case was != is:
 		p.holder = m.Client
 	}
+}
+
+// confirmed reports whether the client's last move has ended its release, and the server's reply says that it held the lock.
+func (p *position) confirmed(before position, client string) bool {
+	for i, c := range p.clients {
+		if c.Name == client && before.clients[i].phase == releasing && c.phase == ended && c.how != dead {
+			return !c.notHeld && c.lock.Release[len(c.lock.Release)-1].Then != nil
+		}
+	}
+	return false
 }
 
 func (p position) over() bool {

@@ -32,12 +32,13 @@ func New(lock naive.Lock, server Server, lease time.Duration, names string, reco
 	if w.record == nil {
 		w.record = discard
 	}
-	for _, name := range strings.Split(names, "") {
+	for i, name := range strings.Split(names, "") {
 		value := "attempt-" + name
 		if lock.Shared {
 			value = "driver"
 		}
-		w.Clients = append(w.Clients, &Client{Client: naive.Client{Name: name, Value: value, Lease: lease}, lock: lock})
+		c := naive.Client{Name: name, Value: value, Lease: lease, Clock: time.Duration(i) * lock.Skew}
+		w.Clients = append(w.Clients, &Client{Client: c, lock: lock})
 	}
 	return w
 }
@@ -48,6 +49,7 @@ func discard(history.Event) {}
 func (w *World) Move(ctx context.Context, m Move) error {
 	if m.Client == "" {
 		w.record(history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
+		w.clocks()
 		return w.server.Pass(ctx)
 	}
 	c := w.client(m.Client)
@@ -68,6 +70,17 @@ func (w *World) Move(ctx context.Context, m Move) error {
 		return w.lose(ctx, c)
 	}
 	return w.step(ctx, c)
+}
+
+// clocks sets the clocks of the clients to a time at which every lease has ended by every clock.
+func (w *World) clocks() {
+	var latest time.Duration
+	for _, c := range w.Clients {
+		latest = max(latest, c.Clock+c.Lease)
+	}
+	for _, c := range w.Clients {
+		c.Clock += latest
+	}
 }
 
 func (w *World) client(name string) *Client {
@@ -100,9 +113,10 @@ func (w *World) step(ctx context.Context, c *Client) error {
 		return err
 	}
 	switch {
-	case found != c.Found && c.Found == c.Value:
+	case found == c.Found || before != releasing:
+	case c.Found == c.Value:
 		w.record(event(c, history.Note, "compares: it is its own"))
-	case found != c.Found:
+	default:
 		w.record(event(c, history.Note, "compares: it is not its own"))
 	}
 	switch {
@@ -117,7 +131,11 @@ func (w *World) step(ctx context.Context, c *Client) error {
 	case before == writing:
 		w.value(c, history.Write, c.wrote)
 	case before == releasing && c.phase == ended:
-		w.record(event(c, history.Released, ""))
+		end := event(c, history.Released, "")
+		if c.notHeld {
+			end.Text = "not held"
+		}
+		w.record(end)
 	}
 	return nil
 }
@@ -201,6 +219,8 @@ func (w *World) left(ctx context.Context) (Violation, error) {
 	switch left, _ := reply.(int64); {
 	case err != nil:
 		return "", err
+	case left == -1 && w.Lock.Skew > 0:
+		return LeftUntilExpiry, nil
 	case left == -1:
 		return OrphanedLock, nil
 	case left > 0:

@@ -5,14 +5,17 @@ package naive
 var CompareInClient = Lock{
 	Name: "SET NX PX, GET, DEL", Article: "A2, A3", ViolatedIn: "L03",
 	Acquire: []Step{setNXPX},
-	Release: []Step{{
-		Name:    "GET",
-		Command: func(*Client) []any { return []any{"GET", Key} },
-		Then: func(c *Client, reply any) Next {
-			if c.Found, _ = reply.(string); c.Found != c.Value {
-				return Skip
-			}
-			return Continue
-		},
-	}, del},
+	Release: []Step{getAndCompare, del},
+}
+
+// getAndCompare goes on if the lock contains the client's value.
+var getAndCompare = Step{
+	Name:    "GET",
+	Command: func(*Client) []any { return []any{"GET", Key} },
+	Then: func(c *Client, reply any) Next {
+		if c.Found, _ = reply.(string); c.Found != c.Value {
+			return NotHeld
+		}
+		return Continue
+	},
 }

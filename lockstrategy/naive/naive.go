@@ -24,6 +24,10 @@ type Lock struct {
 	Compensate []Step // when the reply to its acquire was lost; without it the client goes away
 	// Shared: the value in the lock is the same in each attempt of a driver.
 	Shared bool
+	// Finally: a refused client does the steps of the release, too, as a finally block does.
+	Finally bool
+	// Skew is by how much the clock of each client is ahead of the clock before it. 0: the lock reads no clock of a client.
+	Skew time.Duration
 }
 
 // Step is one command to Redis, and what its reply means.
@@ -42,6 +46,7 @@ const (
 	Continue Next = iota // with the next step
 	Refused              // another client holds the lock; this one goes away
 	Skip                 // the rest of this list
+	NotHeld              // the rest of the release: the client learns that it did not hold the lock
 )
 
 // Client is a client that does the steps.
@@ -50,6 +55,8 @@ type Client struct {
 	Value string // that it stores in the lock
 	Lease time.Duration
 	Found string // the value that it read from the lock
+	// Clock is the time of the client's clock. A lock with a Skew reads it.
+	Clock time.Duration
 }
 
 // Millis is the lease as Redis takes it.
@@ -59,6 +66,14 @@ func (c *Client) Millis() int64 { return c.Lease.Milliseconds() }
 func won(_ *Client, reply any) Next {
 	if n, ok := reply.(int64); ok && n == 0 || reply == nil {
 		return Refused
+	}
+	return Continue
+}
+
+// released reads whether the client held the lock that it has released.
+func released(_ *Client, reply any) Next {
+	if n, ok := reply.(int64); ok && n == 0 || reply == nil {
+		return NotHeld
 	}
 	return Continue
 }
@@ -74,7 +89,7 @@ var setNXPX = Step{
 }
 
 // compareAndDelete deletes the lock if it contains the client's value, in one script.
-var compareAndDelete = script("script: compare, DEL", nil,
+var compareAndDelete = script("script: compare, DEL", released,
 	"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
 
 // script is a step in Lua. KEYS[1] is the lock's key, ARGV[1] the client's value, ARGV[2] its lease in milliseconds.

@@ -1,0 +1,65 @@
+package claims
+
+import (
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "L20-getset",
+	Title:   "SETNX and GETSET",
+	Article: "A1",
+	Claim:   "A lock of SETNX and GETSET trusts the clocks of its clients: clocks that differ by a lease let two clients in.",
+	Says: `
+		Old versions of such locks used SETNX together with GETSET, and scripts made that unnecessary. The article prints no listing of it. The
+		key contains the time at which the lock ends, and GETSET takes an ended lock from its holder.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			The lock's value is the time at which it ends, written by its holder. A client that finds a time in the past takes the lock by
+			GETSET. If GETSET returns the time that the client has read, the lock is its own. Two clients find the lock ended at the same
+			moment. How many take it?`,
+		Predict: "(a) Both. (b) One, and nothing else changes. (c) One, but the other has changed the lock.",
+		Why: `
+			One takes it, because GETSET returns the old value to one of them only. The other one is refused, and yet it has written its own
+			time into the lock. So the holder does not find its own value when it releases. The lock stays, with nobody in it, until that time.
+			Exclusion holds in every interleaving, as long as all clocks agree. It does not when a clock is ahead by more than a lease. That
+			client finds a lock ended that its holder has just taken, and both work.`,
+		Fix: `
+			Let the server count the time: SET NX PX, or a script. Then no clock of a client decides. All locks of the lab do so, v5 by the
+			database's clock. Store a value that names the attempt, and not a time, so that the release can tell whose lock it is.`,
+		Limits: `
+			The clocks are variables of the run: no machine's clock is set, and no time really passes. A refused client ends here; in a program
+			it tries again, and moves the end of the lock once more. F07-redlock-clock shows a server whose clock jumps.`,
+		Next: "F07-redlock-clock lets a server's clock jump. L02-setnx-then-expire shows the other repair of SETNX. In `app lab step L20` you " +
+			"play two clients that see the lock ended, and `app lab explore L20` tries every interleaving.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+lock      "10:00"  (it is 10:01 by both clocks)
+B  GET → "10:00"                 GETSET "10:31" → "10:00"  mine     …   GET → not its own: the lock stays
+C           GET → "10:00"                         GETSET "10:32" → "10:31"  refused, and the value is C's`,
+	How: `
+		A takes the lock and dies. Its lease ends. Then B takes the lock, works and releases it: in the control alone, in the next variant while
+		C sees the same ended lock. A lost update is a violation, and so is a lock that stays without a holder. In the last variant A is alive,
+		and B's clock is an hour ahead.`,
+	Takes: time.Second,
+	Check: leftBehind,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.GetSet, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: naive.GetSet, Bounds: steps.Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Violation: steps.Overwritten},
+		{Lock: naive.GetSet, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Overwritten, Expect: experiments.Sometimes},
+		{Lock: naive.GetSetApart, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+	},
+	Variants: []experiments.Variant{
+		{Name: "one client sees it ended", Run: kit.Interleaving(naive.GetSet, "A A A† … B B B B B B B")},
+		{
+			Name: "two clients see it ended", Expect: experiments.Sometimes,
+			Run: kit.Interleaving(naive.GetSet, "A A A† … B B C C B C B B B"),
+		},
+		{Name: "clocks an hour apart", Expect: experiments.Sometimes, Run: kit.Interleaving(naive.GetSetApart, "A A B B B B A B A A B B")},
+	},
+})
