@@ -22,8 +22,8 @@ import (
 // A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
 // error immediately: one after the other they would wait too long.
 //
-// While another caller of the process waits because of the yield rule, [TryOnce] gets [ErrTaken] although the key may be free. Without such
-// a caller it asks the server, and does not yield.
+// While another caller of the process waits because of the yield rule, [TryOnce] gets [ErrTaken] although the key may be free. So it does
+// while the process releases a lease that it has lost. Without such a caller it asks the server, and does not yield.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff

@@ -72,7 +72,7 @@ func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.B
 			}
 			sent := new(atomic.Int64)
 			c := etcdClient(t, near, grpc.WithChainUnaryInterceptor(counted(sent)))
-			e := must(lockstrategy.NewEtcd(c, lockstrategy.EtcdConfig{Lease: s.Lease, Request: request(s)}))(t)
+			e := must(lockstrategy.NewEtcd(c, lockstrategy.EtcdConfig{Lease: s.Lease, Request: min(5*time.Second, s.Lease*3/5)}))(t)
 			return locktest.Client{
 				Opened: behindCohort(t, cohort, e, e.Close, s.HandOff),
 				Crash:  func() { _ = c.Close() },
@@ -447,7 +447,7 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
-	testenv.Eventually(t, "it knows that it waits: it has a lease, and a key", func() bool { return answered.Load() >= before+2 })
+	testenv.Eventually(t, "it knows that it waits: it has two leases, a refusal and a place", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain
 	proxy.Mend()

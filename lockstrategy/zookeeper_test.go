@@ -32,6 +32,7 @@ func TestZooKeeperConforms(t *testing.T) {
 			admin := newZooKeeperAdmin(t, node.Addr)
 			for i := range 100 { // so that the first request of a case is what it is about
 				admin.queue(t, fmt.Sprintf("lock:case-%d", i))
+				admin.queue(t, fmt.Sprintf("lock:cohort-case-%d", i))
 			}
 			locktest.Run(t, zooKeeperBackend(admin, node.Addr, cohort))
 		})

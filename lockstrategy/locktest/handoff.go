@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -63,11 +64,15 @@ func (c trial) handsNothingOff(bounds lockstrategy.HandOff) {
 func (c trial) handsBack() {
 	const count, waiters = 4, 16 // and the first holder: four times in between the key goes back
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: count, Time: long}})
-	c.release(c.acquire(client)) // what is sent once for a client, or for a key, has been sent
-	before := client.Sent()
-	c.release(c.acquire(client))
-	one := client.Sent() - before // what one lease costs
-	if sent, least := c.turns(client, waiters), waiters/count*one; sent < least {
+	one := math.MaxInt // what one lease costs, without what is sent once for a client, for a key, or because a node was late
+	for range 4 {
+		before := client.Sent()
+		c.release(c.acquire(client))
+		c.eventually("the key is free", func() bool { return c.standing() == 0 })
+		one = min(one, client.Sent()-before)
+	}
+	// A strategy over five servers may leave out a command to one that is late.
+	if sent, least := c.turns(client, waiters), waiters/count*one-one/5; sent < least {
 		c.Errorf("%d leases, %d in a row, took %d commands, want at least %d", 1+waiters, count, sent, least)
 	}
 }

@@ -77,13 +77,17 @@ type promise struct {
 func Run(t *testing.T, b Backend) {
 	promises := slices.Concat(exclusion(), waiting(), reentrance(), losses(), forced(), handOffs(), shares(), tokens(), faults(),
 		unreachable())
+	name := "lock:case"
+	if b.Cohort { // the same servers may be checked without one at the same time
+		name = "lock:cohort-case"
+	}
 	for i, p := range promises {
 		if p.by(b) {
 			t.Run(p.says, func(t *testing.T) {
 				if !b.Serial {
 					t.Parallel()
 				}
-				p.check(trial{t, b, fmt.Sprintf("lock:case-%d", i)})
+				p.check(trial{t, b, fmt.Sprintf("%s-%d", name, i)})
 			})
 		}
 	}
