@@ -34,6 +34,7 @@ func TestMutants(t *testing.T) {
 		{"NX", commands(t, withoutNX, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"L03": `inconclusive: the control "script" has a violation, too`,
 			"L05": "unexpected: long work, renewed: B and A both wrote 1",
+			"L18": `inconclusive: the control "unlock only after success" has a violation, too`,
 		}},
 		{
 			"the comparison of values", commands(t, withoutComparison), nil,
@@ -42,8 +43,17 @@ func TestMutants(t *testing.T) {
 		{"the expiry", commands(t, withoutExpiry), nil, map[string]string{"L03": "inconclusive: DEL: no violation happened this time"}},
 		{
 			"the renewal", commands(t, script(t, "lockstrategy/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil,
-			map[string]string{"L05": "unexpected: long work, renewed: B and A both wrote 1"},
+			map[string]string{
+				"L05": "unexpected: long work, renewed: B and A both wrote 1",
+				"L17": "unexpected: the same times, renewed: v3: B and A both wrote 1",
+			},
 		},
+		{"the look for the owner", commands(t, withoutOwner), nil, map[string]string{
+			"L19": "unexpected: owner checked first: A was told that it released the lock, and did not hold it",
+		}},
+		{"the write of GETSET", commands(t, getOnly), nil, map[string]string{
+			"L20": `inconclusive: the control "one client sees it ended" has a violation, too`,
+		}},
 		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, map[string]string{
 			"F05": "unexpected: three down: refused: A was granted the lock with 3 of 5 nodes down",
 			"F07": `inconclusive: the control "no jump" has a violation, too`,
@@ -301,6 +311,22 @@ func withoutNX(args []any) []any {
 		return nil
 	}
 	return slices.DeleteFunc(args, func(a any) bool { return a == "NX" })
+}
+
+// withoutOwner lets the release of a hash begin without a look for its owner.
+func withoutOwner(args []any) []any {
+	const look = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then"
+	if !is(args, "EVAL") || !strings.Contains(args[1].(string), look) {
+		return nil
+	}
+	return append([]any{"EVAL", strings.Replace(args[1].(string), look, "if false then", 1)}, args[2:]...)
+}
+
+func getOnly(args []any) []any {
+	if !is(args, "GETSET") {
+		return nil
+	}
+	return []any{"GET", args[1]}
 }
 
 func withoutExpiry(args []any) []any {
