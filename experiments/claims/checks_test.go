@@ -151,3 +151,26 @@ func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
+
+// L21: a client is refused wrongly when the holder of its key wants another booking.
+func TestRefusedByAnotherBooking(t *testing.T) {
+	event := func(timeline string, kind history.Kind, key string) history.Event {
+		return history.Event{Timeline: timeline, Kind: kind, Key: key}
+	}
+	wants := func(timeline, booking string) history.Event { return event(timeline, history.Note, booking) }
+	granted, released, refused := event("A", history.Grant, "k"), event("A", history.Release, "k"), event("B", history.Refuse, "k")
+	for name, c := range map[string]struct {
+		events []history.Event
+		found  int
+	}{
+		"another booking":              {numbered(wants("A", "x"), wants("B", "y"), granted, refused), 1},
+		"another remark comes later":   {numbered(wants("A", "x"), wants("B", "y"), wants("B", ""), granted, refused), 1},
+		"the same booking":             {numbered(wants("A", "x"), wants("B", "x"), granted, refused), 0},
+		"another booking, other keys":  {numbered(wants("A", "x"), wants("B", "y"), granted, event("B", history.Refuse, "l")), 0},
+		"refused after A has released": {numbered(wants("A", "x"), wants("B", "y"), granted, released, refused), 0},
+	} {
+		if found := refusedByAnotherBooking(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}

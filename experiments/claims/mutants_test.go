@@ -34,6 +34,7 @@ func TestMutants(t *testing.T) {
 		{"NX", commands(t, withoutNX, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
 			"L03": `inconclusive: the control "script" has a violation, too`,
 			"L05": "unexpected: long work, renewed: B and A both wrote 1",
+			"L21": "unexpected: separators, one booking: B and A both wrote 1",
 		}},
 		{
 			"the comparison of values", commands(t, withoutComparison), nil,
