@@ -83,16 +83,17 @@ type scale struct {
 	from, to int
 }
 
-// newScale is a scale for values; those below one are shown as one.
+// newScale is a scale for values from 1 to 10¹⁷; others are at its ends.
 func newScale(values []int64, from, to int) scale {
-	lowest, highest := int64(math.MaxInt64), int64(1)
+	const most = 1e17
+	lowest, highest := int64(most), int64(1)
 	for _, v := range values {
-		lowest, highest = min(lowest, max(1, v)), max(highest, v)
+		lowest, highest = min(lowest, max(1, v)), max(highest, min(v, most))
 	}
 	s := scale{from: from, to: to}
-	for decade := int64(1); decade <= math.MaxInt64/10; decade *= 10 {
+	for decade := int64(1); decade <= most; decade *= 10 {
 		for _, step := range []int64{decade, 2 * decade, 5 * decade} {
-			if step <= lowest {
+			if 2*step <= lowest {
 				s.steps = nil
 			}
 			if s.steps = append(s.steps, step); step >= highest && len(s.steps) > 1 {
