@@ -79,7 +79,8 @@ func TestCurvePoints(t *testing.T) {
 		event("v", "message", x, 48), event("v", "message", x, 99), event("v", "half", x, 1),
 	}}
 	points := e.Curve.Points(r)
-	if len(points) != 2 || points[0].Timeline != "sleep 2 ms" || points[0].Y.Median() != 1500 || points[1].X.Median() != 48 || points[1].Y.Median() != 550 {
+	if len(points) != 2 || points[0].Timeline != "sleep 2 ms" || points[0].Y.Median() != 1500 ||
+		points[1].X.Median() != 48 || points[1].Y.Median() != 550 {
 		t.Errorf("%+v", points)
 	}
 	run := Result{Saved: Saved{Experiment: e, Record: r}}

@@ -70,7 +70,8 @@ func hugeLines() (all []string) {
 	}
 	return append(
 		all, `PUT /pview {"value":HUGE}`, "POST /orders HUGE", "GET /orders/HUGE",
-		`PUT /shop/items/HUGE {"stock":9}`, `PUT /shop/items/1 {"stock":HUGE}`, "GET /shop/items/HUGE", "GET /shop/orders/HUGE", "POST /shop/parcels HUGE",
+		`PUT /shop/items/HUGE {"stock":9}`, `PUT /shop/items/1 {"stock":HUGE}`,
+		"GET /shop/items/HUGE", "GET /shop/orders/HUGE", "POST /shop/parcels HUGE",
 		"POST /r3/supplier/call?operation=HUGE", "POST /r3/supplier/call HUGE", "GET /r3/quotes HUGE", "GET /r3/quotes?x=HUGE",
 		"POST /supplier/r3/HUGE", "POST /supplier/HUGE/rates", "POST /supplier/r3/rates HUGE", "DELETE /supplier/r3/HUGE",
 	)

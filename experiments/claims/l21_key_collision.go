@@ -29,10 +29,10 @@ var _ = register(experiments.Experiment{
 			(a) No: the bookings differ, so the keys differ. (b) Yes: both keys end in 2026-1-122. (c) It depends on which client comes
 			first.`,
 		Why: `
-			(b). Both keys are the same text, so both bookings share one lock. The second client is refused, although nobody touches its
-			rooms. No update is lost: the lock is too wide. The opposite is worse. Two nodes write one booking as 2026-01-01 and as 2026-1-1.
-			Then the lock has two keys and each node holds one of them. Both read the same number of rooms, and one update is lost.
-			Separators alone do not mend that.`,
+			(b). Both keys are the same text, so both bookings share one lock. The second client is refused, although the first one does not
+			touch its booking. No update is lost: the lock is too wide. The opposite is worse. Two nodes write one booking as 2026-01-01 and
+			as 2026-1-1. Then the lock has two keys and each node holds one of them. Both read the same number of sales, and one update is
+			lost. Separators alone do not mend that.`,
 		Fix: `
 			Give each field one format before it becomes part of a key: parse the date, and print it as ISO 8601 says. Then keep the fields
 			apart, by a separator that no field can contain, or by the length before each field. Make the key in one function that all
@@ -57,9 +57,9 @@ B   7 · 2025-12-30 · 2026-1-12 · 2             72025-12-302026-1-122 → refu
 		{Name: "separators, two bookings", Run: twoGuests(separated, group, couple)},
 		{Name: "separators, one booking", Run: twoGuests(separated, couple, couple)},
 		{Name: "as printed, two bookings", Expect: experiments.Sometimes, Run: twoGuests(asPrinted, group, couple)},
-		{Name: "as printed, one booking in two formats", Expect: experiments.Sometimes, Run: twoGuests(asPrinted, couple, couple.as(padded))},
-		{Name: "separators, one booking in two formats", Expect: experiments.Sometimes, Run: twoGuests(separated, couple, couple.as(padded))},
-		{Name: "as printed, two bookings, padded dates", Run: twoGuests(asPrinted, group.as(padded), couple.as(padded))},
+		{Name: "as printed, one booking in two formats", Expect: experiments.Sometimes, Run: twoGuests(asPrinted, couple, couple.withPadding())},
+		{Name: "separators, one booking in two formats", Expect: experiments.Sometimes, Run: twoGuests(separated, couple, couple.withPadding())},
+		{Name: "as printed, two bookings, padded dates", Run: twoGuests(asPrinted, group.withPadding(), couple.withPadding())},
 		{Name: "lengths, two bookings", Run: twoGuests(lengths, group, couple)},
 		{Name: "lengths, one booking", Run: twoGuests(lengths, couple, couple)},
 	},
@@ -89,9 +89,9 @@ var (
 	couple = booking{7, day(2025, 12, 30), day(2026, 1, 12), 2, unpadded}
 )
 
-// as is the same booking, with dates in another format.
-func (b booking) as(format string) booking {
-	b.format = format
+// withPadding is the same booking, with padded dates.
+func (b booking) withPadding() booking {
+	b.format = padded
 	return b
 }
 

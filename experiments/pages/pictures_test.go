@@ -83,7 +83,8 @@ func TestL03DrawsItsCommands(t *testing.T) {
 	defer cancel()
 	r := experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})
 	e.Interleavings = nil // they have tests of their own
-	made, err := All(ctx, []experiments.Experiment{e}, []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}, report.SVG, report.CurveSVG)
+	runs := []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}
+	made, err := All(ctx, []experiments.Experiment{e}, runs, report.SVG, report.CurveSVG)
 	if err != nil {
 		t.Fatal(err)
 	}
