@@ -71,8 +71,8 @@ func TestBadItems(t *testing.T) {
 		s.ask(http.MethodPut, "/c0/items/"+id, `{"text": "x"}`).fails(t, http.StatusBadRequest, "the item's id")
 	}
 	for _, body := range []string{
-		"", "x", `{}`, `{"text": 7}`, `{"text": null}`, `{"text": {}}`, `["text", "a"]`, `{"text": "a"} {"text": "b"}`, `{"text": "a"}}`, `{"text": "a"`,
-		`{"text": "a", "id": 8}`, `{"text": "a", "text": "b"}`, `{"Text": "a"}`, `{"Text": "a", "text": "b"}`,
+		"", "x", `{}`, `{"text": 7}`, `{"text": null}`, `{"text": {}}`, `["text", "a"]`, `{"text": "a"} {"text": "b"}`,
+		`{"text": "a"}}`, `{"text": "a"`, `{"text": "a", "id": 8}`, `{"text": "a", "text": "b"}`, `{"Text": "a"}`, `{"Text": "a", "text": "b"}`,
 	} {
 		s.ask(http.MethodPut, "/c0/items/7", body).fails(t, http.StatusBadRequest, `{"text"`)
 	}
