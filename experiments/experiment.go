@@ -36,6 +36,8 @@ type Experiment struct {
 	// explore use them.
 	Interleavings []Interleavings
 
+	Curve Curve // of its measurements; zero: none
+
 	Variants []Variant // the control first: without it nothing is shown
 	Check    func(trial []history.Event) []history.Violation
 }
@@ -56,6 +58,13 @@ type Lesson struct {
 	Next     string // related experiments, and what to try by hand
 	Level    Level
 	Start    bool // one of the first to look at
+}
+
+// Curve is a plot of what one variant measures: a point for each timeline, by its medians in two units.
+type Curve struct {
+	Variant string
+	X, Y    string // the units, as they are recorded
+	Line    string // how the names of those timelines begin whose points are joined; the others are what they are compared with
 }
 
 // Level is how much a reader should know before an experiment.

@@ -93,6 +93,26 @@ func (r Record) Measures() (all []Measured) {
 	return all
 }
 
+// Point is a point of a curve: a timeline, and what was measured of it in both units.
+type Point struct {
+	Timeline string
+	X, Y     Measured
+}
+
+// Points are those of a run, as they were recorded. A timeline that was measured in one unit only has none.
+func (c Curve) Points(r Record) (all []Point) {
+	measures := r.Measures()
+	of := func(timeline, unit string) int {
+		return slices.IndexFunc(measures, func(m Measured) bool { return m.Variant == c.Variant && m.Timeline == timeline && m.Unit == unit })
+	}
+	for _, x := range measures {
+		if y := of(x.Timeline, c.Y); x.Variant == c.Variant && x.Unit == c.X && y >= 0 {
+			all = append(all, Point{x.Timeline, x, measures[y]})
+		}
+	}
+	return all
+}
+
 // Telling returns the number of the trial that shows most of a variant, and why: the first with a violation. Without one it is the
 // first in which the most happened that a reader looks for, such as a refused write.
 func (r Record) Telling(j VariantJudgement) (trial int, why string) {

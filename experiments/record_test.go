@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"strings"
 	"testing"
 
 	"locklab/history"
@@ -61,5 +62,36 @@ func TestTelling(t *testing.T) {
 	r.Variants = nil
 	if trial, why := r.Telling(VariantJudgement{Name: "v"}); trial != 1 || why != "the first, which was cut short" {
 		t.Errorf("cut short: trial %d, %q", trial, why)
+	}
+}
+
+// A curve has a point for each timeline of its variant with both numbers, as they were recorded. A terminal shows them as a table, of a
+// single run.
+func TestCurvePoints(t *testing.T) {
+	event := func(variant, timeline, unit string, value int64) history.Event {
+		return history.Event{Variant: variant, Timeline: timeline, Kind: history.Measure, Value: value, Text: unit}
+	}
+	const x, y = "commands, in tenths", "µs until the next holder"
+	e := Experiment{ID: "L09-waiting", Curve: Curve{Variant: "v", X: x, Y: y, Line: "sleep "}}
+	r := Record{Events: []history.Event{
+		event("other", "sleep 2 ms", x, 9), event("other", "sleep 2 ms", y, 9),
+		event("v", "sleep 2 ms", x, 70), event("v", "sleep 2 ms", y, 1500), event("v", "message", x, 47), event("v", "message", y, 550),
+		event("v", "message", x, 48), event("v", "message", x, 99), event("v", "half", x, 1),
+	}}
+	points := e.Curve.Points(r)
+	if len(points) != 2 || points[0].Timeline != "sleep 2 ms" || points[0].Y.Median() != 1500 ||
+		points[1].X.Median() != 48 || points[1].Y.Median() != 550 {
+		t.Errorf("%+v", points)
+	}
+	run := Result{Saved: Saved{Experiment: e, Record: r}}
+	one, two := &Results{Runs: []Result{run}}, &Results{Runs: []Result{run, run}}
+	if text := one.Text(false); !strings.Contains(text, "commands  ms until the next holder") || !strings.Contains(text, "4.8") {
+		t.Errorf("no table in\n%s", text)
+	}
+	if text := two.Text(false); strings.Contains(text, "until the next holder") {
+		t.Errorf("of two runs there is a table:\n%s", text)
+	}
+	if points := (Curve{}).Points(r); points != nil {
+		t.Errorf("without a curve: %+v", points)
 	}
 }

@@ -121,6 +121,8 @@ func (r *Results) Text(colour bool) string {
 	fmt.Fprintf(&b, "%s\n\n%s", RunsTable(r.Runs, colour), Evidence(r.Runs, colour))
 	if len(r.Runs) > 1 {
 		fmt.Fprintf(&b, "%s\n\n", r.times())
+	} else if len(r.Runs) == 1 {
+		b.WriteString(r.Runs[0].curve())
 	}
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(&b, "Left out, for they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", "))
@@ -139,6 +141,21 @@ func (r *Results) Text(colour bool) string {
 	fmt.Fprintf(&b, "Reproduce: %s\n", r.Command)
 	fmt.Fprintf(&b, "Verdict: %s (%.1f s, Redis: %s). %s\n", r.Verdict.Painted(colour), r.Took, r.Redis, Meaning)
 	return b.String()
+}
+
+// curve is the experiment's curve as a table; empty: it has none.
+func (r Result) curve() string {
+	c := r.Experiment.Curve
+	points := c.Points(r.Record)
+	if len(points) == 0 {
+		return ""
+	}
+	x, y := points[0].X.Label(), points[0].Y.Label()
+	t := terminal.NewTable(c.Variant, x, y).Right(x, y)
+	for _, p := range points {
+		t.Row(p.Timeline, p.X.Text(p.X.Median()), p.Y.Text(p.Y.Median()))
+	}
+	return fmt.Sprintf("%s\n\n", t)
 }
 
 // RunsTable has a row for each variant of each run.

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -71,17 +70,17 @@ func (a *api) putItem(v variants.Variant) gin.HandlerFunc {
 	})
 }
 
-// textOf parses {"text": "…"}.
+// textOf parses {"text": "…"}, and accepts nothing else.
 func textOf(body io.Reader) (string, error) {
-	var sent struct {
-		Text *string `json:"text"`
+	sent, err := io.ReadAll(body)
+	if err != nil {
+		return "", unread(err)
 	}
-	decoder := json.NewDecoder(body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&sent); err != nil || sent.Text == nil || decoder.More() {
+	text, is := onlyField(sent, "text").(string)
+	if !is {
 		return "", badRequest(`the body is no item: send {"text": "…"} with at most %d bytes`, cache.MaxText)
 	}
-	return *sent.Text, nil
+	return text, nil
 }
 
 // caches are the variants that this instance answers for.

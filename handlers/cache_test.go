@@ -70,13 +70,19 @@ func TestBadItems(t *testing.T) {
 		s.get("/c0/items/"+id).fails(t, http.StatusBadRequest, "the item's id")
 		s.ask(http.MethodPut, "/c0/items/"+id, `{"text": "x"}`).fails(t, http.StatusBadRequest, "the item's id")
 	}
-	for _, body := range []string{"", "x", `{}`, `{"text": 7}`, `{"text": "a"} {"text": "b"}`, `{"text": "a", "id": 8}`} {
+	for _, body := range []string{
+		"", "x", `{}`, `{"text": 7}`, `{"text": null}`, `{"text": {}}`, `["text", "a"]`, `{"text": "a"} {"text": "b"}`,
+		`{"text": "a"}}`, `{"text": "a"`, `{"text": "a", "id": 8}`, `{"text": "a", "text": "b"}`, `{"Text": "a"}`, `{"Text": "a", "text": "b"}`,
+	} {
 		s.ask(http.MethodPut, "/c0/items/7", body).fails(t, http.StatusBadRequest, `{"text"`)
 	}
 	s.ask(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", cache.MaxText+1)+`"}`).fails(t, http.StatusBadRequest)
 	s.ask(http.MethodPut, "/c0/items/7", `{"text": "`+strings.Repeat("x", 1<<20)+`"}`).fails(t, http.StatusRequestEntityTooLarge)
 	if got := s.get("/c0/items/" + strings.Repeat("9", 2<<20)); got.status < 400 || got.status > 499 { // by net/http
 		t.Errorf("a key of 2 MB: %d", got.status)
+	}
+	if len(c.items) > 0 {
+		t.Errorf("a refused request stored %v", c.items)
 	}
 	c.err = cache.ErrUnavailable
 	s.get("/c0/items/7").fails(t, http.StatusServiceUnavailable)

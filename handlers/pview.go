@@ -94,24 +94,30 @@ func (a *api) answerValue(c *gin.Context, value int64, err error) error {
 func valueOf(body io.Reader, name string, most int64) (int64, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
-		return 0, badRequest("the body could not be read: %v", err)
+		return 0, unread(err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var got [4]json.Token // Decode would take "Value" for "value", and the last of two values
-	for i := range got {
-		if got[i], err = decoder.Token(); err != nil {
-			break
-		}
-	}
-	_, end := decoder.Token()
-	number, _ := got[2].(json.Number)
+	number, _ := onlyField(text, name).(json.Number)
 	value, notWhole := strconv.ParseInt(string(number), 10, 64)
-	if want := [...]json.Token{json.Delim('{'), name, got[2], json.Delim('}')}; got != want || end != io.EOF ||
-		notWhole != nil || value < 0 || value > most {
+	if notWhole != nil || value < 0 || value > most {
 		return 0, badRequest(`the body is %.40q; send {"%s": 0}, a whole number from 0 to %d`, text, name, most)
 	}
 	return value, nil
+}
+
+// onlyField is the value in {"NAME": value}, a [json.Number] or a string; nil: the text is something else. Decode would take "Value"
+// for "value", and the last of two values.
+func onlyField(text []byte, name string) json.Token {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var got [4]json.Token
+	for i := range got {
+		got[i], _ = decoder.Token() // nil after an error
+	}
+	_, end := decoder.Token()
+	if want := [...]json.Token{json.Delim('{'), name, got[2], json.Delim('}')}; got != want || end != io.EOF {
+		return nil
+	}
+	return got[2]
 }
 
 // wantsText reports whether the client prefers plain text to JSON, by the q values of its Accept header. Of equal values the first

@@ -30,6 +30,7 @@ type run struct {
 	Verdict  verdict
 	Variants []variant
 	Measures []measured
+	Curve    *curve
 }
 
 type variant struct {
@@ -47,7 +48,7 @@ type variant struct {
 func newPage(title string, whole bool, saved ...experiments.Saved) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
 	for _, s := range saved {
-		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record)}
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record), Curve: curveOf(s)}
 		for _, j := range s.Judgement.Variants {
 			r.Variants = append(r.Variants, newVariant(s.Record, j, len(r.Measures) > 0))
 		}

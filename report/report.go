@@ -41,7 +41,10 @@ var pageStyle string
 //go:embed page/drawing.css
 var drawingStyle string
 
-var style = colours() + pageStyle + drawingStyle
+//go:embed page/chart.css
+var chartStyle string
+
+var style = colours() + pageStyle + drawingStyle + chartStyle
 
 //go:embed page/script.js
 var script string

@@ -34,7 +34,7 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	made, err := pages.All(ctx, all, runs, report.SVG)
+	made, err := pages.All(ctx, all, runs, report.SVG, report.CurveSVG)
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, err, "nothing is written")

@@ -151,3 +151,56 @@ func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 }
+
+// L21: a client is refused wrongly when the holder of its key wants another booking.
+func TestRefusedByAnotherBooking(t *testing.T) {
+	event := func(timeline string, kind history.Kind, key string) history.Event {
+		return history.Event{Timeline: timeline, Kind: kind, Key: key}
+	}
+	wants := func(timeline, booking string) history.Event { return event(timeline, history.Note, booking) }
+	granted, released, refused := event("A", history.Grant, "k"), event("A", history.Release, "k"), event("B", history.Refuse, "k")
+	for name, c := range map[string]struct {
+		events []history.Event
+		found  int
+	}{
+		"another booking":              {numbered(wants("A", "x"), wants("B", "y"), granted, refused), 1},
+		"another remark comes later":   {numbered(wants("A", "x"), wants("B", "y"), wants("B", ""), granted, refused), 1},
+		"the same booking":             {numbered(wants("A", "x"), wants("B", "x"), granted, refused), 0},
+		"another booking, other keys":  {numbered(wants("A", "x"), wants("B", "y"), granted, event("B", history.Refuse, "l")), 0},
+		"refused after A has released": {numbered(wants("A", "x"), wants("B", "y"), granted, released, refused), 0},
+	} {
+		if found := refusedByAnotherBooking(c.events); len(found) != c.found {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+}
+
+// L09: a sleep must be worse than the message in one of the numbers at least.
+func TestBetterInBoth(t *testing.T) {
+	number := func(lane string, requests, wait int64) []history.Event {
+		return []history.Event{
+			{Timeline: lane, Kind: history.Measure, Value: requests, Text: requestsUnit},
+			{Timeline: lane, Kind: history.Measure, Value: wait, Text: waitUnit},
+		}
+	}
+	message := number("message", 45, 700)
+	for name, c := range map[string]struct {
+		sleep []history.Event
+		found int
+	}{
+		"worse in both":        {number("sleep 5 ms", 300, 3000), 0},
+		"fewer requests":       {number("sleep 100 ms", 44, 40_000), 0},
+		"a shorter wait":       {number("sleep 1 ms", 1000, 600), 0},
+		"better in both":       {number("sleep 1 ms", 44, 699), 1},
+		"the same in both":     {number("sleep 1 ms", 45, 700), 1},
+		"one is not measured":  {number("sleep 1 ms", 44, 699)[:1], 0},
+		"a number of requests": {number("sleep 1 ms", 44, 699)[1:], 0},
+	} {
+		if found := betterInBoth(numbered(append(c.sleep, message...)...)); len(found) != c.found {
+			t.Errorf("%s: found %+v", name, found)
+		}
+	}
+	if found := betterInBoth(numbered(number("sleep 1 ms", 44, 699)...)); len(found) > 0 {
+		t.Errorf("without a message: found %+v", found)
+	}
+}

@@ -37,17 +37,18 @@ var _ = register(experiments.Experiment{
 			(a) Sleeping needs the fewest requests. (b) The message is first in both. (c) The message needs the fewest requests, and spinning
 			gets the lock soonest.`,
 		Why: `
-			The message needs the fewest requests: the client asks around its subscription, and then it is silent, however long the lock is held.
-			A client that sleeps asks once in each pause, and notices the release at the end of one. Spinning notices it first, and keeps a
-			processor and Redis busy until then. If nobody sends the message, the advantage is gone. The client waits until the holder notices
-			that its lock is gone, or until the lease ends.`,
+			The message needs the fewest requests of the three. The client asks around its subscription, and then it is silent, however long the
+			lock is held. A client that sleeps asks once in each pause, and notices the release at the end of one. Spinning notices it first,
+			and keeps a processor and Redis busy until then. The curve shows why a sleep is hard to tune. A shorter sleep needs more requests,
+			and a longer one waits longer. None is better than the message in both. If nobody sends the message, the advantage is gone. The
+			client waits until the holder notices that its lock is gone, or until the lease ends.`,
 		Fix: `
 			Subscribe, and wait for the message or for the rest of the lease, which a refused acquire returns. A message is a hint and may get
 			lost, so the time has to decide. Every release must publish in the script that deletes, as A1's and v3's do.`,
 		Limits: `
-			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. The pause of the client
-			that sleeps is ours: a shorter one needs more requests and shortens the wait. Everything runs on one machine, without a network
-			between.`,
+			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. A sleep that is longer
+			than the work needs fewer requests than the message. A pause is random, at least half of the named sleep. Everything runs on one
+			machine, without a network between.`,
 		Next: "L14-fairness asks which waiter is served next, and L12-unanswered-acquire loses a reply. L03-foreign-unlock deletes a lock by " +
 			"DEL: there, `app lab step L03` shows each command.",
 		Level: experiments.Medium,
@@ -61,18 +62,22 @@ message   ?  subscribed             │ notified ?!`,
 		Two processes, that is clients with a cohort of their own, pass one lock to each other. One works for five to six pauses of the client
 		that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests (INFO commandstats). The wait is the
 		median time from the release to the next grant. In the second variant the lock is deleted without a message, as A2's listing does.
-		Only ways of one trial are compared.`,
+		In the third one seven sleeps and the message run simultaneously, and the work takes 100 to 200 ms. Only ways of one trial are
+		compared.`,
 	Needs: []experiments.Need{experiments.RedisServer},
 	Alone: true,
-	Takes: 8 * time.Second,
+	Takes: 15 * time.Second,
 	Check: func(trial []history.Event) (found []history.Violation) {
 		found = notBelow(trial, requestsUnit, "spin")
 		found = append(found, notBelow(trial, requestsUnit, "sleep")...)
-		return append(found, notBelow(trial, waitUnit, "sleep")...)
+		found = append(found, notBelow(trial, waitUnit, "sleep")...)
+		return append(found, betterInBoth(trial)...)
 	},
+	Curve: experiments.Curve{Variant: sweptVariant, X: requestsUnit, Y: waitUnit, Line: "sleep "},
 	Variants: []experiments.Variant{
 		{Name: "released with a message", Run: threeWays(5, waitersLease, false)},
 		{Name: "deleted without a message", Expect: experiments.Sometimes, Run: threeWays(2, missedLease, true)},
+		{Name: sweptVariant, Run: sweep},
 	},
 })
 
@@ -82,6 +87,8 @@ const (
 	// missedLease bounds the wait when the message does not come. A third of it later at most the holder's renewal finds the lock gone,
 	// and notifies: that is still far more than a pause.
 	missedLease = 500 * time.Millisecond
+
+	sweptVariant = "sleeps of 1 to 100 ms"
 
 	requestsUnit = "commands per wait, in tenths"
 	waitUnit     = "µs until the next holder"
@@ -99,6 +106,46 @@ func notBelow(trial []history.Event, unit, other string) []history.Violation {
 		What:   fmt.Sprintf("%s: %s by message, %s by %s", m.Label(), m.Text(message.Value), m.Text(another.Value), other),
 		Events: []int{message.Seq, another.Seq},
 	}}
+}
+
+// betterInBoth finds the sleeps that need no more requests than the message and no longer wait.
+func betterInBoth(trial []history.Event) (found []history.Violation) {
+	requests, ok := kit.Measured(trial, "message", requestsUnit)
+	wait, both := kit.Measured(trial, "message", waitUnit)
+	for _, sleeps := range trial {
+		its, measured := kit.Measured(trial, sleeps.Timeline, waitUnit)
+		if !ok || !both || !measured || sleeps.Kind != history.Measure || sleeps.Text != requestsUnit || sleeps.Timeline == "message" ||
+			sleeps.Value > requests.Value || its.Value > wait.Value {
+			continue
+		}
+		found = append(found, history.Violation{
+			What: sleeps.Timeline + " is not worse than the message, in requests nor in its wait", Events: []int{sleeps.Seq, its.Seq},
+		})
+	}
+	return found
+}
+
+// sweep measures many sleeps beside the message, each with the same work. None of them keeps a processor busy.
+func sweep(ctx context.Context, t *experiments.Trial) {
+	const longest = 100 * time.Millisecond
+	work := handOverTest{works: make([]time.Duration, 10)}
+	for i := range work.works { // a sleep begins with the work, and must end at any moment of a pause
+		work.works[i] = longest + time.Duration(t.Rand.Int64N(int64(longest)))
+	}
+	var all []way
+	for _, ms := range []time.Duration{1, 2, 5, 10, 20, 50, 100} {
+		all = append(all, polling(fmt.Sprintf("sleep %d ms", ms), ms*time.Millisecond))
+	}
+	_, _, message := ways(waitersLease)
+	all = append(all, message)
+	results, waits := make([]handedOver, len(all)), make([]func(), len(all))
+	for i, w := range all {
+		waits[i] = t.Go(func() { results[i] = work.passOn(ctx, t, w) })
+	}
+	for i, w := range all { // recorded in this order, in which the points of the curve are joined
+		waits[i]()
+		results[i].record(t, w)
+	}
 }
 
 // threeWays measures the three ways. The client that spins uses a whole processor, so the others run after it.
@@ -126,17 +173,19 @@ type way struct {
 
 // ways are A1's three. The lease is that of the client that waits for a message.
 func ways(lease time.Duration) (spin, sleep, message way) {
-	polling := func(pause time.Duration) func(*experiments.Trial, redis.UniversalClient, string) *kit.Client {
-		return func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
-			return kit.NewPolling(t, name, kit.PollingSET(conn, name, pause, waitersLease))
-		}
-	}
 	notified := func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
 		return kit.RedisLock(t, name, conn, lease)
 	}
-	poll := []string{"set", "eval"}
 	listen := []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
-	return way{"spin", polling(kit.Spin), poll}, way{"sleep", polling(sleepPause), poll}, way{"message", notified, listen}
+	return polling("spin", kit.Spin), polling("sleep", sleepPause), way{"message", notified, listen}
+}
+
+// polling is a client that tries, and sleeps for up to a pause, until the lock is granted.
+func polling(name string, pause time.Duration) way {
+	client := func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
+		return kit.NewPolling(t, name, kit.PollingSET(conn, name, pause, waitersLease))
+	}
+	return way{name, client, []string{"set", "eval"}}
 }
 
 // handOverTest is the same work for all ways.
@@ -145,8 +194,23 @@ type handOverTest struct {
 	silent bool            // the lock is deleted without a message
 }
 
-// measure lets two processes pass the lock to each other.
+// handedOver is what a way needed.
+type handedOver struct {
+	tenths int64 // of a request, for each wait
+	wait   time.Duration
+}
+
+func (h handedOver) record(t *experiments.Trial, w way) {
+	t.Measure(w.name, h.tenths, requestsUnit)
+	t.Measure(w.name, h.wait.Microseconds(), waitUnit)
+}
+
 func (o handOverTest) measure(ctx context.Context, t *experiments.Trial, w way) {
+	o.passOn(ctx, t, w).record(t, w)
+}
+
+// passOn lets two processes pass the lock to each other.
+func (o handOverTest) passOn(ctx context.Context, t *experiments.Trial, w way) handedOver {
 	node, err := t.Stack.Redis(ctx, w.name, t.Real)
 	t.Must(err)
 	conn := kit.Connect(ctx, t, &stack.Topology{Kind: string(topology.Single), Addrs: []string{node.Addr}})
@@ -159,9 +223,8 @@ func (o handOverTest) measure(ctx context.Context, t *experiments.Trial, w way) 
 	handOverTest{works: []time.Duration{sleepPause, sleepPause}}.run(ctx, t, clients, conn)
 	before := requests(ctx, t, conn, w.sent)
 	waits := o.run(ctx, t, clients, conn)
-	t.Measure(w.name, 10*(requests(ctx, t, conn, w.sent)-before)/int64(1+len(o.works)), requestsUnit)
 	slices.Sort(waits)
-	t.Measure(w.name, waits[len(waits)/2].Microseconds(), waitUnit)
+	return handedOver{10 * (requests(ctx, t, conn, w.sent) - before) / int64(1+len(o.works)), waits[len(waits)/2]}
 }
 
 // run lets each client hold the lock while the other waits for it, and returns how long a client waited for a free lock.

@@ -35,6 +35,7 @@ func TestMutants(t *testing.T) {
 			"L03": `inconclusive: the control "script" has a violation, too`,
 			"L05": "unexpected: long work, renewed: B and A both wrote 1",
 			"L18": `inconclusive: the control "unlock only after success" has a violation, too`,
+			"L21": "unexpected: separators, one booking: B and A both wrote 1",
 		}},
 		{
 			"the comparison of values", commands(t, withoutComparison), nil,

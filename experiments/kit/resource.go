@@ -10,6 +10,8 @@ import (
 // Resource is what a lock protects: a counter that is read and written back plus one. It lives apart from the lock's
 // servers, so that no fault of theirs affects it.
 type Resource struct {
+	Key string // in its events; another one only before its first use
+
 	t             *experiments.Trial
 	checks, reads bool // fencing tokens: at all; at the read, too
 
@@ -26,11 +28,11 @@ const resourceKey = "counter"
 // checked.
 func NewResource(t *experiments.Trial, checks bool) *Resource {
 	checks = checks && !t.Unchecked()
-	r := &Resource{t: t, checks: checks, reads: checks && !t.Unregistered()}
+	r := &Resource{Key: resourceKey, t: t, checks: checks, reads: checks && !t.Unregistered()}
 	t.Cleanup(func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		t.Record(history.Event{Timeline: "resource", Kind: history.Final, Key: resourceKey, Value: r.value})
+		t.Record(history.Event{Timeline: "resource", Kind: history.Final, Key: r.Key, Value: r.value})
 		return nil
 	})
 	return r
@@ -49,7 +51,7 @@ func (r *Resource) Read(h *Holder) int64 {
 	} else if r.reads && h.token > 0 {
 		r.token, r.reader = h.token, h
 	}
-	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: r.value})
+	h.Record(history.Event{Kind: kind, Key: r.Key, Value: r.value})
 	return r.value
 }
 
@@ -64,7 +66,7 @@ func (r *Resource) Write(h *Holder, value int64) {
 	default:
 		r.value, r.token = value, max(r.token, h.token)
 	}
-	h.Record(history.Event{Kind: kind, Key: resourceKey, Value: value})
+	h.Record(history.Event{Kind: kind, Key: r.Key, Value: value})
 }
 
 // Add reads the value and writes it back plus one.

@@ -107,6 +107,9 @@ func RenewedWork(strategy string) experiments.Scenario {
 	}
 }
 
+// learnsLoss is far more than a lease here. A lock that lets two clients in at once may never tell the first one.
+const learnsLoss = 10 * time.Second
+
 func workBeside(ctx context.Context, first, second *Client, work time.Duration, options ...lockstrategy.Option) {
 	r := NewResource(first.t, false)
 	a := first.Acquire(ctx, options...)
@@ -124,6 +127,8 @@ func workBeside(ctx context.Context, first, second *Client, work time.Duration, 
 	case <-done:
 		waitForB()
 		r.Write(a, value+1)
+		ctx, cancel := context.WithTimeout(ctx, learnsLoss)
+		defer cancel()
 		first.t.Must(a.AwaitLoss(ctx))
 	}
 }

@@ -21,7 +21,7 @@ func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
 		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
-	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG)
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG, report.CurveSVG)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
 		{Lock: naive.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
 	}
-	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG)
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil, report.SVG, report.CurveSVG)
 	if !errors.Is(err, ErrContradicted) || made != nil {
 		t.Fatalf("%d pages, %v", len(made), err)
 	}
@@ -59,7 +59,7 @@ func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
 	wantCheck(t, err, "SET NX PX, script: a client deleted another client's lock: expected is violation, and it is no violation in all")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := All(stopped, []experiments.Experiment{e}, nil, report.SVG); !errors.Is(err, context.Canceled) {
+	if _, err := All(stopped, []experiments.Experiment{e}, nil, report.SVG, report.CurveSVG); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

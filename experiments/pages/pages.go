@@ -53,6 +53,7 @@ type page struct {
 	Judgement     experiments.Judgement
 	Interleavings []experiments.Explored
 	Pictures      []picture
+	Curve         string // the file of its curve, below the folder of the pages; empty: it has none
 }
 
 // Seconds is how long the experiment takes: as long as its run took, or as it says itself.
@@ -67,9 +68,14 @@ func (p page) Seconds() int {
 // Draw makes a picture of a trial's events and of the violation in them, if there is one: an SVG file. It may return nil.
 type Draw func(trial []history.Event, found *history.Violation) ([]byte, error)
 
+// Plot makes a picture of an experiment's curve, from a run: an SVG file, or nil where it has none.
+type Plot func(experiments.Saved) ([]byte, error)
+
 // All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,
 // which ends with ctx.
-func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved, draw Draw) (map[string][]byte, error) {
+func All(
+	ctx context.Context, all []experiments.Experiment, runs []experiments.Saved, draw Draw, plot Plot,
+) (map[string][]byte, error) {
 	interleavings, err := exploreInterleavings(ctx, all)
 	if err != nil {
 		return nil, err
@@ -82,6 +88,14 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
 			if p.Pictures, err = pictures(p, draw); err != nil {
 				return nil, err
+			}
+			svg, err := plot(runs[i])
+			if err != nil {
+				return nil, err
+			}
+			if svg != nil {
+				p.Curve = images + "/" + e.ID + "-curve.svg"
+				made[filepath.Join("experiments", p.Curve)] = svg
 			}
 		}
 		for _, drawn := range p.Pictures {

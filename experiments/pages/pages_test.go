@@ -46,7 +46,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 
 func TestPages(t *testing.T) {
 	e, s := example()
-	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG)
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG, report.CurveSVG)
 	if err != nil || len(made) != 5 {
 		t.Fatalf("%d pages and pictures, %v", len(made), err)
 	}
@@ -90,7 +90,7 @@ func TestPages(t *testing.T) {
 func TestPagesTeachInOrder(t *testing.T) {
 	e, s := example()
 	parts := func() (titles []string) {
-		made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG)
+		made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG, report.CurveSVG)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestPagesOfWhatShowsNothing(t *testing.T) {
 		"No run of it is saved yet.":                     nil,
 		"Verdict: **inconclusive**: it was interrupted.": {s},
 	} {
-		made, err := All(t.Context(), []experiments.Experiment{e}, runs, report.SVG)
+		made, err := All(t.Context(), []experiments.Experiment{e}, runs, report.SVG, report.CurveSVG)
 		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
 			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
 		}
@@ -153,7 +153,7 @@ func TestCheck(t *testing.T) {
 	if Check(docs, all) == nil {
 		t.Error("there are no pages")
 	}
-	made, err := All(t.Context(), all, []experiments.Saved{s}, report.SVG)
+	made, err := All(t.Context(), all, []experiments.Saved{s}, report.SVG, report.CurveSVG)
 	if err != nil {
 		t.Fatal(err)
 	}

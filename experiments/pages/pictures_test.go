@@ -83,7 +83,8 @@ func TestL03DrawsItsCommands(t *testing.T) {
 	defer cancel()
 	r := experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})
 	e.Interleavings = nil // they have tests of their own
-	made, err := All(ctx, []experiments.Experiment{e}, []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}, report.SVG)
+	runs := []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}
+	made, err := All(ctx, []experiments.Experiment{e}, runs, report.SVG, report.CurveSVG)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,4 +102,25 @@ func wantIn(t *testing.T, text string, all ...string) {
 			t.Errorf("no %q in\n%s", says, text)
 		}
 	}
+}
+
+// An experiment with a curve has its picture, and its page shows it.
+func TestPagesShowCurves(t *testing.T) {
+	e, s := example()
+	e.Curve = experiments.Curve{Variant: "DEL", X: "commands", Y: "waits", Line: "sleep "}
+	for _, timeline := range []string{"sleep 1 ms", "sleep 2 ms", "message"} {
+		for _, unit := range []string{e.Curve.X, e.Curve.Y} {
+			s.Record.Events = append(s.Record.Events, history.Event{
+				Seq: len(s.Record.Events) + 1, Variant: "DEL", Trial: 1, Timeline: timeline, Kind: history.Measure, Value: 7, Text: unit,
+			})
+		}
+	}
+	s.Record.Count = len(s.Record.Events)
+	s.Experiment = e
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s}, report.SVG, report.CurveSVG)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, string(made[path(e.ID)]), "](img/L03-foreign-unlock-curve.svg)", "### DEL, as a curve\n")
+	wantIn(t, string(made["experiments/img/L03-foreign-unlock-curve.svg"]), ">2 ms</text>")
 }
