@@ -192,6 +192,3 @@ func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
 	}
 	return &copied, wires
 }
-
-// ShortestLease is the lease that a holder asks for whose key is to end soon.
-func (s *Servers) ShortestLease() time.Duration { return servers[s.Strategy].lease }
