@@ -9,6 +9,7 @@ import (
 	"locklab/experiments/kit"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
 	"locklab/stack"
 )
 
@@ -61,6 +62,17 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Name: "one Redis, restarted immediately", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
 			Run: kit.OnSingle(restartUnnoticed),
 		},
+		forgetful("naive SETNX", naive.SETNX),
+		forgetful("SET NX PX", naive.Compare),
+		forgetful("SET NX PX, DEL", naive.PlainDEL),
+		{
+			Name: "ZooKeeper, restarted immediately", Strategy: "v6", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
+			Run: restartZooKeeper,
+		},
+		{
+			Name: "etcd, restarted immediately", Strategy: "v7", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
+			Run: restartEtcd,
+		},
 	},
 })
 
@@ -68,6 +80,47 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	kit.EndProxy(t, n.Proxy)
 	kit.Restart(ctx, t, n)
+}
+
+// forgetful is the variant of a lock made of steps.
+func forgetful(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "one Redis, restarted immediately: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAfter(lock, kit.Restart),
+	}
+}
+
+func restartZooKeeper(ctx context.Context, t *experiments.Trial) {
+	nodes, err := t.Stack.ZooKeeper(ctx, 1)
+	t.Must(err)
+	x := &kit.ZooKeeper{Trial: t, Nodes: nodes}
+	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(name, kit.LongLease, nodes...) }, func() {
+		proof, err := nodes[0].Restart(ctx)
+		t.Must(err)
+		t.Fault(nodes[0].Name, "killed and restarted, with its disk", proof)
+	})
+}
+
+func restartEtcd(ctx context.Context, t *experiments.Trial) {
+	cluster, err := t.Stack.Etcd(ctx, 1)
+	t.Must(err)
+	x, m := &kit.Etcd{Trial: t, Members: cluster.Members}, cluster.Members[0]
+	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, m) }, func() {
+		m.Kill()
+		proof, err := m.Ended()
+		t.Must(err)
+		t.Must(m.Restart(ctx))
+		t.Fault(m.Name, "killed and restarted, with its disk", proof)
+	})
+}
+
+// besideRestart lets B request the lock that A holds, after the only server was restarted.
+func besideRestart(ctx context.Context, t *experiments.Trial, client func(name string) *kit.Client, restart func()) {
+	s := kit.NewSuccession(t)
+	s.Come(ctx, client("A"))
+	restart()
+	s.Come(ctx, client("B"))
+	s.Finish(ctx)
 }
 
 // restartLater lets A's lease end before the node votes again. A respects its lease: it writes while it is good.

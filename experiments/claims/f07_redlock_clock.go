@@ -1,11 +1,14 @@
 package claims
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -55,5 +58,35 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Run: kit.OnDecidingNode(kit.HourAhead),
 		},
 		{Name: "a jump on the only Redis", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(kit.HourAhead)},
+		jumpOnOne("SET NX PX", naive.Compare),
+		jumpOnOne("SET NX PX, DEL", naive.PlainDEL),
+		{
+			Name: "a jump of the database's clock", Expect: experiments.Sometimes, Strategy: "v5", Fault: true, Trials: 1,
+			Needs: []experiments.Need{experiments.MariaDB}, Run: kit.OnMariaDB(jumpOfDatabase),
+		},
 	},
 })
+
+// jumpOnOne is the variant of a lock made of steps.
+func jumpOnOne(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "a jump on the only Redis: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAfter(lock, kit.HourAhead),
+	}
+}
+
+func jumpOfDatabase(ctx context.Context, x *kit.MariaDB) {
+	s := kit.NewSuccession(x.Trial)
+	s.Come(ctx, x.NewClient(ctx, "A", kit.LongLease))
+	const left = "SELECT expires - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) FROM locklab_locks"
+	before := x.Ask(ctx, left)
+	x.Execute(ctx, "UPDATE locklab_locks SET expires = expires - ?", time.Hour.Microseconds())
+	after := x.Ask(ctx, left)
+	proof := ""
+	if before > 0 && after <= 0 {
+		proof = fmt.Sprintf("the row had %d µs left and has %d µs", before, after)
+	}
+	x.Fault("database", "acts as if an hour more had passed: rows live shorter, its clock is untouched", proof)
+	s.Come(ctx, x.NewClient(ctx, "B", kit.LongLease))
+	s.Finish(ctx)
+}

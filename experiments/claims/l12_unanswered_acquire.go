@@ -86,6 +86,10 @@ B                                                                            SET
 			Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true,
 			Run: overLossyWire(naive.Compare, "A? B B B B"),
 		},
+		{
+			Name: "lost: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Fault: true,
+			Run: overLossyWire(naive.PlainDEL, "A? B B B B"),
+		},
 		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(naive.CompensatedByScript, "A? A B B B B")},
 		{
 			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,

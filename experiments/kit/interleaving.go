@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
 	"locklab/experiments/steps"
 	"locklab/lockstrategy/naive"
@@ -11,6 +13,9 @@ import (
 
 // DeadHolder lets A die after its first command, and B try a lease later.
 const DeadHolder = "A A† … B B B B"
+
+// Overrun lets A take the lock and read. It writes and releases when its lease has ended, and B has written.
+const Overrun = "A A … B B B B A A"
 
 // Interleaving moves the clients of a lock on one Redis, as moves say: see [steps.Parse]. A move of a client that has
 // ended is left out. So one list serves a lock that lets a client in and one that refuses it.
@@ -35,6 +40,24 @@ func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server,
 		}
 	}
 	t.Must(w.End(ctx))
+}
+
+// OverrunAfter is Overrun without a lease that ends: something happens to the only Redis instead.
+func OverrunAfter(lock naive.Lock, fault Fault) experiments.Scenario {
+	return OnRedis(func(ctx context.Context, x *Redis) {
+		conn := redis.NewClient(OneAttempt(x.Node.Addr))
+		x.Cleanup(conn.Close)
+		w := steps.New(lock, steps.Redis{UniversalClient: conn}, LongLease, "AB", x.Record)
+		for i, m := range steps.Moves("A A B B B B A A") {
+			if i == 2 {
+				fault(ctx, x.Trial, x.Node)
+			}
+			if w.Can(m) {
+				x.Must(w.Move(ctx, m))
+			}
+		}
+		x.Must(w.End(ctx))
+	})
 }
 
 // expires reports whether time passes in moves after the first move of a client.
