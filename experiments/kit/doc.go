@@ -12,7 +12,7 @@
 //	memcached.go     one Memcached, and clients of its lock (M01)
 //	etcd.go          three servers of etcd, and clients of the lock on them (F09)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
-//	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10 to L13, F06, F07)
+//	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10 to L13, F01, F06, F07)
 //	servers.go       the servers of any lock of the lab, and clients of it (L05, L11, L12, L23, L24)
 //	process.go       a holder in a process of its own, to be killed or paused (L06, L11, L23, F12)
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)

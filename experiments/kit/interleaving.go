@@ -45,19 +45,39 @@ func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server,
 // OverrunAfter is Overrun without a lease that ends: something happens to the only Redis instead.
 func OverrunAfter(lock naive.Lock, fault Fault) experiments.Scenario {
 	return OnRedis(func(ctx context.Context, x *Redis) {
-		conn := redis.NewClient(OneAttempt(x.Node.Addr))
-		x.Cleanup(conn.Close)
-		w := steps.New(lock, steps.Redis{UniversalClient: conn}, LongLease, "AB", x.Record)
-		for i, m := range steps.Moves("A A B B B B A A") {
-			if i == 2 {
-				fault(ctx, x.Trial, x.Node)
-			}
-			if w.Can(m) {
-				x.Must(w.Move(ctx, m))
-			}
-		}
-		x.Must(w.End(ctx))
+		overrun(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
+			fault(ctx, x.Trial, x.Node)
+			return x.Conn
+		})
 	})
+}
+
+// OverrunAtFailover is the same when the master is killed before it has replicated the lock.
+func OverrunAtFailover(lock naive.Lock) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x := MasterSlave(ctx, t)
+		x.CutReplication(ctx, x.Replicas...)
+		overrun(ctx, t, lock, Connect(ctx, t, x.Servers.At(x.Master.AnnouncedAddr())), func() redis.UniversalClient {
+			x.FailOver(ctx)
+			return Connect(ctx, t, x.Servers)
+		})
+	}
+}
+
+// overrun lets A take the lock and read. After the fault, B comes over the connection that it returns, and A over the same. Nothing is in the
+// counter before the fault, so that only the lock can be lost.
+func overrun(ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient) {
+	server := &steps.Redis{UniversalClient: conn}
+	w := steps.New(lock, server, LongLease, "AB", t.Record)
+	for i, m := range steps.Moves("A A B B B B A A") {
+		if i == 2 {
+			server.UniversalClient = fault()
+		}
+		if w.Can(m) {
+			t.Must(w.Move(ctx, m))
+		}
+	}
+	t.Must(w.End(ctx))
 }
 
 // expires reports whether time passes in moves after the first move of a client.
