@@ -48,7 +48,7 @@ var _ = register(experiments.Experiment{
 		would not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B
 		requests the lock there. A writes because its lease has not ended, as far as it can know. Where the lock was replicated, B is
 		refused until A's lease has ended. In containers there is no proxy: the replicas are taken off their network until the master is
-		dead.`,
+		dead. The locks made of steps lose their key in the same way.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  185 * time.Second,

@@ -32,14 +32,15 @@ var _ = register(experiments.Experiment{
 			Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
 			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
 			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
-			that restarts empty has the same weakness.`,
+			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
+			takes no lock away.`,
 		Fix: `
 			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
 			answers (appendfsync always), which costs time.`,
 		Limits: `
-			The run tries the delayed restart, and not the disk. The delay is the operator's work: Redis has no setting for it.
+			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
 			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts.`,
+			one of them restarts. A server of ZooKeeper or etcd that loses its disk is not tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
 	},
@@ -51,9 +52,10 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
 		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
 		Redis has the same weakness. There A's connection ends with the server's first life, because a holder that reconnects
-		immediately asks for its lock, and stops.`,
+		immediately asks for its lock, and stops. The locks made of steps run on one Redis as well. One server of ZooKeeper, and one of etcd, is
+		killed and started again with its disk.`,
 	Anomaly: "restart with data loss",
-	Takes:   14 * time.Second,
+	Takes:   22 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},

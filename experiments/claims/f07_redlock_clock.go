@@ -29,7 +29,8 @@ var _ = register(experiments.Experiment{
 		Why: `
 			Redis ends a key when the node's own clock has passed its expiry. After the jump the key on node 3 is over, and the node
 			votes for B. Then nodes 3, 4 and 5 are a second majority while A's lease goes on. Where A holds all five nodes, one jump
-			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough.`,
+			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough. A database
+			keeps the expiry of a row by its own clock, and has the same weakness.`,
 		Fix: `
 			Let the time service change the speed of a clock, and never set it while Redis runs. Check a fencing token where the lock
 			has one; RedLock has none.`,
@@ -46,9 +47,9 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. A jump of node 3's clock is imitated: the life of its keys is
 		shortened by an hour, and its clock is left alone. B asks all five. Where A holds the lock on all five, the same node's jump
-		changes nothing.`,
+		changes nothing. In a database the rows of the locks end an hour earlier. The locks made of steps run on one Redis.`,
 	Anomaly: "clock jump",
-	Takes:   13 * time.Second,
+	Takes:   16 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "no jump", Run: kit.OnDecidingNode(kit.NoFault)},

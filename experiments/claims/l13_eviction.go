@@ -47,10 +47,11 @@ Redis  ─────────────── ✗ full: the lock is evict
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
 		A takes the lock and reads. The server's memory is limited to 2 MB more than it uses. Data without an expiry is written until
-		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.`,
+		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.
+		RedLock's memory is full on the one node that decides between two majorities. The locks made of steps run on one Redis.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Takes:   24 * time.Second,
+	Takes:   27 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "noeviction", Fault: true, Run: kit.OnSingle(full("noeviction", kit.LockKey))},

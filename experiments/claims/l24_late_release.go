@@ -109,7 +109,7 @@ func lateRelease(strategy string, by releaser) experiments.Scenario {
 			select {
 			case <-held:
 			case err := <-answered:
-				t.Must(fmt.Errorf("nothing is shown: the release was not held back, and has returned %v", err))
+				t.Must(errors.Join(errors.New("nothing is shown: the release was not held back"), err))
 			}
 		}
 		t.Fault("wire", "A's release is held back", fmt.Sprintf("%d proxies hang, and have a request that they do not pass on", len(wires)))

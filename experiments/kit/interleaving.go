@@ -64,8 +64,8 @@ func OverrunAtFailover(lock naive.Lock) experiments.Scenario {
 	}
 }
 
-// overrun lets A take the lock and read. After the fault, B comes over the connection that it returns, and A over the same. Nothing is in the
-// counter before the fault, so that only the lock can be lost.
+// overrun lets A take the lock and read. After the fault, both use the connection that it returns. Nothing is in the counter before the
+// fault, so only the lock can be lost.
 func overrun(ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient) {
 	server := &steps.Redis{UniversalClient: conn}
 	w := steps.New(lock, server, LongLease, "AB", t.Record)
