@@ -87,7 +87,7 @@ func lateVariant(version, strategy string, needs ...experiments.Need) experiment
 
 func releasedInTime(ctx context.Context, t *experiments.Trial) {
 	s, r := kit.StartLock(ctx, t, lockstrategy.NameRedis), kit.NewResource(t, false)
-	s.NewPatientClient(ctx, "A").Acquire(ctx).Release(ctx)
+	s.NewLongTimeoutClient(ctx, "A").Acquire(ctx).Release(ctx)
 	b := s.NewClient(ctx, "B", kit.LongLease).Acquire(ctx)
 	besideThird(ctx, s, b, r, func() {})
 }
@@ -161,10 +161,10 @@ func lateDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) fu
 // lateHolder is A. Its release waits for an answer until long after its lease.
 func lateHolder(ctx context.Context, near *kit.Servers) *kit.Client {
 	if near.Strategy != lockstrategy.NameZooKeeper {
-		return near.NewPatientClient(ctx, "A")
+		return near.NewLongTimeoutClient(ctx, "A")
 	}
 	z, err := lockstrategy.NewZooKeeper(near.Addrs, lockstrategy.ZooKeeperConfig{
-		Lease: kit.LongLease, Request: kit.Patience,
+		Lease: kit.LongLease, Request: kit.LongTimeout,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return &shortSession{Conn: conn}, err

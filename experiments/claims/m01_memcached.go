@@ -54,8 +54,9 @@ Memcached  ──────────────── ✗ the item is evic
 B                             ├─ add ─ read 0 ─ write 1`,
 	How: `
 		A holds v8's lock, or one by add and delete whose item ends in an hour, and has read. Then other items fill the memory, or the server
-		restarts, and B requests the lock. For the stall, the server is stopped while A's request is on its way. For the whole second, A takes an item of 1 s for a lease of 1 s, and B waits. For
-		the late release, A's item expires, B takes the lock, A releases, and C requests the lock.`,
+		restarts, and B requests the lock. For the stall, the server is stopped while A's request is on its way. For the whole second, A
+		takes an item of 1 s for a lease of 1 s, and B waits. For the late release, A's item expires, B takes the lock, A releases, and C
+		requests the lock.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
 	Takes:   50 * time.Second,

@@ -155,12 +155,12 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease})
 }
 
-// Patience is how long a patient client waits for an answer: longer than servers keep the key of a short lease.
-const Patience = LongLease / 3
+// LongTimeout is that of a request: longer than servers keep the key of a short lease.
+const LongTimeout = LongLease / 3
 
-// NewPatientClient is NewClient with LongLease and Patience. go-redis waits for two seconds at most.
-func (s *Servers) NewPatientClient(ctx context.Context, name string) *Client {
-	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: LongLease, Request: Patience})
+// NewLongTimeoutClient is NewClient with LongLease and LongTimeout. go-redis waits for two seconds at most.
+func (s *Servers) NewLongTimeoutClient(ctx context.Context, name string) *Client {
+	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: LongLease, Request: LongTimeout})
 }
 
 func (s *Servers) newClient(ctx context.Context, name string, lock worker.Lock) *Client {
