@@ -1,11 +1,13 @@
 package claims
 
 import (
+	"slices"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -46,11 +48,23 @@ var _ = register(experiments.Experiment{
 		would not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B
 		requests the lock there. A writes because its lease has not ended, as far as it can know. Where the lock was replicated, B is
 		refused until A's lease has ended. In containers there is no proxy: the replicas are taken off their network until the master is
-		dead.`,
-	Anomaly:  "lost at failover",
-	Needs:    []experiments.Need{experiments.RedisServer},
-	Docker:   140 * time.Second,
-	Takes:    8 * time.Second,
-	Check:    history.Counter,
-	Variants: kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)),
+		dead. The locks made of steps lose their key in the same way.`,
+	Anomaly: "lost at failover",
+	Needs:   []experiments.Need{experiments.RedisServer},
+	Docker:  185 * time.Second,
+	Takes:   12 * time.Second,
+	Check:   history.Counter,
+	Variants: slices.Concat(kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)), []experiments.Variant{
+		lostSteps("naive SETNX", naive.SETNX),
+		lostSteps("SET NX PX", naive.Compare),
+		lostSteps("SET NX PX, DEL", naive.PlainDEL),
+	}),
 })
+
+// lostSteps is the variant of a lock made of steps.
+func lostSteps(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "replication cut, lock taken, killed: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAtFailover(lock),
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"locklab/experiments/kit"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
 	"locklab/stack"
 )
 
@@ -31,14 +32,15 @@ var _ = register(experiments.Experiment{
 			Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
 			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
 			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
-			that restarts empty has the same weakness.`,
+			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
+			takes no lock away.`,
 		Fix: `
 			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
 			answers (appendfsync always), which costs time.`,
 		Limits: `
-			The run tries the delayed restart, and not the disk. The delay is the operator's work: Redis has no setting for it.
+			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
 			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts.`,
+			one of them restarts. A server of ZooKeeper or etcd that loses its disk is not tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
 	},
@@ -50,9 +52,10 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
 		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
 		Redis has the same weakness. There A's connection ends with the server's first life, because a holder that reconnects
-		immediately asks for its lock, and stops.`,
+		immediately asks for its lock, and stops. The locks made of steps run on one Redis as well. One server of ZooKeeper, and one of etcd, is
+		killed and started again with its disk.`,
 	Anomaly: "restart with data loss",
-	Takes:   14 * time.Second,
+	Takes:   22 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
@@ -61,6 +64,17 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Name: "one Redis, restarted immediately", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
 			Run: kit.OnSingle(restartUnnoticed),
 		},
+		forgetful("naive SETNX", naive.SETNX),
+		forgetful("SET NX PX", naive.Compare),
+		forgetful("SET NX PX, DEL", naive.PlainDEL),
+		{
+			Name: "ZooKeeper, restarted immediately", Strategy: "v6", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
+			Run: restartZooKeeper,
+		},
+		{
+			Name: "etcd, restarted immediately", Strategy: "v7", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
+			Run: restartEtcd,
+		},
 	},
 })
 
@@ -68,6 +82,47 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	kit.EndProxy(t, n.Proxy)
 	kit.Restart(ctx, t, n)
+}
+
+// forgetful is the variant of a lock made of steps.
+func forgetful(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "one Redis, restarted immediately: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAfter(lock, kit.Restart),
+	}
+}
+
+func restartZooKeeper(ctx context.Context, t *experiments.Trial) {
+	nodes, err := t.Stack.ZooKeeper(ctx, 1)
+	t.Must(err)
+	x := &kit.ZooKeeper{Trial: t, Nodes: nodes}
+	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(name, kit.LongLease, nodes...) }, func() {
+		proof, err := nodes[0].Restart(ctx)
+		t.Must(err)
+		t.Fault(nodes[0].Name, "killed and restarted, with its disk", proof)
+	})
+}
+
+func restartEtcd(ctx context.Context, t *experiments.Trial) {
+	cluster, err := t.Stack.Etcd(ctx, 1)
+	t.Must(err)
+	x, m := &kit.Etcd{Trial: t, Members: cluster.Members}, cluster.Members[0]
+	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, m) }, func() {
+		m.Kill()
+		proof, err := m.Ended()
+		t.Must(err)
+		t.Must(m.Restart(ctx))
+		t.Fault(m.Name, "killed and restarted, with its disk", proof)
+	})
+}
+
+// besideRestart lets B request the lock that A holds, after the only server was restarted.
+func besideRestart(ctx context.Context, t *experiments.Trial, client func(name string) *kit.Client, restart func()) {
+	s := kit.NewSuccession(t)
+	s.Come(ctx, client("A"))
+	restart()
+	s.Come(ctx, client("B"))
+	s.Finish(ctx)
 }
 
 // restartLater lets A's lease end before the node votes again. A respects its lease: it writes while it is good.

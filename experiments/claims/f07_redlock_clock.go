@@ -1,11 +1,14 @@
 package claims
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -26,7 +29,8 @@ var _ = register(experiments.Experiment{
 		Why: `
 			Redis ends a key when the node's own clock has passed its expiry. After the jump the key on node 3 is over, and the node
 			votes for B. Then nodes 3, 4 and 5 are a second majority while A's lease goes on. Where A holds all five nodes, one jump
-			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough.`,
+			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough. A database
+			keeps the expiry of a row by its own clock, and has the same weakness.`,
 		Fix: `
 			Let the time service change the speed of a clock, and never set it while Redis runs. Check a fencing token where the lock
 			has one; RedLock has none.`,
@@ -43,9 +47,9 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. A jump of node 3's clock is imitated: the life of its keys is
 		shortened by an hour, and its clock is left alone. B asks all five. Where A holds the lock on all five, the same node's jump
-		changes nothing.`,
+		changes nothing. In a database the rows of the locks end an hour earlier. The locks made of steps run on one Redis.`,
 	Anomaly: "clock jump",
-	Takes:   13 * time.Second,
+	Takes:   16 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "no jump", Run: kit.OnDecidingNode(kit.NoFault)},
@@ -55,5 +59,35 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Run: kit.OnDecidingNode(kit.HourAhead),
 		},
 		{Name: "a jump on the only Redis", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(kit.HourAhead)},
+		jumpOnOne("SET NX PX", naive.Compare),
+		jumpOnOne("SET NX PX, DEL", naive.PlainDEL),
+		{
+			Name: "a jump of the database's clock", Expect: experiments.Sometimes, Strategy: "v5", Fault: true, Trials: 1,
+			Needs: []experiments.Need{experiments.MariaDB}, Run: kit.OnMariaDB(jumpOfDatabase),
+		},
 	},
 })
+
+// jumpOnOne is the variant of a lock made of steps.
+func jumpOnOne(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "a jump on the only Redis: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAfter(lock, kit.HourAhead),
+	}
+}
+
+func jumpOfDatabase(ctx context.Context, x *kit.MariaDB) {
+	s := kit.NewSuccession(x.Trial)
+	s.Come(ctx, x.NewClient(ctx, "A", kit.LongLease))
+	const left = "SELECT expires - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) FROM locklab_locks"
+	before := x.Ask(ctx, left)
+	x.Execute(ctx, "UPDATE locklab_locks SET expires = expires - ?", time.Hour.Microseconds())
+	after := x.Ask(ctx, left)
+	proof := ""
+	if before > 0 && after <= 0 {
+		proof = fmt.Sprintf("the row had %d µs left and has %d µs", before, after)
+	}
+	x.Fault("database", "acts as if an hour more had passed: rows live shorter, its clock is untouched", proof)
+	s.Come(ctx, x.NewClient(ctx, "B", kit.LongLease))
+	s.Finish(ctx)
+}

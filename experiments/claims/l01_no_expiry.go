@@ -49,6 +49,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 	Check:         kit.Noted(string(steps.OrphanedLock)),
 	Variants: []experiments.Variant{
 		{Name: "with an expiry", Strategy: "SET NX PX", Run: kit.Interleaving(naive.Compare, kit.DeadHolder)},
+		{Name: "with an expiry, DEL", Strategy: "SET NX PX, DEL", Run: kit.Interleaving(naive.PlainDEL, kit.DeadHolder)},
 		{Name: "v3's scripts", Strategy: "v3", Run: kit.Interleaving(steps.V3, kit.DeadHolder)},
 		{Name: "SETNX alone", Expect: experiments.Sometimes, Strategy: "naive SETNX", Run: kit.Interleaving(naive.SETNX, kit.DeadHolder)},
 	},

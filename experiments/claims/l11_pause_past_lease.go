@@ -9,6 +9,7 @@ import (
 	"locklab/experiments/kit"
 	"locklab/history"
 	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -56,12 +57,15 @@ B                                               ├─ lock, token 2 ─ read 0 
 		every holder has a moment between its last look and its write. Its session notices the end of the lease at the same time, so
 		either event may come first. The lease is half a second, or one second where the servers count whole seconds or sessions. The
 		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. Their second
-		variants give the resource a token check all the same: without a token the check accepts the write.`,
+		variants give the resource a token check all the same: without a token the check accepts the write. SET NX PX has no process: A is
+		not moved between its read and its write until B has written.`,
 	Anomaly: "pause",
 	Takes:   40 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),
 	Variants: slices.Concat(
 		[]experiments.Variant{{Name: "no pause", Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis}, unpaused)}},
+		pausedSteps("SET NX PX", naive.Compare),
+		pausedSteps("SET NX PX, DEL", naive.PlainDEL),
 		pausedHolder("v3", lockstrategy.NameRedis, "", true),
 		pausedHolder("v4", lockstrategy.NameRedLock, "RedLock, ", false),
 		once(pausedHolder("v5", lockstrategy.NameDatabase, "database, ", true)),
@@ -84,6 +88,13 @@ func pausedHolder(version, strategy, name string, issuesTokens bool) []experimen
 	}
 	checked.Run = kit.InProcess(kit.Holding{Strategy: strategy, Checks: true}, kit.PausePastLease)
 	return []experiments.Variant{unchecked, checked}
+}
+
+// pausedSteps is a lock whose holder is stopped between two of its steps. It has no lease to look at, and no token.
+func pausedSteps(name string, lock naive.Lock) []experiments.Variant {
+	return []experiments.Variant{{
+		Name: name + ", paused", Expect: experiments.Sometimes, Strategy: name, Run: kit.Interleaving(lock, kit.Overrun),
+	}}
 }
 
 // once are variants of one trial: their servers take seconds to start, or to free a key.

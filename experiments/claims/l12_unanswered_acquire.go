@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -87,6 +86,10 @@ B                                                                            SET
 			Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true,
 			Run: overLossyWire(naive.Compare, "A? B B B B"),
 		},
+		{
+			Name: "lost: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Fault: true,
+			Run: overLossyWire(naive.PlainDEL, "A? B B B B"),
+		},
 		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(naive.CompensatedByScript, "A? A B B B B")},
 		{
 			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,
@@ -159,7 +162,8 @@ func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
 func lostReplyOf(strategy string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		direct := kit.StartLock(ctx, t, strategy)
-		a, wires := overWires(ctx, direct)
+		near, wires := direct.OverProxies()
+		a := near.NewClient(ctx, "A", kit.LongLease)
 		b, r := direct.NewClient(ctx, "B", kit.LongLease), kit.NewResource(t, false)
 		a.Update(ctx, r) // what is sent once has been sent: the next reply is that to the acquire
 		loseReplyTo(ctx, t, a, b, wires)
@@ -175,24 +179,6 @@ func lostReplyOf(strategy string) experiments.Scenario {
 		r.Add(h)
 		h.Release(ctx)
 	}
-}
-
-var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-
-// overWires returns a client of the lock that reaches each server over a proxy.
-func overWires(ctx context.Context, direct *kit.Servers) (*kit.Client, []*stack.Proxy) {
-	var wires []*stack.Proxy
-	near := *direct
-	near.Addrs = nil
-	for _, addr := range direct.Addrs {
-		w, err := direct.Stack.Proxy("wire", hostAndPort.FindString(addr))
-		direct.Must(err)
-		if direct.Strategy == lockstrategy.NameEtcd {
-			w.Control = faultproxy.HTTP2Control
-		}
-		wires, near.Addrs = append(wires, w), append(near.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
-	}
-	return near.NewClient(ctx, "A", kit.LongLease), wires
 }
 
 // loseReplyTo lets A acquire the lock, loses the replies of the servers, and cuts A off. The proof is that they refuse B.

@@ -10,6 +10,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/lockstrategy/naive"
 	"locklab/stack"
 )
 
@@ -46,24 +47,40 @@ Redis  ─────────────── ✗ full: the lock is evict
 B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
 		A takes the lock and reads. The server's memory is limited to 2 MB more than it uses. Data without an expiry is written until
-		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.`,
+		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.
+		RedLock's memory is full on the one node that decides between two majorities. The locks made of steps run on one Redis.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
-	Takes:   24 * time.Second,
+	Takes:   27 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
-		{Name: "noeviction", Fault: true, Run: kit.OnSingle(full("noeviction"))},
-		{Name: "allkeys-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("allkeys-lru"))},
-		{Name: "volatile-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("volatile-lru"))},
+		{Name: "noeviction", Fault: true, Run: kit.OnSingle(full("noeviction", kit.LockKey))},
+		{Name: "allkeys-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("allkeys-lru", kit.LockKey))},
+		{Name: "volatile-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("volatile-lru", kit.LockKey))},
+		evictedSteps("naive SETNX", naive.SETNX),
+		evictedSteps("SET NX PX", naive.Compare),
+		evictedSteps("SET NX PX, DEL", naive.PlainDEL),
+		{
+			Name: "RedLock, allkeys-lru on the deciding node", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Trials: 1,
+			Run: kit.OnDecidingNode(full("allkeys-lru", "redlock:"+kit.LockKey)),
+		},
 	},
 })
 
+// evictedSteps is the variant of a lock made of steps.
+func evictedSteps(name string, lock naive.Lock) experiments.Variant {
+	return experiments.Variant{
+		Name: "allkeys-lru: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
+		Run: kit.OverrunAfter(lock, full("allkeys-lru", naive.Key)),
+	}
+}
+
 // full fills a node's memory until the lock is gone or nothing more is taken, and frees memory again.
-func full(policy string) kit.Fault {
+func full(policy, key string) kit.Fault {
 	return func(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 		gone := func(ctx context.Context) (gone bool, err error) {
 			return gone, n.WithClient(func(c *redis.Client) error {
-				there, err := c.Exists(ctx, kit.LockKey).Result()
+				there, err := c.Exists(ctx, key).Result()
 				gone = there == 0
 				return err
 			})

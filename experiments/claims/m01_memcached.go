@@ -53,22 +53,31 @@ A          ├─ add ─ read 0 ───────────────�
 Memcached  ──────────────── ✗ the item is evicted         ↑ one update is lost
 B                             ├─ add ─ read 0 ─ write 1`,
 	How: `
-		A holds v8's lock and has read. Then other items fill the memory, or the server restarts, and B requests the lock. For the stall, the
-		server is stopped while A's request is on its way. For the whole second, A takes an item of 1 s for a lease of 1 s, and B waits. For
-		the late release, A's item expires, B takes the lock, A releases, and C requests the lock.`,
+		A holds v8's lock, or one by add and delete whose item ends in an hour, and has read. Then other items fill the memory, or the server
+		restarts, and B requests the lock. For the stall, the server is stopped while A's request is on its way. For the whole second, A
+		takes an item of 1 s for a lease of 1 s, and B waits. For the late release, A's item expires, B takes the lock, A releases, and C
+		requests the lock.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
 	Takes:   50 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
-		{Name: "memory for all", Run: lockedWhile(writeItems)},
-		{Name: "memory full", Expect: experiments.Sometimes, Strategy: "v8", Fault: true, Run: lockedWhile(evict, "-m", "2")},
+		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},
+		{Name: "memory full", Expect: experiments.Sometimes, Strategy: "v8", Fault: true, Run: lockedWhile(ownLock, evict, "-m", "2")},
+		{
+			Name: "memory full: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Fault: true, Trials: 1,
+			Run: lockedWhile(addAndDelete, evict, "-m", "2"),
+		},
 		{
 			Name: "restarted", Expect: experiments.Sometimes, Strategy: "v8", Anomaly: "restart with data loss", Fault: true,
-			Run: lockedWhile(restartMemcached),
+			Run: lockedWhile(ownLock, restartMemcached),
+		},
+		{
+			Name: "restarted: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "restart with data loss",
+			Fault: true, Trials: 1, Run: lockedWhile(addAndDelete, restartMemcached),
 		},
 		{Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true, Run: stalledMemcached},
-		{Name: "1 s as v8 counts it", Run: aSecond(func(x *kit.Memcached, name string) *kit.Client { return x.NewClient(name, kit.LongLease) })},
+		{Name: "1 s as v8 counts it", Run: aSecond(ownLock)},
 		{
 			Name: "1 s taken for a lease of 1 s", Expect: experiments.Sometimes,
 			Run: aSecond(func(x *kit.Memcached, name string) *kit.Client { return addLock(x, name, 1, time.Second, byCas) }),
@@ -81,13 +90,22 @@ B                             ├─ add ─ read 0 ─ write 1`,
 	},
 })
 
+// lockOf is a client of a lock in Memcached.
+type lockOf func(x *kit.Memcached, name string) *kit.Client
+
+func ownLock(x *kit.Memcached, name string) *kit.Client { return x.NewClient(name, kit.LongLease) }
+
+func addAndDelete(x *kit.Memcached, name string) *kit.Client {
+	return addLock(x, name, 3600, 0, byDelete)
+}
+
 // lockedWhile lets A hold the lock while something happens to the server. Then B requests it.
-func lockedWhile(happens func(context.Context, *kit.Memcached), settings ...string) experiments.Scenario {
+func lockedWhile(client lockOf, happens func(context.Context, *kit.Memcached), settings ...string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		x, s := kit.StartMemcached(ctx, t, settings...), kit.NewSuccession(t)
-		s.Come(ctx, x.NewClient("A", kit.LongLease))
+		s.Come(ctx, client(x, "A"))
 		happens(ctx, x)
-		s.Come(ctx, x.NewClient("B", kit.LongLease))
+		s.Come(ctx, client(x, "B"))
 		s.Finish(ctx)
 	}
 }
@@ -192,7 +210,7 @@ func writeIfHeld(ctx context.Context, r *kit.Resource, h *kit.Holder, value int6
 }
 
 // aSecond lets A take the lock for a second, while B waits for it.
-func aSecond(client func(x *kit.Memcached, name string) *kit.Client) experiments.Scenario {
+func aSecond(client lockOf) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		x, r := kit.StartMemcached(ctx, t), kit.NewResource(t, false)
 		lateInASecond(ctx, x)
@@ -241,18 +259,18 @@ type releaseItem func(conn *memcache.Client, key, owner string) (bool, error)
 
 // addLock is a client of a lock that is taken by add. lease is how long its holder relies on it; 0: it does not look at the time.
 func addLock(x *kit.Memcached, name string, seconds int32, lease time.Duration, release releaseItem) *kit.Client {
-	conn := x.Connect()
+	conn, owner := x.Connect(), fmt.Sprintf("%*s", itemSize, name)
 	return kit.NewPolling(x.Trial, name, kit.Polling{
 		Pause: 10 * time.Millisecond, Lease: lease,
 		Try: func(_ context.Context, key string) (bool, error) {
-			err := conn.Add(&memcache.Item{Key: key, Value: []byte(name), Expiration: seconds})
+			err := conn.Add(&memcache.Item{Key: key, Value: []byte(owner), Expiration: seconds})
 			if errors.Is(err, memcache.ErrNotStored) {
 				return false, nil
 			}
 			return err == nil, err
 		},
 		Release: func(_ context.Context, key string) (bool, error) {
-			released, err := release(conn, key, name)
+			released, err := release(conn, key, owner)
 			if errors.Is(err, memcache.ErrCacheMiss) || errors.Is(err, memcache.ErrCASConflict) {
 				err = nil
 			}

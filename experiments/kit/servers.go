@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/worker"
 	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -150,7 +152,19 @@ func startDatabase(ctx context.Context, s *Servers) error {
 
 // NewClient returns a client of the lock in the lab's process, with connections of its own.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration) *Client {
-	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease}.Connect(ctx)
+	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease})
+}
+
+// LongTimeout is that of a request: longer than servers keep the key of a short lease.
+const LongTimeout = LongLease / 3
+
+// NewLongTimeoutClient is NewClient with LongLease and LongTimeout. go-redis waits for two seconds at most.
+func (s *Servers) NewLongTimeoutClient(ctx context.Context, name string) *Client {
+	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: LongLease, Request: LongTimeout})
+}
+
+func (s *Servers) newClient(ctx context.Context, name string, lock worker.Lock) *Client {
+	b, closeAll, err := lock.Connect(ctx)
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {
@@ -160,4 +174,21 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 		s.Tap(node)
 	}
 	return Open(s.Trial, name, s.Strategy, b)
+}
+
+var hostAndPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// OverProxies returns the same servers with a proxy before each.
+func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
+	copied := *s
+	copied.Addrs = nil
+	for _, addr := range s.Addrs {
+		w, err := s.Stack.Proxy("wire", hostAndPort.FindString(addr))
+		s.Must(err)
+		if s.Strategy == lockstrategy.NameEtcd {
+			w.Control = faultproxy.HTTP2Control
+		}
+		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
+	}
+	return &copied, wires
 }

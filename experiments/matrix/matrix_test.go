@@ -96,7 +96,7 @@ func TestRowsAndColumns(t *testing.T) {
 	if c := m.Cell("v9", "pause"); c.State != NotTested {
 		t.Errorf("%+v", c)
 	}
-	if len(Of(nil, nil).Strategies) != 11 || len(Of(nil, nil).Anomalies) != 11 {
+	if len(Of(nil, nil).Strategies) != 12 || len(Of(nil, nil).Anomalies) != 11 {
 		t.Error("the rows and columns that there always are have changed")
 	}
 	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock

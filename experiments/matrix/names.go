@@ -6,6 +6,7 @@ var strategies = []string{
 	"SET NX PX, DEL", // released by a plain DEL
 	"SET NX PX",      // released by a script that compares
 	"v2", "v3", "v3 with WAIT", "v4", "v5", "v6", "v7", "v8",
+	"Memcached add, delete",
 }
 
 // anomalies are the columns that there always are, as experiments name them.
@@ -18,6 +19,8 @@ const (
 	noServer = "the lock is in the process: there is no server that could do it"
 	noLease  = "the lock has no lease that could end"
 	noToken  = "the lock issues no fencing token"
+
+	noFailover = "its servers are independent: none takes over from another"
 )
 
 // reasons say why an anomaly cannot meet a lock.
@@ -43,7 +46,10 @@ var reasons = map[at]string{
 	{"v4", "pause with fencing token"}:             noToken,
 	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
 	{"v8", "pause with fencing token"}:             noToken,
-	{"v8", "lost at failover"}:                     "its servers are independent: none takes over from another",
+	{"v8", "lost at failover"}:                     noFailover,
+
+	{"Memcached add, delete", "pause with fencing token"}: noToken,
+	{"Memcached add, delete", "lost at failover"}:         noFailover,
 
 	{"v5", "eviction"}:   "a database deletes no rows to make room",
 	{"v6", "eviction"}:   "ZooKeeper deletes no nodes to make room",

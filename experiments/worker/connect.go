@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -51,7 +52,7 @@ var connections = map[string]func(context.Context, Lock, *lockstrategy.Backends)
 		return cluster.Close, nil
 	},
 	lockstrategy.NameMemcached: func(_ context.Context, l Lock, b *lockstrategy.Backends) (func() error, error) {
-		b.Request = min(2*time.Second, l.Lease/3) // as the lock's default
+		b.Request = cmp.Or(l.Request, min(2*time.Second, l.Lease/3)) // as the lock's default
 		b.Memcached = memcache.New(l.Addrs...)
 		b.Memcached.Timeout = b.Request
 		return b.Memcached.Close, nil
@@ -64,7 +65,7 @@ func (l Lock) Connect(ctx context.Context) (b lockstrategy.Backends, closeAll fu
 	if !known {
 		return b, nil, fmt.Errorf("no servers keep the locks of the strategy %q", l.Strategy)
 	}
-	b.Lease = l.Lease
+	b.Lease, b.Request = l.Lease, l.Request
 	closeAll, err = connect(ctx, l, &b)
 	return b, closeAll, err
 }

@@ -38,6 +38,7 @@ type Lock struct {
 	Strategy string        `json:"strategy"` // as lockstrategy.Open takes it
 	Addrs    []string      `json:"addrs"`    // host:port; of a database as order.Config has it
 	Lease    time.Duration `json:"lease_ns"`
+	Request  time.Duration `json:"request_ns,omitempty"` // longest wait for one answer; 0: the lock's default
 	AtMost   time.Duration `json:"at_most_ns,omitempty"` // of the renewal; 0: no bound
 	Key      string        `json:"key"`
 }

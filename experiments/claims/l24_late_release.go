@@ -1,0 +1,213 @@
+package claims
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/kit"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+)
+
+var _ = register(experiments.Experiment{
+	ID:      "L24-late-release",
+	Article: "A0, A2, A3",
+	Claim:   "A release that reaches the server after its lease has ended does not free the lock of the next holder, with every lock.",
+	Says: `
+		The articles protect the next holder in Redis: the release compares the value. They ask nothing of the kind of a database row, of
+		ZooKeeper, etcd or Memcached, which they name beside it.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client finishes in time and sends its release. The network delays that request until the lease has ended, and another client holds
+			the lock. Now the release reaches the server. Is the second client's lock still there?`,
+		Predict: `
+			(a) Yes, with every lock that names its owner. (b) Only where one request compares and deletes. (c) No: the release was sent in time,
+			so the server accepts it.`,
+		Why: `
+			(a) needs (b). The client has done nothing wrong, and no check in the client can help: the request was on its way already. So the
+			server must compare when it executes the release. Redis and RedLock do so in a script, a database in the WHERE of its UPDATE.
+			etcd compares the revision at which the key was created. In ZooKeeper and etcd each attempt also has a name of its own, so a late
+			release finds nothing. Memcached's delete compares nothing; cas stores only where the item is the one that was read. A DEL on its way
+			deletes the lock of the second client. A third client enters, and one update is lost.`,
+		Fix: `
+			Give each attempt a value or a name of its own (L04). Let the server compare and release in one step. In Memcached, store an item that
+			has expired by cas, and never send delete.`,
+		Limits: `
+			One request is delayed, on its only way. Only the lock is protected: a write that is delayed like this needs a fencing token (L11).
+			SIGSTOP delays a release as well, and looks the same to the server.`,
+		Next: "L03-foreign-unlock has the broken releases step by step: try `app lab step L03`. L12-unanswered-acquire loses the reply to an " +
+			"acquire, and L22-token-at-read delays a write.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A       ├─ lock ─ release ─▶ · · · held back on its way · · · ▶ arrives
+server  ═══════════ A's lease ══════════┤                        what does it free?
+B                                        ├─ lock ─ read 0 ───────────────────────── write 1 ┤
+C                                                                  requests: refused`,
+	How: `
+		A takes the lock with a lease that is not renewed, over a proxy before each server. The proxy holds A's release back; in Memcached it
+		lets gets through, and holds cas back. B waits until the server frees the key, and reads. Then the proxy lets the release through, and A
+		waits for the server's answer. Now C requests the lock once. Where the release has freed it, C and B write the same value. ZooKeeper's
+		lock ends with its session, so A's session is as short as the lease. In the variant with DEL, A holds v3's lock and sends DEL.`,
+	Anomaly: "unlock by a non-owner",
+	Takes:   12 * time.Second,
+	Check:   history.Counter,
+	Variants: []experiments.Variant{
+		{Name: "released in time", Trials: 1, Run: releasedInTime},
+		{Name: "late DEL", Expect: experiments.Sometimes, Fault: true, Trials: 1, Run: lateRelease(lockstrategy.NameRedis, lateDEL)},
+		lateVariant("v3", lockstrategy.NameRedis),
+		lateVariant("v4", lockstrategy.NameRedLock),
+		lateVariant("v5", lockstrategy.NameDatabase, experiments.MariaDB), // SQLite has no connection on which a request could be late
+		lateVariant("v6", lockstrategy.NameZooKeeper, kit.NeedsOf(lockstrategy.NameZooKeeper)...),
+		lateVariant("v7", lockstrategy.NameEtcd, kit.NeedsOf(lockstrategy.NameEtcd)...),
+		lateVariant("v8", lockstrategy.NameMemcached, kit.NeedsOf(lockstrategy.NameMemcached)...),
+	},
+})
+
+// lateLease is A's. Its release must begin within it, and go-redis waits for two seconds at most.
+const lateLease = 800 * time.Millisecond
+
+// lateVariant has one trial: nothing in it is left to chance, and servers take seconds to start, or to free a key.
+func lateVariant(version, strategy string, needs ...experiments.Need) experiments.Variant {
+	return experiments.Variant{
+		Name: "late: " + version, Strategy: version, Fault: true, Trials: 1, Needs: needs, Run: lateRelease(strategy, ownRelease),
+	}
+}
+
+func releasedInTime(ctx context.Context, t *experiments.Trial) {
+	s, r := kit.StartLock(ctx, t, lockstrategy.NameRedis), kit.NewResource(t, false)
+	s.NewLongTimeoutClient(ctx, "A").Acquire(ctx).Release(ctx)
+	b := s.NewClient(ctx, "B", kit.LongLease).Acquire(ctx)
+	besideThird(ctx, s, b, r, func() {})
+}
+
+// releaser prepares the release of A, before its lock is granted.
+type releaser func(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error
+
+// lateRelease holds A's release back until B has the lock.
+func lateRelease(strategy string, by releaser) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		s, r := kit.StartLock(ctx, t, strategy), kit.NewResource(t, false)
+		near, wires := s.OverProxies()
+		release, a := by(ctx, t, wires), lateHolder(ctx, near)
+		b := s.NewClient(ctx, "B", kit.LongLease)
+		h := a.Acquire(ctx, lockstrategy.LeaseFor(lateLease))
+		held, answered := holdBack(t, wires), make(chan error, 1)
+		t.Go(func() { answered <- release(h) })
+		for range wires {
+			select {
+			case <-held:
+			case err := <-answered:
+				t.Must(errors.Join(errors.New("nothing is shown: the release was not held back"), err))
+			}
+		}
+		t.Fault("wire", "A's release is held back", fmt.Sprintf("%d proxies hang, and have a request that they do not pass on", len(wires)))
+		besideThird(ctx, s, b.Acquire(ctx), r, func() {
+			for _, w := range wires {
+				w.Mend()
+			}
+			t.Heal("wire", "A's release is let through")
+			if err := <-answered; err != nil && !errors.Is(err, lockstrategy.ErrGone) {
+				t.Must(fmt.Errorf("nothing is shown: the release has not reached the server: %w", err))
+			}
+		})
+	}
+}
+
+// besideThird lets B read, and write after something has happened. C requests the lock in between.
+func besideThird(ctx context.Context, s *kit.Servers, b *kit.Holder, r *kit.Resource, happens func()) {
+	value := r.Read(b)
+	happens()
+	c, err := s.NewClient(ctx, "C", kit.LongLease).TryAcquire(ctx, lockstrategy.TryOnce())
+	switch {
+	case err == nil:
+		r.Add(c)
+		_ = c.TryRelease(ctx)
+	case !errors.Is(err, lockstrategy.ErrTaken):
+		s.Must(err)
+	}
+	r.Write(b, value+1)
+	_ = b.TryRelease(ctx) // another may have freed it
+}
+
+func ownRelease(ctx context.Context, _ *experiments.Trial, _ []*stack.Proxy) func(*kit.Holder) error {
+	return func(h *kit.Holder) error { return h.TryRelease(ctx) }
+}
+
+// lateDEL releases over a connection that is open already.
+func lateDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error {
+	conn := redis.NewClient(kit.OneAttempt(wires[0].Addr))
+	t.Cleanup(conn.Close)
+	t.Must(conn.Ping(ctx).Err())
+	return func(h *kit.Holder) error {
+		h.Record(history.Event{Kind: history.Release, Key: h.Key})
+		deleted, err := conn.Del(ctx, h.Key).Result()
+		h.Record(history.Event{Kind: history.Command, Text: fmt.Sprintf("DEL → %d", deleted)})
+		return err
+	}
+}
+
+// lateHolder is A. Its release waits for an answer until long after its lease.
+func lateHolder(ctx context.Context, near *kit.Servers) *kit.Client {
+	if near.Strategy != lockstrategy.NameZooKeeper {
+		return near.NewLongTimeoutClient(ctx, "A")
+	}
+	z, err := lockstrategy.NewZooKeeper(near.Addrs, lockstrategy.ZooKeeperConfig{
+		Lease: kit.LongLease, Request: kit.LongTimeout,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &shortSession{Conn: conn}, err
+		},
+	})
+	near.Must(err)
+	near.Cleanup(z.Close)
+	return kit.NewClient(near.Trial, "A", z)
+}
+
+// shortSession asks for a session that is shorter than the longest wait for an answer, which the lock's own configuration refuses. The
+// server may grant so little by its own configuration as well.
+type shortSession struct {
+	net.Conn
+	greeted bool
+}
+
+func (c *shortSession) Write(p []byte) (int, error) {
+	const at = 16 // the timeout is after the length, the version of the protocol, and the last transaction
+	if !c.greeted {
+		p = bytes.Clone(p)
+		binary.BigEndian.PutUint32(p[at:], uint32(lateLease.Milliseconds()))
+	}
+	c.greeted = true
+	return c.Conn.Write(p)
+}
+
+// holdBack lets each proxy stop what is sent over it, from the next request on. held has an element for each that has such a request. The
+// gets before Memcached's cas passes: it would see the next owner.
+func holdBack(t *experiments.Trial, wires []*stack.Proxy) (held <-chan struct{}) {
+	stopped := make(chan struct{}, len(wires))
+	for _, w := range wires {
+		t.Cleanup(func() error { w.Mend(); return nil })
+		var once sync.Once
+		w.Delay(func(c faultproxy.Chunk) time.Duration {
+			if c.Direction == faultproxy.ToServer && !bytes.HasPrefix(c.Data, []byte("gets ")) {
+				once.Do(func() {
+					w.Hang()
+					stopped <- struct{}{}
+				})
+			}
+			return 0
+		})
+	}
+	return stopped
+}
