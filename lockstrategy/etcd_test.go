@@ -447,7 +447,7 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
-	testenv.Eventually(t, "it knows that it waits: it has two leases, a refusal and a place", func() bool { return answered.Load() >= before+4 })
+	testenv.Eventually(t, "it has two leases, a refusal, and a place", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain
 	proxy.Mend()

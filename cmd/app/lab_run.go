@@ -35,7 +35,7 @@ type labRunCommand struct {
 	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
-	Parallel int     `default:"2" placeholder:"N" help:"Experiments at a time; they share nothing but the processors."`
+	Parallel int     `default:"4" placeholder:"N" help:"Experiments at a time; most of their time they wait."`
 	Embedded bool    `help:"Use miniredis although a redis-server is there."`
 	On       string  `default:"processes" enum:"processes,docker" placeholder:"WHERE" help:"Place of Redis: processes, or docker (containers of docker-compose.yml, as a project of their own)."`
 	checkout

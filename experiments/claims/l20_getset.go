@@ -27,8 +27,8 @@ var _ = register(experiments.Experiment{
 		Why: `
 			One takes it, because GETSET returns the old value to one of them only. The other one is refused, and yet it has written its own
 			time into the lock. So the holder does not find its own value when it releases. The lock stays, with nobody in it, until that time.
-			Exclusion holds in every interleaving, as long as all clocks agree. It does not when a clock is ahead by more than a lease. That
-			client finds a lock ended that its holder has just taken, and both work.`,
+			No interleaving violates exclusion as long as all clocks agree. One does when a clock is ahead by more than a lease. That client
+			finds a lock ended that its holder has just taken, and both work.`,
 		Fix: `
 			Let the server count the time: SET NX PX, or a script. Then no clock of a client decides. All locks of the lab do so, v5 by the
 			database's clock. Store a value that names the attempt, and not a time, so that the release can tell whose lock it is.`,

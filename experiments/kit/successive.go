@@ -107,7 +107,7 @@ func RenewedWork(strategy string) experiments.Scenario {
 	}
 }
 
-// learnsLoss is far more than a lease here. A lock that lets two clients in at once may never tell the first one.
+// learnsLoss is far more than a lease here. A lock that does not exclude may never tell the first one.
 const learnsLoss = 10 * time.Second
 
 func workBeside(ctx context.Context, first, second *Client, work time.Duration, options ...lockstrategy.Option) {

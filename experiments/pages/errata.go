@@ -3,16 +3,12 @@ package pages
 import (
 	_ "embed"
 	"encoding/csv"
-	"slices"
 	"strings"
-
-	"locklab/experiments"
 )
 
-// erratum is a point in which an article errs, and which no experiment has shown yet.
+// erratum is a point in which an article errs, and which no experiment can show.
 type erratum struct {
 	Article, What string
-	By            string // the experiment of the catalogue that is to show it; empty: none can
 	Why           string // none can
 }
 
@@ -26,21 +22,7 @@ var errata = func() (all []erratum) {
 		panic(err) // it is embedded
 	}
 	for _, row := range rows[1:] {
-		all = append(all, erratum{Article: row[0], What: row[1], By: row[2], Why: row[3]})
+		all = append(all, erratum{Article: row[0], What: row[1], Why: row[2]})
 	}
 	return all
 }()
-
-// others are the errata that no experiment of all shows.
-func others(all []experiments.Experiment) (left []erratum) {
-	for _, e := range errata {
-		if slices.ContainsFunc(all, func(x experiments.Experiment) bool { return x.ID == e.By && len(x.Errata) > 0 }) {
-			continue
-		}
-		if e.By != "" {
-			e.Why = "not yet: " + e.By + " is to come"
-		}
-		left = append(left, e)
-	}
-	return left
-}

@@ -106,7 +106,7 @@ func All(
 	}
 	err = errors.Join(err,
 		add(made, path("README"), "index.md.tmpl", list),
-		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": others(all)}),
+		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": errata}),
 	)
 	return made, err
 }
