@@ -30,9 +30,9 @@ var _ = register(experiments.Experiment{
 			has no such key. So it grants the lock to B. A has a lease that has not ended, and no way to know of the loss, so both
 			write. Where the lock had been replicated, the new master refused B until A's lease had ended.`,
 		Fix: `
-			Do not let a replicated Redis alone decide where two holders cost money. Check the fencing token at the resource: v3's
-			tokens follow the server's clock, so those of the new master are larger. Then the resource refuses A once it has seen B. Or
-			use a store that answers only when a majority has the write.`,
+			Do not let a replicated Redis alone decide where two holders cost money. Check the fencing token at the resource. v3's tokens
+			follow the server's clock, so those of the new master are larger unless its clock is behind. Then the resource refuses A once it
+			has seen B. Or use a store that answers only when a majority has the write.`,
 		Limits: `
 			The run cuts the replication on purpose. Normally that moment is short, and the loss is rare. No variant here checks the
 			token. While the new master's clock is behind, its tokens are smaller, and a resource that checks them refuses its holders.
@@ -48,7 +48,7 @@ var _ = register(experiments.Experiment{
 		would not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B
 		requests the lock there. A writes because its lease has not ended, as far as it can know. Where the lock was replicated, B is
 		refused until A's lease has ended. In containers there is no proxy: the replicas are taken off their network until the master is
-		dead. The locks made of steps lose their key in the same way.`,
+		dead. The naive locks of the articles lose their key in the same way.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Docker:  185 * time.Second,
@@ -61,7 +61,7 @@ var _ = register(experiments.Experiment{
 	}),
 })
 
-// lostSteps is the variant of a lock made of steps.
+// lostSteps is the variant of a naive lock of the articles.
 func lostSteps(name string, lock naive.Lock) experiments.Variant {
 	return experiments.Variant{
 		Name: "replication cut, lock taken, killed: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,

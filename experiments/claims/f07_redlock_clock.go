@@ -21,7 +21,7 @@ var _ = register(experiments.Experiment{
 		clock that is set forward violates that. A single Redis has the same weakness.`,
 	Lesson: experiments.Lesson{
 		Question: `
-			A client holds a RedLock by nodes 1, 2 and 3 of five. An operator corrects the clock of node 3, which was slow: it jumps
+			A client holds a RedLock on nodes 1, 2 and 3 of five. An operator corrects the clock of node 3, which was slow: it jumps
 			ahead. Another client asks all five nodes for the lock. Is it refused?`,
 		Predict: `
 			(a) Yes: a lease is counted from its start, whatever the clock says. (b) Yes: two other nodes still have the key. (c) No:
@@ -32,8 +32,8 @@ var _ = register(experiments.Experiment{
 			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough. A database
 			keeps the expiry of a row by its own clock, and has the same weakness.`,
 		Fix: `
-			Let the time service change the speed of a clock, and never set it while Redis runs. Check a fencing token where the lock
-			has one; RedLock has none.`,
+			Configure NTP to change the speed of the clock (slew), and never to set it (step) while Redis runs. Check a fencing token where
+			the lock has one; RedLock has none.`,
 		Limits: `
 			The run sets no clock: it shortens the life of the keys, which has the same effect on them. Any jump longer than the rest of
 			the lease would do. A clock that is set back keeps keys for longer, and others wait: that is not shown.`,
@@ -47,7 +47,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. A jump of node 3's clock is imitated: the life of its keys is
 		shortened by an hour, and its clock is left alone. B asks all five. Where A holds the lock on all five, the same node's jump
-		changes nothing. In a database the rows of the locks end an hour earlier. The locks made of steps run on one Redis.`,
+		changes nothing. In a database the rows of the locks end an hour earlier. The naive locks of the articles run on one Redis.`,
 	Anomaly: "clock jump",
 	Takes:   16 * time.Second,
 	Check:   history.Counter,
@@ -68,7 +68,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	},
 })
 
-// jumpOnOne is the variant of a lock made of steps.
+// jumpOnOne is the variant of a naive lock of the articles.
 func jumpOnOne(name string, lock naive.Lock) experiments.Variant {
 	return experiments.Variant{
 		Name: "a jump on the only Redis: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,

@@ -19,14 +19,13 @@ var _ = register(experiments.Experiment{
 	ID:      "L09-waiting",
 	Article: "A1, A3, A4",
 	Claim: `
-		Waiting for a message needs fewer requests than spinning or sleeping, and a shorter wait than sleeping, if the release sends the
-		message.`,
+		Waiting for a message needs few requests and a short wait, if the release sends it; no sleep here is better in both.`,
 	Says: `
 		A1 names three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
 		the message of the release.`,
 	Errata: []experiments.Erratum{{Article: "A3", What: `
-		A3 says that a refused client enters a loop and keeps trying. Redisson, which it describes, waits for a message in each turn of its
-		loop (A1).`}, {Article: "A4", What: `
+		A3 says that a refused client enters a loop and keeps trying. Redisson, which it describes, waits for a message in each iteration of
+		its loop (A1).`}, {Article: "A4", What: `
 		A4's list of mechanisms says that a refused client enters a loop and tries to lock. It does not mention the message for which Redisson
 		waits (A1).`}},
 	Lesson: experiments.Lesson{
@@ -46,9 +45,9 @@ var _ = register(experiments.Experiment{
 			Subscribe, and wait for the message or for the rest of the lease, which a refused acquire returns. A message is a hint and may get
 			lost, so the time has to decide. Every release must publish in the script that deletes, as A1's and v3's do.`,
 		Limits: `
-			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. A sleep that is longer
-			than the work needs fewer requests than the message. A pause is random, at least half of the named sleep. Everything runs on one
-			machine, without a network between.`,
+			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. A sleep of about the
+			length of the work needs fewer requests than the message, and waits longer. A pause is random, at least half of the named sleep.
+			Everything runs on one machine, without a network between.`,
 		Next: "L14-fairness asks which waiter is served next, and L12-unanswered-acquire loses a reply. L03-foreign-unlock deletes a lock by " +
 			"DEL: there, `app lab step L03` shows each command.",
 		Level: experiments.Medium,

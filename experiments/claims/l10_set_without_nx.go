@@ -12,8 +12,11 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L10-set-without-nx",
+	Title:   "SET without NX",
 	Article: "A0, A3",
-	Claim:   "A lock excludes no client when it is taken or extended by SET without NX, or when the reply to its acquire is ignored.",
+	Claim: `
+		SET without NX grants the lock to every client, an extension by SET overwrites the next holder's lock, and an ignored refusal
+		excludes nobody.`,
 	Says: `
 		A0 gives one script to take the lock: SET, and if that succeeded EXPIRE. Its script to extend the lock begins in the same way.
 		A3's acquire calls the lock and returns true; it does not use an answer of that call.`,

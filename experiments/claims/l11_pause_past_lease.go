@@ -33,10 +33,10 @@ var _ = register(experiments.Experiment{
 			inside A can close this gap, because A can stop between the check and the write. A majority of servers agrees on the holder,
 			and does not see the write.`,
 		Fix: `
-			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it
-			has seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. The Redis lock counts its
-			tokens, and the database row has its own. With ZooKeeper and etcd it is the number of the transaction that created the key.
-			RedLock and Memcached have no token, so v4 and v8 cannot do this.`,
+			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it has
+			seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. A token of the Redis lock is the
+			server's time in microseconds, or the last token plus one, and the database row has its own. With ZooKeeper and etcd it is the
+			number of the transaction that created the key. RedLock and Memcached have no token, so v4 and v8 cannot do this.`,
 		Limits: `
 			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
 			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is

@@ -19,8 +19,8 @@ var _ = register(experiments.Experiment{
 	Article: "A0, A1, A2, A3, A4",
 	Claim:   "A full Redis with an evicting memory policy deletes the lock's key while a client holds the lock.",
 	Says: `
-		The articles keep locks beside data and say nothing of the server's memory. A Redis that is configured as a cache evicts keys
-		when it is full. A lock is a key. With a policy for keys that expire, a lock is among the first to be evicted.`,
+		The articles keep locks beside data and say nothing of the server's memory. A Redis that is configured as a cache evicts keys when
+		it is full. A lock is a key. With a policy for keys that expire, a lock is a candidate, because it has an expiry.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			The Redis of the lock is a cache, too, and its memory is full. A client holds the lock, and other clients go on writing
@@ -48,7 +48,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 	How: `
 		A takes the lock and reads. The server's memory is limited to 2 MB more than it uses. Data without an expiry is written until
 		the lock is gone, or until the server refuses more. Then the server gets free memory again, and B requests the lock.
-		RedLock's memory is full on the one node that decides between two majorities. The locks made of steps run on one Redis.`,
+		RedLock's memory is full on the one node that decides between two majorities. The naive locks of the articles run on one Redis.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.RedisServer},
 	Takes:   27 * time.Second,
@@ -67,7 +67,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 	},
 })
 
-// evictedSteps is the variant of a lock made of steps.
+// evictedSteps is the variant of a naive lock of the articles.
 func evictedSteps(name string, lock naive.Lock) experiments.Variant {
 	return experiments.Variant{
 		Name: "allkeys-lru: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,

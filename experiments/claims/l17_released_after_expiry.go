@@ -18,7 +18,7 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L17-released-after-expiry",
 	Article: "A1",
-	Claim:   "A1's trace of a release shows a lock that had already expired: another client could have been in the section before it.",
+	Claim:   "A1's trace of a release shows a lock that had already expired: another client could have held it in between.",
 	Says: `
 		The article prints what MONITOR shows of a lock and of an unlock "without competition". The unlock executes EXISTS and PUBLISH, and
 		nothing else.`,
@@ -27,20 +27,20 @@ var _ = register(experiments.Experiment{
 		1.44 s later. Therefore only EXISTS and PUBLISH ran.`}},
 	Lesson: experiments.Lesson{
 		Question: `
-			MONITOR shows a release that runs EXISTS and PUBLISH. There is no HEXISTS, no HINCRBY and no DEL. The release answered 1. What has
+			MONITOR shows a release that runs EXISTS and PUBLISH. There is no HEXISTS, no HINCRBY and no DEL. The release answered 1. What
 			happened before?`,
 		Predict: `
-			(a) Nothing: that is how a release looks. (b) The key was gone before the release. (c) Another client held the lock.`,
+			(a) Nothing: that is how a release looks. (b) The key was gone before the release. (c) Another client holds the lock now.`,
 		Why: `
-			The key was gone. A release of a lock that is still held runs EXISTS, HEXISTS, HINCRBY, DEL and PUBLISH. In A1's trace the lease is
-			1000 ms, and the release comes 1440 ms after the lock. In the gap another client can take the lock, work, and release. Then the trace
-			of the first client is the same, line by line, and one update is lost. The answer 1 tells nobody.`,
+			(b). The key was gone. A release of a lock that is still held runs EXISTS, HEXISTS, HINCRBY, DEL and PUBLISH. In A1's trace the
+			lease is 1000 ms, and the release comes 1440 ms after the lock. In the gap another client can take the lock, work, and release.
+			Then the trace of the first client is the same, line by line, and one update is lost. The answer 1 tells nobody.`,
 		Fix: `
 			Renew the lease while the work runs, as v3 does with the same times here. Treat a release that finds no key as an error
 			(L19). When you read a MONITOR trace, compare the expiry with the time of the release.`,
 		Limits: `
-			The article's trace does not show whether another client came. The run forces one to come. MONITOR shows the commands of
-			scripts as the server executes them; the times beside them here are those of the lab.`,
+			The article's trace does not show whether another client came. The run forces one to come. MONITOR shows the commands of scripts
+			as the server executes them; the time beside each is when the lab read it, right after the command.`,
 		Next: "L19-release-answers-one shows the answer of that script alone, and L05-lease-overrun the overlap with other locks. " +
 			"L07-explicit-lease shows why the lease was not renewed.",
 		Level: experiments.Medium,
@@ -80,19 +80,19 @@ func monitored(work time.Duration, wanted, gap, after string) experiments.Scenar
 	return kit.OnRedis(func(ctx context.Context, x *kit.Redis) {
 		m := startMonitor(ctx, x)
 		w := steps.New(naive.Redisson, steps.Redis{UniversalClient: x.Conn}, tracedLease, "AB", x.Record)
-		move := func(moves string) {
+		move := func(moves string) (executed []string) { // by the last one
 			for _, move := range steps.Moves(moves) {
 				x.Must(w.Move(ctx, move))
+				executed = m.executed(ctx)
 			}
+			return executed
 		}
 		move("A A")
 		end := time.After(work)
 		move(gap)
 		<-end
 		move("A")
-		m.executed(ctx)
-		move("A")
-		if executed := strings.Join(m.executed(ctx), " "); executed != wanted {
+		if executed := strings.Join(move("A"), " "); executed != wanted {
 			x.Must(fmt.Errorf("the release of A executed %q and not %q", executed, wanted))
 		}
 		move(after)

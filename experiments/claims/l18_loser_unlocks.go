@@ -13,13 +13,13 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L18-loser-unlocks",
 	Article: "A3",
-	Claim:   "An unlock in a finally block that a refused client reaches, too, deletes the lock of the client that holds it.",
+	Claim:   "A refused client that unlocks by DEL in its finally block deletes the holder's lock.",
 	Says: `
 		The first listing takes the lock inside the try block, and calls unlock in its finally block. The unlock has no argument. The listings
 		of getLock and releaseLock come later, and those compare the request's id.`,
 	Errata: []experiments.Erratum{{Article: "A3", What: `
 		A3's first listing calls unlock in a finally block, although getLock may have failed. If unlock is a plain DEL, a refused client
-		deletes the lock of its holder.`}},
+		deletes the holder's lock.`}},
 	Lesson: experiments.Lesson{
 		Question: `
 			A program writes try { if (lock()) { work } } finally { unlock() }. A second client is refused by lock(). What does its finally

@@ -23,10 +23,10 @@ import (
 var _ = register(experiments.Experiment{
 	ID:      "L24-late-release",
 	Article: "A0, A2, A3",
-	Claim:   "A release that reaches the server after its lease has ended does not free the lock of the next holder, with every lock.",
+	Claim:   "With v3 to v8 a release that arrives after its lease does not free the next holder's lock; a late DEL does.",
 	Says: `
-		The articles protect the next holder in Redis: the release compares the value. They ask nothing of the kind of a database row, of
-		ZooKeeper, etcd or Memcached, which they name beside it.`,
+		In Redis the articles compare the value at the release, A2 by two commands. For the other stores that they name, they do not mention
+		a late release.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client finishes in time and sends its release. The network delays that request until the lease has ended, and another client holds
@@ -35,17 +35,18 @@ var _ = register(experiments.Experiment{
 			(a) Yes, with every lock that names its owner. (b) Only where one request compares and deletes. (c) No: the release was sent in time,
 			so the server accepts it.`,
 		Why: `
-			(a) needs (b). The client has done nothing wrong, and no check in the client can help: the request was on its way already. So the
-			server must compare when it executes the release. Redis and RedLock do so in a script, a database in the WHERE of its UPDATE.
-			etcd compares the revision at which the key was created. In ZooKeeper and etcd each attempt also has a name of its own, so a late
-			release finds nothing. Memcached's delete compares nothing; cas stores only where the item is the one that was read. A DEL on its way
-			deletes the lock of the second client. A third client enters, and one update is lost.`,
+			(b). The client has done nothing wrong, and no check in the client can help: the request was on its way already. So the server
+			must compare when it executes the release. Redis and RedLock do so in a script, a database in the WHERE of its UPDATE. etcd
+			compares the revision at which the key was created. In ZooKeeper and etcd each attempt also has a name of its own, so a late
+			release finds nothing. Memcached's delete compares nothing; cas stores only where the item is the one that was read. A DEL on
+			its way deletes the lock of the second client. A third client enters, and one update is lost.`,
 		Fix: `
-			Give each attempt a value or a name of its own (L04). Let the server compare and release in one step. In Memcached, store an item that
-			has expired by cas, and never send delete.`,
+			Give each attempt a value or a name of its own (L04). Let the server compare and release in one step. In Memcached, replace the
+			item by one that has already expired, with the command cas. Never send delete.`,
 		Limits: `
-			One request is delayed, on its only way. Only the lock is protected: a write that is delayed like this needs a fencing token (L11).
-			SIGSTOP delays a release as well, and looks the same to the server.`,
+			One request is delayed, on its only way. Only the lock is protected: a write that is delayed like this needs a fencing token
+			(L11). SIGSTOP delays a release as well, and looks the same to the server. v6 repeats the release over a new connection and
+			reports success. After a lost answer it cannot know what has removed the node: its own delete, or the end of its session.`,
 		Next: "L03-foreign-unlock has the broken releases step by step: try `app lab step L03`. L12-unanswered-acquire loses the reply to an " +
 			"acquire, and L22-token-at-read delays a write.",
 		Level: experiments.Medium,
@@ -56,10 +57,11 @@ server  ═══════════ A's lease ═════════�
 B                                        ├─ lock ─ read 0 ───────────────────────── write 1 ┤
 C                                                                  requests: refused`,
 	How: `
-		A takes the lock with a lease that is not renewed, over a proxy before each server. The proxy holds A's release back; in Memcached it
-		lets gets through, and holds cas back. B waits until the server frees the key, and reads. Then the proxy lets the release through, and A
-		waits for the server's answer. Now C requests the lock once. Where the release has freed it, C and B write the same value. ZooKeeper's
-		lock ends with its session, so A's session is as short as the lease. In the variant with DEL, A holds v3's lock and sends DEL.`,
+		A takes the lock with a lease that is not renewed, over a proxy before each server. The proxy holds A's release back; in Memcached
+		it passes the command gets on, and holds the command cas back. B waits until the server frees the key, and reads. Then the proxy
+		lets the release through, and A waits for the server's answer. Now C requests the lock once. Where the release has freed it, C and B
+		write the same value. ZooKeeper's lock ends with its session, so A's session is as short as the lease. In the variant with DEL, A
+		holds v3's lock and sends DEL.`,
 	Anomaly: "unlock by a non-owner",
 	Takes:   12 * time.Second,
 	Check:   history.Counter,
@@ -200,7 +202,8 @@ func holdBack(t *experiments.Trial, wires []*stack.Proxy) (held <-chan struct{})
 		t.Cleanup(func() error { w.Mend(); return nil })
 		var once sync.Once
 		w.Delay(func(c faultproxy.Chunk) time.Duration {
-			if c.Direction == faultproxy.ToServer && !bytes.HasPrefix(c.Data, []byte("gets ")) {
+			request := c.Direction == faultproxy.ToServer && (w.Control == nil || !w.Control(c))
+			if request && !bytes.HasPrefix(c.Data, []byte("gets ")) {
 				once.Do(func() {
 					w.Hang()
 					stopped <- struct{}{}

@@ -39,8 +39,9 @@ var _ = register(experiments.Experiment{
 			on, and an item that was stored with the old time ends early. A delete compares nothing, so a late owner deletes the lock of the
 			next one. cas stores only where the item is the one that was read.`,
 		Fix: `
-			Use such a lock where two holders waste work, and not where they damage data. Give the locks a server of their own, with free memory.
-			Ask for two seconds more than the lease, release by gets and cas, and renew often to learn of a loss. v8 does the last three.`,
+			Use such a lock where two holders waste work, and not where they damage data. Give the locks a server of their own, with free
+			memory. Ask for two seconds more than the lease, release by the commands gets and cas, and renew often to learn of a loss. v8
+			does all of it, and a longer stall of the holder still violates it.`,
 		Limits: `
 			The run fills a small server quickly, and stops the server's process for seconds. How often this happens in a cache depends on its
 			load. There is no fencing token to check: a counter in Memcached would be lost with the lock.`,

@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -65,29 +66,39 @@ func (c Comparison) failover() string {
 		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
 	}
 	if len(kept) > 0 {
-		text += fmt.Sprintf(" Where a server must be able to die, take %s: no failover violated it.", list(kept, "or"))
+		text += fmt.Sprintf(" Where a server must be able to die, take %s: a failover did not violate it.", list(kept, "or"))
 	}
 	return text
 }
 
+// noise is a ratio below which two times are called equal.
+const noise = 1.25
+
 // fastest names the locks with the shortest times.
 func (c Comparison) fastest() string {
-	alone, okAlone := c.least(func(l Lock) Cell { return l.P50 })
-	burst, okBurst := c.least(func(l Lock) Cell { return l.Burst })
-	if !okAlone || !okBurst {
+	alone := c.least(func(l Lock) Cell { return l.P50 })
+	burst := c.least(func(l Lock) Cell { return l.Burst })
+	if len(alone) == 0 || len(burst) == 0 {
 		return "Which lock is the fastest was not measured."
 	}
-	return fmt.Sprintf("Where nothing but time counts, take %s for locks without contention (%s) and %s for a burst (%s; %s).",
-		alone.Name(), alone.P50.Text, burst.Name(), burst.Burst.Text, benchmark)
+	return fmt.Sprintf("Where nothing but time counts: without contention the fastest is %s, and for a burst %s (%s). "+
+		"A difference below %.0f %% is called none.", list(alone, "or"), list(burst, "or"), benchmark, 100*(noise-1))
 }
 
-func (c Comparison) least(of func(Lock) Cell) (least Lock, any bool) {
+// least names the locks that are as fast as the fastest.
+func (c Comparison) least(of func(Lock) Cell) (names []string) {
+	shortest := math.Inf(1)
 	for _, l := range c.Locks {
-		if of(l).Known && (!any || of(l).Value < of(least).Value) {
-			least, any = l, true
+		if of(l).Known {
+			shortest = min(shortest, of(l).Value)
 		}
 	}
-	return least, any
+	for _, l := range c.Locks {
+		if of(l).Known && of(l).Value <= noise*shortest {
+			names = append(names, fmt.Sprintf("%s (%s)", l.Name(), of(l).Text))
+		}
+	}
+	return names
 }
 
 // noServer says what the lock costs that needs no further server.
@@ -214,7 +225,6 @@ func (c Comparison) a4() string {
 // a2 checks A2: RedLock for heavy traffic, Redisson for light. v3 is Redisson's lock.
 func (c Comparison) a2() string {
 	const says = "A2 takes RedLock for heavy traffic and Redisson for light. "
-	const noise = 1.05
 	light := c.lock("v4").Alone
 	heavy, ok := c.bench.ratio(sustained, "redlock", "ours", rate)
 	if !ok || !light.Known {

@@ -112,7 +112,8 @@ func (b *brute) try(moves []Move) {
 			left.Lost--
 		}
 	}
-	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 })
+	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 }) ||
+		b.lock.Skew > 0 && b.memory.redis.Exists(naive.Key)
 	var next []Move
 	for _, who := range strings.Split(b.bounds.Clients, "") {
 		for _, m := range []Move{{Client: who}, {Client: who, Die: true}, {Client: who, Lose: true}} {
@@ -159,7 +160,8 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 		{naive.UnlockInFinally, Bounds{Clients: "ABC"}, LostUpdate},
 		{naive.Redisson, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, FalseRelease},
 		{naive.ScriptInFinally, Bounds{Clients: "AB", Expiry: 1}, FalseRelease},
-		{naive.GetSet, Bounds{Clients: "AB", Deaths: 1}, LeftUntilExpiry},
+		{naive.GetSet, Bounds{Clients: "AB", Expiry: 1}, LeftUntilExpiry},
+		{naive.GetSet, Bounds{Clients: "AB", Expiry: 1}, LostUpdate},
 		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate},
 		{naive.CompensatedByDEL, Bounds{Clients: "AB", Lost: 2, Expiry: 1}, NonOwnerUnlock},
 		{naive.CompensatedByScript, Bounds{Clients: "AB", Lost: 1, Deaths: 1}, LeftUntilExpiry},

@@ -93,13 +93,13 @@ func (x *explorer) world(p *position) *World {
 
 // position is a state: everything that the future depends on.
 type position struct {
-	clients     []Client
-	redis       snapshot
-	bounds      Bounds // what is left of them
-	holder      string // the client whose move set the lock
-	unlocked    bool   // another client deleted it
-	overwritten bool   // another client overwrote it
-	falsely     bool   // a release was confirmed to a client that did not hold it
+	clients      []Client
+	redis        snapshot
+	bounds       Bounds // what is left of them
+	holder       string // the client whose move set the lock
+	unlocked     bool   // another client deleted it
+	overwritten  bool   // another client overwrote it
+	falseRelease bool   // a release was confirmed to a client that did not hold it
 }
 
 // node is what follows from a state.
@@ -159,7 +159,7 @@ func (p position) moves() (all []Move) {
 			}
 		}
 	}
-	if len(all) > 0 && p.bounds.Expiry > 0 && (p.redis.expires() || p.redis.lock() != "" && p.expires()) {
+	if len(all) > 0 && p.bounds.Expiry > 0 && (p.redis.expires() || p.clients[0].lock.Skew > 0 && p.redis.lock() != "") {
 		all = append(all, Move{})
 	}
 	return all
@@ -191,7 +191,7 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 }
 
 func (p position) key() string {
-	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten, p.falsely)}
+	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten, p.falseRelease)}
 	for i := range p.clients {
 		parts = append(parts, p.clients[i].state())
 	}

@@ -39,7 +39,6 @@ func TestExplore(t *testing.T) {
 		{naive.RedissonOwnerFirst, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
 		{naive.Compare, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
 		{V3, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, FalseRelease, false},
-		{naive.GetSet, Bounds{Clients: "ABC", Deaths: 1}, LostUpdate, false},
 		{naive.GetSet, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Overwritten, false},
 		{naive.GetSet, Bounds{Clients: "ABC", Expiry: 1}, Overwritten, true},
 		{naive.GetSetApart, Bounds{Clients: "AB"}, LostUpdate, true},

@@ -36,7 +36,7 @@ func (p position) has(v Violation) bool {
 	case LeftUntilExpiry:
 		return p.over() && p.redis.lock() != "" && p.expires()
 	case FalseRelease:
-		return p.falsely
+		return p.falseRelease
 	}
 	return false
 }
@@ -51,7 +51,7 @@ func (p *position) follow(before position, m Move) {
 		p.unlocked = p.unlocked || is == ""
 		p.overwritten = p.overwritten || is != ""
 	}
-	p.falsely = p.falsely || before.holder != m.Client && p.confirmed(before, m.Client)
+	p.falseRelease = p.falseRelease || before.holder != m.Client && p.confirmed(before, m.Client)
 	switch {
 	case is == "" || m.Client == "" && p.expires():
 		p.holder = ""

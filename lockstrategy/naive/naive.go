@@ -13,20 +13,21 @@ import "time"
 // Key is the lock's key, in all of them.
 const Key = "lock"
 
-// Lock is a way to lock. All of them try once: a refused client goes away.
+// Lock is a way to lock. All of them try once: a refused client does not ask again.
 type Lock struct {
 	Name       string // as it is called in a table
 	Article    string // that shows it; empty: none does
-	ViolatedIn string // the experiments whose interleavings violate it; empty: none
+	ViolatedIn string // the experiments that violate it; empty: none
 	Acquire    []Step
 	Release    []Step
 	Renew      []Step // in the middle of the work; mostly there is none
-	Compensate []Step // when the reply to its acquire was lost; without it the client goes away
+	Compensate []Step // when the reply to its acquire was lost; without it the client ends
 	// Shared: the value in the lock is the same in each attempt of a driver.
 	Shared bool
-	// Finally: a refused client does the steps of the release, too, as a finally block does.
+	// Finally: a refused client does the steps of the release, too, as a finally block does. One whose reply was lost does not.
 	Finally bool
-	// Skew is by how much the clock of each client is ahead of the clock before it. 0: the lock reads no clock of a client.
+	// Skew is by how much the clock of each client is ahead of the clock before it. 0: the server counts the time, and not the clients. A lock
+	// with a Skew contains the time at which it ends, and never expires in the server. So clocks that agree differ by a millisecond.
 	Skew time.Duration
 }
 
@@ -44,7 +45,7 @@ type Next int
 // What it may do.
 const (
 	Continue Next = iota // with the next step
-	Refused              // another client holds the lock; this one goes away
+	Refused              // another client holds the lock; this one does not get it
 	Skip                 // the rest of this list
 	NotHeld              // the rest of the release: the client learns that it did not hold the lock
 )
@@ -72,7 +73,7 @@ func won(_ *Client, reply any) Next {
 
 // released reads whether the client held the lock that it has released.
 func released(_ *Client, reply any) Next {
-	if n, ok := reply.(int64); ok && n == 0 || reply == nil {
+	if reply == int64(0) {
 		return NotHeld
 	}
 	return Continue
