@@ -21,8 +21,9 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		An owner may enter its lock again: other clients stay out until it has left as often, and a release too many is refused.`,
 	Says: `
-		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, nil while
-		another client holds the lock, and 1 when the key is gone (L19). A0 and A3 list re-entrance among the properties of a lock.`,
+		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil
+		while another client holds the lock. It answers 1 when the key is gone (L19). A0 and A3 list re-entrance among the properties of a
+		lock.`,
 	Errata: []experiments.Erratum{{Article: "A3", What: `
 		A3 mixes two properties under re-entrance: after a timeout others can lock, and the holder can lock once more. Only the second is
 		re-entrance, and the first is expiry. Here an owner enters again before any time is over.`}},

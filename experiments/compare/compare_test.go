@@ -122,7 +122,7 @@ func TestPage(t *testing.T) {
 			"It is not enough: a paused holder violated v6, too ([L11-pause-v6]",
 			"For speed this **does not hold**: lock and unlock take 10.0 × the time of v3, a burst 10.0 × (",
 			"For speed this **does not hold**: under sustained load v4 has 0.80 × the sections",
-			"without contention the fastest is v3, Redis (100 µs), and for a burst v3, Redis (100 ms) (",
+			"Without contention the fastest is v3, Redis (100 µs). For a burst it is v3, Redis (100 ms) (",
 			"These are v8, Memcached ([M01-memcached](experiments/M01-memcached.md)).",
 			"| v5, database | 300 µs | 900 µs | 3.00 | 300 ms | 3.00 | **66 of 666 served** in 8.00 s | not measured (GET_LOCK) | 2.00 |",
 			"| v3, Redis | 1000 | 0.50 | 1.00 | 1.00 |",

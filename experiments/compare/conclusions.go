@@ -81,8 +81,8 @@ func (c Comparison) fastest() string {
 	if len(alone) == 0 || len(burst) == 0 {
 		return "Which lock is the fastest was not measured."
 	}
-	return fmt.Sprintf("Where nothing but time counts: without contention the fastest is %s, and for a burst %s (%s). "+
-		"A difference below %.0f %% is called none.", list(alone, "or"), list(burst, "or"), benchmark, 100*(noise-1))
+	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). A difference below %.0f %% is called none.",
+		list(alone, "or"), list(burst, "or"), benchmark, 100*(noise-1))
 }
 
 // least names the locks that are as fast as the fastest.
