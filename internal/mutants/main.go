@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ import (
 )
 
 // simultaneous is the number of tests that run at the same time.
-const simultaneous = 2
+const simultaneous = 3
 
 // Exit codes, as those of the program.
 const (
@@ -82,9 +83,15 @@ func load(list, only string) ([]mutant, error) {
 // each test without a mutant: a test that fails anyway would kill everything.
 func run(ctx context.Context, out io.Writer, all []mutant) (notKilled int, err error) {
 	began := time.Now()
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	programs := tests{dir: dir, programs: make(map[string]func() (string, error))}
 	unchanged := make(map[string]func() result)
 	for _, m := range all {
-		unchanged[m.test] = sync.OnceValue(func() result { return m.run(ctx, "") })
+		unchanged[m.test] = sync.OnceValue(func() result { return programs.unchanged(ctx, m) })
 	}
 	var group errgroup.Group
 	group.SetLimit(simultaneous)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -138,13 +139,58 @@ func (m mutant) leaveOut() map[string]string {
 	return files
 }
 
-// run runs the test, with an overlay if there is one. A test that hangs is ended after 20 s, and has failed. Our packages are not
-// optimised, because they are compiled more often than they run.
+// run runs the test with an overlay. A test that hangs is ended after 20 s, and has failed.
 func (m mutant) run(ctx context.Context, overlay string) result {
 	pkg, pattern, _ := strings.Cut(m.test, " ")
+	args := append([]string{"test", "-count=1", "-failfast", "-timeout=20s", "-v", "-overlay=" + overlay, "-run", pattern}, compiled...)
+	return m.judge(exec.CommandContext(ctx, "go", append(args, pkg)...))
+}
+
+// compiled is how tests are compiled. Our packages are not optimised, because they are compiled more often than they run.
+var compiled = []string{"-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w"}
+
+// tests are the programs of the packages whose tests were compiled without a mutant, in a folder.
+type tests struct {
+	dir      string
+	mu       sync.Mutex
+	programs map[string]func() (program string, err error)
+}
+
+// program compiles the tests of a package, once.
+func (t *tests) program(ctx context.Context, pkg string) (string, error) {
+	t.mu.Lock()
+	once := t.programs[pkg]
+	if once == nil {
+		program := filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.programs)))
+		once = sync.OnceValues(func() (string, error) {
+			printed, err := exec.CommandContext(ctx, "go", append(append([]string{"test", "-c", "-o", program}, compiled...), pkg)...).CombinedOutput()
+			if err != nil {
+				return "", fmt.Errorf("%s: %w: %s", pkg, err, printed)
+			}
+			return program, nil
+		})
+		t.programs[pkg] = once
+	}
+	t.mu.Unlock()
+	return once()
+}
+
+// unchanged runs the test of m without a mutant.
+func (t *tests) unchanged(ctx context.Context, m mutant) result {
+	pkg, pattern, _ := strings.Cut(m.test, " ")
+	program, err := t.program(ctx, pkg)
+	if err != nil {
+		return result{verdict: notBuilt, detail: err.Error() + "\n"}
+	}
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout=20s", "-test.v", "-test.run="+pattern)
+	cmd.Dir = pkg
+	return m.judge(cmd)
+}
+
+// judge reads what a run of the test says.
+func (m mutant) judge(cmd *exec.Cmd) result {
 	began := time.Now()
-	printed, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w", "-failfast",
-		"-timeout=20s", "-v", "-overlay="+overlay, "-run", pattern, pkg).CombinedOutput()
+	printed, err := cmd.CombinedOutput()
 	out := string(printed)
 	r := result{took: time.Since(began), detail: m.test + "\n"}
 	switch {
