@@ -163,7 +163,8 @@ func (t *tests) program(ctx context.Context, pkg string) (string, error) {
 	if once == nil {
 		program := filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.programs)))
 		once = sync.OnceValues(func() (string, error) {
-			printed, err := exec.CommandContext(ctx, "go", append(append([]string{"test", "-c", "-o", program}, compiled...), pkg)...).CombinedOutput()
+			args := append([]string{"test", "-c", "-o", program}, compiled...)
+			printed, err := exec.CommandContext(ctx, "go", append(args, pkg)...).CombinedOutput()
 			if err != nil {
 				return "", fmt.Errorf("%s: %w: %s", pkg, err, printed)
 			}
