@@ -7,7 +7,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -55,16 +54,8 @@ var _ = register(experiments.Experiment{
 	Takes:   12 * time.Second,
 	Check:   history.Counter,
 	Variants: slices.Concat(kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)), []experiments.Variant{
-		lostSteps("naive SETNX", naive.SETNX),
-		lostSteps("SET NX PX", naive.Compare),
-		lostSteps("SET NX PX, DEL", naive.PlainDEL),
+		kit.NaiveVariant("replication cut, lock taken, killed", "naive SETNX", kit.OverrunAtFailover),
+		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX", kit.OverrunAtFailover),
+		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX, DEL", kit.OverrunAtFailover),
 	}),
 })
-
-// lostSteps is the variant of a naive lock of the articles.
-func lostSteps(name string, lock naive.Lock) experiments.Variant {
-	return experiments.Variant{
-		Name: "replication cut, lock taken, killed: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
-		Run: kit.OverrunAtFailover(lock),
-	}
-}

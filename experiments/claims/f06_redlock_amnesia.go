@@ -9,7 +9,6 @@ import (
 	"locklab/experiments/kit"
 	"locklab/history"
 	"locklab/lockstrategy"
-	"locklab/lockstrategy/naive"
 	"locklab/stack"
 )
 
@@ -63,9 +62,9 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Name: "one Redis, restarted immediately", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
 			Run: kit.OnSingle(restartUnnoticed),
 		},
-		forgetful("naive SETNX", naive.SETNX),
-		forgetful("SET NX PX", naive.Compare),
-		forgetful("SET NX PX, DEL", naive.PlainDEL),
+		kit.NaiveVariant("one Redis, restarted immediately", "naive SETNX", kit.OverrunAfter(kit.Restart)),
+		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX", kit.OverrunAfter(kit.Restart)),
+		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX, DEL", kit.OverrunAfter(kit.Restart)),
 		{
 			Name: "ZooKeeper, restarted immediately, with its disk", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
 			Run: restartZooKeeper,
@@ -81,14 +80,6 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	kit.EndProxy(t, n.Proxy)
 	kit.Restart(ctx, t, n)
-}
-
-// forgetful is the variant of a naive lock of the articles.
-func forgetful(name string, lock naive.Lock) experiments.Variant {
-	return experiments.Variant{
-		Name: "one Redis, restarted immediately: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
-		Run: kit.OverrunAfter(lock, kit.Restart),
-	}
 }
 
 func restartZooKeeper(ctx context.Context, t *experiments.Trial) {

@@ -8,7 +8,6 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
-	"locklab/lockstrategy/naive"
 )
 
 var _ = register(experiments.Experiment{
@@ -59,22 +58,14 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Run: kit.OnDecidingNode(kit.HourAhead),
 		},
 		{Name: "a jump on the only Redis", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(kit.HourAhead)},
-		jumpOnOne("SET NX PX", naive.Compare),
-		jumpOnOne("SET NX PX, DEL", naive.PlainDEL),
+		kit.NaiveVariant("a jump on the only Redis", "SET NX PX", kit.OverrunAfter(kit.HourAhead)),
+		kit.NaiveVariant("a jump on the only Redis", "SET NX PX, DEL", kit.OverrunAfter(kit.HourAhead)),
 		{
 			Name: "a jump of the database's clock", Expect: experiments.Sometimes, Strategy: "v5", Fault: true, Trials: 1,
 			Needs: []experiments.Need{experiments.MariaDB}, Run: kit.OnMariaDB(jumpOfDatabase),
 		},
 	},
 })
-
-// jumpOnOne is the variant of a naive lock of the articles.
-func jumpOnOne(name string, lock naive.Lock) experiments.Variant {
-	return experiments.Variant{
-		Name: "a jump on the only Redis: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
-		Run: kit.OverrunAfter(lock, kit.HourAhead),
-	}
-}
 
 func jumpOfDatabase(ctx context.Context, x *kit.MariaDB) {
 	s := kit.NewSuccession(x.Trial)

@@ -135,8 +135,7 @@ func sweep(ctx context.Context, t *experiments.Trial) {
 	for _, ms := range []time.Duration{1, 2, 5, 10, 20, 50, 100} {
 		all = append(all, polling(fmt.Sprintf("sleep %d ms", ms), ms*time.Millisecond))
 	}
-	_, _, message := ways(waitersLease)
-	all = append(all, message)
+	all = append(all, notified(waitersLease))
 	results, waits := make([]handedOver, len(all)), make([]func(), len(all))
 	for i, w := range all {
 		waits[i] = t.Go(func() { results[i] = work.passOn(ctx, t, w) })
@@ -149,7 +148,7 @@ func sweep(ctx context.Context, t *experiments.Trial) {
 
 // threeWays measures the three ways. The client that spins uses a whole processor, so the others run after it.
 func threeWays(handOvers int, lease time.Duration, silent bool) experiments.Scenario {
-	spin, sleep, message := ways(lease)
+	spin, sleep, message := polling("spin", kit.Spin), polling("sleep", sleepPause), notified(lease)
 	return func(ctx context.Context, t *experiments.Trial) {
 		all := handOverTest{works: make([]time.Duration, handOvers), silent: silent}
 		for i := range all.works {
@@ -170,13 +169,13 @@ type way struct {
 	sent   []string // the commands with which it locks and waits, as the server calls them
 }
 
-// ways are A1's three. The lease is that of the client that waits for a message.
-func ways(lease time.Duration) (spin, sleep, message way) {
-	notified := func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
+// notified is a client that waits for a message.
+func notified(lease time.Duration) way {
+	client := func(t *experiments.Trial, conn redis.UniversalClient, name string) *kit.Client {
 		return kit.RedisLock(t, name, conn, lease)
 	}
 	listen := []string{"evalsha", "eval", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}
-	return polling("spin", kit.Spin), polling("sleep", sleepPause), way{"message", notified, listen}
+	return way{"message", client, listen}
 }
 
 // polling is a client that tries, and sleeps for up to a pause, until the lock is granted.

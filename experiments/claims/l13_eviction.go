@@ -57,23 +57,15 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 		{Name: "noeviction", Fault: true, Run: kit.OnSingle(full("noeviction", kit.LockKey))},
 		{Name: "allkeys-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("allkeys-lru", kit.LockKey))},
 		{Name: "volatile-lru", Expect: experiments.Sometimes, Strategy: "v3", Fault: true, Run: kit.OnSingle(full("volatile-lru", kit.LockKey))},
-		evictedSteps("naive SETNX", naive.SETNX),
-		evictedSteps("SET NX PX", naive.Compare),
-		evictedSteps("SET NX PX, DEL", naive.PlainDEL),
+		kit.NaiveVariant("allkeys-lru", "naive SETNX", kit.OverrunAfter(full("allkeys-lru", naive.Key))),
+		kit.NaiveVariant("allkeys-lru", "SET NX PX", kit.OverrunAfter(full("allkeys-lru", naive.Key))),
+		kit.NaiveVariant("allkeys-lru", "SET NX PX, DEL", kit.OverrunAfter(full("allkeys-lru", naive.Key))),
 		{
 			Name: "RedLock, allkeys-lru on the deciding node", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Trials: 1,
 			Run: kit.OnDecidingNode(full("allkeys-lru", "redlock:"+kit.LockKey)),
 		},
 	},
 })
-
-// evictedSteps is the variant of a naive lock of the articles.
-func evictedSteps(name string, lock naive.Lock) experiments.Variant {
-	return experiments.Variant{
-		Name: "allkeys-lru: " + name, Expect: experiments.Sometimes, Strategy: name, Fault: true, Trials: 1,
-		Run: kit.OverrunAfter(lock, full("allkeys-lru", naive.Key)),
-	}
-}
 
 // full fills a node's memory until the lock is gone or nothing more is taken, and frees memory again.
 func full(policy, key string) kit.Fault {

@@ -34,22 +34,44 @@ func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server,
 			c.Lease = StepLease
 		}
 	}
-	for _, m := range list {
+	play(ctx, t, w, list)
+	t.Must(w.End(ctx))
+}
+
+// play does the moves that are possible.
+func play(ctx context.Context, t *experiments.Trial, w *steps.World, moves []steps.Move) {
+	for _, m := range moves {
 		if w.Can(m) {
 			t.Must(w.Move(ctx, m))
 		}
 	}
-	t.Must(w.End(ctx))
+}
+
+// naiveRows are the articles' locks that have a row in the matrix, by its name.
+var naiveRows = map[string]naive.Lock{"naive SETNX": naive.SETNX, "SET NX PX": naive.Compare, "SET NX PX, DEL": naive.PlainDEL}
+
+// NaiveVariant is the variant of the naive lock with that row in the matrix, under a fault that violates it. It panics when there is no such
+// row. One trial is enough: the moves are forced.
+func NaiveVariant(name, row string, run func(naive.Lock) experiments.Scenario) experiments.Variant {
+	lock, known := naiveRows[row]
+	if !known {
+		panic("no naive lock has the row " + row)
+	}
+	return experiments.Variant{
+		Name: name + ": " + row, Expect: experiments.Sometimes, Strategy: row, Fault: true, Trials: 1, Run: run(lock),
+	}
 }
 
 // OverrunAfter is Overrun without a lease that ends: something happens to the only Redis instead.
-func OverrunAfter(lock naive.Lock, fault Fault) experiments.Scenario {
-	return OnRedis(func(ctx context.Context, x *Redis) {
-		overrun(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
-			fault(ctx, x.Trial, x.Node)
-			return x.Conn
+func OverrunAfter(fault Fault) func(naive.Lock) experiments.Scenario {
+	return func(lock naive.Lock) experiments.Scenario {
+		return OnRedis(func(ctx context.Context, x *Redis) {
+			overrun(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
+				fault(ctx, x.Trial, x.Node)
+				return x.Conn
+			})
 		})
-	})
+	}
 }
 
 // OverrunAtFailover is the same when the master is killed before it has replicated the lock.
@@ -69,14 +91,9 @@ func OverrunAtFailover(lock naive.Lock) experiments.Scenario {
 func overrun(ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient) {
 	server := &steps.Redis{UniversalClient: conn}
 	w := steps.New(lock, server, LongLease, "AB", t.Record)
-	for i, m := range steps.Moves("A A B B B B A A") {
-		if i == 2 {
-			server.UniversalClient = fault()
-		}
-		if w.Can(m) {
-			t.Must(w.Move(ctx, m))
-		}
-	}
+	play(ctx, t, w, steps.Moves("A A"))
+	server.UniversalClient = fault()
+	play(ctx, t, w, steps.Moves("B B B B A A"))
 	t.Must(w.End(ctx))
 }
 
