@@ -50,8 +50,8 @@ func play(ctx context.Context, t *experiments.Trial, w *steps.World, moves []ste
 // naiveRows are the articles' locks that have a row in the matrix, by its name.
 var naiveRows = map[string]naive.Lock{"naive SETNX": naive.SETNX, "SET NX PX": naive.Compare, "SET NX PX, DEL": naive.PlainDEL}
 
-// NaiveVariant is the variant of the naive lock with that row in the matrix, under a fault that violates it. It panics when there is no such
-// row. One trial is enough: the moves are forced.
+// NaiveVariant is the variant of the naive lock with that row in the matrix, under a fault that violates it. It panics when there is no
+// such row. One trial is enough: the moves are forced.
 func NaiveVariant(name, row string, run func(naive.Lock) experiments.Scenario) experiments.Variant {
 	lock, known := naiveRows[row]
 	if !known {
