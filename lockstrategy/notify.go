@@ -106,6 +106,7 @@ func (w *waiter) listen() {
 			default: // it is awake already
 			}
 		}))
+		hub.TryPublish(w.channel)
 	}
 }
 

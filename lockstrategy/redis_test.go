@@ -208,7 +208,7 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
-	c := withoutChannels(t, testenv.Redis(t, true).Addr)
+	c := limited(t, testenv.Redis(t, true).Addr, "resetchannels")
 	for name, b := range map[string]lockstrategy.Backends{
 		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
 	} {
@@ -219,15 +219,45 @@ func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
 	}
 }
 
-// withoutChannels opens a client whose user may neither subscribe nor publish.
-func withoutChannels(t *testing.T, addr string) *redis.Client {
+// limited opens a client whose user may do everything but what rules, ACL rules of Redis, take away.
+func limited(t *testing.T, addr string, rules ...any) *redis.Client {
 	t.Helper()
-	if err := client(t, addr).Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels").Err(); err != nil {
+	all := append([]any{"acl", "setuser", "lab", "on", ">secret", "~*", "+@all"}, rules...)
+	if err := client(t, addr).Do(t.Context(), all...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// A process that has never released anything waits behind one that may not publish either: it learns that before the lease ends.
+func TestAFirstWaiterThatMayNotPublishPolls(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	c := limited(t, testenv.Redis(t, true).Addr, "&*", "-publish")
+	for name, b := range map[string]lockstrategy.Backends{
+		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
+	} {
+		key := "lock:" + name
+		lease := must(open(t, name, b).Acquire(t.Context(), key, lockstrategy.LeaseFor(time.Hour)))(t)
+		waits := open(t, name, b)
+		granted := make(chan error, 1)
+		go func() {
+			_, err := waits.Acquire(t.Context(), key, lockstrategy.WaitAtMost(10*time.Second))
+			granted <- err
+		}()
+		testenv.Eventually(t, "it waits", func() bool {
+			channels, err := c.PubSubChannels(t.Context(), "*"+key+"*").Result()
+			return err == nil && len(channels) > 0
+		})
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-granted; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
@@ -237,15 +267,7 @@ func TestWithoutPubSubProcessesShare(t *testing.T) {
 			t.Parallel()
 			testenv.Needs(t, testenv.RedisServer)
 			addr := testenv.Redis(t, true).Addr
-			admin := client(t, addr)
-			if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "&*", "+@all", rights).Err(); err != nil {
-				t.Fatal(err)
-			}
-			share(t, func() *redis.Client {
-				return redis.NewClient(&redis.Options{
-					Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true,
-				})
-			})
+			share(t, func() *redis.Client { return limited(t, addr, "&*", rights) })
 		})
 	}
 }
@@ -257,9 +279,7 @@ func share(t *testing.T, connect func() *redis.Client) {
 	var all sync.WaitGroup
 	enough := func() bool { return grants[0].Load() >= 40 && grants[1].Load() >= 40 || t.Failed() }
 	for p := range grants {
-		c := connect()
-		t.Cleanup(func() { _ = c.Close() })
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: c, HandOff: lockstrategy.HandOff{Count: 4}})
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: connect(), HandOff: lockstrategy.HandOff{Count: 4}})
 		for range 2 {
 			all.Go(func() {
 				for !enough() {

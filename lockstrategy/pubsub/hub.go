@@ -44,9 +44,13 @@ type Hub struct {
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 
-	mayNotPublish   bool // the server has refused the last message of this process
-	mayNotSubscribe bool // the server has refused to subscribe this process, and has not subscribed it since
-	tried           bool // this process has found out whether it may subscribe, or is about to
+	publish, subscribe right
+}
+
+// right is what the server allows this process to do. A process takes it that the others have the same rights.
+type right struct {
+	tried   bool // the process has found out, or is about to
+	refused bool // the last answer
 }
 
 // channel is one that is subscribed to, or soon will be.
@@ -124,37 +128,55 @@ func (h *Hub) unsubscribe(name string, c *channel) {
 	}
 }
 
-// Subscribed reports whether this process can rely on the messages of a channel: the server sends them, and this process could
-// publish its last one. A process that may not publish takes it that the others may not either.
+// Subscribed reports whether this process can rely on the messages of a channel: the server sends them, and this process may
+// publish, as far as it knows.
 func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	return c != nil && c.subscribed && !h.mayNotPublish
+	return c != nil && c.subscribed && !h.publish.refused
 }
 
-// tryLocked subscribes to a channel beside name, once. A process that never waits learns in this way whether the others can
-// listen: that nobody was notified does not mean that nobody waits.
-func (h *Hub) tryLocked(name string) {
-	if h.tried || h.closed {
+// TryPublish finds out in the background whether this process may publish, unless it knows that already. A process that waits without
+// having published learns in this way whether the others can notify it. If not, its listeners are told [Lost].
+func (h *Hub) TryPublish(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tryLocked(&h.publish, func() error { return h.client.Do(h.life, h.Publish(), name+":try", "").Err() })
+}
+
+// tryLocked asks the server for a right, once, in the background.
+func (h *Hub) tryLocked(r *right, try func() error) {
+	if r.tried || h.closed {
 		return
 	}
-	h.tried = true
+	r.tried = true
 	h.running.Go(func() {
-		subscribe := h.client.Subscribe
-		if h.sharded {
-			subscribe = h.client.SSubscribe
-		}
-		s := subscribe(h.life, name+":try")
-		defer s.Close()
-		defer context.AfterFunc(h.life, func() { _ = s.Close() })()
 		var reply redis.Error
-		if _, err := s.ReceiveTimeout(h.life, tryFor); errors.As(err, &reply) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.mayNotSubscribe = true
+		if !errors.As(try(), &reply) {
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		r.refused = true
+		for _, c := range h.channels {
+			c.tell(Lost) // a listener that relies on messages is to ask the server instead
 		}
 	})
+}
+
+// subscribeBeside subscribes to another channel than name, so that the process is not counted among those that wait. A process that never
+// waits learns in this way whether the others can listen: that nobody was notified does not mean that nobody waits.
+func (h *Hub) subscribeBeside(name string) error {
+	subscribe := h.client.Subscribe
+	if h.sharded {
+		subscribe = h.client.SSubscribe
+	}
+	s := subscribe(h.life, name+":try")
+	defer s.Close()
+	defer context.AfterFunc(h.life, func() { _ = s.Close() })()
+	_, err := s.ReceiveTimeout(h.life, tryFor)
+	return err
 }
 
 // Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
@@ -179,7 +201,7 @@ const (
 func (h *Hub) Publishing(name string) (published func(subscribers int) (others int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(name)
+	h.tryLocked(&h.subscribe, func() error { return h.subscribeBeside(name) })
 	c := h.channels[name]
 	receives := c != nil && c.subscribed
 	if receives {
@@ -189,7 +211,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if subscribers != Unpublished {
-			h.mayNotPublish = subscribers == Refused
+			h.publish = right{tried: true, refused: subscribers == Refused}
 		}
 		switch {
 		case receives && subscribers >= 0:
@@ -197,7 +219,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 		case receives:
 			c.own = max(0, c.own-1)
 		}
-		if subscribers == Refused || h.mayNotSubscribe { // a process takes it that the others may not either
+		if subscribers == Refused || h.subscribe.refused {
 			return Refused
 		}
 		return max(subscribers, 0)
@@ -238,7 +260,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 			return false
 		case c == nil || c.connection != s:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
-			c.subscribed, c.own, h.mayNotSubscribe, h.tried = true, 0, false, true
+			c.subscribed, c.own, h.subscribe = true, 0, right{tried: true}
 			c.tell(Subscribed)
 		}
 	}

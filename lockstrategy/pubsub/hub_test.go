@@ -141,6 +141,37 @@ func TestWhatAPublishShows(t *testing.T) {
 	})
 }
 
+// A process that listens and has never published learns whether it may, and its listeners are told when it may not.
+func TestAProcessLearnsThatItMayNotPublish(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	hub := pubsub.New(limited(t, "&*", "-publish"), false)
+	defer hub.Close()
+	var heard tally
+	defer hub.Listen("c", heard.tell)()
+	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed("c") })
+	hub.TryPublish("c")
+	testenv.Eventually(t, "it is told", func() bool {
+		counts := heard.counts()
+		return counts[pubsub.Subscribed] == 1 && counts[pubsub.Lost] == 1 && !hub.Subscribed("c")
+	})
+}
+
+// limited opens a client of a new server, for a user who may do everything but what rules take away.
+func limited(t *testing.T, rules ...any) *redis.Client {
+	t.Helper()
+	addr := testenv.Redis(t, true).Addr
+	admin := redis.NewClient(&redis.Options{Addr: addr})
+	defer admin.Close()
+	all := append([]any{"acl", "setuser", "lab", "on", ">secret", "~*", "+@all"}, rules...)
+	if err := admin.Do(t.Context(), all...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // An own message that got lost with its connection is not waited for: the next message is another's.
 func TestAnOwnMessageThatIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
@@ -263,21 +294,14 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 func TestAChannelThatIsRefused(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
-	addr := testenv.Redis(t, true).Addr
-	admin := redis.NewClient(&redis.Options{Addr: addr})
-	defer admin.Close()
-	if err := admin.Do(t.Context(), "acl", "setuser", "lab", "on", ">secret", "~*", "+@all", "resetchannels", "&allowed").Err(); err != nil {
-		t.Fatal(err)
-	}
-	client := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1})
-	defer client.Close()
+	client := limited(t, "resetchannels", "&allowed")
 	hub := pubsub.New(client, false)
 	defer hub.Close()
 	var refused, allowed tally
 	defer hub.Listen("refused", refused.tell)()
 	defer hub.Listen("allowed", allowed.tell)()
 	testenv.Eventually(t, "it is subscribed to what is allowed", func() bool { return hub.Subscribed("allowed") })
-	if err := admin.Publish(t.Context(), "allowed", "0").Err(); err != nil {
+	if err := client.Publish(t.Context(), "allowed", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, "the message is received", func() bool { return allowed.counts()[pubsub.Message] == 1 })
