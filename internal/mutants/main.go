@@ -33,12 +33,14 @@ const (
 
 func main() {
 	only := flag.String("run", "", "regular expression for the names of the mutants to test (default: all)")
+	of := flag.Int("of", 1, "test one of this many parts of the list")
+	part := flag.Int("part", 0, "`number` of that part; the numbers begin again after the last one")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-run REGEXP] LIST; in the root of the checkout")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [-run REGEXP] [-of N -part N] LIST; in the root of the checkout")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() != 1 {
+	if flag.NArg() != 1 || *of < 1 || *part < 0 {
 		flag.Usage()
 		os.Exit(exitUsage)
 	}
@@ -47,7 +49,7 @@ func main() {
 	all, err := load(flag.Arg(0), *only)
 	var notKilled int
 	if err == nil {
-		notKilled, err = run(ctx, os.Stdout, all)
+		notKilled, err = run(ctx, os.Stdout, share(all, *part, *of))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -77,6 +79,14 @@ func load(list, only string) ([]mutant, error) {
 		return nil, fmt.Errorf("%s: no mutant matches %q", list, only)
 	}
 	return all, nil
+}
+
+// share is every of-th mutant, beginning with number part: each part has mutants of all packages.
+func share(all []mutant, part, of int) (some []mutant) {
+	for i := part % of; i < len(all); i += of {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // run tests each mutant, some of them simultaneously, writes what it found, and returns how many were not killed. It also runs

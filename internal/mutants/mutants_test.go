@@ -146,6 +146,24 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Each mutant is in one of the parts, and in no other.
+func TestShare(t *testing.T) {
+	all := []mutant{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}, {name: "e"}}
+	for of := 1; of <= 6; of++ {
+		tested := make(map[string]int)
+		for part := 7; part < 7+of; part++ {
+			for _, m := range share(all, part, of) {
+				tested[m.name]++
+			}
+		}
+		for _, m := range all {
+			if tested[m.name] != 1 {
+				t.Errorf("of %d parts, %d test %s, want 1", of, tested[m.name], m.name)
+			}
+		}
+	}
+}
+
 // The list of the repository must apply; what a test says of each mutant takes longer, and `make mutants` runs it.
 func TestListApplies(t *testing.T) {
 	all, err := load("mutants.txt", "")
