@@ -59,7 +59,7 @@ prose: ## Check the language of pages, comments, help texts and messages with Va
 size: ## Lines of Go without tests, in all and of the parts that have a limit
 	@.ci/size
 
-mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 one of four parts
+mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name. OF=4 PART=1 is a fourth of them
 	@go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt
 
 cross: ## Build and vet for macOS and Windows

@@ -82,9 +82,9 @@ func pausedHolder(version, strategy, name string, issuesTokens bool) []experimen
 		Run: kit.InProcess(kit.Holding{Strategy: strategy}, kit.PausePastLease),
 	}
 	checked := unchecked
-	checked.Name, checked.Anomaly = name+"paused, no token to check", "pause with fencing token"
+	checked.Name = name + "paused, no token to check"
 	if issuesTokens {
-		checked.Name, checked.Expect = name+"paused, token checked", experiments.Never
+		checked.Name, checked.Anomaly, checked.Expect = name+"paused, token checked", "pause with fencing token", experiments.Never
 	}
 	checked.Run = kit.InProcess(kit.Holding{Strategy: strategy, Checks: true}, kit.PausePastLease)
 	return []experiments.Variant{unchecked, checked}

@@ -165,8 +165,8 @@ func (h *Hub) tryLocked(r *right, try func() error) {
 	})
 }
 
-// subscribeBeside subscribes to another channel than name, so that the process is not counted among those that wait. It does so
-// because a message that reaches nobody does not show that nobody waits: perhaps nobody may subscribe.
+// subscribeBeside subscribes to another channel than name, so that nobody takes this process for one that waits. When nobody may
+// subscribe, a message reaches nobody although others wait.
 func (h *Hub) subscribeBeside(name string) error {
 	subscribe := h.client.Subscribe
 	if h.sharded {
