@@ -128,8 +128,8 @@ func (h *Hub) unsubscribe(name string, c *channel) {
 	}
 }
 
-// Subscribed reports whether this process can rely on the messages of a channel: the server sends them, and this process may
-// publish, as far as it knows.
+// Subscribed reports whether this process can rely on the messages of a channel. The server sends them, and has not refused that this
+// process publishes.
 func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
