@@ -168,7 +168,7 @@ func (c *contender) enter(ctx context.Context, r Request) (granted bool, err err
 	granted, before, err := c.create(ctx, clientv3.OpGet(c.prefix, clientv3.WithLastCreate()...),
 		clientv3.OpPut(c.name, "", clientv3.WithLease(c.place.id)))
 	if err == nil && !granted {
-		c.follow(before.Responses[0].GetResponseRange())
+		c.follow(before.Responses[0].GetResponseRange(), before.Header.Revision)
 	}
 	return granted, err
 }
@@ -211,14 +211,15 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 		c.revision, c.place = 0, nil
 		return c.enter(ctx, Request{})
 	}
-	c.follow(reply.Responses[1].GetResponseRange())
+	c.follow(reply.Responses[1].GetResponseRange(), reply.Header.Revision)
 	return false, nil
 }
 
-// follow waits for the deletion of the key before.
-func (c *contender) follow(before *pb.RangeResponse) {
+// follow waits for the deletion of the key before, which was there at revision. A watch from an older revision would be told up to 100 ms
+// late: etcd looks that often for the watchers that it has to tell of the past.
+func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
-	c.unfollow = c.onDelete(string(before.Kvs[0].Key), before.Kvs[0].CreateRevision, func() {
+	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() {
 		select {
 		case c.wake <- struct{}{}:
 		default: // it is awake already

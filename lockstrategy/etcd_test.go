@@ -270,12 +270,7 @@ func TestEtcdASlashInAKeyMakesAnotherLock(t *testing.T) {
 func TestEtcdALeaderOfAnotherTermExtendsNothing(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
-	stale := grpc.WithChainStreamInterceptor(func(
-		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
-	) (grpc.ClientStream, error) {
-		stream, err := open(ctx, desc, conn, method, options...)
-		return termBefore{stream}, err
-	})
+	stale := streams(func(s grpc.ClientStream) grpc.ClientStream { return termBefore{s} })
 	lock := etcdLock(t, etcdClient(t, addrs, stale), lockstrategy.EtcdConfig{Lease: 2 * time.Second})
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
 	select {
@@ -286,6 +281,16 @@ func TestEtcdALeaderOfAnotherTermExtendsNothing(t *testing.T) {
 	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrUnreachable) {
 		t.Errorf("the lease ended with %v", cause)
 	}
+}
+
+// streams puts something around each stream of a client.
+func streams(around func(grpc.ClientStream) grpc.ClientStream) grpc.DialOption {
+	return grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, conn, method, options...)
+		return around(stream), err
+	})
 }
 
 // termBefore is a stream of replies from a leader of the term before.
@@ -393,6 +398,35 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	if slices.Sort(took); took[len(took)/2] > 500*time.Millisecond {
 		t.Errorf("ten hand-overs took %s", took)
 	}
+}
+
+// etcd looks every 100 ms for watchers that it has to tell of the past. So a waiter watches from the revision of its place, not from before.
+func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin, from := etcdClient(t, addrs), make(chan int64, 1)
+	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
+	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.EtcdConfig{}), 2)
+	place := etcdKeys(t, admin, "k")[1].CreateRevision
+	if first := <-from; first <= place {
+		t.Errorf("it watches from revision %d, and has its place since %d", first, place)
+	}
+	released(t, lease)
+	released(t, <-waiter)
+}
+
+// watching tells from which revision a watch begins.
+type watching struct {
+	grpc.ClientStream
+	from chan<- int64
+}
+
+func (s watching) SendMsg(m any) error {
+	if request, ok := m.(*pb.WatchRequest); ok && request.GetCreateRequest() != nil {
+		s.from <- request.GetCreateRequest().StartRevision
+	}
+	return s.ClientStream.SendMsg(m)
 }
 
 // A lease that is used again must have time left for the new holder.
