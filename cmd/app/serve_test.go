@@ -23,6 +23,7 @@ import (
 	"locklab/handlers"
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/topology"
 	"locklab/versions"
 )
 
@@ -102,6 +103,36 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 				t.Errorf("it shows a password: %s", got.err)
 			}
 		})
+	}
+}
+
+// A wrong password will be wrong at the next try, and is not shown.
+func TestServeNamesWhatEtcdDoesNotAccept(t *testing.T) {
+	t.Parallel()
+	node, server, ctx := testenv.Redis(t, false), etcdServer(t), testenv.Context(t)
+	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	_, err = opened.Client.UserAdd(ctx, "root", "secret")
+	if err == nil {
+		_, err = opened.Client.UserGrantRole(ctx, "root", "root")
+	}
+	if err == nil {
+		_, err = opened.Client.AuthEnable(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{nil, {"--etcd-user=root", "--etcd-password=hush"}} {
+		got := app(ctx, append([]string{
+			"serve", "--listen=127.0.0.1:0", "--start-timeout=5s", "--redis=" + node.Addr, "--etcd=" + server.addr,
+			"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
+		}, flags...)...)
+		if wantSentence(t, got, exitUnavailable, "--etcd", server.addr, "wrong or missing"); strings.Contains(got.err, "hush") {
+			t.Errorf("it shows a password: %s", got.err)
+		}
 	}
 }
 

@@ -1,0 +1,157 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/stack/faultproxy"
+)
+
+// Places are kept for seconds, and waits last for minutes.
+func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, lock, 2)
+	place := etcdKeys(t, admin, "k")[1]
+	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t).GrantedTTL
+	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // time is the subject: past it a place that is not renewed is gone
+	if kept := etcdKeys(t, admin, "k"); len(kept) != 2 || kept[1].CreateRevision != place.CreateRevision {
+		t.Errorf("the queue was %v and is %v", place, kept)
+	}
+	released(t, first)
+	released(t, <-waiter)
+}
+
+// A waiter looks in any case, 0.8 s after it has come, or later. With notifications most waiters need less.
+func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	var took []time.Duration
+	for range 10 {
+		waiter := inQueue(t, admin, lock, 2)
+		began := time.Now()
+		released(t, lease)
+		lease = <-waiter
+		took = append(took, time.Since(began))
+	}
+	released(t, lease)
+	if slices.Sort(took); took[len(took)/2] > 500*time.Millisecond {
+		t.Errorf("ten hand-overs took %s", took)
+	}
+}
+
+// etcd looks every 100 ms for watchers that it has to tell of the past. So a waiter watches from the revision of its place, not from before.
+func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin, from := etcdClient(t, addrs), make(chan int64, 1)
+	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
+	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.EtcdConfig{}), 2)
+	place := etcdKeys(t, admin, "k")[1].CreateRevision
+	if first := <-from; first <= place {
+		t.Errorf("it watches from revision %d, and has its place since %d", first, place)
+	}
+	released(t, lease)
+	released(t, <-waiter)
+}
+
+// watching tells from which revision a watch begins.
+type watching struct {
+	grpc.ClientStream
+	from chan<- int64
+}
+
+func (s watching) SendMsg(m any) error {
+	if request, ok := m.(*pb.WatchRequest); ok && request.GetCreateRequest() != nil {
+		s.from <- request.GetCreateRequest().StartRevision
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+// A lease that is used again must have time left for the new holder.
+func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: 3 * time.Second})
+	released(t, must(lock.Acquire(t.Context(), "k"))(t))
+	time.Sleep(1500 * time.Millisecond)
+	lease := must(lock.Acquire(t.Context(), "k"))(t)
+	if left := time.Until(lease.Until()); left < 2*time.Second {
+		t.Errorf("a new lease of 3 s has %s left", left)
+	}
+	released(t, lease)
+}
+
+// Its key would stop those behind it for as long as its place is kept.
+func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	first := must(lock.Acquire(t.Context(), "k"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := lock.Acquire(ctx, "k")
+		left <- err
+	}()
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	place := etcdKeys(t, admin, "k")[1]
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("it left with %v", err)
+	}
+	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 1 })
+	if lease := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t); lease.TTL < 0 {
+		t.Error("its key was gone with its lease, and not before")
+	}
+	released(t, first)
+}
+
+// The server is out of reach of the waiter only, and not for as long as its place is kept.
+func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	proxy := faultproxy.New(faultproxy.TCP(addrs[0]))
+	t.Cleanup(proxy.Close)
+	admin := etcdClient(t, addrs)
+	failed := make(chan error, 100)
+	answered := new(atomic.Int64)
+	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
+	before := answered.Load()
+	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
+	testenv.Eventually(t, "it has two leases, a refusal, and a place", func() bool { return answered.Load() >= before+4 })
+	proxy.Cut()
+	<-failed // it has looked in vain
+	proxy.Mend()
+	released(t, first)
+	released(t, <-waiter)
+}
+
+// failures tells of requests that failed.
+func failures(failed chan<- error) grpc.UnaryClientInterceptor {
+	return func(
+		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, conn, options...)
+		if err != nil {
+			failed <- err
+		}
+		return err
+	}
+}
