@@ -215,8 +215,8 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	return false, nil
 }
 
-// follow waits for the deletion of the key before, which was there at revision. A watch from an older revision would be told up to 100 ms
-// late: etcd looks that often for the watchers that it has to tell of the past.
+// follow waits for the deletion of the key before, which was there at revision. From an older revision it would learn of that up to 100 ms
+// late: etcd tells watchers of the past that rarely.
 func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
 	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() {

@@ -54,7 +54,7 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	}
 }
 
-// etcd looks every 100 ms for watchers that it has to tell of the past. So a waiter watches from the revision of its place, not from before.
+// etcd tells watchers of the past up to 100 ms late. So a waiter watches from the revision of its place, not from before.
 func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
