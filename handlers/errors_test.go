@@ -24,7 +24,7 @@ func refused(cause error) error {
 }
 
 var (
-	tooLong   = fmt.Errorf("waited 8s, the longest that is allowed: %w", context.DeadlineExceeded)
+	tooLong   = fmt.Errorf("waited 8s, which is the limit: %w", context.DeadlineExceeded)
 	lockAway  = fmt.Errorf("%w: acquire: dial tcp 10.0.0.1:6379: connect: connection refused", lockstrategy.ErrUnavailable)
 	lockSlow  = fmt.Errorf("%w: acquire: %w", lockstrategy.ErrUnavailable, context.DeadlineExceeded)
 	redisAway = fmt.Errorf("%w: dial tcp 10.0.0.1:6379: connect: connection refused", pview.ErrUnavailable)

@@ -20,10 +20,10 @@ import (
 // change nothing.
 //
 // A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
-// error immediately: one after the other they would wait too long.
+// error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// While another caller of the process waits because of the yield rule, [TryOnce] gets [ErrTaken] although the key may be free. So it does
-// while the process releases a lease that it has lost. Without such a caller it asks the server, and does not yield.
+// [TryOnce] gets [ErrTaken] while another caller of the process has the turn, even if the key is free. That caller may be yielding, or
+// releasing a lost lease. Otherwise TryOnce asks the server, and does not yield.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff
@@ -84,7 +84,7 @@ type call struct {
 const yieldWindow = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults (row sustained of docs/benchmark.md). They are looked at when a lease is released: a holder that keeps it longer is not
+// the defaults (row sustained of docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
 // interrupted.
 type HandOff struct {
 	Count int           // leases in a row; 0: 256, 1: no hand-off
@@ -322,7 +322,7 @@ func (c *Cohort) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, q := range c.queues {
-		q.end(errClosed)
+	for key, q := range c.queues {
+		q.end(notAcquired(key, errClosed))
 	}
 }

@@ -331,7 +331,7 @@ func TestCohortCloses(t *testing.T) {
 		}()
 		synctest.Wait()
 		c.Close()
-		if err := <-waits; !errors.Is(err, ErrUnavailable) {
+		if err := <-waits; !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrNotAcquired) {
 			t.Errorf("a caller that waited got %v", err)
 		}
 		if _, err := c.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {

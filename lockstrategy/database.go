@@ -17,7 +17,7 @@ import (
 // DatabaseConfig configures [NewDatabase]. The zero value means the defaults.
 type DatabaseConfig struct {
 	Name    string        // of the database in errors; empty: its kind
-	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
+	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 

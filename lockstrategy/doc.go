@@ -60,10 +60,12 @@
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
 //     antirez, "Is Redlock safe?").
 //   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.
+//   - ZooKeeper: a holder that pauses for longer than its session works beside the next one. Servers that lose their disks
+//     lose the lock.
 //   - Etcd: a restored backup, or a leader that was paused and revokes renewed leases, lets a second holder in.
 //   - Memcached: the lock is lost when its item is evicted, when the server restarts, or when it stalls.
 //   - RedLock, Memcached and None issue no fencing token: it is 0.
-//   - The order of processes: the yield rule makes turns even, and does not order them.
+//   - A sequence of processes: the yield rule gives each of them its turn, but not in the sequence of their requests.
 //
 // # Words
 //

@@ -20,7 +20,7 @@ import (
 
 // EtcdConfig configures [NewEtcd]. The zero value means the defaults.
 type EtcdConfig struct {
-	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
+	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
@@ -75,7 +75,7 @@ func (e *Etcd) Close() error {
 const placeLease = 5 * time.Second
 
 // Acquire takes the key, or the last place in its queue. Then it waits for the deletion of the key before its own, and looks whether its
-// own is the oldest now. It looks every one or two seconds in any case, because a notification may get lost.
+// own is the oldest now. It looks at least every 1.7 s, because a notification may get lost.
 func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if key == "" {
 		return nil, notAcquired(key, errors.New("a lock needs a name"))

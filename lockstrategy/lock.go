@@ -10,8 +10,8 @@ import (
 
 // Strategy is a way to lock.
 type Strategy interface {
-	// Acquire blocks until the caller holds key or ctx ends; then the error wraps [ErrNotAcquired] and ctx's own. It never returns
-	// nil and nil. The lease outlives ctx: it ends by [Lease.Release] or by loss, and every lease must be released, a lost one too.
+	// Acquire blocks until the caller holds key, ctx ends, or the strategy fails. An error wraps [ErrNotAcquired] and the reason. The
+	// lease outlives ctx: it ends by [Lease.Release] or by loss, and every lease must be released, a lost one too.
 	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
@@ -31,7 +31,7 @@ type behind interface {
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
-// last entry's release. It has the values of the context under which the lease was acquired. Work under the lock belongs under it.
+// last release. It has the values of the context under which the lease was acquired. Work under the lock belongs under it.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
@@ -44,7 +44,8 @@ func (l *Lease) Until() time.Time { return l.behind.until() }
 // where the backend cannot tell.
 func (l *Lease) Others() int { return int(l.others.Load()) }
 
-// Release gives the lock back and ends the context. It works under a ctx that has ended.
+// Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each lease, and only the
+// last release does that. It works under a ctx that has ended.
 //
 // The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
@@ -98,11 +99,11 @@ func NewRequest(options ...Option) (Request, error) {
 	}
 	switch {
 	case r.Wait != nil && *r.Wait <= 0:
-		return r, fmt.Errorf("%s to wait is no time: %w", *r.Wait, context.DeadlineExceeded)
+		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
 	case r.Lease != nil && *r.Lease < shortestLease:
 		return r, fmt.Errorf("a lease of %s: the shortest is %s", *r.Lease, shortestLease)
 	case r.Renew != nil && *r.Renew <= 0:
-		return r, fmt.Errorf("a lease that is renewed for %s at most: that is no time", *r.Renew)
+		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.Renew)
 	}
 	return r, nil
 }
@@ -112,7 +113,7 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	if r.Wait == nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, the longest that is allowed: %w", *r.Wait, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, which is the limit: %w", *r.Wait, context.DeadlineExceeded))
 }
 
 // Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
@@ -127,14 +128,13 @@ var (
 
 	// ErrNotHeld answers a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")
-	// ErrLost says that a lease ended before its holder released it. Another holder may be at work. The cause of a lost lease's
-	// context is one of the four errors below, and each of them is an ErrLost.
+	// ErrLost says that a lease ended before its holder released it: another may hold the key. The four errors below are its causes.
 	ErrLost = errors.New("lock: lease lost")
 	// ErrExpired says that the time that was asked for is over, or that the holder did not run when it should have renewed.
 	ErrExpired = fmt.Errorf("%w: its time is over", ErrLost)
-	// ErrForced says the same as ErrGone, and that another process has released it: by force, or as a later holder.
+	// ErrForced says the same as ErrGone, after a release by another process was notified: a forced unlock, or one of a later holder.
 	ErrForced = fmt.Errorf("%w: another process released it", ErrLost)
-	// ErrGone says that the server no longer has the lock as the holder's: it was deleted, evicted, or lost in a failover.
+	// ErrGone says that the key no longer belongs to the holder: it was deleted, evicted, or lost in a failover.
 	ErrGone = fmt.Errorf("%w: the server no longer has it as this holder's", ErrLost)
 	// ErrUnreachable says that no renewal was confirmed before the lease's end.
 	ErrUnreachable = fmt.Errorf("%w: no renewal was confirmed in time", ErrLost)

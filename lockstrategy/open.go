@@ -25,7 +25,7 @@ const (
 
 var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameZooKeeper, NameEtcd, NameMemcached}
 
-// DefaultLease is the lifetime of a lease that is not renewed, as in Redisson (A2).
+// DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
 
 // shortestLease leaves room for a renewal on a machine that is busy.

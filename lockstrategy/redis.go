@@ -15,7 +15,7 @@ import (
 
 // RedisConfig configures [NewRedis]. The zero value means the defaults.
 type RedisConfig struct {
-	Lease   time.Duration // lifetime of a lease that is not renewed; 0: DefaultLease. Renewal runs at a third of it
+	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 

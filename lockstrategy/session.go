@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grant is what a backend says about a key that it has just granted. Its functions bound themselves in time.
+// Grant is what a backend says about a key that it has just granted. Each of its functions returns after a timeout of its own.
 type Grant struct {
 	Key           string
 	Token, Tokens uint64                                            // the fencing token, how many are reserved from it on; 0: there is none
@@ -196,7 +196,7 @@ type Sessions struct {
 	background sync.WaitGroup
 }
 
-// NewSessions returns the sessions of a strategy that is opened.
+// NewSessions returns an empty set of sessions for a new strategy.
 func NewSessions() *Sessions {
 	ctx, end := context.WithCancel(context.Background())
 	return &Sessions{ctx: ctx, close: end}

@@ -85,6 +85,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
 		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "no answer"}},
 		{"no etcd", "--etcd=" + nobody, []string{"--etcd", nobody}},
+		{"Redis in place of etcd", "--etcd=" + other.Addr, []string{"--etcd", other.Addr}},
+		{"Redis in place of MySQL", "--database=mysql:root:hush@tcp(" + other.Addr + ")/x", []string{"--database", other.Addr}},
 		{"no Memcached", "--memcached=" + nobody, []string{"--memcached", nobody, "refused"}},
 		{"Redis in place of Memcached", "--memcached=" + other.Addr, []string{"--memcached", other.Addr}},
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},

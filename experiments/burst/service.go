@@ -79,6 +79,7 @@ func (c Service) flags(redis *stack.Topology) []string {
 	flags := []string{
 		"--listen=127.0.0.1:0", "--log-format=json", "--topology=" + redis.Kind, "--redis=" + strings.Join(redis.Addrs, ","),
 		"--sentinel-master=" + stack.SentinelMaster, "--order-think=" + c.Think.String(),
+		fmt.Sprintf("--nodes=%d", c.Instances),
 	}
 	if c.Lease > 0 {
 		flags = append(flags, "--lease="+c.Lease.String())

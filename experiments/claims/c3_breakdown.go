@@ -47,7 +47,8 @@ var _ = register(experiments.Experiment{
 			request. Where an old answer is good enough, keep the item without a TTL and refresh it in the background: nobody waits.`,
 		Limits: `
 			The lease of the lock must be longer than a load. If it is not, a second load begins, which does no harm here. Refreshing makes
-			the age of an answer a setting: after an update the cache is old until the next refresh. One item is hot; for many see C2.`,
+			the age of an answer a setting: after an update the cache is old until the next refresh. One item is hot; for many see C2. The two
+			processes are two caches in one program, each with a singleflight of its own.`,
 		Next: "P2-process-mutex (one lock for each process), L01-no-expiry and L23-dead-holder (a holder that dies). " +
 			"By hand: `app lab step L01`.",
 		Level: experiments.Basic,

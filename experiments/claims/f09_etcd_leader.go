@@ -47,10 +47,10 @@ leader     ─────────────── ✗ dies
 the others ──────────────────┤ election ├─ one leads ─────────
 B                waits …                                        ├─ lock ─ read 1 ─ write 2`,
 	How: `
-		A holds the lock and has read, and B waits. The leader is killed. A third client then asks for another lock: the run measures the time
-		until it is granted. When the new leader grants again, A writes if its lease's context has not ended, and releases. In the other
-		variants A knows the address of the leader only. B waits until A's key is deleted, and updates. Then A writes if its context has not
-		ended, or without a look at it.`,
+		A holds the lock and has read, and B waits. The leader is killed. A third client then asks for another lock: the run measures the
+		time until it is granted. The client waits 200 ms for an answer, and then asks again. When the new leader grants again, A writes if
+		its lease's context has not ended, and releases. In the other variants A knows the address of the leader only. B waits until A's key
+		is deleted, and updates. Then A writes if its context has not ended, or without a look at it.`,
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.Etcd},
 	Slow:    true,
@@ -116,7 +116,8 @@ func waiterInEtcd(ctx context.Context, x *kit.Etcd, r *kit.Resource) (waitForB f
 
 // killEtcdLeader kills the leader, and measures when a client is granted a lock that nobody holds.
 func killEtcdLeader(ctx context.Context, x *kit.Etcd) (killed time.Time) {
-	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient(ctx, "probe", kit.LongLease, x.Members...), x.KillLeader)
+	const lease = 600 * time.Millisecond // the client waits a third of it for an answer: what was asked without a leader has none
+	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient(ctx, "probe", lease, x.Members...), x.KillLeader)
 	x.FindLeader(ctx)
 	return killed
 }

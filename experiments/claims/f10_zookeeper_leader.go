@@ -46,8 +46,8 @@ leader     ─────────────── ✗ dies
 the others ──────────────────┤ election ├─ lead ──────────────
 B                waits …                                       ├─ lock ─ read 1 ─ write 2`,
 	How: `
-		A holds the lock and has read, and B waits. The leader is killed. A third client asks for other locks all the time. The run measures
-		the time between the last that it was granted before the kill and the first one after. When the new leader grants again, A writes if its
+		A holds the lock and has read, and B waits. The leader is killed. A third client then asks for another lock: the run measures
+		the time until it is granted. When the new leader grants again, A writes if its
 		lease's context has not ended, and releases. In the other variants A knows the address of the leader only. B waits until A's
 		session has ended, and updates. Then A writes if its context has not ended, or without a look at it.`,
 	Anomaly: "lost at failover",

@@ -40,7 +40,8 @@ requests → balancer ─┬─ instance-1   counter ─┐
                      ├─ instance-2   counter ─┼→ supplier: 24 calls a minute
                      └─ …            counter ─┘   a counter each: 12 × 24`,
 	How: `
-		432 simultaneous requests, each on an open connection, go to one instance and to twelve. Each request is a call to the supplier, which
+		432 simultaneous requests, each on an open connection, go to one instance and to twelve. In the last variant each instance has a
+		twelfth of the limit, and asks nobody. Each request is a call to the supplier, which
 		allows 24 calls a minute and logs them. The log and the answers must agree on the number of calls, and each instance must have
 		answered its part of the requests.`,
 	Slow:   true,
@@ -51,5 +52,6 @@ requests → balancer ─┬─ instance-1   counter ─┐
 		{Name: "one instance, a counter in memory", Run: kit.SupplierCalls("r1", 1)},
 		{Name: "twelve instances, a counter each", Expect: experiments.Sometimes, Run: kit.SupplierCalls("r1", kit.SupplierNodes)},
 		{Name: "twelve instances, one counter in Redis", Run: kit.SupplierCalls("r3", kit.SupplierNodes)},
+		{Name: "twelve instances, each with its part of the limit", Run: kit.SupplierCalls("r7", kit.SupplierNodes)},
 	},
 })

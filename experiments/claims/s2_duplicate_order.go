@@ -62,7 +62,7 @@ B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobod
 		Limits: `
 			The check under the lock needs the lock to hold: see L05 and L11. The idempotency key is as good as the client that makes it: a new
 			key for each attempt is no key. A key must be kept as long as a client may repeat its request. Work outside of the database, such as
-			a payment, needs its own key.`,
+			a payment, needs its own key. The callers are goroutines of one program, each with the database's own transactions.`,
 		Next: "S1-oversell is the same gap with the stock. S3-message-dedupe has the same mark for messages. By hand: " +
 			"`curl -H 'Idempotency-Key: k1' …` in docs/shop.md.",
 		Level: experiments.Basic,

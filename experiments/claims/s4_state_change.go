@@ -55,7 +55,8 @@ B cancels                 reads placed   writes cancelled     "it is cancelled"`
 			order has moved on. This is a small state machine, and the database keeps it. It needs no lock, and a late retry does no harm.`,
 		Limits: `
 			The money itself moves in another system, and no condition of this database reaches that. There, reserve first and confirm after the
-			UPDATE, or pay back when it changes no row. A lock that ends early lets both through, as in L05.`,
+			UPDATE, or pay back when it changes no row. A lock that ends early lets both through, as in L05. The
+			callers are goroutines of one program.`,
 		Next: "G6-conditional-update and S1-oversell have the same condition. S3-message-dedupe packs the parcel of a paid order. " +
 			"By hand: docs/shop.md.",
 		Level: experiments.Basic,

@@ -56,7 +56,9 @@ func Of(all []experiments.Experiment, runs []experiments.Saved, b Bench) Compari
 				return strings.Contains(unit, "nobody") && strings.Contains(unit, "granted")
 			})
 		}
-		l.Minority = minority(runs, f.Version)
+		if l.Minority = minority(runs, f.Version); !l.Minority.Known && f.Leader == "" && strings.HasPrefix(f.Servers, "1") {
+			l.Minority = Cell{Text: "one server"}
+		}
 		l.Violated = c.violated(f.Version)
 		c.Locks = append(c.Locks, l)
 	}

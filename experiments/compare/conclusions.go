@@ -81,7 +81,8 @@ func (c Comparison) fastest() string {
 	if len(alone) == 0 || len(burst) == 0 {
 		return "Which lock is the fastest was not measured."
 	}
-	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). A difference below %.0f %% is called none.",
+	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). "+
+		"Times that differ by less than %.0f %% count as equal.",
 		list(alone, "or"), list(burst, "or"), benchmark, 100*(noise-1))
 }
 
@@ -124,7 +125,7 @@ func (c Comparison) efficiency() string {
 		return "No violation of a lock without a fencing token was shown."
 	}
 	slices.Sort(by)
-	return fmt.Sprintf("Take a lock without a fencing token only where two holders waste work and damage nothing. These are %s (%s).",
+	return fmt.Sprintf("These locks issue no fencing token: %s. Take one of them only where two holders waste work and damage nothing (%s).",
 		list(names), links(slices.Compact(by)))
 }
 
@@ -141,8 +142,8 @@ func (c Comparison) dead() string {
 	}
 	slices.SortFunc(known, func(a, b Lock) int { return cmp.Compare(a.Dead.Value, b.Dead.Value) })
 	soonest, latest := known[0], known[len(known)-1]
-	return fmt.Sprintf("The key of a killed holder was locked for %s with %s, and for %s with %s (%s).",
-		soonest.Dead.Text, soonest.Name(), latest.Dead.Text, latest.Name(), links(latest.Dead.By))
+	return fmt.Sprintf("With a lease of one second, the key of a killed holder was locked for %s to %s. The longest time is that of %s (%s).",
+		soonest.Dead.Text, latest.Dead.Text, latest.Name(), links(latest.Dead.By))
 }
 
 // a3 checks A3: where a lock must not be granted twice, not Redis but ZooKeeper or etcd.
@@ -252,7 +253,7 @@ func list(names []string, and ...string) string {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], "; ") + " " + word + " " + names[last]
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }
 
 // links lead to the pages of experiments, each once.

@@ -48,4 +48,4 @@ var facts = []Facts{
 }
 
 // Name is the lock as the tables have it.
-func (f Facts) Name() string { return f.Version + ", " + f.Backend }
+func (f Facts) Name() string { return f.Version + " " + f.Backend }

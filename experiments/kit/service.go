@@ -135,7 +135,6 @@ func SupplierCalls(algorithm string, instances int) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		s := Service{Instances: instances, Version: "v0", Flags: []string{
 			fmt.Sprintf("--supplier-limit=%d", PerMinute.Count), "--supplier-window=" + PerMinute.Window.String(),
-			fmt.Sprintf("--nodes=%d", instances),
 		}}
 		b, err := burst.RunCalls(ctx, s.Start(ctx, t), algorithm, requests, burst.Simultaneous)
 		t.Must(err)

@@ -1,4 +1,4 @@
-// Package pubsub receives messages from Redis for many listeners over few connections, and heals when they break.
+// Package pubsub receives messages from Redis for many listeners over few connections, and replaces connections that fail.
 //
 // A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
 // again after each loss. Then it can ask the server what it has missed. It is told of the loss, too.
@@ -26,7 +26,7 @@ type Event int
 // The events of a channel.
 const (
 	Subscribed Event = iota // the server sends messages from now on; earlier ones may have been lost
-	Lost                    // the server sends none until the channel is subscribed to again
+	Lost                    // messages cannot be relied on: the connection is lost, or the server refuses to publish or subscribe
 	Message                 // a message
 )
 
@@ -81,7 +81,8 @@ func (h *Hub) Publish() string {
 	return "publish"
 }
 
-// Listen calls tell, which must not block, for each event of a channel until stop is called. A hub that is closed tells nothing.
+// Listen calls tell for each event of a channel until stop is called. The hub is locked meanwhile: tell must not block, call the hub, or
+// call stop. A hub that is closed tells nothing.
 func (h *Hub) Listen(name string, tell func(e Event)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -179,7 +180,8 @@ func (h *Hub) subscribeBeside(name string) error {
 	return err
 }
 
-// Others is how many messages other processes have published on a channel since this process did, as far as it is subscribed.
+// Others returns how many messages of other processes arrived since the last message of this process. It counts only while the channel
+// is subscribed.
 func (h *Hub) Others(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +191,7 @@ func (h *Hub) Others(name string) int {
 	return 0
 }
 
-// What a process may say instead of how many subscribers a message of its own has notified.
+// Values for published, in place of the number of subscribers.
 const (
 	Refused     = -1 // the user may not publish, or not subscribe
 	Unpublished = -2 // nothing was published, as far as is known
