@@ -78,28 +78,32 @@ const noise = 1.25
 func (c Comparison) fastest() string {
 	alone := c.least(func(l Lock) Cell { return l.P50 })
 	burst := c.least(func(l Lock) Cell { return l.Burst })
-	if len(alone) == 0 || len(burst) == 0 {
+	if alone == "" || burst == "" {
 		return "Which lock is the fastest was not measured."
 	}
 	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). "+
 		"Times that differ by less than %.0f %% count as equal.",
-		list(alone, "or"), list(burst, "or"), benchmark, 100*(noise-1))
+		alone, burst, benchmark, 100*(noise-1))
 }
 
-// least names the locks that are as fast as the fastest.
-func (c Comparison) least(of func(Lock) Cell) (names []string) {
-	shortest := math.Inf(1)
+// least names the locks that are as fast as the fastest, and says its time; empty: none was measured.
+func (c Comparison) least(of func(Lock) Cell) string {
+	var names []string
+	shortest := Cell{Value: math.Inf(1)}
 	for _, l := range c.Locks {
-		if of(l).Known {
-			shortest = min(shortest, of(l).Value)
+		if of(l).Known && of(l).Value < shortest.Value {
+			shortest = of(l)
 		}
 	}
 	for _, l := range c.Locks {
-		if of(l).Known && of(l).Value <= noise*shortest {
-			names = append(names, fmt.Sprintf("%s (%s)", l.Name(), of(l).Text))
+		if of(l).Known && of(l).Value <= noise*shortest.Value {
+			names = append(names, l.Name())
 		}
 	}
-	return names
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", list(names, "or"), shortest.Text)
 }
 
 // noServer says what the lock costs that needs no further server.
