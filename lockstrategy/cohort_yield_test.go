@@ -8,14 +8,32 @@ import (
 	"time"
 )
 
+// As in cohort_test.go, time is that of a synctest bubble: a Sleep is the subject and takes none.
+
+// yieldsOf records how many others each acquire lets go first. answer is what the n-th gets, from 1.
+func yieldsOf(f *fake, answer func(r Request, n int) error) *[]int {
+	yields := new([]int)
+	f.acquire = func(r Request) error {
+		*yields = append(*yields, r.Others)
+		return answer(r, len(*yields))
+	}
+	return yields
+}
+
+func wantYields(t *testing.T, got, want []int) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("it let %v others go first, want %v", got, want)
+	}
+}
+
 // After a turn the cohort lets as many others go first as the release told: the next caller, and one that comes right
 // after it. Later nothing is owed any more.
 func TestCohortYieldsAfterItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		f.others = 3
-		var yields []int
-		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
+		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{Count: 1})
 		first := mustAcquire(t, c, "k")
 		next := wait(t, c)
@@ -27,9 +45,7 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		f.others = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
 		mustRelease(t, mustAcquire(t, c, "k"))
-		if want := []int{0, 3, 3, 0, 0}; !slices.Equal(yields, want) {
-			t.Errorf("it let %v others go first, want %v", yields, want)
-		}
+		wantYields(t, *yields, []int{0, 3, 3, 0, 0})
 		if len(c.queues) != 0 {
 			t.Errorf("an idle cohort keeps %d queues", len(c.queues))
 		}
@@ -41,8 +57,7 @@ func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		f.others = 1
-		var yields []int
-		f.acquire = func(r Request) error { yields = append(yields, r.Others); return nil }
+		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
 		time.Sleep(yieldWindow / 2)
@@ -53,9 +68,7 @@ func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 		mustRelease(t, mustAcquire(t, c, "k"))
 		time.Sleep(2 * yieldWindow)
 		mustRelease(t, mustAcquire(t, c, "k"))
-		if want := []int{0, 1, 1, 0}; !slices.Equal(yields, want) {
-			t.Errorf("it let %v others go first, want %v", yields, want)
-		}
+		wantYields(t, *yields, []int{0, 1, 1, 0})
 	})
 }
 
@@ -64,21 +77,17 @@ func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		f.others = 1
-		var yields []int
-		f.acquire = func(r Request) error {
-			yields = append(yields, r.Others)
+		yields := yieldsOf(f, func(r Request, _ int) error {
 			if r.Once {
 				return ErrTaken
 			}
 			return nil
-		}
+		})
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
 		_, _ = c.Acquire(t.Context(), "k", TryOnce())
 		mustRelease(t, mustAcquire(t, c, "k"))
-		if want := []int{0, 0, 1}; !slices.Equal(yields, want) {
-			t.Errorf("it let %v others go first, want %v", yields, want)
-		}
+		wantYields(t, *yields, []int{0, 0, 1})
 	})
 }
 
@@ -87,19 +96,16 @@ func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		f.others = 3
-		var yields []int
-		f.acquire = func(r Request) error {
-			if yields = append(yields, r.Others); len(yields) == 2 {
+		yields := yieldsOf(f, func(_ Request, n int) error {
+			if n == 2 {
 				return context.DeadlineExceeded
 			}
 			return nil
-		}
+		})
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
 		_, _ = c.Acquire(t.Context(), "k")
 		mustRelease(t, mustAcquire(t, c, "k"))
-		if want := []int{0, 3, 3}; !slices.Equal(yields, want) {
-			t.Errorf("it let %v others go first, want %v", yields, want)
-		}
+		wantYields(t, *yields, []int{0, 3, 3})
 	})
 }

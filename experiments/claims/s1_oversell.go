@@ -74,8 +74,8 @@ B             reads 1   writes 0, order            "you have it"`,
 		Limits: `
 			The shop checks no fencing token. A holder that has lost its lock and writes oversells, as in L11 and L22. SQLite has no FOR UPDATE,
 			and one writer at a time. The numbers are those of this machine, with the database and the buyers on it. A hot row limits every way:
-			the database changes it for one buyer after the other. Under this load the condition takes the most time for a buyer. Its advantage
-			is that it needs no lock server and has no lease.`,
+			the database changes it for one buyer after the other. The table says which way took the least
+			time here. The condition needs no lock server and has no lease.`,
 		Next: "D02-released-before-commit shows the early release with a counter, and G6-conditional-update the condition with an order. " +
 			"S4-state-change uses the condition for a state. By hand: docs/shop.md, and `k6 run loadtest/k6/shop.js`.",
 		Level: experiments.Basic,
