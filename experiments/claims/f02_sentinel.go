@@ -39,7 +39,8 @@ var _ = register(experiments.Experiment{
 			store that answers only when a majority has the write. WAIT and min-replicas-to-write make the loss rarer.`,
 		Limits: `
 			The run cuts the replication on purpose, twice within one lease. In production that is rare. A client that follows Sentinel
-			learns of the new master and stops sooner than A and B here; how soon is not measured. No variant checks the fencing token.`,
+			learns of the new master and stops sooner than A and B here; how soon is not measured. The time without a grant contains
+		Sentinel's own wait, a second and a half here. No variant checks the fencing token.`,
 		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G9 (failovers while the resource checks " +
 			"the token). With the containers of the compose file: `app lab run F02 --on docker`.",
 		Level: experiments.Advanced,
@@ -47,7 +48,8 @@ var _ = register(experiments.Experiment{
 	Drawing: kit.FailoverDrawing,
 	How: `
 		Every node announces the address of a fault proxy. The proxy drops the replication before A takes the lock. The master is
-		killed. Sentinel, which misses a master after a second and a half, promotes a replica, and B takes the lock there. When the
+		killed. Sentinel, which misses a master after a second and a half, promotes a replica, and B takes the lock there. From each
+		death on, another client that follows Sentinel asks for a free key: the run measures when it is granted. When the
 		others follow the new master, the same is done once more, and C takes the lock on the third. Then all of them write, because
 		their leases have not ended, as far as they can know. A and B know their dead masters only, so they learn of the new one late. A
 		client that reconnects immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas
@@ -83,12 +85,16 @@ func threeHolders(trial []history.Event) (found []history.Violation) {
 }
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) {
+	const lease = 600 * time.Millisecond // the probe waits a third of it for an answer
 	x, s := kit.Sentinels(ctx, t), kit.NewSuccession(t)
+	probe := x.NewClient(ctx, "probe", lease) // it asks the sentinels for the master
 	s.Come(ctx, x.BeforeReplication(ctx, "A"))
-	x.FailOver(ctx)
+	kit.KillAndMeasure(ctx, t, probe, x.KillMaster)
+	x.AwaitMaster(ctx)
 	awaitFollowers(ctx, x)
 	s.Come(ctx, x.BeforeReplication(ctx, "B"))
-	x.FailOver(ctx)
+	kit.KillAndMeasure(ctx, t, probe, x.KillMaster)
+	x.AwaitMaster(ctx)
 	s.Come(ctx, x.NewClient(ctx, "C", kit.LongLease))
 	s.Finish(ctx)
 }

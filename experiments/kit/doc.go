@@ -18,7 +18,7 @@
 //	polling.go       a lock that clients ask for again and again (L09, L14, F08)
 //	quorum.go        RedLock over independent nodes: the deciding node, nodes out of reach, availability (F05 to F08)
 //	failover.go      a master with replicas that is replaced (F01 to F04)
-//	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F09, F10)
+//	leader.go        a leader that is killed: a client that waits, and how long nobody is granted (F02, F09, F10)
 //	elected.go       Sentinel, and a cluster, that replace their master (F02, F03, F12)
 //	partition.go     a network that is cut in two, a majority of the servers on one side (F12)
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof

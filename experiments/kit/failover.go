@@ -47,10 +47,20 @@ func (x *Replicated) NewClient(ctx context.Context, name string, lease time.Dura
 
 // FailOver kills the master and waits until another node has taken its place.
 func (x *Replicated) FailOver(ctx context.Context) {
+	x.KillMaster()
+	x.AwaitMaster(ctx)
+}
+
+// KillMaster ends the master immediately.
+func (x *Replicated) KillMaster() {
 	Kill(x.Trial, x.Master)
 	if x.mend != nil { // the dead master sends nothing more, and another node must reach the replicas
 		x.Must(x.mend())
 	}
+}
+
+// AwaitMaster waits until another node has taken the place of the dead master.
+func (x *Replicated) AwaitMaster(ctx context.Context) {
 	x.Replace(ctx, x)
 	x.Replicas = slices.DeleteFunc(slices.Clone(x.Replicas), func(n *stack.Node) bool { return n == x.Master })
 	role, err := x.Master.Info(ctx, "replication", "role")
