@@ -28,7 +28,7 @@ var facts = []Facts{
 	},
 	{
 		Version: "v4", Backend: "RedLock", Servers: "5 (an odd number)", Tolerates: "2 of 5 that are away, if none comes back without its data",
-		Waits: "messages by Pub/Sub of the nodes, and a timer", Bench: "redlock",
+		Waits: "messages by Pub/Sub of the nodes, and a timer", Bench: "redlock", Bare: "redlock-bare",
 	},
 	{
 		Version: "v5", Backend: "database", Servers: "1, which the application has", Tolerates: "what the database tolerates",

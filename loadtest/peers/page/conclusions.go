@@ -69,5 +69,5 @@ func goalsConclusion(all rows, goals []judged) string {
 
 // ours are the rows of our locks. What v1 and v2 lose they are there to lose.
 var ours = []string{
-	"ours", "bare", "redlock", "redlock-hang", "v3", "v4", "v5", "v5-bare", "v6", "v6-bare", "v7", "v7-bare", "v8", "v8-bare",
+	"ours", "bare", "redlock", "redlock-bare", "redlock-hang", "v3", "v4", "v5", "v5-bare", "v6", "v6-bare", "v7", "v7-bare", "v8", "v8-bare",
 }

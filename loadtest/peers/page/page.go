@@ -23,7 +23,7 @@ var text = template.Must(template.New("page.md.tmpl").Funcs(template.FuncMap{
 
 // order of the rows.
 var order = append([]string{
-	"ping", "limit", "local", "ours", "bare", "redlock", "redlock-hang", "rueidislock", "redsync",
+	"ping", "limit", "local", "ours", "bare", "redlock", "redlock-bare", "redlock-hang", "rueidislock", "redsync",
 	"redislock", "redsync5", "redsync5-hang", "redisson", "redisson-fair",
 	"v5", "v5-bare", "GET_LOCK", "v6", "v6-bare", "zk.Lock", "v7", "v7-bare", "etcd", "v8", "v8-bare",
 }, versions.Defaults()...)

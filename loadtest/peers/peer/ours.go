@@ -15,13 +15,18 @@ func openStrategy(name string, s Servers) (Lock, func() error, error) {
 	return strategy(o), o.Close, nil
 }
 
-// openBare opens the Redis lock without the cohort.
-func openBare(s Servers) (Lock, func() error, error) {
-	r, err := lockstrategy.NewRedis(s.Redis, lockstrategy.RedisConfig{})
+// closing is a strategy without a cohort, as its constructor returns it.
+type closing interface {
+	lockstrategy.Strategy
+	Close() error
+}
+
+// openBare takes a lock without its cohort.
+func openBare(s closing, err error) (Lock, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return strategy(r), r.Close, nil
+	return strategy(s), s.Close, nil
 }
 
 func strategy(s lockstrategy.Strategy) Lock {

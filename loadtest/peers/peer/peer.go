@@ -32,9 +32,13 @@ func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, 
 	case "ours":
 		return openStrategy(lockstrategy.NameRedis, s)
 	case "bare":
-		return openBare(s)
+		r, err := lockstrategy.NewRedis(s.Redis, lockstrategy.RedisConfig{})
+		return openBare(r, err)
 	case "redlock":
 		return openStrategy(lockstrategy.NameRedLock, s)
+	case "redlock" + bare:
+		r, err := lockstrategy.NewRedLock(s.Nodes, lockstrategy.RedLockConfig{})
+		return openBare(r, err)
 	case "limit", "local":
 		lock = local()
 	case "ping":

@@ -35,7 +35,7 @@ var (
 	redlock = []string{"redlock"}
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
 	named   = slices.Concat(own, redlock, quick, []string{ // --only adds them to any workload
-		"bare", "redisson-fair", "redsync5", "redsync5" + hanging,
+		"bare", "redlock" + bare, "redisson-fair", "redsync5", "redsync5" + hanging,
 	}, backends)
 	backends = []string{"v5", "v5" + bare, "GET_LOCK", "v6", "v6" + bare, "zk.Lock", "v7", "v7" + bare, "etcd", "v8", "v8" + bare}
 )
@@ -104,8 +104,9 @@ func special() []Workload {
 // it serves before the limit.
 func onBackends() []Workload {
 	alone := Workload{Name: "backends-uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
-	alone.Locks = slices.Concat(own, []string{"bare"}, redlock, backends)
-	together := burst("backends-burst", 666, 1, bounds, own, []string{"bare"}, redlock, backends)
+	redis := slices.Concat(own, []string{"bare"}, redlock, []string{"redlock" + bare})
+	alone.Locks = slices.Concat(redis, backends)
+	together := burst("backends-burst", 666, 1, bounds, redis, backends)
 	together.Limit = 8 * time.Second
 	lasting := slices.DeleteFunc(slices.Clone(backends), func(lock string) bool { return strings.HasSuffix(lock, bare) })
 	return []Workload{alone, together, sustained("backends-sustained", 2, 64, bounds, own, redlock, lasting)}
@@ -141,7 +142,7 @@ func Only(plan []Workload, workloads, locks []string) []Workload {
 
 // onNodes reports whether a lock is kept on five nodes.
 func onNodes(lock string) bool {
-	return slices.Contains([]string{"redlock", "redsync5"}, strings.TrimSuffix(lock, hanging))
+	return slices.Contains([]string{"redlock", "redsync5"}, strings.TrimSuffix(strings.TrimSuffix(lock, hanging), bare))
 }
 
 // split says what each process does for a row, and with which lock.

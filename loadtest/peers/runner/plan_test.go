@@ -55,6 +55,26 @@ func TestOnly(t *testing.T) {
 	}
 }
 
+// The bare form of RedLock is measured where those of the other backends are, and over the five nodes.
+func TestRedLockIsMeasuredBare(t *testing.T) {
+	for _, w := range Plan() {
+		if slices.Contains(w.Locks, "redlock"+bare) != slices.Contains(w.Locks, "v5"+bare) {
+			t.Errorf("%s: %v", w.Name, w.Locks)
+		}
+	}
+	for _, lock := range []string{"redlock", "redlock" + bare, "redlock" + hanging, "redsync5"} {
+		if !onNodes(lock) {
+			t.Errorf("%s is given no nodes", lock)
+		}
+	}
+	if _, locks := (Workload{Processes: 1}).split("redlock" + bare); !slices.Equal(locks, []string{"redlock" + bare}) {
+		t.Errorf("the worker opens %v", locks)
+	}
+	if onNodes("v5" + bare) {
+		t.Error("v5 is given nodes of Redis")
+	}
+}
+
 func TestRound(t *testing.T) {
 	w := Workload{Name: "burst", Times: 2, Locks: []string{"ours", "etcd"}}
 	for _, c := range []struct {
@@ -79,7 +99,7 @@ func TestKindOf(t *testing.T) {
 	if len(used) != len(kinds) {
 		t.Errorf("%d kinds of server are used, and there are %d", len(used), len(kinds))
 	}
-	for _, lock := range slices.Concat(bounds, own, redlock, []string{"bare", "redsync", "v3"}) {
+	for _, lock := range slices.Concat(bounds, own, redlock, []string{"bare", "redlock" + bare, "redsync", "v3"}) {
 		if k, needed := kindOf(lock); needed {
 			t.Errorf("%s: %+v", lock, k)
 		}
