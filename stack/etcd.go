@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Member struct {
 	Proxy  *Proxy // before it, for the other members; nil: none
 
 	peer  string // host:port, for the other members
+	data  string // its directory
 	start func() (*Process, error)
 }
 
@@ -82,9 +84,9 @@ func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool,
 		members[i], cluster[i] = m, m.Name+"=http://"+m.announced()
 	}
 	for _, m := range members {
+		m.data = filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
 		m.start = func() (*Process, error) {
-			data := filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
-			argv := slices.Concat(program, m.flags(data, token, strings.Join(cluster, ",")), settings)
+			argv := slices.Concat(program, m.flags(token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
 		p, err := m.start()
@@ -111,9 +113,9 @@ func (m *Member) announced() string {
 }
 
 // flags are those of etcd 3.4 and later. An election begins half a second after the last message of the leader.
-func (m *Member) flags(data, token, cluster string) []string {
+func (m *Member) flags(token, cluster string) []string {
 	return []string{
-		"--name", m.Name, "--data-dir", data, "--initial-cluster-token", token, "--initial-cluster", cluster,
+		"--name", m.Name, "--data-dir", m.data, "--initial-cluster-token", token, "--initial-cluster", cluster,
 		"--listen-client-urls", "http://" + m.Addr, "--advertise-client-urls", "http://" + m.Addr,
 		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.announced(),
 		"--heartbeat-interval", "50", "--election-timeout", "500",
@@ -155,6 +157,12 @@ func (m *Member) Restart(ctx context.Context) error {
 	}
 	m.Server = p
 	return await(ctx, m, m.serves)
+}
+
+// LoseDisk kills a member and deletes its data. One of several cannot join again: the others know that it was a member.
+func (m *Member) LoseDisk() error {
+	m.Kill()
+	return os.RemoveAll(m.data)
 }
 
 // serves returns nil when a linearizable read succeeds: the member knows a leader that a majority follows.

@@ -21,9 +21,11 @@ const installTimeout = time.Minute
 
 // Database is one MariaDB server.
 type Database struct {
-	*Process
-	Addr string // host:port
-	DSN  string // of go-sql-driver/mysql, for the database [DatabaseName]
+	*Process        // what runs it now: Restart replaces it
+	Addr     string // host:port
+	DSN      string // of go-sql-driver/mysql, for the database [DatabaseName]
+
+	again func(context.Context) (*Database, error)
 }
 
 // mariaPrograms must be on the PATH: the second makes the directory that the first serves.
@@ -62,7 +64,19 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, e
 	if err != nil {
 		return nil, fmt.Errorf("stack: mariadb: %w", err)
 	}
+	d.again = func(ctx context.Context) (*Database, error) { return s.startMariaDB(ctx, dir, d.Addr, settings) }
 	return d, nil
+}
+
+// Restart kills the server, unless it has ended, and starts it again at its address, with its files. The server must not be used
+// meanwhile.
+func (d *Database) Restart(ctx context.Context) error {
+	d.Kill()
+	started, err := d.again(ctx)
+	if err == nil {
+		d.Process = started.Process
+	}
+	return err
 }
 
 // installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
@@ -122,7 +136,7 @@ func (s *Stack) startMariaDB(ctx context.Context, dir, addr string, settings []s
 	if err != nil {
 		return nil, err
 	}
-	return &Database{p, addr, "root@tcp(" + addr + ")/" + DatabaseName}, nil
+	return &Database{Process: p, Addr: addr, DSN: "root@tcp(" + addr + ")/" + DatabaseName}, nil
 }
 
 // mariaAdmin opens a client for the stack's own requests to its server. It does not log that the server does not answer at first.

@@ -314,6 +314,12 @@ func (n *ZooKeeperNode) Restart(ctx context.Context) (proof string, err error) {
 	return fmt.Sprintf("%s; process %d serves at %s as %s", before, p.PID(), n.Addr, mode), err
 }
 
+// LoseDisk kills the server and deletes its data. After a restart it has what the others of its ensemble have.
+func (n *ZooKeeperNode) LoseDisk() error {
+	n.Kill()
+	return os.RemoveAll(filepath.Join(n.dir, "version-2"))
+}
+
 // ZooKeeperLeader waits until one of the nodes leads, and returns it.
 func ZooKeeperLeader(ctx context.Context, nodes []*ZooKeeperNode) (leader *ZooKeeperNode, err error) {
 	err = Until(ctx, func(ctx context.Context) error {

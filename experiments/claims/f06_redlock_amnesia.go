@@ -3,6 +3,8 @@ package claims
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -32,14 +34,18 @@ var _ = register(experiments.Experiment{
 			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
 			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
 			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
-			takes no lock away.`,
+			takes no lock away. A majority has each grant, so one lost disk takes none away either. A database does the same only where it
+			writes its log before it confirms a COMMIT. MariaDB with innodb_flush_log_at_trx_commit=0 writes it once a second, and a crash
+			takes the locks of that second away.`,
 		Fix: `
 			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
-			answers (appendfsync always), which costs time.`,
+			answers (appendfsync always), which costs time. Leave innodb_flush_log_at_trx_commit at 1, its default, in a database that keeps
+			locks.`,
 		Limits: `
 			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
 			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts. A server of ZooKeeper or etcd that loses its disk is not tried.`,
+			one of them restarts. One server of three loses its disk, and never two. That a disk loses what it has confirmed is not
+			tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
 	},
@@ -51,9 +57,11 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks
 		all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has
 		the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop. The naive
-		locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again with its disk.`,
+		locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again with its disk. Then one of three
+		is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data before B asks it. The others refuse etcd's,
+		and B asks them. MariaDB has its table on the disk. It is killed when A's lock is committed, and started again.`,
 	Anomaly: "restart with data loss",
-	Takes:   22 * time.Second,
+	Takes:   45 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
@@ -67,11 +75,27 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX, DEL", kit.OverrunAfter(kit.Restart)),
 		{
 			Name: "ZooKeeper, restarted immediately, with its disk", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
-			Run: restartZooKeeper,
+			Run: restartZooKeeper(1),
+		},
+		{
+			Name: "ZooKeeper, one of three restarted without its disk", Strategy: "v6", Fault: true, Trials: 1,
+			Needs: kit.NeedsOf(lockstrategy.NameZooKeeper), Run: restartZooKeeper(3),
 		},
 		{
 			Name: "etcd, restarted immediately, with its disk", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
-			Run: restartEtcd,
+			Run: restartEtcd(1),
+		},
+		{
+			Name: "etcd, one of three lost with its disk", Strategy: "v7", Fault: true, Trials: 1,
+			Needs: kit.NeedsOf(lockstrategy.NameEtcd), Run: restartEtcd(3),
+		},
+		{
+			Name: "database, log written at each commit", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
+			Run: restartDatabase("1"),
+		},
+		{
+			Name: "database, log written once a second", Expect: experiments.Sometimes, Strategy: "v5", Fault: true,
+			Needs: []experiments.Need{experiments.MariaDB}, Run: restartDatabase("0"),
 		},
 	},
 })
@@ -82,28 +106,68 @@ func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) 
 	kit.Restart(ctx, t, n)
 }
 
-func restartZooKeeper(ctx context.Context, t *experiments.Trial) {
-	nodes, err := t.Stack.ZooKeeper(ctx, 1)
-	t.Must(err)
-	x := &kit.ZooKeeper{Trial: t, Nodes: nodes}
-	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(name, kit.LongLease, nodes...) }, func() {
-		proof, err := nodes[0].Restart(ctx)
+// restartZooKeeper restarts one server of n, to which A and B are connected. One alone keeps its disk, and one of three loses it.
+func restartZooKeeper(n int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		nodes, err := t.Stack.ZooKeeper(ctx, n)
 		t.Must(err)
-		t.Fault(nodes[0].Name, "killed and restarted, with its disk", proof)
-	})
+		x, node, disk := &kit.ZooKeeper{Trial: t, Nodes: nodes}, nodes[0], "with"
+		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(name, kit.LongLease, node) }, func() {
+			if n > 1 {
+				disk = "without"
+				t.Must(node.LoseDisk())
+			}
+			proof, err := node.Restart(ctx)
+			t.Must(err)
+			t.Fault(node.Name, "killed and restarted, "+disk+" its disk", proof)
+		})
+	}
 }
 
-func restartEtcd(ctx context.Context, t *experiments.Trial) {
-	cluster, err := t.Stack.Etcd(ctx, 1)
-	t.Must(err)
-	x, m := &kit.Etcd{Trial: t, Members: cluster.Members}, cluster.Members[0]
-	besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, m) }, func() {
-		m.Kill()
-		proof, err := m.Ended()
+// restartEtcd is the same with etcd. The others do not let a server join that has lost its disk: A and B ask them.
+func restartEtcd(n int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		cluster, err := t.Stack.Etcd(ctx, n)
 		t.Must(err)
-		t.Must(m.Restart(ctx))
-		t.Fault(m.Name, "killed and restarted, with its disk", proof)
-	})
+		x, m := &kit.Etcd{Trial: t, Members: cluster.Members}, cluster.Members[0]
+		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, x.Members...) }, func() {
+			kit.Kill(t, m)
+			if n == 1 {
+				t.Must(m.Restart(ctx))
+				return
+			}
+			t.Must(m.LoseDisk())
+			refused := m.Restart(ctx)
+			if refused == nil || !strings.Contains(refused.Error(), "bootstrapped") {
+				t.Must(errors.Join(errors.New("the others were to refuse a server without its disk"), refused))
+			}
+			t.Fault(m.Name, "its disk is lost, and it cannot join again", refused.Error())
+		})
+	}
+}
+
+// restartDatabase kills MariaDB when it has committed A's lock. flush says when it writes its log: 1 at a commit, 0 once a second.
+func restartDatabase(flush string) experiments.Scenario {
+	return kit.OnMariaDB(func(ctx context.Context, x *kit.MariaDB) {
+		const unwritten = "SELECT SUM(IF(VARIABLE_NAME LIKE '%CURRENT', VARIABLE_VALUE, -VARIABLE_VALUE)) " +
+			"FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('INNODB_LSN_CURRENT', 'INNODB_LSN_FLUSHED')"
+		s, a := kit.NewSuccession(x.Trial), x.NewClient(ctx, "A", kit.LongLease)
+		a.Acquire(ctx).Release(ctx) // there is a table now, and a row
+		x.Must(stack.Until(ctx, func(ctx context.Context) error {
+			if n := x.Ask(ctx, unwritten); n > 0 {
+				return fmt.Errorf("%d bytes of the log are in memory only", n)
+			}
+			return nil
+		}))
+		s.Come(ctx, a)
+		kit.Kill(x.Trial, x.Server)
+		x.Must(x.Server.Restart(ctx))
+		s.Come(ctx, x.NewClient(ctx, "B", kit.LongLease))
+		s.Finish(ctx)
+		if flush == "1" {
+			kit.MustRefuse(x.Trial, "B")
+		}
+	}, "--innodb-flush-log-at-trx-commit="+flush)
 }
 
 // besideRestart lets B request the lock that A holds, after the only server was restarted.

@@ -45,7 +45,8 @@ var _ = register(experiments.Experiment{
 	},
 	How: `
 		A takes the lock and is slow; its lease ends; B takes the lock and reads. Now A releases "its" lock. C takes the lock that A has
-		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL.`,
+		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL. SETNX alone has no lease, so B and C are refused until
+		A has released.`,
 	Anomaly: "unlock by a non-owner",
 	Takes:   2 * time.Second,
 	Interleavings: []experiments.Interleavings{
@@ -64,6 +65,7 @@ var _ = register(experiments.Experiment{
 			Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
 			Run: kit.Interleaving(naive.PlainDEL, "A A A … B B A C C C B C B"),
 		},
+		{Name: "SETNX, whose key does not expire", Strategy: "naive SETNX", Run: kit.Interleaving(naive.SETNX, "A A A … B B A C C C B C B")},
 		{
 			Name: "comparison in the client", Expect: experiments.Sometimes,
 			Run: kit.Interleaving(naive.CompareInClient, "A A A A … B B A C C C B C C B B"),

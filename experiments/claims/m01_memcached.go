@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +13,11 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/kit"
+	"locklab/experiments/steps"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 var _ = register(experiments.Experiment{
@@ -57,12 +60,13 @@ B                             ├─ add ─ read 0 ─ write 1`,
 		A holds v8's lock, or one by add and delete whose item ends in an hour, and has read. Then other items fill the memory, or the server
 		restarts, and B requests the lock. For the stall, the server is stopped while A's request is on its way. For the whole second, A
 		takes an item of 1 s for a lease of 1 s, and B waits. For the late release, A's item expires, B takes the lock, A releases, and C
-		requests the lock.`,
+		requests the lock. The lock by add and delete meets the other anomalies as well. A holds an item of 1 s, and dies, works or pauses
+		for longer. A's connection is closed before it has the reply to its add. Work that is too long and a pause are the same steps here.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
-	Takes:   50 * time.Second,
-	Check:   history.Counter,
-	Variants: []experiments.Variant{
+	Takes:   65 * time.Second,
+	Check:   kit.Any(history.Counter, kit.Noted(string(steps.OrphanedLock)), kit.Noted(string(steps.LeftUntilExpiry))),
+	Variants: slices.Concat([]experiments.Variant{
 		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},
 		{Name: "memory full", Expect: experiments.Sometimes, Strategy: "v8", Fault: true, Run: lockedWhile(ownLock, evict, "-m", "2")},
 		{
@@ -77,7 +81,7 @@ B                             ├─ add ─ read 0 ─ write 1`,
 			Name: "restarted: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "restart with data loss",
 			Fault: true, Trials: 1, Run: lockedWhile(addAndDelete, restartMemcached),
 		},
-		{Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true, Run: stalledMemcached},
+		{Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true, Run: stalledMemcached(ownLock)},
 		{Name: "1 s as v8 counts it", Run: aSecond(ownLock)},
 		{
 			Name: "1 s taken for a lease of 1 s", Expect: experiments.Sometimes,
@@ -88,8 +92,31 @@ B                             ├─ add ─ read 0 ─ write 1`,
 			Name: "delete by a late owner", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "unlock by a non-owner",
 			Run: lateOwner(byDelete),
 		},
-	},
+	}, addAndDeleteMeets()),
 })
+
+// addAndDeleteMeets are the other anomalies of the matrix, with the lock by add and delete.
+func addAndDeleteMeets() (all []experiments.Variant) {
+	for _, v := range []struct {
+		name, anomaly string
+		fault         bool
+		expect        experiments.Expect
+		run           experiments.Scenario
+	}{
+		{"memory for all", "lost update over instances", false, experiments.Never, lockedWhile(addAndDelete, writeItems)},
+		{"owner dead", "orphaned lock", false, experiments.Never, deadOwner},
+		{"work longer than the item", "lease expired during work", false, experiments.Sometimes, lockedWhile(addForASecond, itemEnds)},
+		{"paused longer than the item", "pause", false, experiments.Sometimes, lockedWhile(addForASecond, itemEnds)},
+		{"stalled", "clock jump", true, experiments.Sometimes, stalledMemcached(addForASecond)},
+		{"reply to add lost", "acquire with lost reply", true, experiments.Sometimes, lostReplyToAdd},
+	} {
+		all = append(all, experiments.Variant{
+			Name: v.name + ": add, delete", Strategy: "Memcached add, delete", Anomaly: v.anomaly, Fault: v.fault, Expect: v.expect,
+			Trials: 1, Run: v.run,
+		})
+	}
+	return all
+}
 
 // lockOf is a client of a lock in Memcached.
 type lockOf func(x *kit.Memcached, name string) *kit.Client
@@ -98,6 +125,46 @@ func ownLock(x *kit.Memcached, name string) *kit.Client { return x.NewClient(nam
 
 func addAndDelete(x *kit.Memcached, name string) *kit.Client {
 	return addLock(x, name, 3600, 0, byDelete)
+}
+
+// addForASecond is that lock with an item of 1 s. Its owner does not look at the time.
+func addForASecond(x *kit.Memcached, name string) *kit.Client {
+	return addLock(x, name, 1, 0, byDelete)
+}
+
+func itemEnds(ctx context.Context, x *kit.Memcached) { x.Must(x.AwaitFree(ctx)) }
+
+// deadOwner lets A die while it holds the lock. B waits for much longer than the item lives.
+func deadOwner(ctx context.Context, t *experiments.Trial) {
+	x := kit.StartMemcached(ctx, t)
+	addForASecond(x, "A").Acquire(ctx).Record(history.Event{Kind: history.Die})
+	mustBeFree(ctx, x, steps.OrphanedLock, lockstrategy.WaitAtMost(10*time.Second))
+}
+
+// lostReplyToAdd closes A's connection instead of the reply to its add. Nobody knows then that A holds the lock.
+func lostReplyToAdd(ctx context.Context, t *experiments.Trial) {
+	x := kit.StartMemcached(ctx, t)
+	wire, err := t.Stack.Proxy("wire", x.Server.Addr)
+	t.Must(err)
+	lost := make(chan string, 1)
+	wire.LoseReply(nil, func(reply faultproxy.Chunk) { lost <- string(reply.Data) })
+	near := kit.Memcached{Trial: t, Server: &stack.Memcached{Addr: wire.Addr}}
+	if _, err := addAndDelete(&near, "A").TryAcquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Must(errors.Join(errors.New("the reply to A was to be lost"), err))
+	}
+	t.Fault(wire.Name, "the reply is lost", fmt.Sprintf("the server had answered %q", <-lost))
+	mustBeFree(ctx, x, steps.LeftUntilExpiry, lockstrategy.TryOnce())
+}
+
+// mustBeFree lets B request a lock that nobody holds.
+func mustBeFree(ctx context.Context, x *kit.Memcached, otherwise steps.Violation, patience lockstrategy.Option) {
+	b, err := addAndDelete(x, "B").TryAcquire(ctx, patience)
+	if errors.Is(err, lockstrategy.ErrTaken) || errors.Is(err, context.DeadlineExceeded) {
+		x.Record(history.Event{Timeline: "memcached", Kind: history.Left, Key: kit.LockKey, Text: string(otherwise)})
+		return
+	}
+	x.Must(err)
+	b.Release(ctx)
 }
 
 // lockedWhile lets A hold the lock while something happens to the server. Then B requests it.
@@ -144,27 +211,29 @@ func restartMemcached(ctx context.Context, x *kit.Memcached) {
 
 // stalledMemcached stops the server. A's request arrives just before the server goes on, and the item gets an expiry of before the stall.
 // When the server's clock ticks before that, the item lives on: then A tries again.
-func stalledMemcached(ctx context.Context, t *experiments.Trial) {
-	x, r := kit.StartMemcached(ctx, t), kit.NewResource(t, false)
-	conn := x.Connect()
-	conn.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := new(net.Dialer).DialContext(ctx, network, addr)
-		return resumer{c, x.Server}, err
-	}
-	lock := kit.Open(t, "A", lockstrategy.NameMemcached, lockstrategy.Backends{Memcached: conn, Lease: kit.LongLease})
-	var a *kit.Holder
-	for range 8 {
-		proof := stall(ctx, x)
-		a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
-		if forgotten(ctx, x) {
-			t.Fault("memcached", "stalled", proof)
-			break
+func stalledMemcached(client lockOf) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x, r := kit.StartMemcached(ctx, t), kit.NewResource(t, false)
+		resuming := *x
+		resuming.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return resumer{c, x.Server}, err
 		}
-		a.Release(ctx)
+		lock := client(&resuming, "A")
+		var a *kit.Holder
+		for range 8 {
+			proof := stall(ctx, x)
+			a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
+			if forgotten(ctx, x) {
+				t.Fault("memcached", "stalled", proof)
+				break
+			}
+			a.Release(ctx)
+		}
+		value := r.Read(a)
+		client(x, "B").Update(ctx, r)
+		writeIfHeld(ctx, r, a, value)
 	}
-	value := r.Read(a)
-	x.NewClient("B", kit.LongLease).Update(ctx, r)
-	writeIfHeld(ctx, r, a, value)
 }
 
 // stall stops the server for longer than an item of a second is kept. The next add lets it go on.

@@ -17,17 +17,18 @@ import (
 // MariaDB is one MariaDB server.
 type MariaDB struct {
 	*experiments.Trial
-	Admin *sql.DB // the lab's own connections
+	Server *stack.Database
+	Admin  *sql.DB // the lab's own connections
 
 	database string // as order.Config has it
 }
 
-// OnMariaDB runs a scenario on one MariaDB server.
-func OnMariaDB(scenario func(ctx context.Context, x *MariaDB)) experiments.Scenario {
+// OnMariaDB runs a scenario on one MariaDB server with additional settings.
+func OnMariaDB(scenario func(ctx context.Context, x *MariaDB), settings ...string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		server, err := t.Stack.MariaDB(ctx)
+		server, err := t.Stack.MariaDB(ctx, settings...)
 		t.Must(err)
-		x := &MariaDB{Trial: t, database: "mysql:" + server.DSN}
+		x := &MariaDB{Trial: t, Server: server, database: "mysql:" + server.DSN}
 		x.Admin = x.Pool(x.Open(ctx))
 		scenario(ctx, x)
 	}

@@ -70,9 +70,4 @@ func (x *Etcd) AwaitQueue(ctx context.Context, n int64) {
 }
 
 // KillLeader ends the leader immediately.
-func (x *Etcd) KillLeader() {
-	x.Leader.Kill()
-	proof, err := x.Leader.Ended()
-	x.Must(err)
-	x.Fault(x.Leader.Name, Killed, proof)
-}
+func (x *Etcd) KillLeader() { Kill(x.Trial, x.Leader) }

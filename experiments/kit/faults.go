@@ -17,12 +17,12 @@ import (
 // Killed is the text of the fault of a node that was killed.
 const Killed = "killed"
 
-// Kill ends a node immediately.
-func Kill(t *experiments.Trial, n *stack.Node) {
-	n.Kill()
-	proof, err := n.Ended()
+// Kill ends a server immediately.
+func Kill(t *experiments.Trial, s stack.Server) {
+	s.Kill()
+	proof, err := s.Ended()
 	t.Must(err)
-	t.Fault(n.Name, Killed, proof)
+	t.Fault(s.String(), Killed, proof)
 }
 
 // Hangs is the text of the fault of a node that accepts connections and answers nothing.

@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
@@ -16,18 +17,20 @@ import (
 type Memcached struct {
 	*experiments.Trial
 	Server *stack.Memcached
+	Dial   func(ctx context.Context, network, addr string) (net.Conn, error) // of new clients; nil: as usual
 }
 
 // StartMemcached starts a Memcached server, with additional settings.
 func StartMemcached(ctx context.Context, t *experiments.Trial, settings ...string) *Memcached {
 	server, err := t.Stack.Memcached(ctx, settings...)
 	t.Must(err)
-	return &Memcached{t, server}
+	return &Memcached{Trial: t, Server: server}
 }
 
 // Connect returns a client of the server with connections of its own. They are closed at the end of the trial.
 func (m *Memcached) Connect() *memcache.Client {
 	c := memcache.New(m.Server.Addr)
+	c.DialContext = m.Dial
 	m.Cleanup(c.Close)
 	return c
 }

@@ -67,9 +67,4 @@ func (x *ZooKeeper) AwaitQueue(ctx context.Context, n int) {
 }
 
 // KillLeader ends the leader immediately.
-func (x *ZooKeeper) KillLeader() {
-	x.Leader.Kill()
-	proof, err := x.Leader.Ended()
-	x.Must(err)
-	x.Fault(x.Leader.Name, Killed, proof)
-}
+func (x *ZooKeeper) KillLeader() { Kill(x.Trial, x.Leader) }

@@ -110,7 +110,7 @@ func (c Cell) and(other Cell) Cell {
 func (m Matrix) Cell(strategy, anomaly string) Cell {
 	where := at{strategy, anomaly}
 	c := m.cells[where]
-	if why := reasons[where]; why != "" && c.State == NotTested {
+	if why := where.reason(); why != "" && c.State == NotTested {
 		return Cell{State: NotApplicable, Why: why}
 	}
 	return c

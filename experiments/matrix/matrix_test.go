@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -108,7 +109,16 @@ func TestRowsAndColumns(t *testing.T) {
 
 // What cannot be says why, unless somebody tested it all the same.
 func TestNotApplicable(t *testing.T) {
-	for where, why := range reasons {
+	all := maps.Clone(reasons)
+	for _, anomaly := range anomalies {
+		if anomaly != "lost at failover" {
+			all[at{"v3 with WAIT", anomaly}] = waitIsV3
+		}
+	}
+	if c := Of(nil, nil).Cell("v3 with WAIT", "lost at failover"); c.State != NotTested {
+		t.Errorf("WAIT is for a failover: %+v", c)
+	}
+	for where, why := range all {
 		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
 			t.Errorf("%v is no cell of the matrix", where)
 		}

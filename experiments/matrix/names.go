@@ -21,9 +21,18 @@ const (
 	noToken  = "the lock issues no fencing token"
 
 	noFailover = "its servers are independent: none takes over from another"
+	waitIsV3   = "WAIT asks the replicas, and only a failover depends on them: without one this is v3, see its row"
 )
 
-// reasons say why an anomaly cannot meet a lock.
+// reason says why an anomaly cannot meet a lock; empty: it can.
+func (where at) reason() string {
+	if where.strategy == "v3 with WAIT" && where.anomaly != "lost at failover" {
+		return waitIsV3
+	}
+	return reasons[where]
+}
+
+// reasons are those of single cells.
 var reasons = map[at]string{
 	{"v2", "orphaned lock"}:             "the lock is in the process, and dies with it",
 	{"v2", "unlock by a non-owner"}:     "only its holder can unlock it",
@@ -46,6 +55,7 @@ var reasons = map[at]string{
 	{"v4", "pause with fencing token"}:             noToken,
 	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
 	{"v8", "pause with fencing token"}:             noToken,
+	{"v5", "lost at failover"}:                     "the lab has one database server: no replica could take over",
 	{"v8", "lost at failover"}:                     noFailover,
 
 	{"Memcached add, delete", "pause with fencing token"}: noToken,

@@ -81,6 +81,12 @@ func open(name string, b lockstrategy.Backends, isBare bool) (lockstrategy.Strat
 		return o, o.Close, nil
 	}
 	switch name {
+	case lockstrategy.NameRedis:
+		r, err := lockstrategy.NewRedis(b.Redis, lockstrategy.RedisConfig{})
+		return r, r.Close, err
+	case lockstrategy.NameRedLock:
+		r, err := lockstrategy.NewRedLock(b.Nodes, lockstrategy.RedLockConfig{})
+		return r, r.Close, err
 	case lockstrategy.NameDatabase:
 		d, err := lockstrategy.NewDatabase(b.Database, lockstrategy.DatabaseConfig{})
 		return d, d.Close, err

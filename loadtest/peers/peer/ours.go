@@ -6,27 +6,13 @@ import (
 	"locklab/lockstrategy"
 )
 
-// openStrategy opens a lock of the lab with its defaults.
-func openStrategy(name string, s Servers) (Lock, func() error, error) {
-	o, err := lockstrategy.Open(name, lockstrategy.Backends{Redis: s.Redis, Nodes: s.Nodes})
+// openStrategy opens a lock of the lab on Redis with its defaults, behind its cohort or bare.
+func openStrategy(name string, s Servers, isBare bool) (Lock, func() error, error) {
+	o, closer, err := open(name, lockstrategy.Backends{Redis: s.Redis, Nodes: s.Nodes}, isBare)
 	if err != nil {
 		return nil, nil, err
 	}
-	return strategy(o), o.Close, nil
-}
-
-// closing is a strategy without a cohort, as its constructor returns it.
-type closing interface {
-	lockstrategy.Strategy
-	Close() error
-}
-
-// openBare takes a lock without its cohort.
-func openBare(s closing, err error) (Lock, func() error, error) {
-	if err != nil {
-		return nil, nil, err
-	}
-	return strategy(s), s.Close, nil
+	return strategy(o), closer, nil
 }
 
 func strategy(s lockstrategy.Strategy) Lock {

@@ -29,16 +29,10 @@ const lifetime = 60 * time.Second
 func Open(name string, s Servers, waiters int) (lock Lock, closer func() error, err error) {
 	closer = func() error { return nil }
 	switch name {
-	case "ours":
-		return openStrategy(lockstrategy.NameRedis, s)
-	case "bare":
-		r, err := lockstrategy.NewRedis(s.Redis, lockstrategy.RedisConfig{})
-		return openBare(r, err)
-	case "redlock":
-		return openStrategy(lockstrategy.NameRedLock, s)
-	case "redlock" + bare:
-		r, err := lockstrategy.NewRedLock(s.Nodes, lockstrategy.RedLockConfig{})
-		return openBare(r, err)
+	case "ours", "bare":
+		return openStrategy(lockstrategy.NameRedis, s, name == "bare")
+	case "redlock", "redlock" + bare:
+		return openStrategy(lockstrategy.NameRedLock, s, name != "redlock")
 	case "limit", "local":
 		lock = local()
 	case "ping":
