@@ -1,8 +1,6 @@
 package claims
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"locklab/experiments"
@@ -58,66 +56,15 @@ B                waits …                                        ├─ lock �
 	Trials:  1, // each variant starts three servers, and waits for a real election
 	Check:   kit.Any(history.Counter, history.Exclusion),
 	Variants: []experiments.Variant{
-		{Name: "no kill", Run: etcdLeader(false)},
-		{Name: "leader killed, A reaches the others", Strategy: "v7", Fault: true, Run: etcdLeader(true)},
-		{Name: "leader killed, A reaches none", Fault: true, Run: holderOfDeadLeader(true, false)},
+		{Name: "no kill", Run: etcdElects.Reached(false)},
+		{Name: "leader killed, A reaches the others", Strategy: "v7", Fault: true, Run: etcdElects.Reached(true)},
+		{Name: "leader killed, A reaches none", Fault: true, Run: etcdElects.Alone(true, false)},
 		{
 			Name: "leader killed, A reaches none and does not look", Expect: experiments.Sometimes, Fault: true,
-			Run: holderOfDeadLeader(false, false),
+			Run: etcdElects.Alone(false, false),
 		},
-		{Name: "A does not look, the token is checked", Fault: true, Run: holderOfDeadLeader(false, true)},
+		{Name: "A does not look, the token is checked", Fault: true, Run: etcdElects.Alone(false, true)},
 	},
 })
 
-// etcdLeader kills the leader, or does not, while A holds the lock and B waits.
-func etcdLeader(kill bool) experiments.Scenario {
-	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := kit.StartEtcd(ctx, t), kit.NewResource(t, false)
-		h := x.NewClient(ctx, "A", kit.LongLease, x.Members...).Acquire(ctx)
-		value := r.Read(h)
-		waitForB := waiterInEtcd(ctx, x, r)
-		if kill {
-			killEtcdLeader(ctx, x)
-		}
-		if !h.Alive() {
-			t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
-		}
-		r.Write(h, value+1)
-		h.Release(ctx)
-		waitForB()
-	}
-}
-
-// holderOfDeadLeader kills the only server that A knows. A looks at its lease before it writes, or does not.
-func holderOfDeadLeader(looks, checks bool) experiments.Scenario {
-	const lease = 3 * time.Second
-	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := kit.StartEtcd(ctx, t), kit.NewResource(t, checks)
-		h := x.NewClient(ctx, "A", lease, x.Leader).Acquire(ctx)
-		value := r.Read(h)
-		h.Watch(ctx)
-		waitForB := waiterInEtcd(ctx, x, r)
-		killed := killEtcdLeader(ctx, x)
-		waitForB()
-		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated; A's lease delays B")
-		if !looks || h.Lease.Context().Err() == nil {
-			r.Write(h, value+1)
-		}
-		t.Must(h.AwaitLoss(ctx))
-	}
-}
-
-// waiterInEtcd lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
-func waiterInEtcd(ctx context.Context, x *kit.Etcd, r *kit.Resource) (waitForB func()) {
-	waitForB = kit.UpdateAfterElection(ctx, x.Trial, x.NewClient(ctx, "B", kit.LongLease, x.Members...), r)
-	x.AwaitQueue(ctx, 2)
-	return waitForB
-}
-
-// killEtcdLeader kills the leader, and measures when a client is granted a lock that nobody holds.
-func killEtcdLeader(ctx context.Context, x *kit.Etcd) (killed time.Time) {
-	const lease = 600 * time.Millisecond // the client waits a third of it for an answer: what was asked without a leader has none
-	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient(ctx, "probe", lease, x.Members...), x.KillLeader)
-	x.FindLeader(ctx)
-	return killed
-}
+var etcdElects = kit.Election[*kit.Etcd]{Start: kit.StartEtcd, Lease: kit.LongLease, Probe: 600 * time.Millisecond}

@@ -1,8 +1,6 @@
 package claims
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"locklab/experiments"
@@ -57,75 +55,16 @@ B                waits …                                       ├─ lock ─
 	Trials:  1, // each variant starts three servers, and waits for a real election
 	Check:   kit.Any(history.Counter, history.Exclusion),
 	Variants: []experiments.Variant{
-		{Name: "no kill", Run: leaderLives},
-		{Name: "leader killed, A reaches the others", Strategy: "v6", Fault: true, Run: leaderDies},
-		{Name: "leader killed, A reaches none", Fault: true, Run: holderAlone(true, false)},
+		{Name: "no kill", Run: zooKeeperElects.Reached(false)},
+		{Name: "leader killed, A reaches the others", Strategy: "v6", Fault: true, Run: zooKeeperElects.Reached(true)},
+		{Name: "leader killed, A reaches none", Fault: true, Run: zooKeeperElects.Alone(true, false)},
 		{
 			Name: "leader killed, A reaches none and does not look", Expect: experiments.Sometimes, Fault: true,
-			Run: holderAlone(false, false),
+			Run: zooKeeperElects.Alone(false, false),
 		},
-		{Name: "A does not look, the token is checked", Fault: true, Run: holderAlone(false, true)},
+		{Name: "A does not look, the token is checked", Fault: true, Run: zooKeeperElects.Alone(false, true)},
 	},
 })
 
-// The session timeouts. A lease ends after half of that without a confirmation.
-const (
-	throughElection = 20 * time.Second
-	endsSoon        = 3 * time.Second
-)
-
-func leaderLives(ctx context.Context, t *experiments.Trial) {
-	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
-	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
-	value := r.Read(h)
-	waitForB := waiterInZooKeeper(ctx, x, r)
-	r.Write(h, value+1)
-	h.Release(ctx)
-	waitForB()
-}
-
-func leaderDies(ctx context.Context, t *experiments.Trial) {
-	x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, false)
-	h := x.NewClient("A", throughElection, x.Nodes...).Acquire(ctx)
-	value := r.Read(h)
-	waitForB := waiterInZooKeeper(ctx, x, r)
-	killZooKeeperLeader(ctx, x)
-	if !h.Alive() {
-		t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
-	}
-	r.Write(h, value+1)
-	h.Release(ctx)
-	waitForB()
-}
-
-// holderAlone kills the only server that A knows. A looks at its lease before it writes, or does not.
-func holderAlone(looks, checks bool) experiments.Scenario {
-	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := kit.StartZooKeeper(ctx, t), kit.NewResource(t, checks)
-		h := x.NewClient("A", endsSoon, x.Leader).Acquire(ctx)
-		value := r.Read(h)
-		h.Watch(ctx)
-		waitForB := waiterInZooKeeper(ctx, x, r)
-		killed := killZooKeeperLeader(ctx, x)
-		waitForB()
-		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated, which A's session delays")
-		if !looks || h.Lease.Context().Err() == nil {
-			r.Write(h, value+1)
-		}
-		t.Must(h.AwaitLoss(ctx))
-	}
-}
-
-// waiterInZooKeeper lets B wait for the lock, and update when it is granted. It returns when B is in the queue.
-func waiterInZooKeeper(ctx context.Context, x *kit.ZooKeeper, r *kit.Resource) (waitForB func()) {
-	waitForB = kit.UpdateAfterElection(ctx, x.Trial, x.NewClient("B", throughElection, x.Nodes...), r)
-	x.AwaitQueue(ctx, 2)
-	return waitForB
-}
-
-// killZooKeeperLeader kills the leader, and measures when a client is granted a lock that nobody holds.
-func killZooKeeperLeader(ctx context.Context, x *kit.ZooKeeper) (killed time.Time) {
-	killed = kit.KillAndMeasure(ctx, x.Trial, x.NewClient("probe", throughElection, x.Nodes...), x.KillLeader)
-	x.FindLeader(ctx)
-	return killed
-}
+// A lease ends after half of the session's timeout without a confirmation.
+var zooKeeperElects = kit.Election[*kit.ZooKeeper]{Start: kit.StartZooKeeper, Lease: 20 * time.Second, Probe: 20 * time.Second}

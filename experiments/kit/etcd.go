@@ -57,12 +57,20 @@ func (x *Etcd) NewClient(ctx context.Context, name string, lease time.Duration, 
 	return Open(x.Trial, name, lockstrategy.NameEtcd, lockstrategy.Backends{Etcd: x.connect(ctx, members...), Lease: lease})
 }
 
+// Client implements [Electing].
+func (x *Etcd) Client(ctx context.Context, name string, lease time.Duration, ofLeader bool) *Client {
+	if ofLeader {
+		return x.NewClient(ctx, name, lease, x.Leader)
+	}
+	return x.NewClient(ctx, name, lease, x.Members...)
+}
+
 // AwaitQueue waits until n callers are in the queue of the lock, its holder among them.
-func (x *Etcd) AwaitQueue(ctx context.Context, n int64) {
+func (x *Etcd) AwaitQueue(ctx context.Context, n int) {
 	client := x.connect(ctx, x.Members...)
 	x.Must(stack.Until(ctx, func(ctx context.Context) error {
 		queue, err := client.Get(ctx, "locklab/"+url.PathEscape(LockKey)+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err == nil && queue.Count != n {
+		if err == nil && queue.Count != int64(n) {
 			err = fmt.Errorf("%d callers are in the queue, not %d", queue.Count, n)
 		}
 		return err

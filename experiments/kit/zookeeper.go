@@ -47,6 +47,14 @@ func (x *ZooKeeper) NewClient(name string, lease time.Duration, nodes ...*stack.
 	})
 }
 
+// Client implements [Electing].
+func (x *ZooKeeper) Client(_ context.Context, name string, lease time.Duration, ofLeader bool) *Client {
+	if ofLeader {
+		return x.NewClient(name, lease, x.Leader)
+	}
+	return x.NewClient(name, lease, x.Nodes...)
+}
+
 // AwaitQueue waits until n callers are in the queue of the lock, its holder among them.
 func (x *ZooKeeper) AwaitQueue(ctx context.Context, n int) {
 	conn, events, err := zk.Connect([]string{x.Leader.Addr}, time.Minute, zk.WithLogInfo(false))
