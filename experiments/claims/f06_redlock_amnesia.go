@@ -57,8 +57,8 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks
 		all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has
 		the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop. The naive
-		locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again with its disk. Then one of three
-		is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data before B asks it. The others refuse etcd's,
+		locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again with its disk. Then the leader of
+		three is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data before B asks it. The others refuse etcd's,
 		and B asks them. MariaDB has its table on the disk. It is killed when A's lock is committed, and started again.`,
 	Anomaly: "restart with data loss",
 	Takes:   45 * time.Second,
@@ -78,7 +78,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Run: restartZooKeeper(1),
 		},
 		{
-			Name: "ZooKeeper, one of three restarted without its disk", Strategy: "v6", Fault: true, Trials: 1,
+			Name: "ZooKeeper, the leader of three restarted without its disk", Strategy: "v6", Fault: true, Trials: 1,
 			Needs: kit.NeedsOf(lockstrategy.NameZooKeeper), Run: restartZooKeeper(3),
 		},
 		{
@@ -86,7 +86,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Run: restartEtcd(1),
 		},
 		{
-			Name: "etcd, one of three lost with its disk", Strategy: "v7", Fault: true, Trials: 1,
+			Name: "etcd, the leader of three lost with its disk", Strategy: "v7", Fault: true, Trials: 1,
 			Needs: kit.NeedsOf(lockstrategy.NameEtcd), Run: restartEtcd(3),
 		},
 		{
@@ -106,13 +106,12 @@ func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) 
 	kit.Restart(ctx, t, n)
 }
 
-// restartZooKeeper restarts one server of n, to which A and B are connected. One alone keeps its disk, and one of three loses it.
+// restartZooKeeper restarts the leader of n servers, to which A and B are connected. One alone keeps its disk, and one of three loses it.
 func restartZooKeeper(n int) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		nodes, err := t.Stack.ZooKeeper(ctx, n)
-		t.Must(err)
-		x, node, disk := &kit.ZooKeeper{Trial: t, Nodes: nodes}, nodes[0], "with"
-		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(name, kit.LongLease, node) }, func() {
+		x, disk := kit.StartZooKeeper(ctx, t, n), "with"
+		node := x.Leader
+		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, node) }, func() {
 			if n > 1 {
 				disk = "without"
 				t.Must(node.LoseDisk())
@@ -127,10 +126,9 @@ func restartZooKeeper(n int) experiments.Scenario {
 // restartEtcd is the same with etcd. The others do not let a server join that has lost its disk: A and B ask them.
 func restartEtcd(n int) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		cluster, err := t.Stack.Etcd(ctx, n)
-		t.Must(err)
-		x, m := &kit.Etcd{Trial: t, Members: cluster.Members}, cluster.Members[0]
-		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease, x.Members...) }, func() {
+		x := kit.StartEtcd(ctx, t, n)
+		m := x.Leader
+		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease) }, func() {
 			kit.Kill(t, m)
 			if n == 1 {
 				t.Must(m.Restart(ctx))
@@ -142,6 +140,7 @@ func restartEtcd(n int) experiments.Scenario {
 				t.Must(errors.Join(errors.New("the others were to refuse a server without its disk"), refused))
 			}
 			t.Fault(m.Name, "its disk is lost, and it cannot join again", refused.Error())
+			x.FindLeader(ctx)
 		})
 	}
 }

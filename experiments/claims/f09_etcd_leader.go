@@ -6,6 +6,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -67,4 +68,4 @@ B                waits …                                        ├─ lock �
 	},
 })
 
-var etcdElects = kit.Election[*kit.Etcd]{Start: kit.StartEtcd, Lease: kit.LongLease, Probe: 600 * time.Millisecond}
+var etcdElects = kit.Election[*stack.Member]{Start: kit.StartEtcd, Lease: kit.LongLease, Probe: 600 * time.Millisecond}

@@ -6,6 +6,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/kit"
 	"locklab/history"
+	"locklab/stack"
 )
 
 var _ = register(experiments.Experiment{
@@ -67,4 +68,4 @@ B                waits …                                       ├─ lock ─
 })
 
 // A lease ends after half of the session's timeout without a confirmation.
-var zooKeeperElects = kit.Election[*kit.ZooKeeper]{Start: kit.StartZooKeeper, Lease: 20 * time.Second, Probe: 20 * time.Second}
+var zooKeeperElects = kit.Election[*stack.ZooKeeperNode]{Start: kit.StartZooKeeper, Lease: 20 * time.Second, Probe: 20 * time.Second}

@@ -7,10 +7,10 @@
 //	client.go        a client that requests a lock, and a holder; both record what they believe
 //	resource.go      what the lock protects: a counter that may check fencing tokens
 //	redis.go         one Redis, and clients of the Redis lock on it
-//	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed (D01, D02)
-//	zookeeper.go     an ensemble of ZooKeeper, and clients of the lock on it (F10)
+//	database.go      one MariaDB, clients of the lock in a row on it, a connection that is killed (D01, D02, F06, F07)
+//	zookeeper.go     an ensemble of ZooKeeper, and clients of the lock on it (F06, F10, F12)
 //	memcached.go     one Memcached, and clients of its lock (M01)
-//	etcd.go          three servers of etcd, and clients of the lock on them (F09)
+//	etcd.go          servers of etcd, and clients of the lock on them (F06, F09, F12)
 //	successive.go    holders one after another, none of which releases (F01 to F08, L13, L15); work beside a waiter (L05, L07)
 //	interleaving.go  a scripted interleaving of a lock's steps (L01 to L05, L08, L10 to L13, F01, F06, F07)
 //	servers.go       the servers of any lock of the lab, and clients of it (L05, L11, L12, L23, L24)

@@ -10,30 +10,54 @@ import (
 	"locklab/stack"
 )
 
-// Electing is servers that elect a leader.
-type Electing interface {
-	Client(ctx context.Context, name string, lease time.Duration, ofLeader bool) *Client // it knows all of them, or the leader only
-	AwaitQueue(ctx context.Context, n int)
-	KillLeader()
-	FindLeader(ctx context.Context)
+type server interface {
+	stack.Server
+	comparable
 }
 
-// Election is an experiment in which the leader is killed while A holds the lock and B waits.
-type Election[X Electing] struct {
-	Start func(context.Context, *experiments.Trial) X
+// Electing is servers that elect a leader.
+type Electing[N server] struct {
+	*experiments.Trial
+	Nodes  []N
+	Leader N
+
+	find       func(context.Context, []N) (leader N, err error)
+	newClient  func(ctx context.Context, name string, lease time.Duration, nodes []N) *Client
+	awaitQueue func(ctx context.Context, n int)
+}
+
+// FindLeader waits until a server leads, and notes which.
+func (x *Electing[N]) FindLeader(ctx context.Context) {
+	leader, err := x.find(ctx, x.Nodes)
+	x.Must(err)
+	x.Leader = leader
+	x.Note(leader.String(), "it leads")
+}
+
+// NewClient returns a client of the lock that knows some of the servers; none is all of them.
+func (x *Electing[N]) NewClient(ctx context.Context, name string, lease time.Duration, nodes ...N) *Client {
+	if len(nodes) == 0 {
+		nodes = x.Nodes
+	}
+	return x.newClient(ctx, name, lease, nodes)
+}
+
+// Election is an experiment with three servers in which the leader is killed while A holds the lock and B waits.
+type Election[N server] struct {
+	Start func(ctx context.Context, t *experiments.Trial, n int) *Electing[N]
 	Lease time.Duration // outlives an election
 	Probe time.Duration // the lease of the client that measures: it waits a third of it for an answer
 }
 
 // Reached kills the leader, or does not. A and B know all servers.
-func (e Election[X]) Reached(kill bool) experiments.Scenario {
+func (e Election[N]) Reached(kill bool) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := e.Start(ctx, t), NewResource(t, false)
-		h := x.Client(ctx, "A", e.Lease, false).Acquire(ctx)
+		x, r := e.Start(ctx, t, 3), NewResource(t, false)
+		h := x.NewClient(ctx, "A", e.Lease).Acquire(ctx)
 		value := r.Read(h)
 		waitForB := e.wait(ctx, x, r)
 		if kill {
-			e.kill(ctx, t, x)
+			e.kill(ctx, x)
 		}
 		if !h.Alive() {
 			t.Must(errors.New("the election took longer than A's lease: nothing is shown"))
@@ -45,15 +69,15 @@ func (e Election[X]) Reached(kill bool) experiments.Scenario {
 }
 
 // Alone kills the only server that A knows. A looks at its lease before it writes, or does not.
-func (e Election[X]) Alone(looks, checks bool) experiments.Scenario {
+func (e Election[N]) Alone(looks, checks bool) experiments.Scenario {
 	const lease = 3 * time.Second
 	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := e.Start(ctx, t), NewResource(t, checks)
-		h := x.Client(ctx, "A", lease, true).Acquire(ctx)
+		x, r := e.Start(ctx, t, 3), NewResource(t, checks)
+		h := x.NewClient(ctx, "A", lease, x.Leader).Acquire(ctx)
 		value := r.Read(h)
 		h.Watch(ctx)
 		waitForB := e.wait(ctx, x, r)
-		killed := e.kill(ctx, t, x)
+		killed := e.kill(ctx, x)
 		waitForB()
 		t.Measure("B", time.Since(killed).Milliseconds(), "ms from the leader's death until B has updated; A's lease delays B")
 		if !looks || h.Lease.Context().Err() == nil {
@@ -65,8 +89,8 @@ func (e Election[X]) Alone(looks, checks bool) experiments.Scenario {
 
 // wait lets B wait for the lock in the background, and update when it is granted. It returns when B is in the queue. An election takes
 // longer than B waits for an answer, so it asks again.
-func (e Election[X]) wait(ctx context.Context, x X, r *Resource) (waitForB func()) {
-	b := x.Client(ctx, "B", e.Lease, false)
+func (e Election[N]) wait(ctx context.Context, x *Electing[N], r *Resource) (waitForB func()) {
+	b := x.NewClient(ctx, "B", e.Lease)
 	waitForB = b.t.Go(func() {
 		for {
 			h, err := b.TryAcquire(ctx)
@@ -79,13 +103,13 @@ func (e Election[X]) wait(ctx context.Context, x X, r *Resource) (waitForB func(
 			return
 		}
 	})
-	x.AwaitQueue(ctx, 2)
+	x.awaitQueue(ctx, 2)
 	return waitForB
 }
 
 // kill kills the leader, and measures when a client is granted a lock that nobody holds.
-func (e Election[X]) kill(ctx context.Context, t *experiments.Trial, x X) (killed time.Time) {
-	killed = KillAndMeasure(ctx, t, x.Client(ctx, "probe", e.Probe, false), x.KillLeader)
+func (e Election[N]) kill(ctx context.Context, x *Electing[N]) (killed time.Time) {
+	killed = KillAndMeasure(ctx, x.Trial, x.NewClient(ctx, "probe", e.Probe), func() { Kill(x.Trial, x.Leader) })
 	x.FindLeader(ctx)
 	return killed
 }

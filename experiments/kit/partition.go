@@ -143,22 +143,8 @@ func EtcdSides(lease time.Duration) func(context.Context, *experiments.Trial) *S
 	return func(ctx context.Context, t *experiments.Trial) *Sides {
 		cluster, err := t.Stack.ProxiedEtcd(ctx)
 		t.Must(err)
-		x := &Etcd{Trial: t, Members: cluster.Members, cluster: cluster}
-		x.FindLeader(ctx)
-		old := x.Leader
-		rest := slices.DeleteFunc(slices.Clone(x.Members), func(m *stack.Member) bool { return m == old })
-		s := &Sides{Trial: t, Majority: true, minority: old.Name}
-		s.cut = func(ctx context.Context) (*stack.Isolation, error) { return cluster.Isolate(ctx, old) }
-		s.serve = func(ctx context.Context) {
-			x.cluster = &stack.Etcd{Members: rest}
-			x.FindLeader(ctx)
-		}
-		return s.open(func(name string) *Client {
-			if name == "B" {
-				return x.NewClient(ctx, name, lease, rest...)
-			}
-			return x.NewClient(ctx, name, lease, old)
-		})
+		x := onEtcd(ctx, t, cluster)
+		return x.sides(ctx, lease, func(ctx context.Context) (*stack.Isolation, error) { return cluster.Isolate(ctx, x.Leader) })
 	}
 }
 
@@ -167,21 +153,24 @@ func ZooKeeperSides(lease time.Duration) func(context.Context, *experiments.Tria
 	return func(ctx context.Context, t *experiments.Trial) *Sides {
 		nodes, err := t.Stack.ProxiedZooKeeper(ctx)
 		t.Must(err)
-		x := &ZooKeeper{Trial: t, Nodes: nodes}
-		x.FindLeader(ctx)
-		old := x.Leader
-		rest := slices.DeleteFunc(slices.Clone(nodes), func(n *stack.ZooKeeperNode) bool { return n == old })
-		s := &Sides{Trial: t, Majority: true, minority: old.Name}
-		s.cut = func(context.Context) (*stack.Isolation, error) { return old.Isolate(), nil }
-		s.serve = func(ctx context.Context) {
-			x.Nodes = rest
-			x.FindLeader(ctx)
-		}
-		return s.open(func(name string) *Client {
-			if name == "B" {
-				return x.NewClient(name, lease, rest...)
-			}
-			return x.NewClient(name, lease, old)
-		})
+		x := onZooKeeper(ctx, t, nodes)
+		return x.sides(ctx, lease, func(context.Context) (*stack.Isolation, error) { return x.Leader.Isolate(), nil })
 	}
+}
+
+// sides are three servers. The leader is alone on its side.
+func (x *Electing[N]) sides(ctx context.Context, lease time.Duration, cut func(context.Context) (*stack.Isolation, error)) *Sides {
+	old := x.Leader
+	rest := slices.DeleteFunc(slices.Clone(x.Nodes), func(n N) bool { return n == old })
+	s := &Sides{Trial: x.Trial, Majority: true, minority: old.String(), cut: cut}
+	s.serve = func(ctx context.Context) {
+		x.Nodes = rest
+		x.FindLeader(ctx)
+	}
+	return s.open(func(name string) *Client {
+		if name == "B" {
+			return x.NewClient(ctx, name, lease, rest...)
+		}
+		return x.NewClient(ctx, name, lease, old)
+	})
 }
