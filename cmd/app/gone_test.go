@@ -5,13 +5,13 @@ package main
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"locklab/internal/testenv"
 	"locklab/stack"
-	"locklab/versions"
 )
 
 // The servers go away while the instance runs: each answer comes within a bound and names the server.
@@ -61,12 +61,34 @@ type breakable interface {
 type goneServer struct {
 	breakable
 	addr    string
-	restart func(context.Context) error
+	flags   []string                    // of the instance
+	restart func(context.Context) error // returns when a plain client is answered
+}
+
+func redisServer(t *testing.T) goneServer {
+	node := testenv.Redis(t, false)
+	return goneServer{node, node.Addr, nil, func(ctx context.Context) error {
+		_, err := testenv.Stack(t).Restart(ctx, node)
+		return err
+	}}
+}
+
+func databaseServer(t *testing.T) goneServer {
+	testenv.Needs(t, testenv.MariaDB)
+	// Written once a second, the log of a server that is killed may have the lock and not its release: the next waits for the lease's end.
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return goneServer{server, server.Addr, []string{"--database=mysql:" + server.DSN}, server.Restart}
 }
 
 func zooKeeperServer(t *testing.T) goneServer {
 	server := testenv.Ensemble(t, 1)[0]
-	return goneServer{server, server.Addr, func(ctx context.Context) error { _, err := server.Restart(ctx); return err }}
+	return goneServer{server, server.Addr, []string{"--zookeeper=" + server.Addr}, func(ctx context.Context) error {
+		_, err := server.Restart(ctx)
+		return err
+	}}
 }
 
 func etcdServer(t *testing.T) goneServer {
@@ -76,7 +98,7 @@ func etcdServer(t *testing.T) goneServer {
 		t.Fatal(err)
 	}
 	server := servers.Members[0]
-	return goneServer{server, server.Addr, server.Restart}
+	return goneServer{server, server.Addr, []string{"--etcd=" + server.Addr}, server.Restart}
 }
 
 func memcachedServer(t *testing.T) goneServer {
@@ -85,38 +107,50 @@ func memcachedServer(t *testing.T) goneServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return goneServer{server, server.Addr, func(ctx context.Context) error { _, err := server.Restart(ctx); return err }}
+	return goneServer{server, server.Addr, []string{"--memcached=" + server.Addr}, func(ctx context.Context) error {
+		_, err := server.Restart(ctx)
+		return err
+	}}
 }
 
-// The server of a version goes away and comes back while the instance runs. The other versions do not notice.
+// The server of a version goes away and comes back while the instance runs. The other versions do not notice. The version is back within a
+// second of its server. On a busy machine one of three returns must show that: a client that waits longer by itself does so each time.
 func TestTheServerOfALockGoesAway(t *testing.T) {
 	t.Parallel()
-	for version, start := range map[string]func(*testing.T) goneServer{"v6": zooKeeperServer, "v7": etcdServer, "v8": memcachedServer} {
+	for version, start := range map[string]func(*testing.T) goneServer{
+		"v3": redisServer, "v5": databaseServer, "v6": zooKeeperServer, "v7": etcdServer, "v8": memcachedServer,
+	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			server, flag := start(t), versions.Needs(version)[0].Flag()
-			instance := serving(t, testenv.Redis(t, false), "--lease=6s", "--start-timeout=30s", flag+"="+server.addr)
-			for range 2 { // the second round finds connections that have ended
-				awaitWorks(t, instance, version)
+			server := start(t)
+			redis, itself := server.breakable.(*stack.Node)
+			if !itself {
+				redis = testenv.Redis(t, false)
+			}
+			instance := serving(t, redis, append(server.flags, "--lease=6s", "--start-timeout=30s")...)
+			var resumed, restarted []time.Duration
+			awaitWorks(t, instance, version)
+			for range 3 { // from the second round on it finds connections that have ended
 				testenv.Pause(t, server)
 				wantGone(t, instance, version, server.addr)
 				server.Resume()
+				resumed = append(resumed, awaitWorks(t, instance, version))
 				server.Kill()
 				wantGone(t, instance, version, server.addr)
 				if err := server.restart(testenv.Context(t)); err != nil {
 					t.Fatal(err)
 				}
-				began := time.Now()
-				awaitWorks(t, instance, version)
-				if took := time.Since(began); took > 5*time.Second { // a second, and what a busy machine needs
-					t.Errorf("%s is back after %s", version, took)
-				}
+				restarted = append(restarted, awaitWorks(t, instance, version))
+			}
+			t.Logf("%s is back after %v when its server was paused, and after %v when it was restarted", version, resumed, restarted)
+			if slices.Min(resumed) > time.Second || slices.Min(restarted) > time.Second {
+				t.Error("it was never back within a second")
 			}
 		})
 	}
 }
 
-// wantGone demands answers that name the server that is gone, and that v3 works.
+// wantGone demands answers that name the server that is gone, and that other versions work.
 func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
 	t.Helper()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz", "POST /" + version + "/pview"} {
@@ -126,14 +160,18 @@ func wantGone(t *testing.T, instance *stack.Instance, version, addr string) {
 			t.Errorf("%s: %d %s; want 503 naming %s", request, status, body, addr)
 		}
 	}
+	if version == "v3" { // the page views are in the same server
+		return
+	}
 	if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
 		t.Errorf("v3 does not notice, but: %d %s", status, body)
 	}
 }
 
-// awaitWorks waits until page views of a version work, and the instance says that it is ready.
-func awaitWorks(t *testing.T, instance *stack.Instance, version string) {
+// awaitWorks waits until page views of a version work, and the instance says that it is ready. It returns how long that took.
+func awaitWorks(t *testing.T, instance *stack.Instance, version string) time.Duration {
 	t.Helper()
+	began := time.Now()
 	for _, request := range []string{"POST /" + version + "/pview", "GET /readyz"} {
 		method, path, _ := strings.Cut(request, " ")
 		testenv.Eventually(t, request, func() bool {
@@ -141,4 +179,5 @@ func awaitWorks(t *testing.T, instance *stack.Instance, version string) {
 			return status == http.StatusOK
 		})
 	}
+	return time.Since(began)
 }
