@@ -47,6 +47,23 @@ func TestEtcdElectsAnotherLeader(t *testing.T) {
 	}
 }
 
+// A member of several that has lost its disk is refused by the others.
+func TestEtcdMemberWithoutItsDisk(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.Etcd)
+	ctx := testenv.Context(t)
+	e, err := testenv.Stack(t).Etcd(ctx, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Members[0].LoseDisk(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Members[0].Restart(ctx); err == nil || !strings.Contains(err.Error(), "has already been bootstrapped") {
+		t.Errorf("it starts again: %v", err)
+	}
+}
+
 func leader(t *testing.T, e *stack.Etcd) *stack.Member {
 	t.Helper()
 	m, err := e.Leader(testenv.Context(t))

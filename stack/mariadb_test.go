@@ -41,6 +41,28 @@ func connect(t *testing.T, d *stack.Database) *sql.DB {
 	return db
 }
 
+// After a crash the server answers at the same address, and has what it had written to the disk.
+func TestMariaDBRestarts(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.MariaDB)
+	d, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"CREATE TABLE t (n INT) ENGINE=InnoDB", "INSERT INTO t VALUES (42)"} {
+		if _, err := connect(t, d).ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, n := d.PID(), 0
+	if err := d.Restart(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := connect(t, d).QueryRowContext(t.Context(), "SELECT n FROM t").Scan(&n); err != nil || n != 42 || d.PID() == before {
+		t.Errorf("process %d, then %d, has %d (%v)", before, d.PID(), n, err)
+	}
+}
+
 func TestMariaDBServesItsOwnDirectory(t *testing.T) {
 	t.Parallel()
 	s, d := mariaDB(t)

@@ -3,6 +3,9 @@ package stack_test
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"locklab/internal/testenv"
 	"locklab/stack"
@@ -39,6 +42,39 @@ func TestZooKeeperEnsemble(t *testing.T) {
 	next.Resume()
 	if _, err := stack.ZooKeeperLeader(ctx, nodes); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server keeps its data when it is restarted, until it loses its disk.
+func TestZooKeeperLosesItsDisk(t *testing.T) {
+	t.Parallel()
+	node := testenv.Ensemble(t, 1)[0]
+	conn, _, err := zk.Connect([]string{node.Addr}, time.Minute, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Create("/kept", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		before func() error
+		kept   bool
+	}{{func() error { return nil }, true}, {node.LoseDisk, false}} {
+		if err := c.before(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := node.Restart(testenv.Context(t)); err != nil {
+			t.Fatal(err)
+		}
+		fresh, _, err := zk.Connect([]string{node.Addr}, time.Minute, zk.WithLogInfo(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, _, err := fresh.Exists("/kept"); err != nil || kept != c.kept {
+			t.Errorf("kept: %t, want %t (%v)", kept, c.kept, err)
+		}
+		fresh.Close()
 	}
 }
 
