@@ -54,9 +54,66 @@ func StartCacheOn(ctx context.Context, t *experiments.Trial, database string) *C
 	return x
 }
 
-// OnCache runs a scenario on a Redis before a database.
+// OnCache runs a scenario on a Redis before a database, and measures it.
 func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario {
-	return func(ctx context.Context, t *experiments.Trial) { scenario(ctx, StartCache(ctx, t)) }
+	return func(ctx context.Context, t *experiments.Trial) {
+		x := StartCache(ctx, t)
+		scenario(ctx, x)
+		x.Sum()
+	}
+}
+
+// Sum measures what reached the database, what was stale, and when answers were true again.
+func (x *Cache) Sum() {
+	for _, m := range measuresOf(x.Events()) {
+		x.Record(m)
+	}
+}
+
+// measuresOf are the measures of a trial. Without a true answer in the end there is no time.
+func measuresOf(trial []history.Event) (all []history.Event) {
+	add := func(value int64, unit string) {
+		all = append(all, history.Event{Timeline: "all clients", Kind: history.Measure, Value: value, Text: unit})
+	}
+	loads, most := 0, 0
+	for _, moment := range moments(trial) {
+		loads, most = loads+len(moment), max(most, len(moment))
+	}
+	add(int64(loads), "loads that reached the database")
+	add(int64(most), "loads at one moment, at most")
+	add(int64(len(StaleReads(trial))), "stale reads")
+	if took, every := truthAfter(trial); every {
+		add(took.Microseconds(), "µs until answers are true")
+	}
+	return all
+}
+
+// truthAfter is how long it took after the last confirmed write of an item until its answers were true, and no old one followed; of several
+// items the longest. Where no request came before that write, the time begins with the first request. It reports whether every item that
+// was asked for has such an answer.
+func truthAfter(trial []history.Event) (longest time.Duration, every bool) {
+	newest, since, took := make(map[string]int64), make(map[string]time.Duration), make(map[string]time.Duration)
+	for _, e := range trial {
+		began, asked := since[e.Key]
+		_, answered := took[e.Key]
+		switch {
+		case e.Kind == history.Request && !asked:
+			since[e.Key] = e.At
+		case e.Kind == history.Write && e.Value > newest[e.Key]:
+			newest[e.Key] = e.Value
+			if delete(took, e.Key); asked {
+				since[e.Key] = e.At
+			}
+		case e.Kind == history.Read && e.Value < newest[e.Key]:
+			delete(took, e.Key)
+		case e.Kind == history.Read && !answered:
+			took[e.Key] = e.At - began
+		}
+	}
+	for _, t := range took {
+		longest = max(longest, t)
+	}
+	return longest, len(took) > 0 && len(took) == len(since)
 }
 
 // Connect returns connections of one more process, which sends every command once.
@@ -98,7 +155,7 @@ func (s source) Get(ctx context.Context, id uint64) (cache.Item, error) {
 	return s.Items.Get(ctx, id)
 }
 
-// loadText is the text of a load that reached the database.
+// loadText begins the text of a load that reached the database. An actor's load says what it found, too.
 const loadText = "SELECT"
 
 func itemKey(id uint64) string { return fmt.Sprint("item ", id) }
@@ -203,26 +260,29 @@ func (m *Misses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// LoadsOver is a check that finds more than so many loads that reached the database in one moment. Time that passes ends a moment.
+// moments are the loads that reached the database, by the moment. Time that passes ends a moment.
+func moments(trial []history.Event) [][]int {
+	all := make([][]int, 1)
+	for _, e := range trial {
+		switch last := len(all) - 1; {
+		case e.Kind == history.Command && strings.HasPrefix(e.Text, loadText):
+			all[last] = append(all[last], e.Seq)
+		case e.Kind == history.Note && strings.HasPrefix(e.Text, timePasses):
+			all = append(all, nil)
+		}
+	}
+	return all
+}
+
+// LoadsOver is a check that finds more than so many loads that reached the database in one moment.
 func LoadsOver(bound int) func([]history.Event) []history.Violation {
 	return func(trial []history.Event) (found []history.Violation) {
-		var loads []int
-		end := func() {
+		for _, loads := range moments(trial) {
 			if len(loads) > bound {
 				what := fmt.Sprintf("%d loads reached the database at one moment; it bears %d", len(loads), bound)
 				found = append(found, history.Violation{Key: "database", What: what, Events: loads})
 			}
-			loads = nil
 		}
-		for _, e := range trial {
-			switch {
-			case e.Timeline == "database" && e.Kind == history.Command && e.Text == loadText:
-				loads = append(loads, e.Seq)
-			case e.Kind == history.Note && strings.HasPrefix(e.Text, timePasses):
-				end()
-			}
-		}
-		end()
 		return found
 	}
 }
