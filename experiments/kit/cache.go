@@ -63,57 +63,45 @@ func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario 
 	}
 }
 
-// Sum measures what reached the database, what was stale, and when answers were true again.
+// Sum measures what reached the database, what was stale, and when answers were true again. Without a true answer in the end there is no time.
 func (x *Cache) Sum() {
-	for _, m := range measuresOf(x.Events()) {
-		x.Record(m)
-	}
-}
-
-// measuresOf are the measures of a trial. Without a true answer in the end there is no time.
-func measuresOf(trial []history.Event) (all []history.Event) {
-	add := func(value int64, unit string) {
-		all = append(all, history.Event{Timeline: "all clients", Kind: history.Measure, Value: value, Text: unit})
-	}
-	loads, most := 0, 0
+	trial, loads, most := x.Events(), 0, 0
 	for _, moment := range moments(trial) {
 		loads, most = loads+len(moment), max(most, len(moment))
 	}
-	add(int64(loads), "loads that reached the database")
-	add(int64(most), "loads at one moment, at most")
-	add(int64(len(StaleReads(trial))), "stale reads")
+	x.Measure("all clients", int64(loads), "loads that reached the database")
+	x.Measure("all clients", int64(most), "loads at one moment, at most")
+	x.Measure("all clients", int64(len(StaleReads(trial))), "stale reads")
 	if took, every := truthAfter(trial); every {
-		add(took.Microseconds(), "µs until answers are true")
+		x.Measure("all clients", took.Microseconds(), "µs until answers are true")
 	}
-	return all
 }
 
 // truthAfter is how long it took after the last confirmed write of an item until its answers were true, and no old one followed; of several
 // items the longest. Where no request came before that write, the time begins with the first request. It reports whether every item that
 // was asked for has such an answer.
 func truthAfter(trial []history.Event) (longest time.Duration, every bool) {
+	const notYet = -1
 	newest, since, took := make(map[string]int64), make(map[string]time.Duration), make(map[string]time.Duration)
 	for _, e := range trial {
-		began, asked := since[e.Key]
-		_, answered := took[e.Key]
+		_, asked := took[e.Key]
 		switch {
-		case e.Kind == history.Request && !asked:
-			since[e.Key] = e.At
-		case e.Kind == history.Write && e.Value > newest[e.Key]:
-			newest[e.Key] = e.Value
-			if delete(took, e.Key); asked {
-				since[e.Key] = e.At
-			}
+		case e.Kind == history.Write && !asked:
+			newest[e.Key] = max(newest[e.Key], e.Value)
+		case e.Kind == history.Write, e.Kind == history.Request && !asked:
+			newest[e.Key], since[e.Key], took[e.Key] = max(newest[e.Key], e.Value), e.At, notYet
 		case e.Kind == history.Read && e.Value < newest[e.Key]:
-			delete(took, e.Key)
-		case e.Kind == history.Read && !answered:
-			took[e.Key] = e.At - began
+			took[e.Key] = notYet
+		case e.Kind == history.Read && took[e.Key] == notYet:
+			took[e.Key] = e.At - since[e.Key]
 		}
 	}
 	for _, t := range took {
-		longest = max(longest, t)
+		if longest = max(longest, t); t == notYet {
+			return 0, false
+		}
 	}
-	return longest, len(took) > 0 && len(took) == len(since)
+	return longest, len(took) > 0
 }
 
 // Connect returns connections of one more process, which sends every command once.
@@ -239,14 +227,9 @@ func (x *Cache) PassTime(ctx context.Context, by time.Duration) {
 }
 
 // Misses counts the keys that a client asks for and Redis does not have.
-type Misses struct{ atomic.Int64 }
-
-// DialHook implements [redis.Hook].
-func (m *Misses) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements [redis.Hook].
-func (m *Misses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type Misses struct {
+	atomic.Int64
+	eachCommand
 }
 
 // ProcessHook implements [redis.Hook].
