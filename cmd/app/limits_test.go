@@ -5,14 +5,10 @@ package main
 import (
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
-	"locklab/experiments/burst"
 	"locklab/internal/testenv"
-	"locklab/stack"
 )
 
 // Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
@@ -75,29 +71,6 @@ func TestAnInstanceReachesItself(t *testing.T) {
 		}
 		if got := ownURL(addr); got != want {
 			t.Errorf("%s: %s, want %s", listening, got, want)
-		}
-	}
-}
-
-// The load script's threshold fails for a limiter that exceeds the limit, and holds for one that does not.
-func TestK6JudgesTheLimit(t *testing.T) {
-	testenv.Needs(t, testenv.K6)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := burst.Service{App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 2, Listen: "127.0.0.1:0"}
-	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for algorithm, want := range map[string]int{"r4": 0, "r1": 99} {
-		run := exec.CommandContext(testenv.Context(t), "k6", "run", "--quiet", "--no-usage-report", "-e", "BASE_URL="+running.URL,
-			"-e", "ALGORITHM="+algorithm, "-e", "DURATION=7s", "../../loadtest/k6/ratelimit.js")
-		out, _ := run.CombinedOutput()
-		says := algorithm + ": the supplier allows 5 calls in 5000 ms"
-		if got := run.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
-			t.Errorf("%s: exit %d, want %d: %s", algorithm, got, want, out)
 		}
 	}
 }
