@@ -5,10 +5,14 @@ package main
 import (
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"locklab/experiments/burst"
 	"locklab/internal/testenv"
+	"locklab/stack"
 )
 
 // Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
@@ -71,6 +75,35 @@ func TestAnInstanceReachesItself(t *testing.T) {
 		}
 		if got := ownURL(addr); got != want {
 			t.Errorf("%s: %s, want %s", listening, got, want)
+		}
+	}
+}
+
+// The calls to the supplier leave connections that carried none. An instance that stops does not wait for them.
+func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := burst.Service{
+		App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 12, Listen: "127.0.0.1:0",
+		Flags: []string{"--supplier-limit=24"},
+	}
+	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range running.Instances { // a burst leaves such a connection now and then
+		direct := burst.Target{URL: i.URL} // the balancer has connections of its own
+		if _, err := burst.RunCalls(testenv.Context(t), direct, "r1", 432, burst.Simultaneous); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := i.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Fatalf("it ended after %s", took)
 		}
 	}
 }
