@@ -83,11 +83,12 @@ func (l Level) String() string { return [...]string{"basic", "medium", "advanced
 type Variant struct {
 	Name     string
 	Expect   Expect
-	Strategy string // its row in the matrix; empty: it has none
-	Anomaly  string // its column there, where that is not the experiment's
-	Fault    bool   // each trial must record a fault with its proof, or it proves nothing
-	Needs    []Need // without them the variant is left out, and the experiment runs all the same
-	Trials   int    // where the experiment's own number would take too long; 0: that number
+	Strategy string          // its row in the matrix; empty: it has none
+	Anomaly  string          // its column there, where that is not the experiment's
+	Fault    bool            // each trial must record a fault with its proof, or it proves nothing
+	Needs    []Need          // without them the variant is left out, and the experiment runs all the same
+	Trials   int             // where the experiment's own number would take too long; 0: that number
+	Every    steps.Violation // it plays every interleaving, with a note at each ([Plays]), and this note where it is violated
 	Run      Scenario
 }
 

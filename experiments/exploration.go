@@ -2,7 +2,9 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -50,6 +52,13 @@ func (e Experiment) ExploreAll(
 			verdicts = append(verdicts, *l.Verdict)
 		}
 	}
+	for _, v := range e.Played() {
+		l, err := e.explorePlayed(ctx, v, program)
+		if err != nil {
+			return nil, err
+		}
+		x.Locks, verdicts = append(x.Locks, l), append(verdicts, *l.Verdict)
+	}
 	if len(verdicts) > 0 {
 		worst := Worst(verdicts...)
 		x.Verdict = &worst
@@ -73,6 +82,37 @@ func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bo
 		l.Events, _, err = steps.Replay(ctx, i.Lock, b.Clients, moves)
 	}
 	return l, err
+}
+
+// Plays begins the note before an interleaving that a variant plays.
+const Plays = "interleaving: "
+
+// Played are the variants that play every interleaving.
+func (e Experiment) Played() []Variant {
+	return slices.DeleteFunc(slices.Clone(e.Variants), func(v Variant) bool { return v.Every == "" })
+}
+
+// explorePlayed runs a variant that plays every interleaving, once. All have the same length, so the first that violates is the shortest.
+func (e Experiment) explorePlayed(ctx context.Context, v Variant, program string) (ExploredLock, error) {
+	r := Run(ctx, Experiment{Variants: []Variant{v}}, Options{Trials: 1})
+	j := e.judgeVariant(v, r)
+	if j.Verdict == Inconclusive {
+		return ExploredLock{}, errors.New(j.Why)
+	}
+	played, violating, begin := 0, 0, 0
+	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict, Command: program + " lab run " + e.ID}
+	for i, h := range r.Events {
+		switch {
+		case strings.HasPrefix(h.Text, Plays):
+			played, begin = played+1, i
+		case h.Text == string(v.Every):
+			if violating++; violating == 1 {
+				l.Shortest, l.Events = strings.TrimPrefix(r.Events[begin].Text, Plays), r.Events[begin+1:i]
+			}
+		}
+	}
+	l.Interleavings, l.Violating = big.NewInt(int64(played)), big.NewInt(int64(violating))
+	return l, nil
 }
 
 // claims reports whether the experiment says anything about interleavings within b. That there is no violation it says for as many

@@ -30,6 +30,15 @@ func TestLabExplore(t *testing.T) {
 		}, []string{"  violation in"}},
 		{"more than is claimed", "L10 --clients AB --expiries 1", exitOK, []string{"not claimed", "an update is lost"}, []string{"unexpected"}},
 		{"lost answers", "l12 --clients AB --expiries 0", exitOK, []string{"A? B", "SETNX → the reply is lost"}, nil},
+		{
+			"actors of a cache", "C4", exitOK,
+			[]string{
+				"violation in 1 of 10 interleavings", "violation in 1 of 20 interleavings", "no violation in all 10 interleavings",
+				"one delete: the shortest complete interleaving in which the item is old\n\n  R R W W R\n", "  R R W W W R\n", "app lab run C4",
+			},
+			[]string{"W W R R R", "inconclusive"},
+		},
+		{"clients of actors", "C4 --deaths 1", exitUsage, []string{"C4-delayed-double-delete has no lock that is a list of steps"}, nil},
 		{"no steps", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
 		{"no such experiment", "L93", exitUsage, []string{"there is no experiment", "L03-foreign-unlock"}, nil},
 		{"no such clients", "L03 --clients AC", exitUsage, []string{`but got "AC"`}, nil},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -45,8 +46,8 @@ func (f *limitFlags) validate() error {
 	return within("--nodes", f.Nodes, 1, 1000)
 }
 
-// open opens the limiters over the Redis of the counter. listening is the address of this instance.
-func (f *limitFlags) open(p *parts, listening net.Addr) (handlers.Limited, error) {
+// open opens the limiters over the Redis of the counter. listening is the address of this instance, which ends with ctx.
+func (f *limitFlags) open(ctx context.Context, p *parts, listening net.Addr) (handlers.Limited, error) {
 	l := handlers.Limited{
 		Operations: map[string]ratelimit.Limit{"rates": f.rates(), "bookings": booking},
 		Incoming:   ratelimit.Limit{Key: "quotes", Count: 5, Window: 5 * time.Second},
@@ -54,6 +55,7 @@ func (f *limitFlags) open(p *parts, listening net.Addr) (handlers.Limited, error
 	}
 	outgoing := http.DefaultTransport.(*http.Transport).Clone()
 	outgoing.MaxIdleConnsPerHost = 256
+	context.AfterFunc(ctx, outgoing.CloseIdleConnections) // a server, here itself, waits 5 s for a connection that carried no call
 	p.closers = append(p.closers, func() error { outgoing.CloseIdleConnections(); return nil })
 	for _, algorithm := range ratelimit.All() {
 		limiter, err := f.limiter(p, algorithm)

@@ -6,9 +6,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
@@ -79,25 +79,31 @@ func TestAnInstanceReachesItself(t *testing.T) {
 	}
 }
 
-// The load script's threshold fails for a limiter that exceeds the limit, and holds for one that does not.
-func TestK6JudgesTheLimit(t *testing.T) {
-	testenv.Needs(t, testenv.K6)
+// The calls to the supplier leave connections that carried none. An instance that stops does not wait for them.
+func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := burst.Service{App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 2, Listen: "127.0.0.1:0"}
+	service := burst.Service{
+		App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 12, Listen: "127.0.0.1:0",
+		Flags: []string{"--supplier-limit=24"},
+	}
 	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for algorithm, want := range map[string]int{"r4": 0, "r1": 99} {
-		run := exec.CommandContext(testenv.Context(t), "k6", "run", "--quiet", "--no-usage-report", "-e", "BASE_URL="+running.URL,
-			"-e", "ALGORITHM="+algorithm, "-e", "DURATION=7s", "../../loadtest/k6/ratelimit.js")
-		out, _ := run.CombinedOutput()
-		says := algorithm + ": the supplier allows 5 calls in 5000 ms"
-		if got := run.ProcessState.ExitCode(); got != want || !strings.Contains(string(out), says) {
-			t.Errorf("%s: exit %d, want %d: %s", algorithm, got, want, out)
+	for _, i := range running.Instances { // a burst leaves such a connection now and then
+		direct := burst.Target{URL: i.URL} // the balancer has connections of its own
+		if _, err := burst.RunCalls(testenv.Context(t), direct, "r1", 432, burst.Simultaneous); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := i.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Fatalf("it ended after %s", took)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	p, err := c.open(reach)
 	defer p.close(log)
 	if err == nil {
-		p.limited, err = c.limitFlags.open(p, listener.Addr())
+		p.limited, err = c.limitFlags.open(ctx, p, listener.Addr())
 	}
 	if err := stopped(ctx, err, "it did not serve"); err != nil {
 		return err

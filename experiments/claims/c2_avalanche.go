@@ -87,10 +87,11 @@ func fillSlowly(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
 	}
 }
 
-// readAll reads n items at one moment. The loads are recorded, and no other event.
+// readAll reads n items at one moment. The loads are recorded, and the read of the first item.
 func readAll(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
-	for id := range uint64(n) {
-		_, err := r.Get(ctx, id+1)
+	x.Read(ctx, "client", r, 1)
+	for id := range uint64(n - 1) {
+		_, err := r.Get(ctx, id+2)
 		x.Must(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"locklab/experiments/kit"
 	"locklab/history"
 )
 
@@ -202,5 +203,23 @@ func TestBetterInBoth(t *testing.T) {
 	}
 	if found := betterInBoth(numbered(number("sleep 1 ms", 44, 699)...)); len(found) > 0 {
 		t.Errorf("without a message: found %+v", found)
+	}
+}
+
+// C6: what is killed between two steps loses a change in one order of the steps, and in the other order it does not.
+func TestKilledFeed(t *testing.T) {
+	for _, c := range []struct {
+		task  feedTask
+		stale int
+	}{
+		{feedTask{consumer: kit.Consume}, 0},
+		{feedTask{consumer: kit.AcknowledgeFirst}, 1},
+		{feedTask{relay: kit.Relay}, 0},
+		{feedTask{relay: kit.SavePositionFirst}, 1},
+	} {
+		events, err := trialOf(t, byOutbox(c.task))
+		if found := kit.StaleReads(events); err != nil || len(found) != c.stale {
+			t.Errorf("%+v: found %+v, %v", c.task, found, err)
+		}
 	}
 }

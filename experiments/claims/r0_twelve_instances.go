@@ -45,7 +45,7 @@ requests → balancer ─┬─ instance-1   counter ─┐
 		allows 24 calls a minute and logs them. The log and the answers must agree on the number of calls, and each instance must have
 		answered its part of the requests.`,
 	Slow:   true,
-	Takes:  15 * time.Second,
+	Takes:  5 * time.Second,
 	Trials: 1, // twelve processes take their time to start
 	Check:  kit.OverLimit(kit.PerMinute),
 	Variants: []experiments.Variant{

@@ -54,9 +54,54 @@ func StartCacheOn(ctx context.Context, t *experiments.Trial, database string) *C
 	return x
 }
 
-// OnCache runs a scenario on a Redis before a database.
+// OnCache runs a scenario on a Redis before a database, and measures it.
 func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario {
-	return func(ctx context.Context, t *experiments.Trial) { scenario(ctx, StartCache(ctx, t)) }
+	return func(ctx context.Context, t *experiments.Trial) {
+		x := StartCache(ctx, t)
+		scenario(ctx, x)
+		x.Sum()
+	}
+}
+
+// Sum measures what reached the database, what was stale, and when answers were true again. Without a true answer in the end there is no time.
+func (x *Cache) Sum() {
+	trial, loads, most := x.Events(), 0, 0
+	for _, moment := range moments(trial) {
+		loads, most = loads+len(moment), max(most, len(moment))
+	}
+	x.Measure("all clients", int64(loads), "loads that reached the database")
+	x.Measure("all clients", int64(most), "loads at one moment, at most")
+	x.Measure("all clients", int64(len(StaleReads(trial))), "stale reads")
+	if took, every := truthAfter(trial); every {
+		x.Measure("all clients", took.Microseconds(), "µs until answers are true")
+	}
+}
+
+// truthAfter is how long it took after the last confirmed write of an item until its answers were true, and no old one followed; of several
+// items the longest. Where no request came before that write, the time begins with the first request. It reports whether every item that
+// was asked for has such an answer.
+func truthAfter(trial []history.Event) (longest time.Duration, every bool) {
+	const notYet = -1
+	newest, since, took := make(map[string]int64), make(map[string]time.Duration), make(map[string]time.Duration)
+	for _, e := range trial {
+		_, asked := took[e.Key]
+		switch {
+		case e.Kind == history.Write && !asked:
+			newest[e.Key] = max(newest[e.Key], e.Value)
+		case e.Kind == history.Write, e.Kind == history.Request && !asked:
+			newest[e.Key], since[e.Key], took[e.Key] = max(newest[e.Key], e.Value), e.At, notYet
+		case e.Kind == history.Read && e.Value < newest[e.Key]:
+			took[e.Key] = notYet
+		case e.Kind == history.Read && took[e.Key] == notYet:
+			took[e.Key] = e.At - since[e.Key]
+		}
+	}
+	for _, t := range took {
+		if longest = max(longest, t); t == notYet {
+			return 0, false
+		}
+	}
+	return longest, len(took) > 0
 }
 
 // Connect returns connections of one more process, which sends every command once.
@@ -98,7 +143,7 @@ func (s source) Get(ctx context.Context, id uint64) (cache.Item, error) {
 	return s.Items.Get(ctx, id)
 }
 
-// loadText is the text of a load that reached the database.
+// loadText begins the text of a load that reached the database. An actor's load says what it found, too.
 const loadText = "SELECT"
 
 func itemKey(id uint64) string { return fmt.Sprint("item ", id) }
@@ -182,14 +227,9 @@ func (x *Cache) PassTime(ctx context.Context, by time.Duration) {
 }
 
 // Misses counts the keys that a client asks for and Redis does not have.
-type Misses struct{ atomic.Int64 }
-
-// DialHook implements [redis.Hook].
-func (m *Misses) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements [redis.Hook].
-func (m *Misses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type Misses struct {
+	atomic.Int64
+	eachCommand
 }
 
 // ProcessHook implements [redis.Hook].
@@ -203,26 +243,29 @@ func (m *Misses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// LoadsOver is a check that finds more than so many loads that reached the database in one moment. Time that passes ends a moment.
+// moments are the loads that reached the database, by the moment. Time that passes ends a moment.
+func moments(trial []history.Event) [][]int {
+	all := make([][]int, 1)
+	for _, e := range trial {
+		switch last := len(all) - 1; {
+		case e.Kind == history.Command && strings.HasPrefix(e.Text, loadText):
+			all[last] = append(all[last], e.Seq)
+		case e.Kind == history.Note && strings.HasPrefix(e.Text, timePasses):
+			all = append(all, nil)
+		}
+	}
+	return all
+}
+
+// LoadsOver is a check that finds more than so many loads that reached the database in one moment.
 func LoadsOver(bound int) func([]history.Event) []history.Violation {
 	return func(trial []history.Event) (found []history.Violation) {
-		var loads []int
-		end := func() {
+		for _, loads := range moments(trial) {
 			if len(loads) > bound {
 				what := fmt.Sprintf("%d loads reached the database at one moment; it bears %d", len(loads), bound)
 				found = append(found, history.Violation{Key: "database", What: what, Events: loads})
 			}
-			loads = nil
 		}
-		for _, e := range trial {
-			switch {
-			case e.Timeline == "database" && e.Kind == history.Command && e.Text == loadText:
-				loads = append(loads, e.Seq)
-			case e.Kind == history.Note && strings.HasPrefix(e.Text, timePasses):
-				end()
-			}
-		}
-		end()
 		return found
 	}
 }

@@ -79,7 +79,7 @@ func serveCache(in io.Reader, out io.Writer) int {
 }
 
 func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
-	stop := stopper{c.Stop, reports}
+	stop := stopper{before: c.Stop, reports: reports}
 	client := redis.NewClient(OneAttempt(c.Redis))
 	client.AddHook(stop)
 	store, err := order.OpenStore(ctx, order.Config{Database: c.Database})
@@ -107,7 +107,7 @@ func (c CacheTask) carryOut(ctx context.Context, reports *json.Encoder) error {
 	case Consume:
 		err = stream.Consume(ctx, "A", r)
 	case AcknowledgeFirst:
-		err = acknowledgeFirst(ctx, stream, r)
+		err = stream.Consume(ctx, "A", acknowledging{stream, r})
 	case Relay:
 		err = stream.Relay(ctx, c.source(store))
 	case SavePositionFirst:
@@ -137,11 +137,7 @@ func (c CacheTask) source(store *order.Store) changes.Source {
 	return changes.Outbox{DB: store.DB(), Table: cache.Table, Every: 5 * time.Millisecond}
 }
 
-// acknowledgeFirst is [changes.Stream.Consume] with two steps exchanged.
-func acknowledgeFirst(ctx context.Context, s changes.Stream, to cache.Deleter) error {
-	return s.Consume(ctx, "A", acknowledging{s, to})
-}
-
+// acknowledging exchanges two steps of [changes.Stream.Consume].
 type acknowledging struct {
 	changes.Stream
 	to cache.Deleter
@@ -168,6 +164,7 @@ func savePositionFirst(ctx context.Context, s changes.Stream, from changes.Sourc
 
 // stopper stops its process before a command.
 type stopper struct {
+	eachCommand
 	before  string
 	reports *json.Encoder
 }
@@ -177,14 +174,6 @@ func (s stopper) step(what string) {
 		_ = s.reports.Encode(history.Event{Kind: worker.Stopped, Text: "stopped before " + what})
 		select {} // until the process is killed
 	}
-}
-
-// DialHook implements [redis.Hook].
-func (s stopper) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements [redis.Hook].
-func (s stopper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // ProcessHook implements [redis.Hook].

@@ -18,6 +18,7 @@ import (
 type Actor struct {
 	Name string
 
+	eachCommand
 	t     *experiments.Trial
 	wants chan struct{} // it has arrived at its next step
 	turn  chan struct{} // it may do it
@@ -115,14 +116,6 @@ func (w actorWriter) Put(ctx context.Context, id uint64, text string) (item cach
 		return item, waited
 	}
 	return item, err
-}
-
-// DialHook implements [redis.Hook].
-func (a *Actor) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements [redis.Hook].
-func (a *Actor) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // ProcessHook implements [redis.Hook]: each command of a cache is a step. Those with which a connection begins are none.
