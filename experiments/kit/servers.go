@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
 	"locklab/experiments/worker"
 	"locklab/lockstrategy"
@@ -158,7 +160,7 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 // LongTimeout is that of a request: longer than servers keep the key of a short lease.
 const LongTimeout = LongLease / 3
 
-// NewLongTimeoutClient is NewClient with LongLease and LongTimeout. go-redis waits for two seconds at most.
+// NewLongTimeoutClient is NewClient with LongLease and LongTimeout.
 func (s *Servers) NewLongTimeoutClient(ctx context.Context, name string) *Client {
 	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: LongLease, Request: LongTimeout})
 }
@@ -168,10 +170,10 @@ func (s *Servers) newClient(ctx context.Context, name string, lock worker.Lock) 
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {
-		s.Tap(b.Redis)
+		b.Redis = s.Tap(patient(b.Redis, lock.Request))
 	}
-	for _, node := range b.Nodes {
-		s.Tap(node)
+	for i, node := range b.Nodes {
+		b.Nodes[i] = s.Tap(patient(node, lock.Request))
 	}
 	return Open(s.Trial, name, s.Strategy, b)
 }
@@ -191,4 +193,12 @@ func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
 		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
 	}
 	return &copied, wires
+}
+
+// patient lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
+func patient(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
+	if single, ok := client.(*redis.Client); ok && request > 0 {
+		return single.WithTimeout(request)
+	}
+	return client
 }
