@@ -2,6 +2,7 @@ package claims
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +13,14 @@ import (
 	"locklab/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "3") // the experiments wait most of the time; -parallel changes it
+	testenv.Main(m)
+}
 
 // Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI runs
-// all experiments once more, as a user does, with another seed. Those that measure run alone in this package, but other packages are tested beside it. A run that
-// shows nothing then is repeated.
+// all experiments once more, as a user does, with another seed. Those that measure run alone in this package, but other packages are tested
+// beside it. A run that shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {
