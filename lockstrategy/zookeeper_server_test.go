@@ -39,18 +39,6 @@ func (silentLog) Printf(string, ...any) {}
 
 func (zooKeeperAdmin) path(key string) string { return "/locklab/" + url.PathEscape(key) }
 
-// queue creates the node of a key, as the first caller does.
-func (a zooKeeperAdmin) queue(t *testing.T, key string) {
-	t.Helper()
-	_, err := a.Create("/locklab", nil, 0, zk.WorldACL(zk.PermAll))
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		t.Fatal(err)
-	}
-	if _, err := a.Create(a.path(key), nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (a zooKeeperAdmin) entries(t testing.TB, key string) []string {
 	t.Helper()
 	names, _, err := a.Children(a.path(key))

@@ -33,7 +33,6 @@ func TestZooKeeperConforms(t *testing.T) {
 func zooKeeperBackend(admin zooKeeperAdmin, addr string, cohort bool) locktest.Backend {
 	return locktest.Backend{
 		Wired: true, Fenced: true, Cohort: cohort, Yields: cohort, Queues: true,
-		Prepare: admin.queue, // so that the first request of a case is what it is about
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			network := new(zooKeeperNetwork)
 			z := must(lockstrategy.NewZooKeeper([]string{behind(t, s.Wire, addr)}, lockstrategy.ZooKeeperConfig{

@@ -19,8 +19,6 @@ import (
 type Backend struct {
 	// Open opens one more client of the lock, which shares nothing with the others but the server: another process.
 	Open func(t *testing.T, s Settings) Client
-	// Prepare is called before a case, with its key. nil: there is nothing to prepare.
-	Prepare func(t *testing.T, key string)
 	// Server is asked past all clients. nil: there is none, and every client excludes only itself.
 	Server *Server
 	Wired  bool // Open can put a wire between client and server
@@ -89,11 +87,7 @@ func Run(t *testing.T, b Backend) {
 				if !b.Serial {
 					t.Parallel()
 				}
-				key := fmt.Sprintf("%s-%d", name, i)
-				if b.Prepare != nil {
-					b.Prepare(t, key)
-				}
-				p.check(trial{t, b, key})
+				p.check(trial{t, b, fmt.Sprintf("%s-%d", name, i)})
 			})
 		}
 	}
