@@ -167,7 +167,7 @@ func sendDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) fu
 // lateHolder is A. Its release waits for an answer until long after its lease.
 func lateHolder(ctx context.Context, near *kit.Servers) *kit.Client {
 	if near.Strategy != lockstrategy.NameZooKeeper {
-		return near.NewLongTimeoutClient(ctx, "A")
+		return near.NewClient(ctx, "A", kit.LongLease, kit.LongTimeout)
 	}
 	z, err := lockstrategy.NewZooKeeper(near.Addrs, lockstrategy.ZooKeeperConfig{
 		Lease: kit.LongLease, Request: kit.LongTimeout,
