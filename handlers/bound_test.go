@@ -108,11 +108,12 @@ func TestBodiesThatDoNotArrive(t *testing.T) {
 	}
 }
 
-// The time is fake, and its passing the subject. Work may take longer than a body's arrival, and a connection serves many requests.
+// Work may take longer than a body's arrival, and a connection serves many requests. Time itself is the subject, and it is fake: each
+// sleep is longer than every bound of a connection, and passes immediately.
 func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, s *instance, dial func() net.Conn) {
 		s.views.inside = func(ctx context.Context) error {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake: it would end a read of the body
 			return ctx.Err()
 		}
 		client := dial()
@@ -122,7 +123,7 @@ func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 			if got := read(t, reader); got.status != http.StatusOK {
 				t.Fatalf("%q: %d %s", rest, got.status, got.body)
 			}
-			time.Sleep(time.Minute) // idle
+			time.Sleep(time.Minute) // fake: the connection is idle
 		}
 	})
 }

@@ -16,15 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ZooKeeperConfig configures [NewZooKeeper]. The zero value means the defaults.
-type ZooKeeperConfig struct {
-	Lease   time.Duration // session timeout, within the servers' bounds; 0: DefaultLease. A dead holder's key is locked for so long
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-
-	// Dial opens a connection. nil: that of [net.Dialer].
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
 // ZooKeeper is a lock on an ensemble of ZooKeeper servers. A key is a node with a queue below it. Each caller creates a protected
 // ephemeral sequential node there and waits for the deletion of the one before. The first in the queue holds the key.
 //
@@ -51,8 +42,6 @@ type ZooKeeper struct {
 	leases int // that are not released
 	closed bool
 }
-
-const zooKeeperRoot = "/locklab" // the node above those of the keys
 
 // NewZooKeeper returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
 func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
@@ -99,15 +88,6 @@ func (z *ZooKeeper) drop(leases int, closing bool) {
 	if last {
 		z.client.close()
 	}
-}
-
-// Ping returns nil when the ensemble's leader answers.
-func (z *ZooKeeper) Ping(ctx context.Context) error {
-	_, err := ask(ctx, z.client, func(c *zk.Conn) (string, error) { return c.Sync("/") })
-	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: what was wrong until then?
-		return fmt.Errorf("%w: %w", z.client.unavailable(nil), err)
-	}
-	return err
 }
 
 // Acquire enters the key's queue and waits until the caller is the first.
@@ -203,22 +183,6 @@ func (p *position) create(wanted context.Context) {
 		}
 		again = p.failed == nil && p.path == "" && wanted.Err() == nil
 	}
-}
-
-// everybody may do everything with a node, as is usual where ZooKeeper knows no users.
-var everybody = zk.WorldACL(zk.PermAll)
-
-func createParent(conn *zk.Conn, path string) error {
-	_, err := conn.CreateContainer(path, nil, zk.FlagContainer, everybody)
-	if errors.Is(err, zk.ErrNoNode) {
-		if _, err = conn.Create(zooKeeperRoot, nil, zk.FlagPersistent, everybody); err == nil || errors.Is(err, zk.ErrNodeExists) {
-			_, err = conn.CreateContainer(path, nil, zk.FlagContainer, everybody)
-		}
-	}
-	if errors.Is(err, zk.ErrNodeExists) {
-		return nil
-	}
-	return err
 }
 
 // find looks for the node by its GUID. This server may be behind the one that has created it, so it catches up first.

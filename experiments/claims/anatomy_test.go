@@ -15,6 +15,7 @@ import (
 
 // The experiments on commands alone need no redis-server.
 func TestAnatomyOnMiniredis(t *testing.T) {
+	t.Parallel()
 	for _, id := range []string{"L01", "L02", "L04", "L08", "L10", "L12", "L21"} {
 		e, err := Find(id)
 		if err != nil {

@@ -25,7 +25,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes, the master answers only when its replicas have the lock. (b) Yes, the new master waits until old leases have ended.
 			(c) It depends on whether the lock had been replicated.`,
 		Why: `
-			The master answers A first and sends the lock to its replicas later. When it dies in between, the replica that is promoted
+			(c). The master answers A first and sends the lock to its replicas later. When it dies in between, the replica that is promoted
 			has no such key. So it grants the lock to B. A has a lease that has not ended, and no way to know of the loss, so both
 			write. Where the lock had been replicated, the new master refused B until A's lease had ended.`,
 		Fix: `

@@ -31,7 +31,7 @@ var _ = register(experiments.Experiment{
 			(a) One: Sentinel promotes a replica that has the lock. (b) One: Sentinel waits until the leases have ended. (c) Three: one
 			on each master.`,
 		Why: `
-			Sentinel chooses a replica and does not look at locks. No replica has the lock, so the promoted one grants it to B. The
+			(c). Sentinel chooses a replica and does not look at locks. No replica has the lock, so the promoted one grants it to B. The
 			second master dies in the same way, and the third one grants the lock to C. A, B and C each have a lease that has not ended,
 			so all of them write. The cause is not the election. It is the master, which answers before it replicates.`,
 		Fix: `

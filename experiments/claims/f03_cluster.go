@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes, a majority of the masters has the lock. (b) Yes, no replica without the lock is elected. (c) No, the replica is
 			elected and grants the lock again.`,
 		Why: `
-			The majority decides which node is the master of a slot. It does not store the writes: each key is on one master and its
+			(c). The majority decides which node is the master of a slot. It does not store the writes: each key is on one master and its
 			replica. The replica follows asynchronously, as it does without a cluster. It was elected without the lock, and granted it
 			to B while A's lease had not ended.`,
 		Fix: `

@@ -31,7 +31,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes, with either of them. (b) With WAIT yes, with min-replicas-to-write no. (c) With neither always; it is lost in fewer
 			cases.`,
 		Why: `
-			WAIT 1 shows that one replica has the lock. It does not decide which replica is promoted. Here that replica dies with the
+			(c). WAIT 1 shows that one replica has the lock. It does not decide which replica is promoted. Here that replica dies with the
 			master, and another one grants the lock to B. The setting min-replicas-to-write looks at the last report of a replica, which
 			may be as old as the lag that is allowed. Until then the master takes a lock that no replica receives. Both help in the
 			other cases. Without a confirmation A did not count the lock, and after the lag the master refused it.`,

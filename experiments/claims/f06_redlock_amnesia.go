@@ -30,7 +30,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes: the first client has a majority. (b) Yes: a node that restarts does not vote for a while. (c) No: nodes 3, 4 and 5
 			are a majority as well.`,
 		Why: `
-			Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
+			(c). Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
 			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
 			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
 			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart

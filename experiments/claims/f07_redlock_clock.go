@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes: a lease is counted from its start, whatever the clock says. (b) Yes: two other nodes still have the key. (c) No:
 			node 3 has ended its key and votes again.`,
 		Why: `
-			Redis ends a key when the node's own clock has passed its expiry. After the jump the key on node 3 is over, and the node
+			(c). Redis ends a key when the node's own clock has passed its expiry. After the jump the key on node 3 is over, and the node
 			votes for B. Then nodes 3, 4 and 5 are a second majority while A's lease goes on. Where A holds all five nodes, one jump
 			leaves it four, and B is refused. A single Redis has no other nodes: one jump is enough. A database
 			keeps the expiry of a row by its own clock, and has the same weakness.`,

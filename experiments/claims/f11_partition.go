@@ -33,7 +33,7 @@ var _ = register(experiments.Experiment{
 			(a) No: without the server it cannot know. (b) Yes: it counts the lease itself. (c) Only when its connection reports an
 			error.`,
 		Why: `
-			The holder stops in time, because it counts its lease from before the request was sent, and the server from a later moment.
+			(b). The holder stops in time, because it counts its lease from before the request was sent, and the server from a later moment.
 			It also takes off a little for clocks that run at different speeds. So its context ends first, without an answer from the
 			server. When only the replies are lost, the server has renewed the key once more, and the holder does not count that
 			renewal. A holder that does not look at its context writes all the same, and one update is lost.`,

@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) One driver: the database protects the row. (b) One driver at each instance. (c) Several drivers, even at one instance.`,
 		Why: `
-			Several drivers win, because each request that has read "open" goes on to write. The database executes every UPDATE correctly, and
+			(c). Several drivers win, because each request that has read "open" goes on to write. The database executes every UPDATE correctly, and
 			the last one decides whose order it is. The others were told that they won. The time for thinking only makes the gap wide enough to
 			be hit in each run.`,
 		Fix: `

@@ -19,7 +19,7 @@ var _ = register(experiments.Experiment{
 			at one service, and ten at the other. How many drivers get it?`,
 		Predict: "(a) One driver. (b) Two drivers, one at each service. (c) More than two.",
 		Why: `
-			Each service grants the order once. Inside a service the second driver enters after the first one's write, and reads that the order
+			(b). Each service grants the order once. Inside a service the second driver enters after the first one's write, and reads that the order
 			is taken. The other service has a mutex of its own, which is free. Its first driver reads before anything is written, and wins as
 			well.`,
 		Fix: "Put the lock outside of both processes (G3, G4), or let the database decide by a conditional UPDATE (G6).",

@@ -21,7 +21,7 @@ var _ = register(experiments.Experiment{
 			(a) They are refused immediately. (b) They wait, and are then told which driver has the order. (c) They can win as well, when the
 			first driver thinks for long.`,
 		Why: `
-			Exactly one driver wins. The requests of the others wait for the lock, one after the other. Each of them then reads the order and is
+			(b). Exactly one driver wins. The requests of the others wait for the lock, one after the other. Each of them then reads the order and is
 			told which driver has it. The lease is renewed while the service thinks, so that the lock does not end before the write.`,
 		Fix: `
 			Read again after the lock is granted: what was read before may be old. Use one key for each order, so that drivers who want different

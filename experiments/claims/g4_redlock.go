@@ -20,7 +20,7 @@ var _ = register(experiments.Experiment{
 			two of them have a majority in the same moment?`,
 		Predict: "(a) No. (b) Yes, when they reach the nodes in a different sequence. (c) No driver ever wins, because the votes are split.",
 		Why: `
-			No: two majorities of five have a node in common, and that node grants the key to one client. When the votes are split, no client has
+			(a). Two majorities of five have a node in common, and that node grants the key to one client. When the votes are split, no client has
 			three. Each then releases what it has, and tries again later. So a split costs time, and it does not cost safety. One driver wins,
 			and the others read which one.`,
 		Fix: `

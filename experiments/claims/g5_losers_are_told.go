@@ -34,7 +34,7 @@ var _ = register(experiments.Experiment{
 			With A2's listing: (a) The losers learn which driver has the order. (b) The winner learns it, and the losers get null. (c) All twenty
 			learn nothing.`,
 		Why: `
-			With A2's listing no driver learns anything: each implementation ends with return null, for the winner as for the losers. Only the
+			(c). With A2's listing no driver learns anything: each implementation ends with return null, for the winner as for the losers. Only the
 			log of the service says which driver has the order. Here every version stores the driver with the write that decides. So it can tell
 			each loser which driver has the order.`,
 		Fix: `

@@ -19,7 +19,7 @@ var _ = register(experiments.Experiment{
 			number of changed rows. There is no lock. How many drivers win?`,
 		Predict: "(a) Several drivers, as in any run without a lock. (b) One driver. (c) One driver at each instance.",
 		Why: `
-			One driver wins, because the database tests the condition and writes in one statement. It executes the changes of one row one after
+			(b). One driver wins, because the database tests the condition and writes in one statement. It executes the changes of one row one after
 			the other. The first UPDATE changes one row. Every later one finds the order taken and changes none, and so its driver has lost.`,
 		Fix: `
 			Prefer this to a lock when the decision fits into one statement of one database. It needs no expiry and no renewal, and a client that

@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) When the connection of the dead client closes. (b) After a timeout of Redis. (c) Never, until a person deletes the key.`,
 		Why: `
-			Never. For Redis the lock is a key like any other: it does not belong to a client, and no closed connection deletes it. Without an
+			(c). For Redis the lock is a key like any other: it does not belong to a client, and no closed connection deletes it. Without an
 			expiry it stays until it is deleted. With an expiry Redis deletes it when the lease ends. Then a crash costs the other clients one
 			lease at most.`,
 		Fix: `

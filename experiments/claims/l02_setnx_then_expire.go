@@ -22,7 +22,7 @@ var _ = register(experiments.Experiment{
 			for ever? Is there one if both commands are in one script?`,
 		Predict: "(a) With neither of them. (b) Between the two commands, and not in the script. (c) With both.",
 		Why: `
-			There is one between the two commands: the key exists, and has no expiry yet. This is L01 in a smaller window, which is hit less
+			(b). There is one between the two commands: the key exists, and has no expiry yet. This is L01 in a smaller window, which is hit less
 			often and found later. SET NX PX is one command and has no such window. Nor has a script: Redis executes it as a whole, and the death
 			of the client that sent it does not stop it.`,
 		Fix: `

@@ -29,8 +29,8 @@ var _ = register(experiments.Experiment{
 			(a) None: Redis knows the owner. (b) Its successor's, unless it compares the value first. (c) Its successor's, even if the client
 			compares first.`,
 		Why: `
-			DEL deletes the key of any client: Redis knows no owners. A comparison in the client helps only while nothing happens before the DEL.
-			The lease can end between GET and DEL, and then DEL deletes the successor's lock. A third client takes the lock beside the second
+			(c). DEL deletes the key of any client: Redis knows no owners. A comparison in the client helps only while nothing happens before the
+			DEL. The lease can end between GET and DEL, and then DEL deletes the successor's lock. A third client takes the lock beside the second
 			one. Both read the same value, and one update is lost.`,
 		Fix: `
 			Store a value that is unique for each attempt (L04), and let one script compare and delete. Redis executes a script as a whole, so no

@@ -31,7 +31,7 @@ var _ = register(experiments.Experiment{
 			(a) No, because the release compares. (b) No, because a second request of one driver is always refused. (c) Yes, once the first lease
 			has ended.`,
 		Why: `
-			Yes. Both requests store the same value, so the first one finds "its own" value in the second one's lock. It compares correctly and
+			(c). Both requests store the same value, so the first one finds "its own" value in the second one's lock. It compares correctly and
 			deletes the wrong lock, although comparison and DEL are one script. A third client takes the lock beside the second request. Both
 			read the same value, and one update is lost.`,
 		Fix: `

@@ -27,7 +27,7 @@ var _ = register(experiments.Experiment{
 			(a) The second client waits until the first one releases. (b) Both work simultaneously, and one update is lost. (c) The first one's
 			write is refused.`,
 		Why: `
-			One update is lost. Redis deletes the key when the lease ends, whatever the holder does, and the second client takes the lock
+			(b). One update is lost. Redis deletes the key when the lease ends, whatever the holder does, and the second client takes the lock
 			correctly. It reads what the first one has read. A comparison at the release comes too late: it protects the lock, and the write has
 			been done. With renewal the holder extends the lease in time, again and again. So it does not end while the holder runs.`,
 		Fix: `

@@ -28,7 +28,7 @@ var _ = register(experiments.Experiment{
 			what happens when a bound on the renewal is reached while the holder works?`,
 		Predict: "After the kill, the lock is free: (a) immediately. (b) After one lease at most. (c) Never, because it was renewed.",
 		Why: `
-			The lock is free after one lease at most. Renewal runs in the holder's process and dies with it, and Redis counts the last lease
+			(b). The lock is free after one lease at most. Renewal runs in the holder's process and dies with it, and Redis counts the last lease
 			down. No client has to notice the death. A bound ends renewal while the holder lives. Then the next client gets the lock. A holder
 			that works on without looking writes over what that client wrote.`,
 		Fix: `

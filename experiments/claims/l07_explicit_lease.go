@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 			lasts longer than that. Is the lock extended?`,
 		Predict: "(a) Yes, because the watchdog is always on. (b) No: it is over when the named lease ends. (c) Yes, once.",
 		Why: `
-			It is not extended. A caller that names a lease asks for a lock that ends by then, and so nothing renews it. Our lock does what
+			(b). It is not extended. A caller that names a lease asks for a lock that ends by then, and so nothing renews it. Our lock does what
 			Redisson documents: its watchdog works only where no lease was named. B enters while A still works, reads what A has read, and one
 			update is lost. Without the argument the lease is renewed, and B waits.`,
 		Fix: `

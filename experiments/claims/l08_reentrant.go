@@ -35,8 +35,8 @@ var _ = register(experiments.Experiment{
 			(a) The inner function waits for its own caller for ever. (b) The inner release frees the lock. (c) The lock is free after the outer
 			release.`,
 		Why: `
-			The lock is free after the outer release. The owner enters again and is counted, an inner release subtracts one, and the lock is free
-			at zero. A1's scripts keep the count in Redis. v3 keeps it in the process: a caller under the context of its own lease needs no
+			(c). The lock is free after the outer release. The owner enters again and is counted, an inner release subtracts one, and the lock is
+			free at zero. A1's scripts keep the count in Redis. v3 keeps it in the process: a caller under the context of its own lease needs no
 			request. The variant that does not count shows the reason. Its inner release frees the lock while the outer function still works, and
 			one update is lost.`,
 		Fix: `

@@ -36,7 +36,7 @@ var _ = register(experiments.Experiment{
 			(a) Sleeping needs the fewest requests. (b) The message is first in both. (c) The message needs the fewest requests, and spinning
 			gets the lock soonest.`,
 		Why: `
-			The message needs the fewest requests of the three. The client asks around its subscription, and then it is silent, however long the
+			(c). The message needs the fewest requests of the three. The client asks around its subscription, and then it is silent, however long the
 			lock is held. A client that sleeps asks once in each pause, and notices the release at the end of one. Spinning notices it first,
 			and keeps a processor and Redis busy until then. The curve shows why a sleep is hard to tune. A shorter sleep needs more requests,
 			and a longer one waits longer. None is better than the message in both. If nobody sends the message, the advantage is gone. The

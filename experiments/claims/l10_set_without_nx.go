@@ -43,7 +43,7 @@ var _ = register(experiments.Experiment{
 			(a) It is refused, because the key exists. (b) It gets an error, because the value is not its own. (c) It is granted the
 			lock as well.`,
 		Why: `
-			A SET without NX always succeeds and replaces the value. So the script grants the lock to every client, and all of them work
+			(c). A SET without NX always succeeds and replaces the value. So the script grants the lock to every client, and all of them work
 			simultaneously. The script that extends has the same defect. When A's lease has ended and B holds the lock, A's extension
 			writes A's value into B's lock. A's release then compares, finds its own value, and deletes the key. So C is granted the
 			lock while B works. An acquire whose answer is dropped has the effect of no lock: the refused client works as well.`,

@@ -35,7 +35,7 @@ var _ = register(experiments.Experiment{
 			(a) Free: without a reply there is no grant. (b) Locked by no client, until the lease ends or for ever. (c) Free, if the
 			client sends DEL to be sure.`,
 		Why: `
-			The server has executed the command and stored the lock; only the reply is lost. The client does not believe that it holds
+			(b). The server has executed the command and stored the lock; only the reply is lost. The client does not believe that it holds
 			the lock, so it never releases it. With an expiry the others wait until the lease ends. With SETNX alone the key stays for
 			ever. A DEL to be sure is wrong, because the lost reply may have been a refusal. Then the DEL deletes the lock of its
 			holder, and two clients work simultaneously.`,

@@ -29,9 +29,9 @@ var _ = register(experiments.Experiment{
 			(a) Redis keeps it, because its lease has not ended. (b) Redis refuses the new data. (c) Redis deletes it, and another
 			client is granted the lock.`,
 		Why: `
-			The memory policy decides. Redis does not know that a key is a lock. With allkeys-lru it evicts any key that was not used
-			lately. With volatile-lru it evicts only keys with an expiry, and a good lock has one. B then finds no key and is granted
-			the lock while A works. With noeviction Redis refuses the new data, and the lock stays.`,
+			(c) with two policies, and (b) with noeviction: the memory policy decides. Redis does not know that a key is a lock. With allkeys-lru it
+			evicts any key that was not used lately. With volatile-lru it evicts only keys with an expiry, and a good lock has one. B then finds no
+			key and is granted the lock while A works. With noeviction Redis refuses the new data, and the lock stays.`,
 		Fix: "Set maxmemory-policy to noeviction, or give the locks a Redis of their own. When `app serve` starts, it warns of an " +
 			"evicting policy. A resource that checks the fencing token refuses A's late write.",
 		Limits: `

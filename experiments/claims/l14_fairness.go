@@ -32,7 +32,7 @@ var _ = register(experiments.Experiment{
 			(a) Yes, chance makes the shares even. (b) Nearly: no client waits much longer than the others. (c) No: a few clients get
 			most of the grants, and a client can wait until the end.`,
 		Why: `
-			A client that releases the lock is awake, and the others sleep. So it often gets the lock again before any of them tries. A
+			(c). A client that releases the lock is awake, and the others sleep. So it often gets the lock again before any of them tries. A
 			client that wakes mostly finds the lock taken, and sleeps again. With a queue in the process the next caller is known: first
 			in, first out. Between processes the yield rule decides: after its turn, a process lets the other processes that wait go
 			first.`,

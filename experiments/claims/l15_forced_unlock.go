@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 			lock. How does the first holder learn that it has to stop?`,
 		Predict: "(a) At its next renewal. (b) By a notification, long before that. (c) Not at all.",
 		Why: `
-			The holder learns of it long before its renewal, but that alone stops nothing. The forced unlock deletes the key and
+			(b). The holder learns of it long before its renewal, but that alone stops nothing. The forced unlock deletes the key and
 			publishes the message of a release. A holder that listens asks the server whether the key is still its own. It is not, so
 			the lease's context ends, with a cause. A holder that does not look at its context writes all the same, and one update is
 			lost.`,

@@ -30,7 +30,7 @@ var _ = register(experiments.Experiment{
 			(a) It works: the client sends each key to its node. (b) It works only for names whose keys are on the same node. (c) The
 			script is refused unless both keys are in the same slot.`,
 		Why: `
-			A cluster computes a slot from the name of each key, and each master serves a range of slots. One node executes the whole
+			(c). A cluster computes a slot from the name of each key, and each master serves a range of slots. One node executes the whole
 			script, so all of its keys must be in one slot. Otherwise the server refuses the script with CROSSSLOT and executes none of
 			its commands. Of a name with braces only the part inside them counts. So the lock and a counter with the lock's name in
 			braces are in the same slot.`,

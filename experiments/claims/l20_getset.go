@@ -25,7 +25,7 @@ var _ = register(experiments.Experiment{
 			moment. How many take it?`,
 		Predict: "(a) Both. (b) One, and nothing else changes. (c) One, but the other has changed the lock.",
 		Why: `
-			One takes it, because GETSET returns the old value to one of them only. The other one is refused, and yet it has written its own
+			(c). One takes it, because GETSET returns the old value to one of them only. The other one is refused, and yet it has written its own
 			time into the lock. So the holder does not find its own value when it releases. The lock stays without a holder until that time.
 			When a clock is ahead by more than a lease, its client finds a lock ended that the holder has just taken. Then both work.`,
 		Fix: `

@@ -42,7 +42,7 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 			(a) A's write is refused, because its token is older. (b) B's write is refused, because A has changed the value. (c) Both writes are
 			accepted, and one update is lost.`,
 		Why: `
-			The resource learns of a token when it sees it. At A's write it has seen no token of B yet, so 5 is the largest, and A's write is
+			(c). The resource learns of a token when it sees it. At A's write it has seen no token of B yet, so 5 is the largest, and A's write is
 			accepted. B's token is larger, so its write is accepted, too. But B computed its value from what it read before A's write.`,
 		Fix: `
 			Register the token at the read, in the same command that reads. Then B's read stores 6, and A's write with 5 is refused. After a read

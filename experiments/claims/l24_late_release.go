@@ -60,14 +60,14 @@ C                                                                  requests: ref
 		A takes the lock with a lease that is not renewed, over a proxy before each server. The proxy holds A's release back; in Memcached
 		it passes the command gets on, and holds the command cas back. B waits until the server frees the key, and reads. Then the proxy
 		lets the release through, and A waits for the server's answer. Now C requests the lock once. Where the release has freed it, C and B
-		write the same value. ZooKeeper's lock ends with its session, so A's session is as short as the lease. In the variant with DEL, A
-		holds v3's lock and sends DEL.`,
+		write the same value. ZooKeeper's lock ends with its session, so A's session is as short as the lease. In the variants with DEL, A
+		holds v3's lock and sends DEL. The control differs in one thing: its proxies hold nothing back.`,
 	Anomaly: "unlock by a non-owner",
 	Takes:   12 * time.Second,
 	Check:   history.Counter,
 	Variants: []experiments.Variant{
-		{Name: "released in time", Trials: 1, Run: releasedInTime},
-		{Name: "late DEL", Expect: experiments.Sometimes, Fault: true, Trials: 1, Run: lateRelease(lockstrategy.NameRedis, lateDEL)},
+		{Name: "DEL in time", Trials: 1, Run: releaseOf(lockstrategy.NameRedis, sendDEL, inTime)},
+		{Name: "late DEL", Expect: experiments.Sometimes, Fault: true, Trials: 1, Run: releaseOf(lockstrategy.NameRedis, sendDEL, late)},
 		lateVariant("v3", lockstrategy.NameRedis),
 		lateVariant("v4", lockstrategy.NameRedLock),
 		lateVariant("v5", lockstrategy.NameDatabase, experiments.MariaDB), // SQLite has no connection on which a request could be late
@@ -77,53 +77,57 @@ C                                                                  requests: ref
 	},
 })
 
-// lateLease is A's. Its release must begin within it, and go-redis waits for two seconds at most.
+// lateLease is A's. Its release must begin within it.
 const lateLease = 800 * time.Millisecond
 
 // lateVariant has one trial: nothing in it is left to chance, and servers take seconds to start, or to free a key.
 func lateVariant(version, strategy string, needs ...experiments.Need) experiments.Variant {
 	return experiments.Variant{
-		Name: "late: " + version, Strategy: version, Fault: true, Trials: 1, Needs: needs, Run: lateRelease(strategy, ownRelease),
+		Name: "late: " + version, Strategy: version, Fault: true, Trials: 1, Needs: needs, Run: releaseOf(strategy, ownRelease, late),
 	}
-}
-
-func releasedInTime(ctx context.Context, t *experiments.Trial) {
-	s, r := kit.StartLock(ctx, t, lockstrategy.NameRedis), kit.NewResource(t, false)
-	s.NewLongTimeoutClient(ctx, "A").Acquire(ctx).Release(ctx)
-	b := s.NewClient(ctx, "B", kit.LongLease).Acquire(ctx)
-	besideThird(ctx, s, b, r, func() {})
 }
 
 // releaser prepares the release of A, before its lock is granted.
 type releaser func(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error
 
-// lateRelease holds A's release back until B has the lock.
-func lateRelease(strategy string, by releaser) experiments.Scenario {
+// releaseOf lets A release, and then B has the lock. What is sent by A arrives in time, or late.
+func releaseOf(strategy string, by releaser, arrives func(*experiments.Trial, []*stack.Proxy, func() error) func()) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		s, r := kit.StartLock(ctx, t, strategy), kit.NewResource(t, false)
 		near, wires := s.OverProxies()
 		release, a := by(ctx, t, wires), lateHolder(ctx, near)
 		b := s.NewClient(ctx, "B", kit.LongLease)
 		h := a.Acquire(ctx, lockstrategy.LeaseFor(lateLease))
-		held, answered := holdBack(t, wires), make(chan error, 1)
-		t.Go(func() { answered <- release(h) })
-		for range wires {
-			select {
-			case <-held:
-			case err := <-answered:
-				t.Must(errors.Join(errors.New("nothing is shown: the release was not held back"), err))
-			}
+		through := arrives(t, wires, func() error { return release(h) })
+		besideThird(ctx, s, b.Acquire(ctx), r, through)
+	}
+}
+
+func inTime(t *experiments.Trial, _ []*stack.Proxy, release func() error) (through func()) {
+	t.Must(release())
+	return func() {}
+}
+
+// late holds a release back until through is called.
+func late(t *experiments.Trial, wires []*stack.Proxy, release func() error) (through func()) {
+	held, answered := holdBack(t, wires), make(chan error, 1)
+	t.Go(func() { answered <- release() })
+	for range wires {
+		select {
+		case <-held:
+		case err := <-answered:
+			t.Must(errors.Join(errors.New("nothing is shown: the release was not held back"), err))
 		}
-		t.Fault("wire", "A's release is held back", fmt.Sprintf("%d proxies hang, and have a request that they do not pass on", len(wires)))
-		besideThird(ctx, s, b.Acquire(ctx), r, func() {
-			for _, w := range wires {
-				w.Mend()
-			}
-			t.Heal("wire", "A's release is let through")
-			if err := <-answered; err != nil && !errors.Is(err, lockstrategy.ErrGone) {
-				t.Must(fmt.Errorf("nothing is shown: the release has not reached the server: %w", err))
-			}
-		})
+	}
+	t.Fault("wire", "A's release is held back", fmt.Sprintf("%d proxies hang, and have a request that they do not pass on", len(wires)))
+	return func() {
+		for _, w := range wires {
+			w.Mend()
+		}
+		t.Heal("wire", "A's release is let through")
+		if err := <-answered; err != nil && !errors.Is(err, lockstrategy.ErrGone) {
+			t.Must(fmt.Errorf("nothing is shown: the release has not reached the server: %w", err))
+		}
 	}
 }
 
@@ -147,9 +151,9 @@ func ownRelease(ctx context.Context, _ *experiments.Trial, _ []*stack.Proxy) fun
 	return func(h *kit.Holder) error { return h.TryRelease(ctx) }
 }
 
-// lateDEL releases over a connection that is open already.
-func lateDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error {
-	conn := redis.NewClient(kit.OneAttempt(wires[0].Addr))
+// sendDEL releases over a connection that is open already.
+func sendDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error {
+	conn := redis.NewClient(kit.OneAttempt(wires[0].Addr)).WithTimeout(kit.LongTimeout)
 	t.Cleanup(conn.Close)
 	t.Must(conn.Ping(ctx).Err())
 	return func(h *kit.Holder) error {
@@ -163,7 +167,7 @@ func lateDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) fu
 // lateHolder is A. Its release waits for an answer until long after its lease.
 func lateHolder(ctx context.Context, near *kit.Servers) *kit.Client {
 	if near.Strategy != lockstrategy.NameZooKeeper {
-		return near.NewLongTimeoutClient(ctx, "A")
+		return near.NewClient(ctx, "A", kit.LongLease, kit.LongTimeout)
 	}
 	z, err := lockstrategy.NewZooKeeper(near.Addrs, lockstrategy.ZooKeeperConfig{
 		Lease: kit.LongLease, Request: kit.LongTimeout,

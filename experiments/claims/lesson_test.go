@@ -14,9 +14,10 @@ var (
 	sentence = regexp.MustCompile(`[^.?!]+[.?!]+(?:\s|$)`)
 	word     = regexp.MustCompile(`[A-Za-z0-9][\w’'./-]*`)
 	code     = regexp.MustCompile("`[^`]*`")
+	letter   = regexp.MustCompile(`\([a-z]\)`)
 )
 
-// A lesson has all its parts, choices to predict from, and short sentences.
+// A lesson has all its parts, choices to predict from, which of them is right, and short sentences.
 func TestLessonsAreWhole(t *testing.T) {
 	for _, e := range All() {
 		l := e.Lesson
@@ -38,6 +39,15 @@ func TestLessonsAreWhole(t *testing.T) {
 		for _, choice := range []string{"(a) ", "(b) ", "(c) "} {
 			if !strings.Contains(l.Predict, choice) {
 				t.Errorf("%s: there is no %s to predict", e.ID, choice)
+			}
+		}
+		right := letter.FindAllString(l.Why, -1)
+		if len(right) == 0 {
+			t.Errorf("%s: why does not name the choice that is right: %s", e.ID, l.Why)
+		}
+		for _, r := range right {
+			if !strings.Contains(l.Predict, r) {
+				t.Errorf("%s: why names %s, which is no choice", e.ID, r)
 			}
 		}
 	}

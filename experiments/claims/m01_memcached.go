@@ -36,7 +36,7 @@ var _ = register(experiments.Experiment{
 			(a) Until the expiry, as with SETNX in Redis. (b) Until the expiry, unless the server restarts. (c) Less long: the server may forget
 			the lock at any time.`,
 		Why: `
-			Memcached is a cache, and a lock in it is an item like all others. When the memory is full, the server evicts the item that was used
+			(c). Memcached is a cache, and a lock in it is an item like all others. When the memory is full, the server evicts the item that was used
 			least recently, which may be the lock. A restart loses every item, because nothing is stored on a disk. The server counts whole
 			seconds, so an item of 1 s may end after some milliseconds. A process that stalls does not count at all. Its clock jumps when it goes
 			on, and an item that was stored with the old time ends early. A delete compares nothing, so a late owner deletes the lock of the

@@ -21,8 +21,8 @@ var _ = register(experiments.Experiment{
 			the counter at 34. Where does the counter end when the listing runs as it is printed?`,
 		Predict: "(a) Near 34, as reported. (b) At 666. (c) Somewhere between, at another number in each run.",
 		Why: `
-			INCR loses nothing, because Redis reads, adds and writes inside one command. Redis executes one command at a time, so no other client
-			comes between. A loss needs a gap between a read and a write. The variant that reads by GET and writes by SET has that gap. Two
+			(b). INCR loses nothing, because Redis reads, adds and writes inside one command. Redis executes one command at a time, so no other
+			client comes between. A loss needs a gap between a read and a write. The variant that reads by GET and writes by SET has that gap. Two
 			requests in it read the same number, and both write the same next number.`,
 		Fix: `
 			Ask first whether one atomic command does the work. INCR, a conditional UPDATE or a script needs no lock, no expiry and no release.

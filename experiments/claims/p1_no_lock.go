@@ -18,7 +18,7 @@ var _ = register(experiments.Experiment{
 			the page simultaneously. What does the counter say afterwards?`,
 		Predict: "(a) 666. (b) 665 or a little less: two requests rarely meet. (c) Clearly less, and another number in each run.",
 		Why: `
-			Updates are lost. Requests that read the same number write the same next number, and together they count as one. The more requests
+			(c). Updates are lost. Requests that read the same number write the same next number, and together they count as one. The more requests
 			run simultaneously, the more of them read before the first one writes. The control loses nothing with the same code. So each request
 			is correct alone, and only their interleaving loses updates.`,
 		Fix: `

@@ -30,7 +30,7 @@ var _ = register(experiments.Experiment{
 			(a) All views are counted. (b) Views are lost between the instances, and no instance repeats a value. (c) Views are lost, and one
 			instance can repeat a value.`,
 		Why: `
-			Views are lost, because each process has a mutex of its own, and neither waits for the other's. Both instances read the same number
+			(c). Views are lost, because each process has a mutex of its own, and neither waits for the other's. Both instances read the same number
 			and write the same next number. The last variant shows what a lucky run hides. The slow instance writes an old number back, and the
 			other instance reads it. From there it writes values that it has written before.`,
 		Fix: `

@@ -23,7 +23,7 @@ var _ = register(experiments.Experiment{
 			(a) No topology loses an update. (b) Those with replicas do, because replication is asynchronous. (c) The cluster does, because it
 			has several masters.`,
 		Why: `
-			No topology loses an update while every server works. The key of the lock is on one master in each of them, and that master executes
+			(a). No topology loses an update while every server works. The key of the lock is on one master in each of them, and that master executes
 			one command at a time. The counter is read and written at a master, too. Replicas matter for a lock only when a master fails.`,
 		Fix: `
 			Acquire the lock, read, write, release, and read nothing before the lock is granted. Do the work under the lease's context, which

@@ -21,7 +21,7 @@ var _ = register(experiments.Experiment{
 			(a) No update is lost. (b) Some are lost, because two clients get different nodes. (c) When many clients ask, none ever gets three of
 			five nodes.`,
 		Why: `
-			No update is lost. Two majorities of five nodes have at least one node in common, and a node grants the key to one client at a time.
+			(a). No update is lost. Two majorities of five nodes have at least one node in common, and a node grants the key to one client at a time.
 			Clients may share the nodes between them, so that none has three. Then each releases what it has and tries again, after a random
 			pause or a message. Few clients compete, because each instance queues its own requests.`,
 		Fix: `

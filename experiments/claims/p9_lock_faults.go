@@ -40,7 +40,7 @@ instance-2                       ├─ lock, token 6 ─ read 7 ─── write
 			(a) Many: every deleted key lets two holders in. (b) A few: most of the faults hit no holder. (c) None: the counter refuses the
 			holder with the older token.`,
 		Why: `
-			The faults do let two holders in, many times. But each holder registers its token when it reads. From then on every holder with an
+			(c). The faults do let two holders in, many times. But each holder registers its token when it reads. From then on every holder with an
 			older token is refused. So of two holders that have read the same value only one can write. The other one gets 409, and has counted
 			nothing. Many are refused here, because the keys are deleted without a pause: all holders but the newest are refused. RedLock
 			excludes as well as the Redis lock does, but it has no token: there the same faults lose updates.`,

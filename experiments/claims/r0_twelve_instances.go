@@ -22,7 +22,7 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) The limit, in both cases. (b) Twelve times the limit at most, and then the limit. (c) Twelve times the limit in both cases.`,
 		Why: `
-			The counter in memory belongs to one process. The balancer gives each process a twelfth of the requests, and each process admits as
+			(b). The counter in memory belongs to one process. The balancer gives each process a twelfth of the requests, and each process admits as
 			many as the limit allows. The counter in Redis belongs to all processes. Each asks it by one script before a call, and the process
 			that is refused answers 429 with the time to come back.`,
 		Fix: `

@@ -25,10 +25,10 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) All that count in Redis. (b) All that count in one script. (c) Only those that look at any window, and they cost much more.`,
 		Why: `
-			A counter that expires forgets all calls at the same moment, so the next window begins with the whole limit: r2, r3, r5 and r9. A
-			counter in each node never knew the others: r1. GCRA keeps its own promise, burst and rate together, and r8 sets each of them to the
-			limit. The log, r6 and r7 promise no more than the limit in any window, and keep it. In the table, every way through Redis costs about
-			one round trip. The listing costs two.`,
+			(c) is right about the calls, and wrong about the cost. A counter that expires forgets all calls at the same moment, so the next window
+			begins with the whole limit: r2, r3, r5 and r9. A counter in each node never knew the others: r1. GCRA keeps its own promise, burst and
+			rate together, and r8 sets each of them to the limit. The log, r6 and r7 promise no more than the limit in any window, and keep it. In
+			the table, every way through Redis costs about one round trip. The listing costs two.`,
 		Fix: `
 			Take r4 while the limit is thousands of calls, since it stores each of them. Take r6 for larger limits, if the callers can do without
 			bursts. Take r3 if the supplier counts in windows of its own, and allows twice the limit around their border.`,

@@ -23,8 +23,8 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) 2000. (b) A few more, from calls at the same moment. (c) Up to 24000.`,
 		Why: `
-			Each counter is right for its node. The limit is a property of all nodes together, and no node knows what the others have counted. So
-			twelve nodes admit twelve times the limit. A lock in the process changes nothing, because the counters are exact already. The same
+			(c). Each counter is right for its node. The limit is a property of all nodes together, and no node knows what the others have counted.
+			So twelve nodes admit twelve times the limit. A lock in the process changes nothing, because the counters are exact already. The same
 			nodes with one counter in Redis admit the limit.`,
 		Fix: `
 			Count where all nodes can see it: in one Redis. Or give each node a twelfth of the limit, and lose what an idle node does not use

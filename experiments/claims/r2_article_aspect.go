@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) No: the script is atomic. (b) Only together, because of the gap between GET and the script. (c) In both cases.`,
 		Why: `
-			In both. The script counts atomically, and nobody reads what it returns. The decision was made before, by a GET. Twelve callers read
+			(c). The script counts atomically, and nobody reads what it returns. The decision was made before, by a GET. Twelve callers read
 			the same number, all are below the limit, and all count and call. The caller alone is admitted at a counter of 24, because 24 is not
 			above 24. With >= the lonely caller is right, and twelve together still exceed.`,
 		Fix: `

@@ -24,7 +24,7 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) Exactly the limit. (b) The limit and a few more. (c) Fewer, because refused calls are counted, too.`,
 		Why: `
-			Exactly the limit. Redis executes one script at a time, so that no call comes between the comparison and the INCR. The caller does
+			(a). Exactly the limit. Redis executes one script at a time, so that no call comes between the comparison and the INCR. The caller does
 			what the reply says. When the window ends, Redis deletes the key, and the next call begins a window with the whole limit.`,
 		Fix: `
 			Let one script decide and count, and obey its reply. Keep one key for each operation. No lock is needed (R9).`,

@@ -24,8 +24,8 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) 2000 at most. (b) A few more, because clocks differ. (c) Nearly 4000.`,
 		Why: `
-			Nearly 4000. One call opens a window, the other 1999 come at its end, and 2000 more at the beginning of the next one. Both windows are
-			within the limit, and a window across their border is not. A log of the last calls is exact, because it asks about the window that
+			(c). Nearly 4000. One call opens a window, the other 1999 come at its end, and 2000 more at the beginning of the next one. Both windows
+			are within the limit, and a window across their border is not. A log of the last calls is exact, because it asks about the window that
 			ends now. GCRA admits a burst and a constant rate. In any window both add up: with redis_rate.PerMinute each of them is the whole
 			limit.`,
 		Fix: `

@@ -35,7 +35,7 @@ var _ = register(experiments.Experiment{
 			(a) Nothing: the next call sets the expiry. (b) They are refused for one window. (c) They are refused for ever, once the counter is
 			full.`,
 		Why: `
-			For ever. Only the call that counts to 1 sets an expiry, and that call is over. The counter grows with each call, never expires, and
+			(c). Only the call that counts to 1 sets an expiry, and that call is over. The counter grows with each call, never expires, and
 			is full after some time. One script leaves no such gap: Redis executes all of it or, before its first write, nothing. A script that
 			looks at the TTL frees a counter that somebody else left. A0's listing has that repair, and returns before it when the counter is
 			full.`,

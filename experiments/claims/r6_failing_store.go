@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 			(a) A good limiter stays within the limit and loses no call. (b) One of both is lost, and you choose which. (c) The replica has the
 			same counter.`,
 		Why: `
-			Without the counter nobody knows how many calls the others have made. Fail open makes the calls and exceeds the limit. Fail closed
+			(b). Without the counter nobody knows how many calls the others have made. Fail open makes the calls and exceeds the limit. Fail closed
 			makes none, even where the limit has room. The replica does not help: the master answers before it replicates. What it had not
 			replicated is not counted on the new master, which admits the limit again.`,
 		Fix: `

@@ -22,9 +22,9 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) 24 in both cases. (b) 24, and then 2. (c) Fewer than 24 in both cases.`,
 		Why: `
-			The parts add up to the limit, so that it is never exceeded, in any window. Under even load each node uses its part. Under skewed load
-			the parts of the idle nodes are lost: one node makes two calls, and refuses 22 that the supplier would take. One counter for all nodes
-			admits all 24, whichever node asks.`,
+			(b). The parts add up to the limit, so that it is never exceeded, in any window. Under even load each node uses its part. Under skewed
+			load the parts of the idle nodes are lost: one node makes two calls, and refuses 22 that the supplier would take. One counter for all
+			nodes admits all 24, whichever node asks.`,
 		Fix: `
 			Divide the limit where the load is even, the limit is large, and Redis must not be needed. Otherwise share one counter. A mix works
 			too: each node fetches several calls in one request to the shared counter.`,

@@ -29,9 +29,9 @@ var _ = register(experiments.Experiment{
 		Predict: `
 			(a) It is kept, at about the same cost. (b) It is kept, at a multiple of the cost. (c) It is not kept: one call too many is made.`,
 		Why: `
-			The lock mends the race and not the comparison: with > the listing still admits one call too many. With >= it is exact. Each call then
-			takes the lock, reads, counts and releases the lock, and all nodes wait for each other. The script does the same in one command, and
-			Redis executes one command at a time anyway. That is the mutual exclusion.`,
+			(c) as it is printed, and (b) with >=. The lock mends the race and not the comparison: with > the listing still admits one call too many.
+			With >= it is exact. Each call then takes the lock, reads, counts and releases the lock, and all nodes wait for each other. The script
+			does the same in one command, and Redis executes one command at a time anyway. That is the mutual exclusion.`,
 		Fix: `
 			Let Redis decide and count in one script. Keep the lock for work that no single command can do. A lease that ends during the work
 			would open the race again: the script has no such end.`,

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
 	"locklab/experiments/worker"
 	"locklab/lockstrategy"
@@ -150,28 +152,21 @@ func startDatabase(ctx context.Context, s *Servers) error {
 	return err
 }
 
-// NewClient returns a client of the lock in the lab's process, with connections of its own.
-func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration) *Client {
-	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease})
-}
-
 // LongTimeout is that of a request: longer than servers keep the key of a short lease.
 const LongTimeout = LongLease / 3
 
-// NewLongTimeoutClient is NewClient with LongLease and LongTimeout. go-redis waits for two seconds at most.
-func (s *Servers) NewLongTimeoutClient(ctx context.Context, name string) *Client {
-	return s.newClient(ctx, name, worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: LongLease, Request: LongTimeout})
-}
-
-func (s *Servers) newClient(ctx context.Context, name string, lock worker.Lock) *Client {
-	b, closeAll, err := lock.Connect(ctx)
+// NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for the strategy's
+// own time, or for timeout.
+func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
+	request := append(timeout, 0)[0]
+	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {
-		s.Tap(b.Redis)
+		b.Redis = s.Tap(patient(b.Redis, request))
 	}
-	for _, node := range b.Nodes {
-		s.Tap(node)
+	for i, node := range b.Nodes {
+		b.Nodes[i] = s.Tap(patient(node, request))
 	}
 	return Open(s.Trial, name, s.Strategy, b)
 }
@@ -191,4 +186,12 @@ func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
 		wires, copied.Addrs = append(wires, w), append(copied.Addrs, hostAndPort.ReplaceAllString(addr, w.Addr))
 	}
 	return &copied, wires
+}
+
+// patient lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
+func patient(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
+	if single, ok := client.(*redis.Client); ok && request > 0 {
+		return single.WithTimeout(request)
+	}
+	return client
 }

@@ -68,7 +68,7 @@ func TestPages(t *testing.T) {
 			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 9 | The claim | A2 | nothing | as expected |",
 		},
 		"errata.md": {
-			`| A2 | What \| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) | as expected |`,
+			"| A2 | What \\| is wrong | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",
 			"# Where our results differ from the articles", "| it violates nothing |",
 		},
 	} {

@@ -113,7 +113,7 @@ func (b *brute) try(moves []Move) {
 		}
 	}
 	mortal := slices.ContainsFunc(b.memory.redis.Keys(), func(key string) bool { return b.memory.redis.TTL(key) > 0 }) ||
-		b.lock.Skew > 0 && b.memory.redis.Exists(naive.Key)
+		b.lock.ClientTime && b.memory.redis.Exists(naive.Key)
 	var next []Move
 	for _, who := range strings.Split(b.bounds.Clients, "") {
 		for _, m := range []Move{{Client: who}, {Client: who, Die: true}, {Client: who, Lose: true}} {

@@ -159,7 +159,7 @@ func (p position) moves() (all []Move) {
 			}
 		}
 	}
-	if len(all) > 0 && p.bounds.Expiry > 0 && (p.redis.expires() || p.clients[0].lock.Skew > 0 && p.redis.lock() != "") {
+	if len(all) > 0 && p.bounds.Expiry > 0 && (p.redis.expires() || p.clients[0].lock.ClientTime && p.redis.lock() != "") {
 		all = append(all, Move{})
 	}
 	return all

@@ -42,7 +42,9 @@ func (p position) has(v Violation) bool {
 }
 
 // expires reports whether the lock, if there is one, ends by itself: by the server's clock or by those of the clients.
-func (p position) expires() bool { return p.redis[naive.Key].expires > 0 || p.clients[0].lock.Skew > 0 }
+func (p position) expires() bool {
+	return p.redis[naive.Key].expires > 0 || p.clients[0].lock.ClientTime
+}
 
 // follow updates, after m, which client holds the lock, and whether m took it from another client.
 func (p *position) follow(before position, m Move) {

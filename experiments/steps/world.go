@@ -219,12 +219,10 @@ func (w *World) left(ctx context.Context) (Violation, error) {
 	switch left, _ := reply.(int64); {
 	case err != nil:
 		return "", err
-	case left == -1 && w.Lock.Skew > 0:
+	case left > 0, left == -1 && w.Lock.ClientTime:
 		return LeftUntilExpiry, nil
 	case left == -1:
 		return OrphanedLock, nil
-	case left > 0:
-		return LeftUntilExpiry, nil
 	}
 	return "", nil
 }

@@ -9,17 +9,17 @@ import (
 // of the client that took it. GETSET takes an ended lock from its holder. The clocks differ by a millisecond.
 var GetSet = Lock{
 	Name: "SETNX, GETSET", Article: "A1", ViolatedIn: "L20",
-	Acquire: []Step{setNXEnd, getEnd, getSetEnd},
-	Release: []Step{getAndCompare, del},
-	Skew:    time.Millisecond,
+	Acquire:    []Step{setNXEnd, getEnd, getSetEnd},
+	Release:    []Step{getAndCompare, del},
+	ClientTime: true, Skew: time.Millisecond,
 }
 
 // GetSetApart is GetSet with clocks that differ by more than a lease.
 var GetSetApart = Lock{
 	Name: "SETNX, GETSET, clocks an hour apart", Article: "A1", ViolatedIn: "L20",
-	Acquire: GetSet.Acquire,
-	Release: GetSet.Release,
-	Skew:    time.Hour,
+	Acquire:    GetSet.Acquire,
+	Release:    GetSet.Release,
+	ClientTime: true, Skew: time.Hour,
 }
 
 // setNXEnd takes a lock that no client has taken before.

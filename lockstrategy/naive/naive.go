@@ -26,8 +26,9 @@ type Lock struct {
 	Shared bool
 	// Finally: a refused client does the steps of the release, too, as a finally block does. One whose reply was lost does not.
 	Finally bool
-	// Skew is by how much the clock of each client is ahead of the clock before it. 0: the server counts the time, and not the clients. A lock
-	// with a Skew contains the time at which it ends, and never expires in the server. So clocks that agree differ by a millisecond.
+	// ClientTime: the lock contains the time at which it ends, by the client's clock. It never expires in the server.
+	ClientTime bool
+	// Skew is by how much the clock of each client is ahead of the clock before it.
 	Skew time.Duration
 }
 
@@ -55,9 +56,8 @@ type Client struct {
 	Name  string
 	Value string // that it stores in the lock
 	Lease time.Duration
-	Found string // the value that it read from the lock
-	// Clock is the time of the client's clock. A lock with a Skew reads it.
-	Clock time.Duration
+	Found string        // the value that it read from the lock
+	Clock time.Duration // the time of its clock
 }
 
 // Millis is the lease as Redis takes it.
