@@ -81,6 +81,7 @@ func TestAnInstanceReachesItself(t *testing.T) {
 
 // The load script's threshold fails for a limiter that exceeds the limit, and holds for one that does not.
 func TestK6JudgesTheLimit(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.K6)
 	self, err := os.Executable()
 	if err != nil {
