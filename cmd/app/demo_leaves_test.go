@@ -27,6 +27,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 			code   int // -1: killed by the signal
 		}{{syscall.SIGKILL, -1}, {syscall.SIGINT, exitOK}, {syscall.SIGTERM, exitOK}} {
 			t.Run(c.signal.String(), func(t *testing.T) {
+				t.Parallel()
 				dir := t.TempDir()
 				cmd := process(t, "demo", "--keep", "--users=20", "--versions=v3", "--think=1ms", fmt.Sprintf("--embedded=%v", !real))
 				cmd.Env = append(os.Environ(), "TMPDIR="+dir)

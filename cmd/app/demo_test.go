@@ -81,6 +81,7 @@ func TestDemoOverEveryTopology(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {
 		t.Run(topology, func(t *testing.T) {
+			t.Parallel()
 			result, code := demo(t, true, "--users=100", "--topology="+topology)
 			if code != exitOK || result.Topology != topology {
 				t.Errorf("exit %d over %s: %+v", code, result.Topology, result)

@@ -12,6 +12,7 @@ import (
 
 // The report in the store is of the newest run of each experiment, whichever ran last.
 func TestLabReportIsOfTheWholeStore(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	for i, ids := range [][]string{{"L10", "L03"}, {"L03"}, {"L01"}} {
 		args := append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)

@@ -57,6 +57,7 @@ func standIn(t *testing.T, balancer *url.URL, asked, served string) string {
 // A load script's thresholds hold for what keeps its promise, and fail for what does not. Where a script expects a loss, another version
 // stands in for one that must lose nothing.
 func TestK6Judges(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.K6)
 	balancer := loaded(t)
 	sale, hot := []string{"USERS=200", "PIECES=20"}, []string{"USERS=50"}
@@ -98,6 +99,7 @@ func TestK6Judges(t *testing.T) {
 
 // The plan's last sample, from the database, holds for a version that sells what there is, and fails for one that oversells.
 func TestJMeterJudgesTheSale(t *testing.T) {
+	t.Parallel()
 	const plans = "../../loadtest/jmeter/"
 	if err := exec.CommandContext(t.Context(), plans+"jmeter", "--version", "-j", filepath.Join(t.TempDir(), "log")).Run(); err != nil {
 		testenv.Skip(t, "JMeter is missing: run make jmeter")

@@ -263,6 +263,7 @@ func TestTheIndexOfDecisions(t *testing.T) {
 
 // The Go files that CONTRIBUTING shows compile in their packages, as if they were there.
 func TestTheExamplesOfContributingCompile(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

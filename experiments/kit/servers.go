@@ -155,8 +155,8 @@ func startDatabase(ctx context.Context, s *Servers) error {
 // LongTimeout is that of a request: longer than servers keep the key of a short lease.
 const LongTimeout = LongLease / 3
 
-// NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for the strategy's
-// own time, or for timeout.
+// NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for the
+// strategy's own time, or for timeout.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
 	request := append(timeout, 0)[0]
 	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)

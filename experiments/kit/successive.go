@@ -126,6 +126,9 @@ func workBeside(ctx context.Context, first, second *Client, work time.Duration, 
 		waitForB()
 	case <-done:
 		waitForB()
+		if errors.Is(context.Cause(a.Lease.Context()), lockstrategy.ErrUnreachable) {
+			first.t.Must(errors.New("the server confirmed no renewal in time: whether a renewed lease is enough is not shown"))
+		}
 		r.Write(a, value+1)
 		ctx, cancel := context.WithTimeout(ctx, learnsLoss)
 		defer cancel()
