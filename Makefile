@@ -30,7 +30,7 @@ images: ## Build every image of docker-compose.yml without a registry
 up: ## docker-compose.yml up; TOPOLOGY=cluster switches to that one
 	@$(APP) up $(TOPOLOGY)
 
-burst: ## 666 simultaneous requests on every version of what is up, judged
+burst: ## 666 simultaneous requests on each of v0 to v4 of what is up, judged
 	@$(APP) burst
 
 status: ## Show where the containers listen, or which is not ready and why

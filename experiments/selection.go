@@ -175,6 +175,13 @@ func (v Variant) leftOut() string {
 	return ""
 }
 
+// Uses reports whether an experiment or one of its variants needs n.
+func Uses(all []Experiment, n Need) bool {
+	return slices.ContainsFunc(all, func(e Experiment) bool {
+		return slices.Contains(e.Needs, n) || slices.ContainsFunc(e.Variants, func(v Variant) bool { return slices.Contains(v.Needs, n) })
+	})
+}
+
 // LeftOut says which variants of experiments this machine cannot run, and how to change that; nil: it can run all. An experiment runs
 // without them.
 func LeftOut(all []Experiment) (err error) {

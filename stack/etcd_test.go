@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +107,42 @@ func TestEtcdThatDoesNotStartSaysWhy(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "should be at least as 5 times") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// An etcd is built once, and the user is told before.
+func TestPrepareEtcdBuildsOnce(t *testing.T) {
+	path := t.TempDir()
+	t.Setenv("PATH", path+":"+links(t, "sh", "touch")) // and no etcd
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	compiler := []byte("#!/bin/sh\n[ \"$1 $2\" = 'build -o' ] && touch \"$3\"\n")
+	if err := os.WriteFile(filepath.Join(path, "go"), compiler, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for range 2 {
+		if err := stack.PrepareEtcd(t.Context(), func() { told++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times that it is built, want once", told)
+	}
+}
+
+// links is a directory with some programs only.
+func links(t *testing.T, programs ...string) string {
+	dir := t.TempDir()
+	for _, name := range programs {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // Without etcd and without go the error says what to install.

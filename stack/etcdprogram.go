@@ -20,13 +20,23 @@ func MissingEtcd() error {
 }
 
 // EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module stack/etcdserver. That one is built on first
-// use, which takes a minute, and is kept in the user's cache directory.
+// use, which takes some minutes, and is kept in the user's cache directory.
 func EtcdProgram(ctx context.Context) (argv []string, err error) {
 	argv, source, err := etcdProgram()
 	if err == nil && source != "" {
 		err = buildEtcd(ctx, source, argv[0])
 	}
 	return argv, err
+}
+
+// PrepareEtcd builds that program where there is none. It calls tell before, because that takes minutes.
+func PrepareEtcd(ctx context.Context, tell func()) error {
+	_, source, err := etcdProgram()
+	if err == nil && source != "" {
+		tell()
+		_, err = EtcdProgram(ctx)
+	}
+	return err
 }
 
 // etcdProgram finds the command. source is where it is built first; empty: it is there.

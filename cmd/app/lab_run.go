@@ -87,6 +87,9 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err := experiments.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}
+	if c.On != onDocker && experiments.Uses(chosen, experiments.Etcd) {
+		prepareEtcd(ctx, std)
+	}
 	options, err := c.options()
 	if err != nil {
 		return err
@@ -104,6 +107,13 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	})
 	result.Took, result.Verdict = time.Since(began).Seconds(), experiments.WorstOf(result.Runs)
 	return c.finish(ctx, result, std)
+}
+
+// prepareEtcd builds an etcd where there is none: no trial is to wait for a compiler. What cannot be built is missing, and said later.
+func prepareEtcd(ctx context.Context, std streams) {
+	_ = stack.PrepareEtcd(ctx, func() {
+		fmt.Fprintln(std.err, "There is no etcd on the PATH: one is built now. That takes some minutes, and only this time.")
+	})
 }
 
 // here keeps what runs where it is to run, and fails when something that it needs is missing.

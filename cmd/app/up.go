@@ -161,11 +161,11 @@ func urls(ctx context.Context, project *compose.Project) string {
 		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {
-		fmt.Fprintf(&b, "  %-6s http://%s\n", service, project.Published(service))
+		fmt.Fprintf(&b, "  %-9s http://%s\n", service, project.Published(service))
 	}
 	for _, service := range []string{"mysql", "etcd", "zookeeper", "memcached"} {
 		if addr := project.Published(service); addr != "" { // the last three are of a profile
-			fmt.Fprintf(&b, "  %-6s %s\n", service, addr)
+			fmt.Fprintf(&b, "  %-9s %s\n", service, addr)
 		}
 	}
 	fmt.Fprintf(&b, "Next: %s burst http://%s    or: docker compose run --rm k6    and then: %[1]s down\n", self(), project.Published("nginx"))

@@ -46,7 +46,7 @@ func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	for _, want := range []string{
-		"up over Redis cluster", "nginx  http://127.0.0.1:8123\n", "app-2  http://127.0.0.1:8090\n",
+		"up over Redis cluster", "nginx     http://127.0.0.1:8123\n", "app-2     http://127.0.0.1:8090\n",
 		"mysql  127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down",
 	} {
 		if !strings.Contains(got.out, want) {
@@ -176,7 +176,7 @@ func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
 	t.Setenv("REDIS_TOPOLOGY", "single") // what up would start is not what runs
 	got := inCheckout(t.Context(), "status")
 	if got.code != exitOK || got.err != "" || !strings.Contains(got.out,
-		"up over Redis master-slave; every service is ready.\n  nginx  http://127.0.0.1:8000\n") {
+		"up over Redis master-slave; every service is ready.\n  nginx     http://127.0.0.1:8000\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }

@@ -125,7 +125,7 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 		fmt.Fprintf(&b, "$ %s\nPOST %s: %s\n", line, f.path, seen)
 		if i == 0 {
 			status, _ := shell(ctx, app+" status")
-			status, _, _ = strings.Cut(status, "\n  nginx  http") // where everything listens
+			status, _, _ = strings.Cut(status, "\n  nginx     http") // where everything listens
 			fmt.Fprintf(&b, "$ app status\n%s", cut(status))
 		}
 	}
