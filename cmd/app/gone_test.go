@@ -75,7 +75,8 @@ func redisServer(t *testing.T) goneServer {
 
 func databaseServer(t *testing.T) goneServer {
 	testenv.Needs(t, testenv.MariaDB)
-	// Written once a second, the log of a server that is killed may have the lock and not its release: the next waits for the lease's end.
+	// The stack's own setting writes the log once a second. After a crash it may have the lock and not its release, and v5 waits for the
+	// lease's end.
 	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--innodb-flush-log-at-trx-commit=1")
 	if err != nil {
 		t.Fatal(err)

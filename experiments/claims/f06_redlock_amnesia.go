@@ -54,12 +54,13 @@ A        ├─ 1 2 3 of 5 ─ read 0 ──────────────
 node 3   ───────────────── ✗ restarts, empty               ↑ one update is lost
 B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	How: `
-		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B asks
-		all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single Redis has
-		the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop. The naive
-		locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again with its disk. Then the leader of
-		three is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data before B asks it. The others refuse etcd's,
-		and B asks them. MariaDB has its table on the disk. It is killed when A's lock is committed, and started again.`,
+		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
+		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
+		Redis has the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop.
+		The naive locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again
+		with its disk. Then the leader of three is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data
+		before B asks it. The others refuse etcd's, and B asks them. MariaDB has its table on the disk. It is killed when A's lock is
+		committed, and started again.`,
 	Anomaly: "restart with data loss",
 	Takes:   45 * time.Second,
 	Check:   history.Counter,

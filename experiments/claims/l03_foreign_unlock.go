@@ -45,8 +45,8 @@ var _ = register(experiments.Experiment{
 	},
 	How: `
 		A takes the lock and is slow; its lease ends; B takes the lock and reads. Now A releases "its" lock. C takes the lock that A has
-		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL. SETNX alone has no lease, so B and C are refused until
-		A has released.`,
+		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL. SETNX alone has no
+		lease, so B and C are refused until A has released.`,
 	Anomaly: "unlock by a non-owner",
 	Takes:   2 * time.Second,
 	Interleavings: []experiments.Interleavings{

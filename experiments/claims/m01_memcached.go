@@ -81,7 +81,10 @@ B                             ├─ add ─ read 0 ─ write 1`,
 			Name: "restarted: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "restart with data loss",
 			Fault: true, Trials: 1, Run: lockedWhile(addAndDelete, restartMemcached),
 		},
-		{Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true, Run: stalledMemcached(ownLock)},
+		{
+			Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true,
+			Run: stalledMemcached(ownLock),
+		},
 		{Name: "1 s as v8 counts it", Run: aSecond(ownLock)},
 		{
 			Name: "1 s taken for a lease of 1 s", Expect: experiments.Sometimes,
