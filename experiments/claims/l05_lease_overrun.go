@@ -50,7 +50,7 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 		it writes. With renewal it works for three leases. SET NX PX has no renewal, and no context to look at. A renewed lease is half a
 		second, or one second where the servers count whole seconds or sessions.`,
 	Anomaly: "lease expired during work",
-	Takes:   15 * time.Second,
+	Takes:   31 * time.Second,
 	Check:   history.Counter,
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "short work", Run: kit.WorkBesideWaiter(kit.LongLease, 0, lockstrategy.LeaseFor(time.Minute))},
