@@ -47,7 +47,7 @@ func TestUpStartsTheTopologyAndSaysWhereItListens(t *testing.T) {
 	}
 	for _, want := range []string{
 		"up over Redis cluster", "nginx     http://127.0.0.1:8123\n", "app-2     http://127.0.0.1:8090\n",
-		"mysql  127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down",
+		"mysql     127.0.0.1:13306\n", "burst http://127.0.0.1:8123", "down",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
