@@ -74,11 +74,10 @@ const (
 	deadUnit    = "µs from the kill to the next grant"
 )
 
-// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key. Those of v6 and v8
-// take seconds to start, or to free it: one trial is enough.
+// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key.
 func deadHolder(version, strategy string, rounding time.Duration, trials int) experiments.Variant {
 	return experiments.Variant{
-		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials,
+		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials, // fewer where servers are slow
 		Run: kit.InProcess(kit.Holding{Strategy: strategy, Lease: deadLease}, func(ctx context.Context, x *kit.HolderProcess) {
 			if waited, granted := besideHolder(ctx, x, deadLease+rounding+deadReserve, x.A.Kill); granted {
 				x.Measure(version, waited.Microseconds(), deadUnit)
