@@ -77,7 +77,7 @@ const (
 // deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key.
 func deadHolder(version, strategy string, rounding time.Duration, trials int) experiments.Variant {
 	return experiments.Variant{
-		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials, // fewer where servers are slow
+		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials,
 		Run: kit.InProcess(kit.Holding{Strategy: strategy, Lease: deadLease}, func(ctx context.Context, x *kit.HolderProcess) {
 			if waited, granted := besideHolder(ctx, x, deadLease+rounding+deadReserve, x.A.Kill); granted {
 				x.Measure(version, waited.Microseconds(), deadUnit)
