@@ -47,8 +47,8 @@ writer                                        ── UPDATE: version 2 ── DE
 	How: `
 		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
 		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The last three
-		variants play every interleaving, each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and shows the
-		shortest one that leaves an old item.`,
+		variants play every interleaving, each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and
+		shows the shortest one that leaves an old item.`,
 	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: []experiments.Variant{
@@ -122,7 +122,7 @@ func oneInterleaving(make cacheWriter, interleaving string) func(context.Context
 // everyInterleaving plays every interleaving of three steps of R and so many of W that ends with last.
 func everyInterleaving(which string, expect experiments.Expect, make cacheWriter, steps int, last string) experiments.Variant {
 	const old = "the item is old"
-	return experiments.Variant{Name: "every interleaving" + which, Expect: expect, Every: old, Run: kit.OnCache(func(ctx context.Context, x *kit.Cache) {
+	run := kit.OnCache(func(ctx context.Context, x *kit.Cache) {
 		all := slices.DeleteFunc(kit.Interleavings("R", 3, "W", steps), func(i string) bool { return !strings.HasSuffix(i, last) })
 		for i, interleaving := range all {
 			before := len(kit.StaleReads(x.Events()))
@@ -133,7 +133,8 @@ func everyInterleaving(which string, expect experiments.Expect, make cacheWriter
 			}
 		}
 		x.Measure("R and W", int64(len(all)), "interleavings")
-	})}
+	})
+	return experiments.Variant{Name: "every interleaving" + which, Expect: expect, Every: old, Run: run}
 }
 
 // twoSetters lets A update first and set last.

@@ -206,7 +206,7 @@ func TestBetterInBoth(t *testing.T) {
 	}
 }
 
-// C6: what is killed between two steps loses a change in one order of the steps, and in the other order it does not.
+// C6: a part that is killed between its two steps loses a change only if the steps are exchanged.
 func TestKilledFeed(t *testing.T) {
 	for _, c := range []struct {
 		task  feedTask

@@ -74,8 +74,7 @@ const (
 	deadUnit    = "µs from the kill to the next grant"
 )
 
-// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key. Those of v6 and v8
-// take seconds to start, or to free it: one trial is enough.
+// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key.
 func deadHolder(version, strategy string, rounding time.Duration, trials int) experiments.Variant {
 	return experiments.Variant{
 		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials,

@@ -63,7 +63,7 @@ func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario 
 	}
 }
 
-// Sum measures what reached the database, what was stale, and when answers were true again. Without a true answer in the end there is no time.
+// Sum measures what reached the database, what was stale, and when answers were true again: no time, if they are not true in the end.
 func (x *Cache) Sum() {
 	trial, loads, most := x.Events(), 0, 0
 	for _, moment := range moments(trial) {
@@ -77,9 +77,9 @@ func (x *Cache) Sum() {
 	}
 }
 
-// truthAfter is how long it took after the last confirmed write of an item until its answers were true, and no old one followed; of several
-// items the longest. Where no request came before that write, the time begins with the first request. It reports whether every item that
-// was asked for has such an answer.
+// truthAfter is how long it took after an item's last confirmed write until its answers were true; of several items the longest. A true
+// answer before an old one does not count. Without a request before that write, the time begins with the first request. It also reports
+// whether every item that was asked for is true in the end.
 func truthAfter(trial []history.Event) (longest time.Duration, every bool) {
 	const notYet = -1
 	newest, since, took := make(map[string]int64), make(map[string]time.Duration), make(map[string]time.Duration)
