@@ -68,8 +68,7 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, e
 	return d, nil
 }
 
-// Restart kills the server, unless it has ended, and starts it again at its address, with its files. The server must not be used
-// meanwhile.
+// Restart kills the server, unless it has ended, and starts it again at its address, with its files.
 func (d *Database) Restart(ctx context.Context) error {
 	d.Kill()
 	started, err := d.again(ctx)

@@ -81,14 +81,8 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
-	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
-		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err))
-	}
-	if err := experiments.Probe(c.Out); err != nil {
+	if err := c.prepare(ctx, chosen, std); err != nil {
 		return unavailable(err)
-	}
-	if c.On != onDocker && experiments.Uses(chosen, experiments.Etcd) {
-		prepareEtcd(ctx, std)
 	}
 	options, err := c.options()
 	if err != nil {
@@ -109,9 +103,15 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, result, std)
 }
 
-// prepareEtcd builds an etcd where there is none: no trial is to wait for a compiler. What cannot be built is missing, and said later.
-func prepareEtcd(ctx context.Context, std streams) {
-	_ = stack.PrepareEtcd(ctx, func() {
+// prepare does what no trial is to wait for: it tries the folder, and builds an etcd where there is none.
+func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, std streams) error {
+	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
+		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
+	}
+	if err := experiments.Probe(c.Out); err != nil || c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.MissingEtcd() != nil {
+		return err
+	}
+	return stack.PrepareEtcd(ctx, func() {
 		fmt.Fprintln(std.err, "There is no etcd on the PATH: one is built now. That takes some minutes, and only this time.")
 	})
 }

@@ -85,16 +85,13 @@ func threeHolders(trial []history.Event) (found []history.Violation) {
 }
 
 func twiceInARow(ctx context.Context, t *experiments.Trial) {
-	const lease = 600 * time.Millisecond // the probe waits a third of it for an answer
 	x, s := kit.Sentinels(ctx, t), kit.NewSuccession(t)
-	probe := x.NewClient(ctx, "probe", lease) // it asks the sentinels for the master
+	x.Probe = x.NewClient(ctx, "probe", 600*time.Millisecond) // it asks the sentinels, and waits a third of that for an answer
 	s.Come(ctx, x.BeforeReplication(ctx, "A"))
-	kit.KillAndMeasure(ctx, t, probe, x.KillMaster)
-	x.AwaitMaster(ctx)
+	x.FailOver(ctx)
 	awaitFollowers(ctx, x)
 	s.Come(ctx, x.BeforeReplication(ctx, "B"))
-	kit.KillAndMeasure(ctx, t, probe, x.KillMaster)
-	x.AwaitMaster(ctx)
+	x.FailOver(ctx)
 	s.Come(ctx, x.NewClient(ctx, "C", kit.LongLease))
 	s.Finish(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 	Anomaly: "restart with data loss",
 	Takes:   36 * time.Second,
 	Check:   history.Counter,
-	Variants: []experiments.Variant{
+	Variants: slices.Concat([]experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
 		{Name: "restarted immediately", Expect: experiments.Sometimes, Strategy: "v4", Fault: true, Run: kit.OnDecidingNode(kit.Restart)},
 		{
@@ -75,22 +76,6 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX", kit.OverrunAfter(kit.Restart)),
 		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX, DEL", kit.OverrunAfter(kit.Restart)),
 		{
-			Name: "ZooKeeper, restarted immediately, with its disk", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameZooKeeper),
-			Run: restartZooKeeper(1),
-		},
-		{
-			Name: "ZooKeeper, the leader of three restarted without its disk", Strategy: "v6", Fault: true, Trials: 1,
-			Needs: kit.NeedsOf(lockstrategy.NameZooKeeper), Run: restartZooKeeper(3),
-		},
-		{
-			Name: "etcd, restarted immediately, with its disk", Fault: true, Trials: 1, Needs: kit.NeedsOf(lockstrategy.NameEtcd),
-			Run: restartEtcd(1),
-		},
-		{
-			Name: "etcd, the leader of three lost with its disk", Strategy: "v7", Fault: true, Trials: 1,
-			Needs: kit.NeedsOf(lockstrategy.NameEtcd), Run: restartEtcd(3),
-		},
-		{
 			Name: "database, log written at each commit", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
 			Run: restartDatabase("1"),
 		},
@@ -98,8 +83,17 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Name: "database, log written once a second", Expect: experiments.Sometimes, Strategy: "v5", Fault: true,
 			Needs: []experiments.Need{experiments.MariaDB}, Run: restartDatabase("0"),
 		},
-	},
+	}, disks("ZooKeeper", "v6", lockstrategy.NameZooKeeper, restartZooKeeper), disks("etcd", "v7", lockstrategy.NameEtcd, restartEtcd)),
 })
+
+// disks are a server that restarts with its disk, and the leader of three that loses it.
+func disks(server, version, strategy string, restart func(n int) experiments.Scenario) []experiments.Variant {
+	kept := experiments.Variant{Fault: true, Trials: 1, Needs: kit.NeedsOf(strategy), Run: restart(1)}
+	kept.Name = server + ", restarted immediately, with its disk"
+	lost := kept
+	lost.Name, lost.Strategy, lost.Run = server+", the leader of three loses its disk", version, restart(3)
+	return []experiments.Variant{kept, lost}
+}
 
 // restartUnnoticed restarts a node whose holder learns of it late.
 func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) {

@@ -70,16 +70,8 @@ B                             ├─ add ─ read 0 ─ write 1`,
 		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},
 		{Name: "memory full", Expect: experiments.Sometimes, Strategy: "v8", Fault: true, Run: lockedWhile(ownLock, evict, "-m", "2")},
 		{
-			Name: "memory full: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Fault: true, Trials: 1,
-			Run: lockedWhile(addAndDelete, evict, "-m", "2"),
-		},
-		{
 			Name: "restarted", Expect: experiments.Sometimes, Strategy: "v8", Anomaly: "restart with data loss", Fault: true,
 			Run: lockedWhile(ownLock, restartMemcached),
-		},
-		{
-			Name: "restarted: add, delete", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "restart with data loss",
-			Fault: true, Trials: 1, Run: lockedWhile(addAndDelete, restartMemcached),
 		},
 		{
 			Name: "stalled", Expect: experiments.Sometimes, Trials: 1, Strategy: "v8", Anomaly: "clock jump", Fault: true,
@@ -91,14 +83,10 @@ B                             ├─ add ─ read 0 ─ write 1`,
 			Run: aSecond(func(x *kit.Memcached, name string) *kit.Client { return addLock(x, name, 1, time.Second, byCas) }),
 		},
 		{Name: "cas by a late owner", Trials: 1, Run: lateOwner(byCas)},
-		{
-			Name: "delete by a late owner", Expect: experiments.Sometimes, Strategy: "Memcached add, delete", Anomaly: "unlock by a non-owner",
-			Trials: 1, Run: lateOwner(byDelete),
-		},
 	}, addAndDeleteMeets()),
 })
 
-// addAndDeleteMeets are the other anomalies of the matrix, with the lock by add and delete.
+// addAndDeleteMeets are the anomalies of the matrix, with the lock by add and delete.
 func addAndDeleteMeets() (all []experiments.Variant) {
 	for _, v := range []struct {
 		name, anomaly string
@@ -107,6 +95,9 @@ func addAndDeleteMeets() (all []experiments.Variant) {
 		run           experiments.Scenario
 	}{
 		{"memory for all", "lost update over instances", false, experiments.Never, lockedWhile(addAndDelete, writeItems)},
+		{"memory full", "eviction", true, experiments.Sometimes, lockedWhile(addAndDelete, evict, "-m", "2")},
+		{"restarted", "restart with data loss", true, experiments.Sometimes, lockedWhile(addAndDelete, restartMemcached)},
+		{"late owner", "unlock by a non-owner", false, experiments.Sometimes, lateOwner(byDelete)},
 		{"owner dead", "orphaned lock", false, experiments.Never, deadOwner},
 		{"work longer than the item", "lease expired during work", false, experiments.Sometimes, lockedWhile(addForASecond, itemEnds)},
 		{"paused longer than the item", "pause", false, experiments.Sometimes, lockedWhile(addForASecond, itemEnds)},

@@ -19,6 +19,7 @@ type Replicated struct {
 	Master   *stack.Node     // of the lock's key
 	Replicas []*stack.Node   // of that master
 	Replace  func(ctx context.Context, x *Replicated)
+	Probe    *Client // measures a failover: see KillAndMeasure; nil: nothing does
 
 	mend func() error // ends the drop between the master and its replicas; nil: there is none
 }
@@ -47,20 +48,17 @@ func (x *Replicated) NewClient(ctx context.Context, name string, lease time.Dura
 
 // FailOver kills the master and waits until another node has taken its place.
 func (x *Replicated) FailOver(ctx context.Context) {
-	x.KillMaster()
-	x.AwaitMaster(ctx)
-}
-
-// KillMaster ends the master immediately.
-func (x *Replicated) KillMaster() {
-	Kill(x.Trial, x.Master)
-	if x.mend != nil { // the dead master sends nothing more, and another node must reach the replicas
-		x.Must(x.mend())
+	kill := func() {
+		Kill(x.Trial, x.Master)
+		if x.mend != nil { // the dead master sends nothing more, and another node must reach the replicas
+			x.Must(x.mend())
+		}
 	}
-}
-
-// AwaitMaster waits until another node has taken the place of the dead master.
-func (x *Replicated) AwaitMaster(ctx context.Context) {
+	if x.Probe == nil {
+		kill()
+	} else {
+		KillAndMeasure(ctx, x.Trial, x.Probe, kill)
+	}
 	x.Replace(ctx, x)
 	x.Replicas = slices.DeleteFunc(slices.Clone(x.Replicas), func(n *stack.Node) bool { return n == x.Master })
 	role, err := x.Master.Info(ctx, "replication", "role")
