@@ -108,8 +108,11 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
 	}
-	if err := experiments.Probe(c.Out); err != nil || c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.MissingEtcd() != nil {
+	if err := experiments.Probe(c.Out); err != nil {
 		return err
+	}
+	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.MissingEtcd() != nil {
+		return nil
 	}
 	return stack.PrepareEtcd(ctx, func() {
 		fmt.Fprintln(std.err, "There is no etcd on the PATH: one is built now. That takes some minutes, and only this time.")
