@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/experiments"
 	"locklab/history"
 	"locklab/lockstrategy"
@@ -69,7 +71,11 @@ func OnThirdNode(fault Fault, without ...int) experiments.Scenario {
 		q := StartQuorum(ctx, t, 5)
 		s := NewSuccession(t)
 		s.Come(ctx, q.NewClient(ctx, "A", LongLease, without...))
-		fault(ctx, t, q.Nodes[2])
+		third := q.Nodes[2]
+		t.Must(third.Await(ctx, func(ctx context.Context) error { // three other nodes may have been faster
+			return third.WithClient(func(c *redis.Client) error { return c.Get(ctx, "redlock:"+LockKey).Err() })
+		}))
+		fault(ctx, t, third)
 		s.Come(ctx, q.NewClient(ctx, "B", LongLease))
 		s.Finish(ctx)
 	}
