@@ -48,7 +48,7 @@ spread   ─ 50 items, TTL 60 to 120 s ─ 5 ─ 4 ─ 6 ─ 5 ─ 5 ─ …`,
 		A client fills fifty items. Time passes in eleven steps: first a minute, then ten times six seconds. After each step the
 		client reads all items. The database bears 20 loads at one moment. In two variants Redis is killed and starts again without its data.
 		In the last one another process updates an item that the second level has.`,
-	Takes: 8 * time.Second,
+	Takes: 5 * time.Second,
 	Check: kit.Any(kit.LoadsOver(20), kit.StaleReads),
 	Variants: []experiments.Variant{
 		{Name: "one item expires", Run: kit.OnCache(expiringItems(1, 0, false))},

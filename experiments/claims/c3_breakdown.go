@@ -62,7 +62,7 @@ node-2   20 × GET: nothing ─ 20 × SELECT
 		Redis. So none of them can profit from another's fill. The database bears one load. With A3's listing the item
 		expires once more. In two variants a process takes the lock and is killed before it loads. The refreshed item is due, and all
 		forty requests are answered while its load waits.`,
-	Takes: 12 * time.Second,
+	Takes: 8 * time.Second,
 	Check: kit.Any(kit.LoadsOver(1), kit.NoAnswers, kit.StaleReads, kit.Noted(string(steps.OrphanedLock))),
 	Variants: []experiments.Variant{
 		{Name: "it is in the cache", Run: kit.OnCache(hotCached)},

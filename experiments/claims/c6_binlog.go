@@ -55,7 +55,7 @@ consumer                                  └─ DEL ─ XACK`,
 		keys. Where one of the two is a process of its own, it is killed between two of its steps, and another one goes on. A second item,
 		updated later, shows when all changes before it have come through. Then a client reads. The binlog is that of MariaDB, read by
 		mariadb-binlog as a replica reads it; the outbox is in SQLite.`,
-	Takes: 25 * time.Second,
+	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: slices.Concat(
 		[]experiments.Variant{

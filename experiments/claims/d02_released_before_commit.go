@@ -28,7 +28,7 @@ B                                               ├─ lock ─ BEGIN ─ read 0
 		and reads. Only then A commits. B updates with what it has read, and commits. In the control A commits before it releases. In the
 		last variant both read with SELECT … FOR UPDATE. The run waits until the server says that B's read waits, and then A commits.`,
 	Needs:  []experiments.Need{experiments.MariaDB},
-	Takes:  7 * time.Second,
+	Takes:  4 * time.Second,
 	Trials: 1, // each starts a database, and nothing here is random
 	Check:  history.Counter,
 	Variants: []experiments.Variant{

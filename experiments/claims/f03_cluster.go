@@ -48,7 +48,7 @@ var _ = register(experiments.Experiment{
 	Needs:    []experiments.Need{experiments.RedisServer},
 	Docker:   65 * time.Second,
 	Slow:     true,
-	Takes:    20 * time.Second,
+	Takes:    13 * time.Second,
 	Trials:   1, // each variant starts six servers, and waits for a real election
 	Check:    history.Counter,
 	Variants: kit.FailoverVariants(kit.Clustered, kit.LongLease, kit.KilledOnce(kit.Clustered)),

@@ -63,7 +63,7 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		before B asks it. The others refuse etcd's, and B asks them. MariaDB has its table on the disk. It is killed when A's lock is
 		committed, and started again.`,
 	Anomaly: "restart with data loss",
-	Takes:   36 * time.Second,
+	Takes:   26 * time.Second,
 	Check:   history.Counter,
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},

@@ -53,7 +53,7 @@ B                waits …                                        ├─ lock �
 	Anomaly: "lost at failover",
 	Needs:   []experiments.Need{experiments.Etcd},
 	Slow:    true,
-	Takes:   30 * time.Second,
+	Takes:   20 * time.Second,
 	Trials:  1, // each variant starts three servers, and waits for a real election
 	Check:   kit.Any(history.Counter, history.Exclusion),
 	Variants: []experiments.Variant{

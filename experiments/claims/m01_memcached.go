@@ -64,7 +64,7 @@ B                             ├─ add ─ read 0 ─ write 1`,
 		for longer. A's connection is closed before it has the reply to its add. Work that is too long and a pause are the same steps here.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
-	Takes:   48 * time.Second,
+	Takes:   50 * time.Second,
 	Check:   kit.Any(history.Counter, kit.Noted(string(steps.OrphanedLock)), kit.Noted(string(steps.LeftUntilExpiry))),
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},

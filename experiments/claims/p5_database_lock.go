@@ -21,7 +21,7 @@ instance-2     asks every 5 to 10 ms                                            
 		installed, and SQLite otherwise. The counter is in Redis. The variant without a lock proves that the load would lose updates. The
 		control counts by INCR.`,
 	Anomaly: kit.LostUpdate,
-	Takes:   8 * time.Second,
+	Takes:   4 * time.Second,
 	Trials:  1, // of 666 updates
 	Check:   kit.LostViews,
 	Variants: []experiments.Variant{

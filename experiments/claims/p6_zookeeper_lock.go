@@ -43,7 +43,7 @@ instance-2     node 2: waits for the deletion of node 1                         
 		without a lock proves that the load would lose updates. The control counts by INCR.`,
 	Anomaly: kit.LostUpdate,
 	Needs:   []experiments.Need{experiments.ZooKeeper},
-	Takes:   10 * time.Second,
+	Takes:   6 * time.Second,
 	Trials:  1, // of 666 updates
 	Check:   kit.LostViews,
 	Variants: []experiments.Variant{

@@ -21,7 +21,7 @@ instance-2     waits for the deletion of the key before its own                 
 		without a lock proves that the load would lose updates. The control counts by INCR.`,
 	Anomaly: kit.LostUpdate,
 	Needs:   []experiments.Need{experiments.Etcd},
-	Takes:   8 * time.Second,
+	Takes:   4 * time.Second,
 	Trials:  1, // of 666 updates
 	Check:   kit.LostViews,
 	Variants: []experiments.Variant{

@@ -46,7 +46,7 @@ replica   counter 0             promoted: 24 more calls`,
 		The nodes make 24 calls, which is the limit of a minute. Redis is killed, and each node tries two calls more. A node waits 200 ms for
 		an answer. For the failover, the replicas are cut off before the first call, the master is killed, and a replica is promoted by hand.
 		In the control Redis lives.`,
-	Takes: 6 * time.Second,
+	Takes: 3 * time.Second,
 	Check: kit.OverLimit(kit.PerMinute),
 	Variants: []experiments.Variant{
 		{Name: "Redis answers", Run: storeKilled(ratelimit.FailOpen, false)},

@@ -31,7 +31,7 @@ B             reads 1   writes 0, order            "you have it"`,
 		measures three ways on MariaDB.`,
 	Alone: true, // it measures
 	Slow:  true, // it starts the servers of each lock, and three databases
-	Takes: 60 * time.Second,
+	Takes: 20 * time.Second,
 	Check: kit.Any(history.Winners, kit.Noted(soldTooMany)),
 	Variants: []experiments.Variant{
 		{Name: "v1, one buyer at a time", Run: kit.InShop(lockstrategy.NameNone, 1, oneAfterTheOther)},

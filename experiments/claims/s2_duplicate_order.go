@@ -28,7 +28,7 @@ B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobod
 		A buyer submits an order twice, at two instances. Where both are on the way, A continues when B has read, or after 300 ms. In the
 		variant of the lock alone the second submission comes when the first is over. The idempotency key is sent a third time at the end,
 		and must be answered with the same order.`,
-	Takes: 12 * time.Second,
+	Takes: 6 * time.Second,
 	Check: kit.Any(history.Winners, kit.Noted(otherAnswer)),
 	Variants: []experiments.Variant{
 		{Name: "submitted once", Run: kit.InShop("", 5, submittedOnce)},

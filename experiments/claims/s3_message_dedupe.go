@@ -30,7 +30,7 @@ B                                   XAUTOCLAIM ─ INSERT parcel ─ XACK      t
 		stops before a step, and is killed there. Worker B takes the message over with XAUTOCLAIM. The parcels of the order are counted in the
 		database. In two variants A is only slow: it continues when B is done. A mark is a key in Redis, or a row in the transaction of the
 		parcel.`,
-	Takes: 15 * time.Second,
+	Takes: 6 * time.Second,
 	Check: oneParcel,
 	Variants: []experiments.Variant{
 		{Name: "no guard, nothing fails", Run: delivered(shop.NoGuard)},

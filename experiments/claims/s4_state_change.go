@@ -25,7 +25,7 @@ B cancels                 reads placed   writes cancelled     "it is cancelled"`
 		An order is placed. A pays it and B cancels it. A reads the state, and B begins. A writes only after B has read, or after 300 ms where
 		something keeps B out. In the control B comes when A is done. Each change that a client was told of is a row, written in the
 		transaction of the change.`,
-	Takes: 8 * time.Second,
+	Takes: 4 * time.Second,
 	Check: paidAndCancelled,
 	Variants: []experiments.Variant{
 		{Name: "read and write, one after the other", Run: kit.InShop(lockstrategy.NameNone, 1, paidThenCancelled)},
