@@ -88,7 +88,7 @@ type Variant struct {
 	Fault    bool            // each trial must record a fault with its proof, or it proves nothing
 	Needs    []Need          // without them the variant is left out, and the experiment runs all the same
 	Trials   int             // where the experiment's own number would take too long; 0: that number
-	Every    steps.Violation // it plays every interleaving, with a note at each ([Plays]), and this note where it is violated
+	Every    steps.Violation // the run plays every interleaving with a note before each ([Plays]), and this note after each that violates
 	Run      Scenario
 }
 

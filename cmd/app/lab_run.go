@@ -26,7 +26,7 @@ import (
 type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
-	Quick   bool     `help:"Run every experiment that waits for no real failover, a trial of each variant unless --trials says otherwise."`
+	Quick   bool     `help:"Run every experiment that is not slow, a trial of each variant unless --trials says otherwise."`
 	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`
 }
 
@@ -103,7 +103,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(ctx, result, std)
 }
 
-// prepare does what no trial is to wait for: it tries the folder, and builds an etcd where there is none.
+// prepare does the slow work before the first trial: it checks that the folder is writable, and builds an etcd where there is none.
 func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, std streams) error {
 	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
@@ -115,7 +115,7 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 		return nil
 	}
 	return stack.PrepareEtcd(ctx, func() {
-		fmt.Fprintln(std.err, "There is no etcd on the PATH: one is built now. That takes some minutes, and only this time.")
+		fmt.Fprintln(std.err, "No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
 	})
 }
 

@@ -55,7 +55,7 @@ func (f *limitFlags) open(ctx context.Context, p *parts, listening net.Addr) (ha
 	}
 	outgoing := http.DefaultTransport.(*http.Transport).Clone()
 	outgoing.MaxIdleConnsPerHost = 256
-	context.AfterFunc(ctx, outgoing.CloseIdleConnections) // a server, here itself, waits 5 s for a connection that carried no call
+	context.AfterFunc(ctx, outgoing.CloseIdleConnections) // it may call itself, and a server waits 5 s for a connection without a request
 	p.closers = append(p.closers, func() error { outgoing.CloseIdleConnections(); return nil })
 	for _, algorithm := range ratelimit.All() {
 		limiter, err := f.limiter(p, algorithm)

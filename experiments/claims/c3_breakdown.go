@@ -180,7 +180,7 @@ func printedSETNX(ctx context.Context, x *kit.Cache) {
 	c := newCrowd(x, 2, bySETNX(0))
 	c.burst(ctx)
 	x.PassTime(ctx, kit.CacheTTL)
-	x.Read(ctx, "later", c.readers[0], kit.Item)
+	x.Read(ctx, "reader 2", c.readers[0], kit.Item)
 }
 
 // killedSETNX kills the holder before it loads. The others look again for a while, and the key has no expiry.

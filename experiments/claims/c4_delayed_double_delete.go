@@ -18,7 +18,7 @@ var _ = register(experiments.Experiment{
 	Claim: `
 		Delete-after-update leaves an old item in the cache in one interleaving; a second delete, later than the slowest reader, removes it.`,
 	Says: `
-		Two systems have no common transaction, so nothing but the sequence of the steps cannot keep them equal. The article updates the database,
+		Two systems have no common transaction. The sequence of the steps alone cannot keep them equal. The article updates the database,
 		deletes the key, and deletes it once more after two seconds. The TTL ends what is still wrong.`,
 	Lesson: experiments.Lesson{
 		Question: `
@@ -112,7 +112,7 @@ func playItem(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, in
 		x.MustFollow("W", id)
 	})
 	kit.Play(ctx, interleaving, reader, writer)
-	x.Read(ctx, "later", x.Aside(x.Conn, cache.Config{}), id)
+	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), id)
 }
 
 func oneInterleaving(make cacheWriter, interleaving string) func(context.Context, *kit.Cache) {
@@ -129,7 +129,7 @@ func everyInterleaving(which string, expect experiments.Expect, make cacheWriter
 			x.Note("R and W", experiments.Plays+interleaving)
 			playItem(ctx, x, make, uint64(i+1), interleaving)
 			if len(kit.StaleReads(x.Events())) > before {
-				x.Note("later", old)
+				x.Note("reader 2", old)
 			}
 		}
 		x.Measure("R and W", int64(len(all)), "interleavings")
@@ -149,5 +149,5 @@ func twoSetters(ctx context.Context, x *kit.Cache) {
 		}))
 	}
 	kit.Play(ctx, "A B B A", writers...)
-	x.Read(ctx, "later", x.Aside(x.Conn, cache.Config{}), kit.Item)
+	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), kit.Item)
 }

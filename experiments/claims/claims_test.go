@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI runs
-// all experiments once more, as a user does, with another seed. Those that measure run alone in this package, but other packages are tested
+// Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI also
+// runs the experiments that are not slow, by the command and with another seed. Those that measure run alone in this package, but other packages are tested
 // beside it. A run that shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {

@@ -39,8 +39,8 @@ var _ = register(experiments.Experiment{
 			store that answers only when a majority has the write. WAIT and min-replicas-to-write make the loss rarer.`,
 		Limits: `
 			The run cuts the replication on purpose, twice within one lease. In production that is rare. A client that follows Sentinel
-			learns of the new master and stops sooner than A and B here; how soon is not measured. The time without a grant contains
-		Sentinel's own wait, a second and a half here. No variant checks the fencing token.`,
+			learns of the new master and stops sooner than A and B here; how soon is not measured. The time without a grant includes
+			the 1.5 s after which Sentinel treats the master as dead. No variant checks the fencing token.`,
 		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G9 (failovers while the resource checks " +
 			"the token). With the containers of the compose file: `app lab run F02 --on docker`.",
 		Level: experiments.Advanced,
@@ -48,8 +48,8 @@ var _ = register(experiments.Experiment{
 	Drawing: kit.FailoverDrawing,
 	How: `
 		Every node announces the address of a fault proxy. The proxy drops the replication before A takes the lock. The master is
-		killed. Sentinel, which misses a master after a second and a half, promotes a replica, and B takes the lock there. From each
-		death on, another client that follows Sentinel asks for a free key: the run measures when it is granted. When the
+		killed. Sentinel, which misses a master after a second and a half, promotes a replica, and B takes the lock there. After each
+		death another client, which follows Sentinel, requests a free key. The run measures the time until the grant. When the
 		others follow the new master, the same is done once more, and C takes the lock on the third. Then all of them write, because
 		their leases have not ended, as far as they can know. A and B know their dead masters only, so they learn of the new one late. A
 		client that reconnects immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas

@@ -35,9 +35,10 @@ var _ = register(experiments.Experiment{
 			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
 			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
 			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
-			takes no lock away. A majority has each grant, so one lost disk takes none away either. A database does the same only where it
-			writes its log before it confirms a COMMIT. MariaDB with innodb_flush_log_at_trx_commit=0 writes it once a second, and a crash
-			takes the locks of that second away.`,
+			takes no lock away. Here both other servers had the grant when the leader lost its disk. etcd refuses a server that comes back
+			without its disk. The empty ZooKeeper server copied the others' data. A database keeps its locks through a crash only if it writes
+			its log before it confirms a COMMIT. MariaDB with innodb_flush_log_at_trx_commit=0 writes it once a second, and a crash takes the
+			locks of that second away.`,
 		Fix: `
 			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
 			answers (appendfsync always), which costs time. Leave innodb_flush_log_at_trx_commit at 1, its default, in a database that keeps
@@ -45,8 +46,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
 			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts. One server of three loses its disk, and never two. That a disk loses what it has confirmed is not
-			tried.`,
+			one of them restarts. Never do two of three servers lose their disks. The run does not try what ZooKeeper does when a second server lacks the
+			grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
 	},
@@ -59,9 +60,9 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
 		Redis has the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop.
 		The naive locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again
-		with its disk. Then the leader of three is killed, loses its disk, and starts again. ZooKeeper's has a copy of the others' data
-		before B asks it. The others refuse etcd's, and B asks them. MariaDB has its table on the disk. It is killed when A's lock is
-		committed, and started again.`,
+		with its disk. Then the leader of three is killed, loses its disk, and starts again. The ZooKeeper server first copies the data of
+		the others, and then B asks it. The other etcd servers refuse theirs, so B asks those two. MariaDB keeps its table on the disk. The server
+		is killed when A's lock is committed, and starts again.`,
 	Anomaly: "restart with data loss",
 	Takes:   26 * time.Second,
 	Check:   history.Counter,
@@ -164,7 +165,7 @@ func restartDatabase(flush string) experiments.Scenario {
 	}, "--innodb-flush-log-at-trx-commit="+flush)
 }
 
-// besideRestart lets B request the lock that A holds, after the only server was restarted.
+// besideRestart lets B request the lock that A holds, after a server was restarted.
 func besideRestart(ctx context.Context, t *experiments.Trial, client func(name string) *kit.Client, restart func()) {
 	s := kit.NewSuccession(t)
 	s.Come(ctx, client("A"))

@@ -90,7 +90,7 @@ func lateVariant(version, strategy string, needs ...experiments.Need) experiment
 // releaser prepares the release of A, before its lock is granted.
 type releaser func(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) func(*kit.Holder) error
 
-// releaseOf lets A release, and then B has the lock. What is sent by A arrives in time, or late.
+// releaseOf lets A release, and then B acquire. A's release arrives in time, or late.
 func releaseOf(strategy string, by releaser, arrives func(*experiments.Trial, []*stack.Proxy, func() error) func()) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		s, r := kit.StartLock(ctx, t, strategy), kit.NewResource(t, false)

@@ -33,7 +33,7 @@ var _ = register(experiments.Experiment{
 		Question: `
 			A client takes a lock by add with an expiry. Until when can it rely on the lock?`,
 		Predict: `
-			(a) Until the expiry, as with SETNX in Redis. (b) Until the expiry, unless the server restarts. (c) Less long: the server may forget
+			(a) Until the expiry, as with SET NX PX in Redis. (b) Until the expiry, unless the server restarts. (c) Less long: the server may forget
 			the lock at any time.`,
 		Why: `
 			(c). Memcached is a cache, and a lock in it is an item like all others. When the memory is full, the server evicts the item that was used
@@ -43,8 +43,8 @@ var _ = register(experiments.Experiment{
 			next one. cas stores only where the item is the one that was read.`,
 		Fix: `
 			Use such a lock where two holders waste work, and not where they damage data. Give the locks a server of their own, with free
-			memory. Ask for two seconds more than the lease, release by the commands gets and cas, and renew often to learn of a loss. v8
-			does all of it, and a longer stall of the holder still violates it.`,
+			memory. v8 asks for two seconds more than the lease, releases by the commands gets and cas, and renews often to learn of a loss. A
+			server that stalls for longer still violates it.`,
 		Limits: `
 			The run fills a small server quickly, and stops the server's process for seconds. How often this happens in a cache depends on its
 			load. There is no fencing token to check: a counter in Memcached would be lost with the lock.`,
@@ -60,8 +60,8 @@ B                             ├─ add ─ read 0 ─ write 1`,
 		A holds v8's lock, or one by add and delete whose item ends in an hour, and has read. Then other items fill the memory, or the server
 		restarts, and B requests the lock. For the stall, the server is stopped while A's request is on its way. For the whole second, A
 		takes an item of 1 s for a lease of 1 s, and B waits. For the late release, A's item expires, B takes the lock, A releases, and C
-		requests the lock. The lock by add and delete meets the other anomalies as well. A holds an item of 1 s, and dies, works or pauses
-		for longer. A's connection is closed before it has the reply to its add. Work that is too long and a pause are the same steps here.`,
+		requests the lock. The lock by add and delete meets the other anomalies as well. A holds an item of 1 s. Then A dies, or works for
+		longer, or pauses for longer. The last two run the same steps. A's connection is closed before it has the reply to its add.`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
 	Takes:   50 * time.Second,
@@ -151,8 +151,8 @@ func lostReplyToAdd(ctx context.Context, t *experiments.Trial) {
 }
 
 // mustBeFree lets B request a lock that nobody holds.
-func mustBeFree(ctx context.Context, x *kit.Memcached, otherwise steps.Violation, patience lockstrategy.Option) {
-	b, err := addAndDelete(x, "B").TryAcquire(ctx, patience)
+func mustBeFree(ctx context.Context, x *kit.Memcached, otherwise steps.Violation, wait lockstrategy.Option) {
+	b, err := addAndDelete(x, "B").TryAcquire(ctx, wait)
 	if errors.Is(err, lockstrategy.ErrTaken) || errors.Is(err, context.DeadlineExceeded) {
 		x.Record(history.Event{Timeline: "memcached", Kind: history.Left, Key: kit.LockKey, Text: string(otherwise)})
 		return

@@ -15,7 +15,7 @@ type server interface {
 	comparable
 }
 
-// Electing is servers that elect a leader.
+// Electing is a group of servers that elect a leader.
 type Electing[N server] struct {
 	*experiments.Trial
 	Nodes  []N

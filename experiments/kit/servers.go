@@ -163,10 +163,10 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {
-		b.Redis = s.Tap(patient(b.Redis, request))
+		b.Redis = s.Tap(waiting(b.Redis, request))
 	}
 	for i, node := range b.Nodes {
-		b.Nodes[i] = s.Tap(patient(node, request))
+		b.Nodes[i] = s.Tap(waiting(node, request))
 	}
 	return Open(s.Trial, name, s.Strategy, b)
 }
@@ -188,8 +188,8 @@ func (s *Servers) OverProxies() (near *Servers, wires []*stack.Proxy) {
 	return &copied, wires
 }
 
-// patient lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
-func patient(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
+// waiting lets client wait for a reply as long as for a request. go-redis waits for two seconds otherwise.
+func waiting(client redis.UniversalClient, request time.Duration) redis.UniversalClient {
 	if single, ok := client.(*redis.Client); ok && request > 0 {
 		return single.WithTimeout(request)
 	}

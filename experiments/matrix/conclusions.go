@@ -137,7 +137,7 @@ func (m Matrix) Page() string {
 	}
 	fmt.Fprintf(&b, `
 "Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more.
-Not tested: %d of %d cells. Such a cell says nothing. Below are the reasons of "not applicable", the counterexamples, and the commands
+Not tested: %d of %d cells. A cell that was not tested says nothing. Below are the reasons of "not applicable", the counterexamples, and the commands
 that reproduce the runs. [All experiments](experiments/README.md)
 
 %s

@@ -21,7 +21,7 @@ const (
 	noToken  = "the lock issues no fencing token"
 
 	noFailover = "its servers are independent: none takes over from another"
-	waitIsV3   = "WAIT asks the replicas, and only a failover depends on them: without one this is v3, see its row"
+	waitIsV3   = "WAIT changes only what a failover does. In this cell the lock behaves as v3 does: see its row"
 )
 
 // reason says why an anomaly cannot meet a lock; empty: it can.
@@ -55,7 +55,6 @@ var reasons = map[at]string{
 	{"v4", "pause with fencing token"}:             noToken,
 	{"v4", "lost at failover"}:                     "its nodes are independent: none takes over from another",
 	{"v8", "pause with fencing token"}:             noToken,
-	{"v5", "lost at failover"}:                     "the lab has one database server: no replica could take over",
 	{"v8", "lost at failover"}:                     noFailover,
 
 	{"Memcached add, delete", "pause with fencing token"}: noToken,
@@ -66,5 +65,4 @@ var reasons = map[at]string{
 	{"v7", "eviction"}:   "etcd deletes no keys to make room: when its quota is used up, it refuses to write",
 	{"v6", "clock jump"}: "ZooKeeper counts its sessions by a clock that nobody can set",
 	{"v7", "clock jump"}: "etcd counts its leases by a clock that nobody can set",
-	{"v8", "clock jump"}: "Memcached counts its seconds by a clock that nobody can set",
 }
