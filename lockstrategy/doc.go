@@ -21,7 +21,7 @@
 //	notify.go             decides when a caller that waits tries again
 //	redlock.go            a majority of nodes (redsync), with the same sessions and notifications
 //	database.go, _sql.go  a row in a database, with the same sessions; waiters poll
-//	zookeeper.go          a queue in ZooKeeper, with the same sessions; zookeeper_client.go is its connection
+//	zookeeper.go          a queue in ZooKeeper (zookeeper_queue.go), with the same sessions; zookeeper_client.go is its connection
 //	etcd.go, etcdlease.go a queue in etcd, with the same sessions
 //	memcached.go          an item in Memcached, with the same sessions; callers that wait poll
 //	cohort.go, turn.go    a decorator over any strategy: a queue in the process, hand-off, re-entrance

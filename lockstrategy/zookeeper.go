@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 )
+
+// ZooKeeperConfig configures [NewZooKeeper]. The zero value means the defaults.
+type ZooKeeperConfig struct {
+	Lease   time.Duration // session timeout, within the servers' bounds; 0: DefaultLease. A dead holder's key is locked for so long
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+
+	// Dial opens a connection. nil: that of [net.Dialer].
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
 
 // ZooKeeper is a lock on an ensemble of ZooKeeper servers. A key is a node with a queue below it. Each caller creates a protected
 // ephemeral sequential node there and waits for the deletion of the one before. The first in the queue holds the key.
@@ -57,6 +61,15 @@ func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
 	}
 	cfg.Lease, cfg.Request = lease, request
 	return &ZooKeeper{client: newZooKeeperClient(addrs, cfg), sessions: NewSessions()}, nil
+}
+
+// Ping returns nil when the ensemble's leader answers.
+func (z *ZooKeeper) Ping(ctx context.Context) error {
+	_, err := ask(ctx, z.client, func(c *zk.Conn) (string, error) { return c.Sync("/") })
+	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: what was wrong until then?
+		return fmt.Errorf("%w: %w", z.client.unavailable(nil), err)
+	}
+	return err
 }
 
 // Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and
@@ -115,281 +128,4 @@ func (z *ZooKeeper) Acquire(ctx context.Context, key string, options ...Option) 
 			return nil, notAcquired(key, err)
 		}
 	}
-}
-
-// position is one caller's position in the queue of a key: a node, and what it is granted.
-type position struct {
-	*ZooKeeper
-	key, parent string
-	guid        string        // begins the node's name: so the node is found when the answer to its creation is lost
-	created     chan struct{} // closed when it is known whether there is a node
-	path        string        // of the node; empty: there is none
-	failed      error         // why there is none
-	asked       time.Time     // when the node's creation was sent
-	token       uint64
-	deleted     <-chan zk.Event // closed when the node is gone
-	ended       sync.Once       // its lease
-}
-
-// enter creates a node at the end of the key's queue.
-func (z *ZooKeeper) enter(ctx context.Context, key string) (*position, error) {
-	until := time.After(z.client.cfg.Request)
-	switch {
-	case ctx.Err() != nil:
-		return nil, ended(ctx)
-	case z.sessions.ctx.Err() != nil:
-		return nil, errClosed
-	}
-	if err := z.client.ready(ctx, until); err != nil {
-		return nil, err
-	}
-	p := &position{ZooKeeper: z, key: key, guid: "_c_" + uuid.NewString() + "-lock-", created: make(chan struct{})}
-	p.parent = zooKeeperRoot + "/" + strings.ReplaceAll(url.PathEscape(key), ".", "%2E") // no node may be called "."
-	wire := z.client.current()
-	wanted, forget := context.WithCancel(z.client.life)
-	defer forget()
-	go p.create(wanted)
-	select {
-	case <-p.created:
-		if p.path != "" {
-			return p, nil
-		}
-		return nil, z.client.unavailable(p.failed)
-	case <-until:
-	}
-	wire.hangUp()
-	z.sessions.compensate(Grant{Release: p.release})
-	return nil, z.client.unavailable(errNoAnswer)
-}
-
-// create creates the node. When the answer is lost it looks for the node over the next connection. It also does so for a caller that has
-// left: then the node is deleted.
-func (p *position) create(wanted context.Context) {
-	defer close(p.created)
-	conn := p.client.conn
-	for again := true; again; {
-		p.asked = time.Now()
-		p.path, p.failed = conn.Create(p.parent+"/"+p.guid, nil, zk.FlagEphemeral|zk.FlagSequence, everybody)
-		if p.failed != nil {
-			p.path = ""
-		}
-		if errors.Is(p.failed, zk.ErrNoNode) {
-			p.failed = createParent(conn, p.parent)
-			again = p.failed == nil
-			continue
-		}
-		for lost(p.failed) && p.client.ready(p.client.life, nil) == nil {
-			p.failed = p.find(conn)
-		}
-		again = p.failed == nil && p.path == "" && wanted.Err() == nil
-	}
-}
-
-// find looks for the node by its GUID. This server may be behind the one that has created it, so it catches up first.
-func (p *position) find(conn *zk.Conn) error {
-	if _, err := conn.Sync(p.parent); err != nil {
-		return err
-	}
-	names, _, err := conn.Children(p.parent)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, p.guid) {
-			p.path = p.parent + "/" + name
-		}
-	}
-	return err
-}
-
-// wait waits until the node is the first in the queue. [ErrGone]: it is in the queue no more.
-func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
-	for {
-		before, err := ask(ctx, p.client, p.look)
-		switch {
-		case errors.Is(err, zk.ErrNoNode):
-			return nil, fmt.Errorf("%w: %s", ErrGone, p.key)
-		case err != nil:
-			return nil, err
-		case before == "":
-			return p.lease(ctx, request)
-		case request.Once:
-			return nil, ErrTaken
-		}
-		deleted, err := ask(ctx, p.client, func(c *zk.Conn) (<-chan zk.Event, error) {
-			_, _, deleted, err := c.ChildrenW(before)
-			return deleted, err
-		})
-		switch {
-		case errors.Is(err, zk.ErrNoNode):
-			continue
-		case err != nil:
-			return nil, err
-		}
-		select {
-		case <-deleted:
-		case <-p.deleted:
-		case <-p.client.disconnected():
-		case <-ctx.Done():
-			return nil, ended(ctx)
-		case <-p.sessions.ctx.Done():
-			return nil, errClosed
-		}
-	}
-}
-
-// look returns the node before this one in the queue; empty: this is the first. A watch on a node's children tells when the node is
-// deleted, because it never has any. One on its data would also tell of renewals.
-func (p *position) look(c *zk.Conn) (before string, err error) {
-	var names []string
-	var both errgroup.Group
-	both.Go(func() (err error) {
-		names, _, err = c.Children(p.parent)
-		return err
-	})
-	if p.deleted == nil {
-		both.Go(func() error {
-			_, stat, deleted, err := c.ChildrenW(p.path)
-			if err == nil {
-				p.deleted, p.token = deleted, uint64(stat.Czxid)<<tokenBits
-			}
-			return err
-		})
-	}
-	if err := both.Wait(); err != nil {
-		return "", err
-	}
-	return p.before(names)
-}
-
-// before finds the node before this one among those of the queue.
-func (p *position) before(names []string) (before string, err error) {
-	own, err := sequence(p.path)
-	present, latest := false, int64(-1)
-	for _, name := range names {
-		n, failed := sequence(name)
-		err = errors.Join(err, failed)
-		present = present || n == own
-		if n < own && n > latest {
-			before, latest = p.parent+"/"+name, n
-		}
-	}
-	if err == nil && !present {
-		err = zk.ErrNoNode
-	}
-	return before, err
-}
-
-// sequence is the number that ZooKeeper has put at the end of a node's name. After 2^31 of them it would begin again, below zero.
-func sequence(name string) (int64, error) {
-	n, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s is no position in the queue of a lock, or its numbers are used up: delete the key's node: %w", name, err)
-	}
-	return n, nil
-}
-
-// lease is granted to the first in the queue. It is renewed although the request is for one that is not: the session that keeps the node
-// would end first. The session of the lease ends it in time.
-func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
-	g := Grant{
-		Key: p.key, Token: p.token, Tokens: min(request.Tokens, 1<<tokenBits), Asked: p.asked,
-		Lease: p.client.sessionTimeout() / 2, Renewed: true, Renew: p.renew, Watch: p.watch,
-	}
-	if time.Since(p.asked) > g.Lease/3 {
-		g.Asked = time.Now()
-		if err := p.renew(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if d := request.Lease; d != nil && (request.Renew == nil || *d < *request.Renew) {
-		request.Renew = d
-	}
-	g.Release = func(ctx context.Context) (int, error) {
-		_, err := p.release(ctx)
-		p.over(err)
-		return 0, err
-	}
-	if err := p.hold(); err != nil {
-		return nil, err
-	}
-	lease, err := p.sessions.Lease(ctx, request, g)
-	if err != nil {
-		p.over(ErrUnavailable)
-		return nil, err
-	}
-	context.AfterFunc(lease.Context(), func() {
-		if loss(lease.Context()) != nil {
-			p.over(ErrUnavailable)
-		}
-	})
-	return lease, nil
-}
-
-// over ends the lease. A node whose deletion is not confirmed is deleted later, however late that is: the session may live on.
-func (p *position) over(err error) {
-	p.ended.Do(func() {
-		if errors.Is(err, ErrUnavailable) {
-			p.sessions.compensate(Grant{Release: p.release})
-		}
-		p.drop(1, false)
-	})
-}
-
-// renew writes to the node, which a majority confirms.
-func (p *position) renew(ctx context.Context) error {
-	_, err := ask(ctx, p.client, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(p.path, nil, -1) })
-	if errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("%w: %s: its node was deleted, or its session has expired", ErrGone, p.key)
-	}
-	return err
-}
-
-// watch implements Grant.Watch.
-func (p *position) watch(notify func(released bool)) (stop func()) {
-	watching, stop := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-p.deleted:
-			notify(false) // somebody has deleted it, or its session has expired
-		case <-watching.Done():
-		}
-	}()
-	return stop
-}
-
-// leave deletes the node of a caller that was not granted the key because of err. It does so in the background when the servers do not
-// answer; a lock that is closed has none.
-func (p *position) leave(ctx context.Context, err error) {
-	if !errors.Is(err, ErrUnavailable) || p.sessions.ctx.Err() != nil {
-		_, err = p.release(ctx)
-	}
-	if err != nil && !errors.Is(err, ErrGone) {
-		p.sessions.compensate(Grant{Release: p.release})
-	}
-}
-
-// release deletes the node, if there is one. The servers notify the next in the queue.
-func (p *position) release(ctx context.Context) (others int, err error) {
-	select {
-	case <-p.created:
-	case <-ctx.Done():
-		return 0, ended(ctx)
-	}
-	if p.path == "" {
-		return 0, nil
-	}
-	again := false
-	_, err = ask(ctx, p.client, func(c *zk.Conn) (struct{}, error) {
-		err := c.Delete(p.path, -1)
-		if again && errors.Is(err, zk.ErrNoNode) { // the first answer was lost
-			err = nil
-		}
-		again = true
-		return struct{}{}, err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, p.key)
-	}
-	return 0, err
 }

@@ -15,15 +15,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ZooKeeperConfig configures [NewZooKeeper]. The zero value means the defaults.
-type ZooKeeperConfig struct {
-	Lease   time.Duration // session timeout, within the servers' bounds; 0: DefaultLease. A dead holder's key is locked for so long
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-
-	// Dial opens a connection. nil: that of [net.Dialer].
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-}
-
 const zooKeeperRoot = "/locklab" // the node above those of the keys
 
 // zooKeeperClient is a connection of package zk, which knows no context and no longest wait for an answer. It gives both to requests. A
@@ -90,15 +81,6 @@ func ask[T any](ctx context.Context, c *zooKeeperClient, request func(*zk.Conn) 
 			return nothing, c.unavailable(errNoAnswer)
 		}
 	}
-}
-
-// Ping returns nil when the ensemble's leader answers.
-func (z *ZooKeeper) Ping(ctx context.Context) error {
-	_, err := ask(ctx, z.client, func(c *zk.Conn) (string, error) { return c.Sync("/") })
-	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: what was wrong until then?
-		return fmt.Errorf("%w: %w", z.client.unavailable(nil), err)
-	}
-	return err
 }
 
 // everybody may do everything with a node, as is usual where ZooKeeper knows no users.

@@ -147,6 +147,9 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 			if slices.Min(resumed) > time.Second || slices.Min(restarted) > time.Second {
 				t.Error("it was never back within a second")
 			}
+			if slices.Max(slices.Concat(resumed, restarted)) > 5*time.Second {
+				t.Error("one return took more than five seconds")
+			}
 		})
 	}
 }

@@ -24,7 +24,10 @@ const mostEvents = 3
 func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	e, err := claims.Find(c.ID)
 	asked := c.bounds(steps.Bounds{})
-	if len(e.Played()) == 0 || asked != (steps.Bounds{}) {
+	switch played := len(e.Played()) > 0; {
+	case played && asked != (steps.Bounds{}):
+		return misuse("the interleavings of %s are fixed: drop --clients, --deaths, --expiries and --lost", e.ID)
+	case !played:
 		e, err = withSteps(c.ID)
 	}
 	if err != nil {
@@ -46,8 +49,8 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	if ctx.Err() != nil {
 		return stopped(ctx, nil, "not every interleaving was tried, and nothing is shown")
 	}
-	if err != nil {
-		return err
+	if err != nil { // a trial has failed
+		return exitError{exitInconclusive, err}
 	}
 	if err := std.print(c.JSON, result); err != nil || result.Verdict == nil { // without a claim there is no verdict
 		return err

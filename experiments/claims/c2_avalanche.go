@@ -76,12 +76,16 @@ func twoLevels(x *kit.Cache, cfg cache.Config, second bool) cache.Reader {
 	return local
 }
 
-// fillSlowly writes n items and reads them, one at each moment: the fills must not count.
+// fillSlowly writes n items and reads them, one at each moment: the fills must not count. The write of the first item is recorded.
 func fillSlowly(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
-	for id := range uint64(n) {
-		_, err := x.Items.Put(ctx, id+1, fmt.Sprint("item ", id+1))
+	x.Must(x.Write(ctx, "before", x.Items, 1))
+	_, err := r.Get(ctx, 1)
+	x.Must(err)
+	x.Moment()
+	for id := range uint64(n - 1) {
+		_, err := x.Items.Put(ctx, id+2, fmt.Sprint("item ", id+2))
 		x.Must(err)
-		_, err = r.Get(ctx, id+1)
+		_, err = r.Get(ctx, id+2)
 		x.Must(err)
 		x.Moment()
 	}

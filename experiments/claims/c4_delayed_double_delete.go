@@ -126,6 +126,7 @@ func everyInterleaving(which string, expect experiments.Expect, make cacheWriter
 		all := slices.DeleteFunc(kit.Interleavings("R", 3, "W", steps), func(i string) bool { return !strings.HasSuffix(i, last) })
 		for i, interleaving := range all {
 			before := len(kit.StaleReads(x.Events()))
+			x.Moment()
 			x.Note("R and W", experiments.Plays+interleaving)
 			playItem(ctx, x, make, uint64(i+1), interleaving)
 			if len(kit.StaleReads(x.Events())) > before {

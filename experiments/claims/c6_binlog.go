@@ -150,7 +150,7 @@ func byBinlog(task feedTask) experiments.Scenario {
 		killed := from
 		killed.Server = 3 // the server ends a reader when another one comes with its number
 		task.run(ctx, x, r, from, &killed)
-		x.Sum()
+		x.MeasureCache()
 	}
 }
 

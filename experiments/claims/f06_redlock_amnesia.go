@@ -171,8 +171,8 @@ func besideRestart(ctx context.Context, t *experiments.Trial, client func(name s
 	s.Come(ctx, client("A"))
 	restart()
 	s.Come(ctx, client("B"))
-	kit.MustRefuse(t, "B")
 	s.Finish(ctx)
+	kit.MustRefuse(t, "B")
 }
 
 // restartLater lets A's lease end before the node votes again. A respects its lease: it writes while it is good.

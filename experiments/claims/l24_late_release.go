@@ -103,11 +103,6 @@ func releaseOf(strategy string, by releaser, arrives func(*experiments.Trial, []
 	}
 }
 
-func inTime(t *experiments.Trial, _ []*stack.Proxy, release func() error) (through func()) {
-	t.Must(release())
-	return func() {}
-}
-
 // late holds a release back until through is called.
 func late(t *experiments.Trial, wires []*stack.Proxy, release func() error) (through func()) {
 	held, answered := holdBack(t, wires), make(chan error, 1)
@@ -162,6 +157,17 @@ func sendDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) fu
 		h.Record(history.Event{Kind: history.Command, Text: fmt.Sprintf("DEL → %d", deleted)})
 		return err
 	}
+}
+
+// inTime is for a lock whose key the release must find.
+func inTime(t *experiments.Trial, _ []*stack.Proxy, release func() error) (through func()) {
+	t.Must(release())
+	for _, e := range t.Events() {
+		if e.Text == "DEL → 0" {
+			t.Must(errors.New("nothing is shown: the release came after the lease had ended"))
+		}
+	}
+	return func() {}
 }
 
 // lateHolder is A. Its release waits for an answer until long after its lease.

@@ -168,11 +168,12 @@ func TestMutants(t *testing.T) {
 					m.cut(&e)
 				}
 				var got string
-				for range 3 { // what two clients do simultaneously may not happen the first time
+				for attempt := range 3 { // what two clients do simultaneously may not happen the first time
 					j := e.Judge(experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant}))
 					if got = fmt.Sprintf("%s: %s", j.Verdict, j.Why); strings.HasPrefix(got, why) {
 						break
 					}
+					t.Logf("%s, attempt %d: %s", e.ID, attempt+1, got)
 				}
 				if !strings.HasPrefix(got, why) {
 					t.Errorf("%s without %s is %s; want %s", e.ID, m.without, got, why)

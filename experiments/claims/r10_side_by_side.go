@@ -23,9 +23,9 @@ var _ = register(experiments.Experiment{
 			Ten ways to count get the same calls of twelve nodes: all at the same moment, and then around the end of a window. Which of them stay
 			within 24 calls in any 720 ms? And what does the question cost before each call?`,
 		Predict: `
-			(a) All that count in Redis. (b) All that count in one script. (c) Only those that look at any window, and they cost much more.`,
+			(a) All that count in Redis. (b) All that count in one script. (c) Only those that look at any window, and they cost little more.`,
 		Why: `
-			(c) is right about the calls, and wrong about the cost. A counter that expires forgets all calls at the same moment, so the next window
+			(c). A counter that expires forgets all calls at the same moment, so the next window
 			begins with the whole limit: r2, r3, r5 and r9. A counter in each node never knew the others: r1. GCRA keeps its own promise, burst and
 			rate together, and r8 sets each of them to the limit. The log, r6 and r7 promise no more than the limit in any window, and keep it. In
 			the table, every way through Redis costs about one round trip. The listing costs two.`,

@@ -59,12 +59,12 @@ func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario 
 	return func(ctx context.Context, t *experiments.Trial) {
 		x := StartCache(ctx, t)
 		scenario(ctx, x)
-		x.Sum()
+		x.MeasureCache()
 	}
 }
 
-// Sum measures what reached the database, what was stale, and when answers were true again: no time, if they are not true in the end.
-func (x *Cache) Sum() {
+// MeasureCache measures what reached the database, what was stale, and when answers were true again: no time, if they are not true in the end.
+func (x *Cache) MeasureCache() {
 	trial, loads, most := x.Events(), 0, 0
 	for _, moment := range moments(trial) {
 		loads, most = loads+len(moment), max(most, len(moment))

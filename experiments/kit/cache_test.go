@@ -121,7 +121,7 @@ func TestCachesAreMeasured(t *testing.T) {
 			trial.Record(e)
 		}
 		before = trial.Events()
-		(&Cache{Redis: &Redis{Trial: trial}}).Sum()
+		(&Cache{Redis: &Redis{Trial: trial}}).MeasureCache()
 	}}}}, experiments.Options{})
 	var got []string
 	for _, m := range r.Measures() {

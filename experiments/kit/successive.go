@@ -126,12 +126,16 @@ func workBeside(ctx context.Context, first, second *Client, work time.Duration, 
 		waitForB()
 	case <-done:
 		waitForB()
+		ctx, cancel := context.WithTimeout(ctx, learnsLoss)
+		defer cancel()
+		select { // A does not look, but the run does
+		case <-a.Lease.Context().Done():
+		case <-ctx.Done():
+		}
 		if errors.Is(context.Cause(a.Lease.Context()), lockstrategy.ErrUnreachable) {
 			first.t.Must(errors.New("the server confirmed no renewal in time: whether a renewed lease is enough is not shown"))
 		}
 		r.Write(a, value+1)
-		ctx, cancel := context.WithTimeout(ctx, learnsLoss)
-		defer cancel()
 		first.t.Must(a.AwaitLoss(ctx))
 	}
 }
