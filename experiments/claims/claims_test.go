@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 }
 
 // Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI also
-// runs the experiments that are not slow, by the command and with another seed. Those that measure run alone in this package, but other packages are tested
-// beside it. A run that shows nothing then is repeated.
+// runs the experiments that are not slow, by the command and with another seed. Those that measure run alone in this package, but
+// other packages are tested simultaneously. A run that shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {

@@ -46,8 +46,8 @@ var _ = register(experiments.Experiment{
 		Limits: `
 			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
 			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts. Never do two of three servers lose their disks. The run does not try what ZooKeeper does when a second server lacks the
-			grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
+			one of them restarts. Never do two of three servers lose their disks. The run does not try what ZooKeeper does
+			when a second server lacks the grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
 	},

@@ -74,8 +74,8 @@ const (
 	deadUnit    = "µs from the kill to the next grant"
 )
 
-// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key. Slow servers have one
-// trial: its time is counted in whole seconds or ticks.
+// deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key. Slow
+// servers have one trial: its time is counted in whole seconds or ticks.
 func deadHolder(version, strategy string, rounding time.Duration, trials int) experiments.Variant {
 	return experiments.Variant{
 		Name: "killed: " + version, Strategy: version, Fault: true, Needs: kit.NeedsOf(strategy), Trials: trials,

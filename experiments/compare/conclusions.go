@@ -53,7 +53,7 @@ func (c Comparison) failover() string {
 	var times, by []string
 	for _, l := range c.Locks {
 		if l.Gap.Known {
-			times, by = append(times, fmt.Sprintf("%s with %s", l.Gap.Text, l.Name())), append(by, l.Gap.By...)
+			times, by = append(times, fmt.Sprintf("%s with %s", l.Gap.Text, l.Version)), append(by, l.Gap.By...)
 		}
 	}
 	lost, byLost := c.in(matrix.Violated, failover)
@@ -61,7 +61,7 @@ func (c Comparison) failover() string {
 	if len(times) == 0 {
 		return "What the death of a leader costs was not tested."
 	}
-	text := fmt.Sprintf("After the death of the leader nobody was granted a lock for %s (%s).", list(times), links(by))
+	text := fmt.Sprintf("After the leader's death no lock was granted for %s (%s).", list(times), links(by))
 	if len(lost) > 0 {
 		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
 	}

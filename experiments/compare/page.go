@@ -89,7 +89,8 @@ func (c Comparison) Page() string {
 	if len(c.bench.Runs) > 0 {
 		from = fmt.Sprintf("The speed is from `make bench` on %s, tree `%s`, in its groups `backends-…`. "+
 			"A ratio is the median of the ratios inside one repetition, so it can differ from the ratio of the medians. "+
-			"MariaDB wrote its log once a second; with this setting a crash loses locks ([F06](experiments/F06-redlock-amnesia.md)).", c.bench.Date, c.bench.Stamp)
+			"MariaDB wrote its log once a second; with this setting a crash loses locks ([F06](experiments/F06-redlock-amnesia.md)).",
+			c.bench.Date, c.bench.Stamp)
 	}
 	const links = "[Every anomaly](matrix.md) · [the locks](lock.md)"
 	fmt.Fprintf(&b, "\n%s \"Not tested\" and \"not measured\" say nothing. %s · %s\n\n%s", from, links, benchmark, c.Tables())

@@ -63,7 +63,8 @@ func OnCache(scenario func(ctx context.Context, x *Cache)) experiments.Scenario 
 	}
 }
 
-// MeasureCache measures what reached the database, what was stale, and when answers were true again: no time, if they are not true in the end.
+// MeasureCache measures what reached the database, what was stale, and when answers were true again. There is no time if they are not true
+// in the end.
 func (x *Cache) MeasureCache() {
 	trial, loads, most := x.Events(), 0, 0
 	for _, moment := range moments(trial) {

@@ -137,8 +137,8 @@ func (m Matrix) Page() string {
 	}
 	fmt.Fprintf(&b, `
 "Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more.
-Not tested: %d of %d cells. A cell that was not tested says nothing. Below are the reasons of "not applicable", the counterexamples, and the commands
-that reproduce the runs. [All experiments](experiments/README.md)
+Not tested: %d of %d cells. A cell that was not tested says nothing. Below are the reasons of "not applicable", the counterexamples,
+and the commands that reproduce the runs. [All experiments](experiments/README.md)
 
 %s
 %s`, m.NotTested(), len(m.Strategies)*len(m.Anomalies), m.Markdown(""), m.Details(""))
