@@ -38,7 +38,7 @@ func TestLabExplore(t *testing.T) {
 			},
 			[]string{"W W R R R", "inconclusive"},
 		},
-		{"clients of actors", "C4 --deaths 1", exitUsage, []string{"the interleavings of C4-delayed-double-delete are fixed: drop --clients"}, nil},
+		{"clients of actors", "C4 --deaths 1", exitUsage, []string{"the interleavings of C4-delayed-double-delete are fixed: drop"}, nil},
 		{"no steps", "L05", exitUsage, []string{"L05-lease-overrun has no lock that is a list of steps", "L03-foreign-unlock"}, nil},
 		{"no such experiment", "L93", exitUsage, []string{"there is no experiment", "L03-foreign-unlock"}, nil},
 		{"no such clients", "L03 --clients AC", exitUsage, []string{`but got "AC"`}, nil},
