@@ -53,9 +53,8 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 		all.compensate(g)
 		return nil, fmt.Errorf("%w when its grant arrived", ErrExpired)
 	default:
-		s.mu.Lock() // the field is set before tick runs
-		s.timer = time.AfterFunc(max(0, min(left, g.Lease/12, startDelay)), s.tick)
-		s.mu.Unlock()
+		s.timer = time.AfterFunc(time.Hour, s.tick)
+		s.timer.Reset(max(0, min(left, g.Lease/12, startDelay))) // the field is set before tick runs
 	}
 	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, behind: s}, nil
 }
