@@ -53,11 +53,9 @@ func RunOutage(
 	if probe != nil {
 		o.Writes = append(o.Writes, *probe)
 	}
-	var counter struct{ Value int64 }
 	if o.ReadAfter > 0 {
-		err = target.call(ctx, http.MethodGet, "/pview", "", &counter)
+		err = o.read(ctx, target, within)
 	}
-	o.Final = counter.Value
 	return o, err
 }
 
@@ -86,6 +84,17 @@ func (o *Outage) add(answers []answer) {
 		o.Statuses[a.Status]++
 		o.record(i, a)
 	}
+}
+
+// read reads the counter when all is over. The instance that is asked may still connect to the dead master, although another
+// instance has answered before, so it is asked until it answers or within is over.
+func (o *Outage) read(ctx context.Context, target Target, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var counter struct{ Value int64 }
+	err := target.retry(ctx, http.MethodGet, "/pview", &counter)
+	o.Final = counter.Value
+	return err
 }
 
 // watch measures when the counter can be read and when a view is confirmed. The view counts.

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +74,7 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 
 func TestAnOutageThatSentinelsEnd(t *testing.T) {
 	target, started := serving(t, "sentinel")
+	target = lateReader(t, target)
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
 	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Minute)
 	if err != nil {
@@ -81,6 +86,26 @@ func TestAnOutageThatSentinelsEnd(t *testing.T) {
 	if len(o.Writes) == 0 || o.Final == 0 {
 		t.Errorf("%d views are confirmed, and the counter shows %d: there was one at least", len(o.Writes), o.Final)
 	}
+}
+
+// lateReader answers 503 to the second reader of the counter, as the load balancer does whose other instance is not back yet.
+func lateReader(t *testing.T, target burst.Target) burst.Target {
+	t.Helper()
+	instance, err := url.Parse(target.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read atomic.Int32
+	proxy := httputil.NewSingleHostReverseProxy(instance)
+	proxy.ModifyResponse = func(answer *http.Response) error {
+		if answer.Request.Method == http.MethodGet && answer.StatusCode == http.StatusOK && read.Add(1) == 2 {
+			answer.StatusCode = http.StatusServiceUnavailable
+		}
+		return nil
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return burst.Target{URL: server.URL}
 }
 
 func TestAnOutageNeedsADeadMaster(t *testing.T) {
