@@ -40,7 +40,7 @@ func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *
 	admin := connect(t, locktest.Settings{})
 	table := func(key string) *gorm.DB { return admin.Table("locklab_locks").Where("name = ?", key) }
 	return locktest.Backend{
-		Fenced: true, Cohort: cohort,
+		Fenced: true, Cohort: cohort, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			db := connect(t, s)
 			patience := request(s)

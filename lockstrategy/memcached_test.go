@@ -33,7 +33,7 @@ func TestMemcachedConforms(t *testing.T) {
 func memcachedBackend(t *testing.T, server *stack.Memcached, cohort bool) locktest.Backend {
 	admin := cacheAt(t, server.Addr)
 	return locktest.Backend{
-		Wired: true, Cohort: cohort, Yields: cohort,
+		Wired: true, Cohort: cohort, Yields: cohort, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			if s.Wire != nil {
 				s.Wire.Loses = func(c faultproxy.Chunk) bool { return !bytes.HasPrefix(c.Data, []byte("gets ")) }

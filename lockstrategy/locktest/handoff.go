@@ -168,7 +168,7 @@ func (c trial) processLeavesNotified() {
 
 func (c trial) processDies() {
 	lease := long
-	if c.backend.Queues {
+	if c.backend.Queues || c.backend.Polls {
 		lease = 3 * short
 	}
 	holder, clients, waiters, leave := c.line(3, lease)

@@ -28,6 +28,7 @@ type Backend struct {
 	Yields bool // a client lets others go first after its turn
 	Serial bool // the cases run one after the other: the backend is slow
 	Queues bool // its server queues those that wait: one that has died is passed over when its lease ends
+	Polls  bool // those that wait ask again and again: the last request of one that dies may still be granted, for its lease
 }
 
 // Settings are those of one client. Zero fields mean the strategy's defaults.
