@@ -27,7 +27,7 @@ func loaded(t *testing.T) *url.URL {
 	}
 	service := burst.Service{
 		App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 2, Named: true, Listen: "127.0.0.1:0",
-		Think: 100 * time.Millisecond, // buyers read together
+		Think: 100 * time.Millisecond, Flags: []string{"--item-query=1s"}, // buyers read together, and loads overlap
 	}
 	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
 	if err != nil {
