@@ -240,7 +240,7 @@ func left(t *testing.T, s *order.Store, id uint64) error {
 // notOpened fails unless OpenStore stops soon after its context, with an error that has want.
 func notOpened(t *testing.T, database, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	start := time.Now()
 	s, err := order.OpenStore(ctx, order.Config{Database: database})
