@@ -255,6 +255,23 @@ func TestEtcdAHolderLearnsThatItsKeyWasDeleted(t *testing.T) {
 	}
 }
 
+// A release deletes the key that was granted, and none that somebody has put in its place.
+func TestEtcdAReleaseDeletesItsOwnKey(t *testing.T) {
+	t.Parallel()
+	servers := etcdServers(t, 1)
+	admin := etcdClient(t, servers.Addrs())
+	lease := must(etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	name := string(etcdKeys(t, admin, "k")[0].Key)
+	must(admin.Delete(t.Context(), name))(t)
+	must(admin.Put(t.Context(), name, ""))(t)
+	if err := lease.Release(t.Context()); !errors.Is(err, lockstrategy.ErrGone) {
+		t.Errorf("its key was deleted, and the release says %v", err)
+	}
+	if left := etcdKeys(t, admin, "k"); len(left) != 1 {
+		t.Errorf("there is %v: it has deleted another's key", left)
+	}
+}
+
 func TestEtcdASlashInAKeyMakesAnotherLock(t *testing.T) {
 	t.Parallel()
 	lock := etcdLock(t, etcdClient(t, etcdServers(t, 1).Addrs()), lockstrategy.EtcdConfig{})

@@ -34,9 +34,16 @@ type zooKeeperClient struct {
 	failing  error           // why there is no session
 	next     int             // the server to try next
 	dialed   time.Time
+	greeting time.Duration // longest wait for the answer to the next greeting
 }
 
-const redialPause = 100 * time.Millisecond
+const (
+	redialPause = 100 * time.Millisecond
+
+	// firstGreeting is short: a server alone that has just started may never answer a greeting. Each next one without an answer waits for
+	// twice as long, up to the timeout of a request.
+	firstGreeting = 500 * time.Millisecond
+)
 
 var (
 	errNoAnswer    = errors.New("no answer in time")
@@ -45,7 +52,9 @@ var (
 )
 
 func newZooKeeperClient(addrs []string, cfg ZooKeeperConfig) *zooKeeperClient {
-	c := &zooKeeperClient{addrs: zk.FormatServers(addrs), cfg: cfg, up: make(chan struct{}), down: make(chan struct{})}
+	c := &zooKeeperClient{
+		addrs: zk.FormatServers(addrs), cfg: cfg, up: make(chan struct{}), down: make(chan struct{}), greeting: firstGreeting,
+	}
 	c.life, c.end = context.WithCancel(context.Background())
 	close(c.down)
 	return c
@@ -99,10 +108,12 @@ func createParent(conn *zk.Conn, path string) error {
 	return err
 }
 
-// lost reports whether the server may have executed a request with this error.
+// lost reports whether the server may have executed a request with this error. A write may fail before it is known that the connection
+// has ended.
 func lost(err error) bool {
+	var write *net.OpError
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
-		errors.Is(err, zk.ErrClosing)
+		errors.Is(err, zk.ErrClosing) || errors.As(err, &write)
 }
 
 // ready waits until there is a session. The first call connects.
@@ -275,7 +286,7 @@ func (w *zooKeeperWire) hangUp() {
 // SetReadDeadline bounds the wait for the greeting: package zk would wait for longer than the session lasts.
 func (w *zooKeeperWire) SetReadDeadline(t time.Time) error {
 	if len(w.greets) < greeting {
-		t = time.Now().Add(w.client.cfg.Request)
+		t = time.Now().Add(min(w.client.greeting, w.client.cfg.Request))
 	}
 	return w.Conn.SetReadDeadline(t)
 }
@@ -288,6 +299,7 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 	}
 	w.greets = append(w.greets, p[:min(n, missing)]...)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.client.greeting = min(2*w.client.greeting, w.client.cfg.Request)
 		return n, errNoGreeting
 	}
 	if len(w.greets) >= 4 && binary.BigEndian.Uint32(w.greets) > longestGreeting {
@@ -303,7 +315,7 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 func (c *zooKeeperClient) greeted(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if timeout > 0 {
+	if c.greeting = firstGreeting; timeout > 0 {
 		c.timeout = timeout
 	}
 }

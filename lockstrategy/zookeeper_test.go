@@ -1,6 +1,7 @@
 package lockstrategy_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,6 +182,56 @@ func TestZooKeeperLeavesAServerThatHangs(t *testing.T) {
 	}
 	testenv.Eventually(t, "the other one answers", func() bool { return z.Ping(t.Context()) == nil })
 	giveBack(t, held)
+}
+
+// A server alone that has just started may never answer a greeting: it closes a connection before it has its database, and fails at that.
+// The client greets again, long before a request's time is over.
+func TestZooKeeperGreetsAgain(t *testing.T) {
+	t.Parallel()
+	addr := testenv.Ensemble(t, 1)[0].Addr
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))(t) // whose connections nobody reads
+	defer silent.Close()
+	first := silent.Addr().String()
+	z := must(lockstrategy.NewZooKeeper([]string{addr}, lockstrategy.ZooKeeperConfig{
+		Lease: time.Hour, Request: 6 * time.Second,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			addr, first = cmp.Or(first, addr), ""
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}))(t)
+	giveBack(t, must(behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}).Acquire(t.Context(), "k"))(t))
+}
+
+// A request is sent again when its connection has ended and only the write says so.
+func TestZooKeeperWritesAgain(t *testing.T) {
+	t.Parallel()
+	addr := testenv.Ensemble(t, 1)[0].Addr
+	var ends atomic.Bool // with the next write
+	z := must(lockstrategy.NewZooKeeper([]string{addr}, lockstrategy.ZooKeeperConfig{
+		Lease: time.Hour, Request: 15 * time.Second,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return endingConn{conn, &ends}, err
+		},
+	}))(t)
+	lease := granted(t, behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}), "k")
+	ends.Store(true)
+	giveBack(t, lease)
+	if ends.Load() {
+		t.Error("no write failed: nothing is tested")
+	}
+}
+
+type endingConn struct {
+	net.Conn
+	ends *atomic.Bool
+}
+
+func (c endingConn) Write(p []byte) (int, error) {
+	if c.ends.Swap(false) {
+		_ = c.Conn.(*net.TCPConn).CloseWrite()
+	}
+	return c.Conn.Write(p)
 }
 
 // A lock that was closed keeps its leases: the session ends with the last of them.

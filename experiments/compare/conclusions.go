@@ -57,7 +57,7 @@ func (c Comparison) failover() string {
 		}
 	}
 	lost, byLost := c.in(matrix.Violated, failover)
-	kept, _ := c.in(matrix.NoViolation, failover)
+	kept, byKept := c.in(matrix.NoViolation, failover)
 	if len(times) == 0 {
 		return "What the death of a leader costs was not tested."
 	}
@@ -66,7 +66,7 @@ func (c Comparison) failover() string {
 		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
 	}
 	if len(kept) > 0 {
-		text += fmt.Sprintf(" Where a server must be able to die, take %s: a failover did not violate it.", list(kept, "or"))
+		text += fmt.Sprintf(" Where a server must be able to die, take %s: a failover did not violate it (%s).", list(kept, "or"), links(byKept))
 	}
 	return text
 }
@@ -76,8 +76,8 @@ const noise = 1.25
 
 // fastest names the locks with the shortest times.
 func (c Comparison) fastest() string {
-	alone := c.least(func(l Lock) Cell { return l.P50 })
-	burst := c.least(func(l Lock) Cell { return l.Burst })
+	alone := c.least(func(l Lock) (ratio, time Cell) { return l.Alone, l.P50 })
+	burst := c.least(func(l Lock) (ratio, time Cell) { return l.ToV3, l.Burst })
 	if alone == "" || burst == "" {
 		return "Which lock is the fastest was not measured."
 	}
@@ -86,24 +86,24 @@ func (c Comparison) fastest() string {
 		alone, burst, benchmark, 100*(noise-1))
 }
 
-// least names the locks that are as fast as the fastest, and says its time; empty: none was measured.
-func (c Comparison) least(of func(Lock) Cell) string {
+// least names the locks that are as fast as the fastest by their ratio, and says its time; empty: none was measured.
+func (c Comparison) least(of func(Lock) (ratio, time Cell)) string {
 	var names []string
-	shortest := Cell{Value: math.Inf(1)}
+	shortest, text := math.Inf(1), ""
 	for _, l := range c.Locks {
-		if of(l).Known && of(l).Value < shortest.Value {
-			shortest = of(l)
+		if ratio, time := of(l); ratio.Known && ratio.Value < shortest {
+			shortest, text = ratio.Value, time.Text
 		}
 	}
 	for _, l := range c.Locks {
-		if of(l).Known && of(l).Value <= noise*shortest.Value {
+		if ratio, _ := of(l); ratio.Known && ratio.Value <= noise*shortest {
 			names = append(names, l.Name())
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", list(names, "or"), shortest.Text)
+	return fmt.Sprintf("%s (%s)", list(names, "or"), text)
 }
 
 // noServer says what the lock costs that needs no further server.
