@@ -21,5 +21,7 @@ if tonumber(last) >= token then -- the clock is behind
   redis.call('set', KEYS[2], token + ARGV[3] - 1, 'PX', 86400000)
 end
 redis.call('hset', KEYS[1], ARGV[2], 1)
-redis.call('pexpire', KEYS[1], ARGV[1])
-return {token, 0}
+local expires = redis.pcall('pexpire', KEYS[1], ARGV[1])
+if expires == 1 then return {token, 0} end
+redis.call('hdel', KEYS[1], ARGV[2]) -- it was refused: a key without an expiry would stay locked for ever
+return redis.error_reply('PEXPIRE: ' .. expires.err)

@@ -36,6 +36,9 @@ func TestPreflightTriesALock(t *testing.T) {
 		"a command of the acquire": {
 			command: denied("-hset"), mend: denied("+hset"), found: "it refuses to acquire: HSET: ", remedy: "+COMMAND", refuses: true,
 		},
+		"the expiry": {
+			command: denied("-pexpire"), mend: denied("+pexpire"), found: "it refuses to acquire: PEXPIRE: ", remedy: "+COMMAND", refuses: true,
+		},
 		"a command for a key that another holds": {
 			command: denied("-pttl"), mend: denied("+pttl"), found: "it refuses to acquire: PTTL: ", remedy: "+COMMAND", refuses: true,
 		},
