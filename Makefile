@@ -82,8 +82,8 @@ bench-test: ## Lint and test that benchmark, which is a module of its own
 	cd loadtest/peers && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
 	cd loadtest/peers && go test -count=1 ./...
 
-microbench: ## Benchmarks of the locks, one process, as Go prints them
-	go test -run=NONE -bench=. -benchmem ./lockstrategy/...
+microbench: ## Benchmarks of the locks and of a page view, one process, as Go prints them
+	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./pview
 
 readme: ## Run the demo 30 times, the workshop's experiments and each help, and write the results into README.md and docs (10 minutes); PART=help does one
 	go run ./internal/readme $(PART)

@@ -1,6 +1,7 @@
 package pview_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,12 @@ func BenchmarkIncrement(b *testing.B) {
 	conn := redis.NewClient(&redis.Options{Addr: testenv.Redis(b, true).Addr})
 	defer conn.Close()
 	c := pview.NewCounter(conn, func() redis.UniversalClient { return conn })
-	for name, lock := range map[string]pview.Locker{"without a token": noLock, "with a token": granted(1)} {
+	last := uint64(0) // the counter registers each token once
+	growing := lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		last++
+		return fn(ctx, last)
+	})
+	for name, lock := range map[string]pview.Locker{"without a token": noLock, "with a token": growing} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := c.Increment(b.Context(), "v3", lock); err != nil {
