@@ -20,8 +20,8 @@ import (
 
 // pasted are the pages with lines to paste.
 var pasted = []string{
-	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/http-api.md", "docs/lock.md",
-	"docs/run-by-hand.md", "docs/shop.md", "docs/workshop.md", "loadtest/README.md",
+	"README.md", "CONTRIBUTING.md", "docs/cache.md", "docs/cli.md", "docs/compose.md", "docs/faults.md", "docs/http-api.md", "docs/lock.md",
+	"docs/ratelimit.md", "docs/run-by-hand.md", "docs/shop.md", "docs/workshop.md", "loadtest/README.md",
 }
 
 func page(t *testing.T, name string) string {
@@ -88,7 +88,7 @@ func TestCurlLinesOfThePages(t *testing.T) {
 	}
 	lines := 0
 	for _, line := range commandLines(page(t, "docs/http-api.md") + page(t, "docs/workshop.md") +
-		page(t, "docs/cache.md") + page(t, "docs/shop.md")) {
+		page(t, "docs/cache.md") + page(t, "docs/shop.md") + page(t, "docs/ratelimit.md") + page(t, "docs/faults.md")) {
 		if !strings.HasPrefix(line, "curl ") {
 			continue
 		}
