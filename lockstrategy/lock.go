@@ -46,6 +46,7 @@ func (l *Lease) Others() int { return int(l.others.Load()) }
 
 // Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each lease, and only the
 // last release does that. It works under a ctx that has ended.
+//
 // The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
 // repeated in the background, and the lock is free at the latest when its lease ends.

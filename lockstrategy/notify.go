@@ -116,16 +116,14 @@ func (w *waiter) stop() {
 	}
 }
 
-// passed is how many releases by other processes were notified since the last one by this process.
-func (w *waiter) passed() (most int) {
+// yields reports whether other processes are to go first: fewer releases by them were notified since the last one by this process.
+func (w *waiter) yields() bool {
+	passed := 0
 	for _, hub := range w.hubs {
-		most = max(most, hub.Others(w.channel))
+		passed = max(passed, hub.Others(w.channel))
 	}
-	return most
+	return passed < w.yield
 }
-
-// yields reports whether other processes are to go first.
-func (w *waiter) yields() bool { return w.passed() < w.yield }
 
 // subscribed reports whether a release is notified.
 func (w *waiter) subscribed() bool {

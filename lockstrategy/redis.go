@@ -21,6 +21,7 @@ type RedisConfig struct {
 
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
+//
 // There is one holder while the server keeps the key for its whole lease and the holder stops when its lease's context ends. There
 // may be two when a replica without the key is promoted, when the key is evicted, or when a holder ignores its context.
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
