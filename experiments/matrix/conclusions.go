@@ -111,13 +111,16 @@ func (m Matrix) locks(anomaly string, state State) (all []string) {
 	return all
 }
 
-// list is names as a sentence has them.
+// list is names as a sentence has them. Some have a comma: semicolons divide those.
 func list(names []string) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	last, comma := len(names)-1, ", "
+	if strings.Contains(strings.Join(names, ""), comma) {
+		comma = "; "
+	}
+	return strings.Join(names[:last], comma) + " and " + names[last]
 }
 
 // NotTested counts the cells that say nothing.

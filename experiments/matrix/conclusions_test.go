@@ -34,6 +34,11 @@ func TestConclusions(t *testing.T) {
 			"v2 and v3 had no violation under 1 of 11 anomalies, more than any other lock.",
 			"No fencing token helps v4 after a pause.",
 		}},
+		{"a name has a comma", []cell{{"SET NX PX, DEL", paused, 3}, {"SET NX PX", paused, 3}, {"v4", paused, 3}}, []string{
+			"No lock is safe from everything: at least one anomaly violates each lock that was tested (3).",
+			"No anomaly was tested without a violation.",
+			"No fencing token helps SET NX PX, DEL; SET NX PX and v4 after a pause.",
+		}},
 		{"the token was not tested", []cell{{"v3", paused, 3}}, []string{
 			"No lock is safe from everything: at least one anomaly violates each lock that was tested (1).",
 			"No anomaly was tested without a violation.",
