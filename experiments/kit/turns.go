@@ -139,19 +139,23 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended
-// is left out.
+// Play lets actors do one interleaving of their steps, as in [PlayPart], and then what is left of each.
 func Play(ctx context.Context, interleaving string, actors ...*Actor) {
+	PlayPart(ctx, interleaving, actors...)
+	for _, a := range actors {
+		for a.Move(ctx) {
+			continue
+		}
+	}
+}
+
+// PlayPart lets actors do some steps, as a list of their names. An actor that has ended is left out.
+func PlayPart(ctx context.Context, interleaving string, actors ...*Actor) {
 	for _, name := range strings.Fields(interleaving) {
 		for _, a := range actors {
 			if a.Name == name {
 				a.Move(ctx)
 			}
-		}
-	}
-	for _, a := range actors {
-		for a.Move(ctx) {
-			continue
 		}
 	}
 }
