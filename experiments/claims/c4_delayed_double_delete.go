@@ -47,9 +47,8 @@ writer                                        ── UPDATE: version 2 ── DE
 	How: `
 		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
 		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The delayed
-		second delete comes 200 ms after the first, and one more reader asks before it. The last three
-		variants play every interleaving, each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and
-		shows the one that leaves an old item.`,
+		second delete comes 200 ms after the first, and one more reader asks before it. The last three variants play every interleaving,
+		each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and shows the one that leaves an old item.`,
 	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: []experiments.Variant{
