@@ -36,8 +36,7 @@ var _ = register(experiments.Experiment{
 			loads that run simultaneously (C3-breakdown), so that an empty Redis is filled slowly and the database survives.`,
 		Limits: `
 			A moment here is the time between two steps of the run, and not a second: real requests come spread. Time does not pass, but the keys
-			live shorter. Only the last variant has an update: in the others the time until answers are true is that of one read. High
-			availability, the article's third remedy, is not run: F01 to F04 show what a failover loses.`,
+			live shorter. High availability, the article's third remedy, is not run: F01 to F04 show what a failover loses.`,
 		Next:  "C3-breakdown, one hot item instead of many. C6-binlog tells all processes what has changed.",
 		Level: experiments.Basic,
 	},
