@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -138,6 +139,26 @@ func TestCachesAreMeasured(t *testing.T) {
 		if all, without := check(r.Events), check(before); !reflect.DeepEqual(all, without) {
 			t.Errorf("%+v with measures, %+v without", all, without)
 		}
+	}
+}
+
+// A trial that fails ends, also while an actor waits for the turn of a step that its caller cannot cancel.
+func TestAnActorEndsWithItsTrial(t *testing.T) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		experiments.Run(t.Context(), experiments.Experiment{Variants: []experiments.Variant{{Name: "fails", Trials: 1, Run: func(
+			ctx context.Context, trial *experiments.Trial,
+		) {
+			a := NewActor(trial, "W")
+			a.Begin(ctx, func() { _, _ = a.Reader(nil).Get(context.WithoutCancel(ctx), 1) })
+			trial.Must(errors.New("it fails"))
+		}}}}, experiments.Options{})
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the trial waits for its actor")
 	}
 }
 

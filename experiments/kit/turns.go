@@ -20,8 +20,9 @@ type Actor struct {
 
 	eachCommand
 	t     *experiments.Trial
-	wants chan struct{} // it has arrived at its next step
-	turn  chan struct{} // it may do it
+	acts  context.Context // it ends with the trial: that of a step may be without cancel
+	wants chan struct{}   // it has arrived at its next step
+	turn  chan struct{}   // it may do it
 	ended chan struct{}
 }
 
@@ -32,6 +33,7 @@ func NewActor(t *experiments.Trial, name string) *Actor {
 
 // Begin lets the actor act until its first step, which waits for Move.
 func (a *Actor) Begin(ctx context.Context, act func()) {
+	a.acts = ctx
 	a.t.Go(func() {
 		defer close(a.ended)
 		act()
@@ -63,16 +65,16 @@ func (a *Actor) await(ctx context.Context) {
 }
 
 // step waits for the actor's turn, and records what it has done.
-func (a *Actor) step(ctx context.Context, do func() history.Event) error {
+func (a *Actor) step(do func() history.Event) error {
 	select {
 	case a.wants <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-a.acts.Done():
+		return a.acts.Err()
 	}
 	select {
 	case <-a.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-a.acts.Done():
+		return a.acts.Err()
 	}
 	e := do()
 	e.Timeline = a.Name
@@ -89,7 +91,7 @@ type actorReader struct {
 }
 
 func (r actorReader) Get(ctx context.Context, id uint64) (item cache.Item, err error) {
-	waited := r.step(ctx, func() history.Event {
+	waited := r.step(func() history.Event {
 		item, err = r.of.Get(ctx, id)
 		return history.Event{Kind: history.Command, Text: fmt.Sprintf("SELECT: version %d", item.Version)}
 	})
@@ -108,7 +110,7 @@ type actorWriter struct {
 }
 
 func (w actorWriter) Put(ctx context.Context, id uint64, text string) (item cache.Item, err error) {
-	waited := w.step(ctx, func() history.Event {
+	waited := w.step(func() history.Event {
 		item, err = w.of.Put(ctx, id, text)
 		return history.Event{Kind: history.Write, Key: itemKey(id), Value: item.Version}
 	})
@@ -124,7 +126,7 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !slices.Contains([]string{"get", "set", "del"}, cmd.Name()) {
 			return next(ctx, cmd)
 		}
-		waited := a.step(ctx, func() history.Event {
+		waited := a.step(func() history.Event {
 			text := strings.ToUpper(cmd.Name())
 			if err = next(ctx, cmd); errors.Is(err, redis.Nil) {
 				text += ": nothing"
@@ -152,10 +154,8 @@ func Play(ctx context.Context, interleaving string, actors ...*Actor) {
 // PlayPart lets actors do some steps, as a list of their names. An actor that has ended is left out.
 func PlayPart(ctx context.Context, interleaving string, actors ...*Actor) {
 	for _, name := range strings.Fields(interleaving) {
-		for _, a := range actors {
-			if a.Name == name {
-				a.Move(ctx)
-			}
+		if i := slices.IndexFunc(actors, func(a *Actor) bool { return a.Name == name }); i >= 0 {
+			actors[i].Move(ctx)
 		}
 	}
 }
