@@ -78,10 +78,6 @@ func deleteUpdate(db cache.Writer, r *cache.Redis) cache.Writer {
 	return cache.DeleteThenUpdate{Database: db, Cache: r}
 }
 
-func updateSet(db cache.Writer, r *cache.Redis) cache.Writer {
-	return cache.UpdateThenSet{Database: db, Cache: r}
-}
-
 // doubleDelete may have a short delay: the second delete waits for its turn.
 func doubleDelete(delay time.Duration) cacheWriter {
 	return func(db cache.Writer, r *cache.Redis) cache.Writer {
@@ -113,13 +109,9 @@ func playItem(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, in
 		}
 		x.MustFollow("W", id)
 	})
-	first, rest, asks := strings.Cut(interleaving, "?")
-	kit.PlayPart(ctx, first, reader, writer)
-	if asks {
-		x.Read(ctx, "reader 1", x.Aside(x.Conn, cache.Config{}), id)
-	}
-	kit.Play(ctx, rest, reader, writer)
-	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), id)
+	asks := func(name string) { x.Read(ctx, name, x.Aside(x.Conn, cache.Config{}), id) }
+	kit.Play(ctx, interleaving, func() { asks("reader 1") }, reader, writer)
+	asks("reader 2")
 }
 
 func oneInterleaving(make cacheWriter, interleaving string) func(context.Context, *kit.Cache) {
@@ -151,11 +143,11 @@ func twoSetters(ctx context.Context, x *kit.Cache) {
 	var writers []*kit.Actor
 	for _, name := range []string{"A", "B"} {
 		writers = append(writers, stepwise(ctx, x, name, func(a *kit.Actor, r *cache.Redis) {
-			_, err := updateSet(a.Writer(x.Items), r).Put(ctx, kit.Item, "by "+name)
+			_, err := cache.UpdateThenSet{Database: a.Writer(x.Items), Cache: r}.Put(ctx, kit.Item, "by "+name)
 			x.Must(err)
 			x.MustFollow(name, kit.Item)
 		}))
 	}
-	kit.Play(ctx, "A B B A", writers...)
+	kit.Play(ctx, "A B B A", nil, writers...)
 	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), kit.Item)
 }

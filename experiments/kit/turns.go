@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,7 @@ func (r actorReader) Get(ctx context.Context, id uint64) (item cache.Item, err e
 		item, err = r.of.Get(ctx, id)
 		return history.Event{Kind: history.Command, Text: fmt.Sprintf("SELECT: version %d", item.Version)}
 	})
-	if waited != nil {
-		return item, waited
-	}
-	return item, err
+	return item, cmp.Or(waited, err)
 }
 
 // Writer is a writer as a step. It records the version that the database has confirmed.
@@ -114,10 +112,7 @@ func (w actorWriter) Put(ctx context.Context, id uint64, text string) (item cach
 		item, err = w.of.Put(ctx, id, text)
 		return history.Event{Kind: history.Write, Key: itemKey(id), Value: item.Version}
 	})
-	if waited != nil {
-		return item, waited
-	}
-	return item, err
+	return item, cmp.Or(waited, err)
 }
 
 // ProcessHook implements [redis.Hook]: each command of a cache is a step. Those with which a connection begins are none.
@@ -141,21 +136,19 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Play lets actors do one interleaving of their steps, as in [PlayPart], and then what is left of each.
-func Play(ctx context.Context, interleaving string, actors ...*Actor) {
-	PlayPart(ctx, interleaving, actors...)
-	for _, a := range actors {
-		for a.Move(ctx) {
-			continue
-		}
-	}
-}
-
-// PlayPart lets actors do some steps, as a list of their names. An actor that has ended is left out.
-func PlayPart(ctx context.Context, interleaving string, actors ...*Actor) {
+// Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended
+// is left out. At each "?" between is called.
+func Play(ctx context.Context, interleaving string, between func(), actors ...*Actor) {
 	for _, name := range strings.Fields(interleaving) {
 		if i := slices.IndexFunc(actors, func(a *Actor) bool { return a.Name == name }); i >= 0 {
 			actors[i].Move(ctx)
+		} else {
+			between()
+		}
+	}
+	for _, a := range actors {
+		for a.Move(ctx) {
+			continue
 		}
 	}
 }
