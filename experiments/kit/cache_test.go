@@ -157,7 +157,7 @@ func TestAnActorEndsWithItsTrial(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(3 * time.Second):
 		t.Fatal("the trial waits for its actor")
 	}
 }
