@@ -20,7 +20,7 @@ type UpdateThenDelete struct {
 func (w UpdateThenDelete) Put(ctx context.Context, id uint64, text string) (Item, error) {
 	item, err := w.Database.Put(ctx, id, text)
 	if err == nil {
-		err = w.Cache.Delete(ctx, id)
+		err = w.Cache.Delete(context.WithoutCancel(ctx), id) // also when the caller has left
 	}
 	return item, err
 }

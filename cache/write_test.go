@@ -56,6 +56,35 @@ func TestOrderOfSteps(t *testing.T) {
 	}
 }
 
+// A caller that leaves after the update leaves no old item.
+func TestDeleteForACallerThatHasLeft(t *testing.T) {
+	l := newLab(t)
+	aside := l.aside(cache.Config{})
+	put(t, l.db, "old")
+	if _, err := aside.Get(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	w := cache.UpdateThenDelete{Database: &leaving{l.db, leave}, Cache: aside}
+	if _, err := w.Put(ctx, id, "new"); err != nil {
+		t.Error(err)
+	}
+	if item, err := aside.Get(t.Context(), id); err != nil || item.Text != "new" {
+		t.Errorf("%+v, %v", item, err)
+	}
+}
+
+// leaving is a database whose caller leaves after the update.
+type leaving struct {
+	cache.Writer
+	leave context.CancelFunc
+}
+
+func (l *leaving) Put(ctx context.Context, id uint64, text string) (cache.Item, error) {
+	defer l.leave()
+	return l.Writer.Put(ctx, id, text)
+}
+
 func TestDeleteLog(t *testing.T) {
 	l := newLab(t)
 	r := l.aside(cache.Config{})

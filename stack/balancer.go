@@ -49,9 +49,13 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 	return b, nil
 }
 
+// mostBody is above what an instance accepts. It ends the connection of a longer body, and then its answer can be lost here.
+const mostBody = 16 << 10
+
 // ServeHTTP passes a request to the next instance.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := b.next.Add(1) - 1
+	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 	b.proxies[n%uint64(len(b.proxies))].ServeHTTP(w, r)
 }
 
@@ -90,9 +94,13 @@ func proxy(target *url.URL) *httputil.ReverseProxy {
 			if r.Context().Err() == nil {
 				slog.Debug("balancer", "instance", target.Host, "error", err)
 			}
+			status, why := http.StatusBadGateway, "the balancer got no answer from "+target.Host
+			if errors.As(err, new(*http.MaxBytesError)) {
+				status, why = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", mostBody)
+			}
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadGateway)
-			fmt.Fprintf(w, `{"error":"the balancer got no answer from %s"}`, target.Host)
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"error":%q}`, why)
 		},
 	}
 }

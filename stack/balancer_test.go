@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"locklab/internal/testenv"
@@ -92,6 +93,33 @@ func TestBalancerRepeatsNoGET(t *testing.T) {
 		t.Errorf("two GETs reached the instance as %d", n)
 	}
 }
+
+// An instance ends the connection of a body that is too long, and then its answer can be lost. So the balancer refuses such a body.
+func TestBalancerRefusesALongBody(t *testing.T) {
+	instance := serveHTTP(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", &stack.Instance{URL: "http://" + instance})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]int{0: http.StatusOK, 16 << 10: http.StatusOK, 16<<10 + 1: 413, 10 << 20: 413} {
+		for _, body := range []io.Reader{strings.NewReader(strings.Repeat("7", size)), io.LimitReader(sevens{}, int64(size))} { // sized, chunked
+			response, err := http.Post(balancer.URL, "", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if response.StatusCode != want || err != nil || want == 413 && string(said) != `{"error":"the body is longer than 16384 bytes"}` {
+				t.Errorf("%d bytes: %s, %s, %v", size, response.Status, said, err)
+			}
+		}
+	}
+}
+
+// sevens is an endless body.
+type sevens struct{}
+
+func (sevens) Read(p []byte) (int, error) { return copy(p, "7777777777777777"), nil }
 
 // answerOncePerConnection closes each connection when it has read a second request. It counts every request.
 func answerOncePerConnection(listener net.Listener, requests chan<- struct{}) {

@@ -3,16 +3,20 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"locklab/experiments/burst"
+	"locklab/handlers"
 	"locklab/internal/testenv"
-	"locklab/stack"
+	"locklab/ratelimit"
+	"locklab/topology"
 )
 
 // Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
@@ -79,31 +83,70 @@ func TestAnInstanceReachesItself(t *testing.T) {
 	}
 }
 
-// The calls to the supplier leave connections that carried none. An instance that stops does not wait for them.
+// A call that dials may be sent over a connection that another call has just left. What it dialled has carried no request then, and a
+// server waits 5 s for such a connection. An instance that calls itself ends without that wait.
 func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
-	self, err := os.Executable()
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := burst.Service{
-		App: []string{self, "serve"}, Topology: "single", Real: stack.RealRedis(), Instances: 12, Listen: "127.0.0.1:0",
-		Flags: []string{"--supplier-limit=24"},
-	}
-	running, err := service.Start(testenv.Context(t), testenv.Stack(t), nil)
+	listener := &accepting{Listener: socket, again: make(chan int, 10)}
+	ctx, end := context.WithCancel(testenv.Context(t))
+	defer end()
+	limits := limitFlags{SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
+	limited, err := limits.open(ctx, &parts{redis: new(topology.Redis)}, listener.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range running.Instances { // a burst leaves such a connection now and then
-		direct := burst.Target{URL: i.URL} // the balancer has connections of its own
-		if _, err := burst.RunCalls(testenv.Context(t), direct, "r1", 432, burst.Simultaneous); err != nil {
-			t.Fatal(err)
+	outgoing := limited.Algorithms[0].Outgoing.(*ratelimit.Transport).Base.(*http.Transport)
+	dial, second, answered := outgoing.DialContext, make(chan struct{}), make(chan struct{})
+	var dials atomic.Int32
+	outgoing.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials.Add(1) == 2 { // the first call is not answered before
+			close(second)
+			<-answered
 		}
-		began := time.Now()
-		if err := i.Stop(); err != nil {
-			t.Fatal(err)
+		return dial(ctx, network, addr)
+	}
+	arrived, ended := make(chan struct{}, 2), make(chan error, 1)
+	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-second })
+	go func() { ended <- handlers.Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
+	calls := make(chan error, 2)
+	call := func() {
+		response, err := (&http.Client{Transport: outgoing}).Post(limited.URL, "", nil)
+		if err == nil {
+			err = response.Body.Close()
 		}
-		if took := time.Since(began); took > 4*time.Second {
-			t.Fatalf("it ended after %s", took)
+		calls <- err
+	}
+	go call()
+	<-arrived
+	go call()
+	if err := errors.Join(<-calls, <-calls); err != nil {
+		t.Fatal(err)
+	}
+	close(answered)
+	for n := range listener.again { // at the third the server has both connections
+		if n == 3 {
+			break
 		}
 	}
+	began := time.Now()
+	end()
+	if err := <-ended; err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("it ended after %s: %v", time.Since(began), err)
+	}
+}
+
+// accepting tells how often a server has asked for a connection.
+type accepting struct {
+	net.Listener
+	asked int
+	again chan int
+}
+
+func (a *accepting) Accept() (net.Conn, error) {
+	a.asked++
+	a.again <- a.asked
+	return a.Listener.Accept()
 }

@@ -76,19 +76,17 @@ func twoLevels(x *kit.Cache, cfg cache.Config, second bool) cache.Reader {
 	return local
 }
 
-// fillSlowly writes n items and reads them, one at each moment: the fills must not count. The write of the first item is recorded.
-func fillSlowly(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
-	x.Must(x.Write(ctx, "before", x.Items, 1))
-	_, err := r.Get(ctx, 1)
-	x.Must(err)
-	x.Moment()
-	for id := range uint64(n - 1) {
-		_, err := x.Items.Put(ctx, id+2, fmt.Sprint("item ", id+2))
+// fill writes n items and reads them. Its loads do not count. The write of the first item is recorded.
+func fill(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
+	x.Filling = true
+	for id := range uint64(n) {
+		_, err := x.Items.Put(ctx, id+1, fmt.Sprint("item ", id+1))
 		x.Must(err)
-		_, err = r.Get(ctx, id+2)
+		_, err = r.Get(ctx, id+1)
 		x.Must(err)
-		x.Moment()
 	}
+	x.Filling = false
+	x.Confirm(ctx, "before", 1)
 }
 
 // readAll reads n items at one moment. The loads are recorded, and the read of the first item.
@@ -104,7 +102,7 @@ func readAll(ctx context.Context, x *kit.Cache, r cache.Reader, n int) {
 func expiringItems(n int, spread time.Duration, second bool) func(context.Context, *kit.Cache) {
 	return func(ctx context.Context, x *kit.Cache) {
 		r := twoLevels(x, cache.Config{TTL: time.Minute, Spread: spread}, second)
-		fillSlowly(ctx, x, r, n)
+		fill(ctx, x, r, n)
 		x.PassTime(ctx, time.Minute)
 		for range 10 {
 			readAll(ctx, x, r, n)
@@ -117,7 +115,7 @@ func expiringItems(n int, spread time.Duration, second bool) func(context.Contex
 func restartedRedis(second bool) func(context.Context, *kit.Cache) {
 	return func(ctx context.Context, x *kit.Cache) {
 		r := twoLevels(x, cache.Config{}, second)
-		fillSlowly(ctx, x, r, fifty)
+		fill(ctx, x, r, fifty)
 		kit.Restart(ctx, x.Trial, x.Node)
 		x.Must(stack.Until(ctx, func(ctx context.Context) error { // connections to the old server fail once
 			_, err := r.Get(ctx, fifty)

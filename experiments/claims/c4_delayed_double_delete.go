@@ -46,9 +46,9 @@ reader  ── GET: nothing ── SELECT: version 1 ─────────
 writer                                        ── UPDATE: version 2 ── DEL ─`,
 	How: `
 		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
-		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The last three
-		variants play every interleaving, each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and
-		shows the one that leaves an old item.`,
+		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The delayed
+		second delete comes 200 ms after the first, and one more reader asks before it. The last three variants play every interleaving,
+		each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and shows the one that leaves an old item.`,
 	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: []experiments.Variant{
@@ -56,14 +56,14 @@ writer                                        ── UPDATE: version 2 ── DE
 		{Name: "update, delete", Expect: experiments.Sometimes, Run: kit.OnCache(oneInterleaving(updateDelete, "R R W W R"))},
 		{Name: "delete, update", Expect: experiments.Sometimes, Run: kit.OnCache(oneInterleaving(deleteUpdate, "W R R R W"))},
 		{Name: "update, set, by two writers", Expect: experiments.Sometimes, Run: kit.OnCache(twoSetters)},
-		{Name: "delayed double delete", Run: kit.OnCache(oneInterleaving(doubleDelete, "R R W W R W"))},
+		{Name: "delayed double delete", Run: kit.OnCache(oneInterleaving(doubleDelete(200*time.Millisecond), "R R W W R ? W"))},
 		{
 			Name: "double delete, before the reader fills", Expect: experiments.Sometimes,
-			Run: kit.OnCache(oneInterleaving(doubleDelete, "R R W W W R")),
+			Run: kit.OnCache(oneInterleaving(doubleDelete(time.Millisecond), "R R W W W R")),
 		},
 		everyInterleaving(", one delete", experiments.Sometimes, updateDelete, 2, ""),
-		everyInterleaving(", two deletes", experiments.Sometimes, doubleDelete, 3, ""),
-		everyInterleaving(" in which the second delete is last", experiments.Never, doubleDelete, 3, "W"),
+		everyInterleaving(", two deletes", experiments.Sometimes, doubleDelete(time.Millisecond), 3, ""),
+		everyInterleaving(" in which the second delete is last", experiments.Never, doubleDelete(time.Millisecond), 3, "W"),
 	},
 })
 
@@ -78,13 +78,11 @@ func deleteUpdate(db cache.Writer, r *cache.Redis) cache.Writer {
 	return cache.DeleteThenUpdate{Database: db, Cache: r}
 }
 
-func updateSet(db cache.Writer, r *cache.Redis) cache.Writer {
-	return cache.UpdateThenSet{Database: db, Cache: r}
-}
-
-// doubleDelete has a short delay: the second delete waits for its turn.
-func doubleDelete(db cache.Writer, r *cache.Redis) cache.Writer {
-	return &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: db, Cache: r}, Delay: time.Millisecond}
+// doubleDelete may have a short delay: the second delete waits for its turn.
+func doubleDelete(delay time.Duration) cacheWriter {
+	return func(db cache.Writer, r *cache.Redis) cache.Writer {
+		return &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: db, Cache: r}, Delay: delay}
+	}
 }
 
 // stepwise begins an actor that has connections of its own.
@@ -98,7 +96,7 @@ func stepwise(ctx context.Context, x *kit.Cache, name string, act func(a *kit.Ac
 	return a
 }
 
-// playItem lets R read and W write an item, and then another reader read it.
+// playItem lets R read and W write an item, and then another reader read it. At a "?" one more reader reads it.
 func playItem(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, interleaving string) {
 	x.Must(x.Write(ctx, "before", x.Items, id))
 	reader := stepwise(ctx, x, "R", func(_ *kit.Actor, r *cache.Redis) { x.Read(ctx, "R", r, id) })
@@ -111,8 +109,9 @@ func playItem(ctx context.Context, x *kit.Cache, make cacheWriter, id uint64, in
 		}
 		x.MustFollow("W", id)
 	})
-	kit.Play(ctx, interleaving, reader, writer)
-	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), id)
+	asks := func(name string) { x.Read(ctx, name, x.Aside(x.Conn, cache.Config{}), id) }
+	kit.Play(ctx, interleaving, func() { asks("reader 1") }, reader, writer)
+	asks("reader 2")
 }
 
 func oneInterleaving(make cacheWriter, interleaving string) func(context.Context, *kit.Cache) {
@@ -144,11 +143,11 @@ func twoSetters(ctx context.Context, x *kit.Cache) {
 	var writers []*kit.Actor
 	for _, name := range []string{"A", "B"} {
 		writers = append(writers, stepwise(ctx, x, name, func(a *kit.Actor, r *cache.Redis) {
-			_, err := updateSet(a.Writer(x.Items), r).Put(ctx, kit.Item, "by "+name)
+			_, err := cache.UpdateThenSet{Database: a.Writer(x.Items), Cache: r}.Put(ctx, kit.Item, "by "+name)
 			x.Must(err)
 			x.MustFollow(name, kit.Item)
 		}))
 	}
-	kit.Play(ctx, "A B B A", writers...)
+	kit.Play(ctx, "A B B A", nil, writers...)
 	x.Read(ctx, "reader 2", x.Aside(x.Conn, cache.Config{}), kit.Item)
 }

@@ -119,7 +119,7 @@ func TestMutants(t *testing.T) {
 		}},
 		{"the delete of a key", experiments.Mutant{Hook: typed(withoutDelete)}, nil, map[string]string{
 			"C1": "unexpected: inserted, the empty answer is cleared: client got version 0",
-			"C4": "unexpected: delayed double delete: reader 2 got version 1",
+			"C4": "unexpected: delayed double delete: reader 1 got version 1",
 			"C5": `inconclusive: the control "nothing fails, no log" has a violation, too`,
 			"C6": `inconclusive: the control "the writer deletes the key" has a violation, too`,
 		}},

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -47,6 +48,7 @@ func script(text string) []history.Event {
 }
 
 func TestChecksOfCaches(t *testing.T) {
+	measured := func(trial []history.Event) []history.Violation { return oldReads(trial, true) }
 	for _, c := range []struct {
 		name, script string
 		check        func([]history.Event) []history.Violation
@@ -56,6 +58,8 @@ func TestChecksOfCaches(t *testing.T) {
 		{"old before the cache must know", "w1 w2 a? a1", StaleReads, nil},
 		{"old after", "w1 w2 ! a? a1", StaleReads, []int{2, 5}},
 		{"the read began before", "w1 w2 a? ! a1", StaleReads, nil},
+		{"old, and measured, before the cache must know", "w1 w2 a? a1", measured, []int{2, 4}},
+		{"the read began before the write", "w1 a? w2 a1 b? b2", measured, nil},
 		{"absent after the insert", "w1 ! a? a0", StaleReads, []int{1, 4}},
 		{"newer than it must be", "w1 ! w2 a? a2", StaleReads, nil},
 		{"a first writer that settles last", "w2 w3 ! ! a? a2", StaleReads, []int{2, 6}},
@@ -117,7 +121,7 @@ func TestCachesAreMeasured(t *testing.T) {
 	r := experiments.Run(t.Context(), experiments.Experiment{Variants: []experiments.Variant{{Name: "caches", Trials: 1, Run: func(
 		_ context.Context, trial *experiments.Trial,
 	) {
-		for _, e := range script("w1 a? s a1 t s R w2 ! a? a1 b? b2") {
+		for _, e := range script("w1 a? s a1 t s R w2 c? c1 ! a? a1 b? b2") {
 			trial.Record(e)
 		}
 		before = trial.Events()
@@ -127,7 +131,7 @@ func TestCachesAreMeasured(t *testing.T) {
 	for _, m := range r.Measures() {
 		got = append(got, fmt.Sprint(m.Median(), " ", m.Unit))
 	}
-	want := []string{"2 loads at one moment, at most", "3 loads that reached the database", "1 stale reads"}
+	want := []string{"2 loads at one moment, at most", "3 loads that reached the database", "2 stale reads"}
 	if len(got) != 4 || !slices.Equal(got[:3], want) || !strings.HasSuffix(got[3], "µs until answers are true") {
 		t.Errorf("%q, want %q, and a time", got, want)
 	}
@@ -135,6 +139,26 @@ func TestCachesAreMeasured(t *testing.T) {
 		if all, without := check(r.Events), check(before); !reflect.DeepEqual(all, without) {
 			t.Errorf("%+v with measures, %+v without", all, without)
 		}
+	}
+}
+
+// A trial that fails ends, also while an actor waits for the turn of a step that its caller cannot cancel.
+func TestAnActorEndsWithItsTrial(t *testing.T) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		experiments.Run(t.Context(), experiments.Experiment{Variants: []experiments.Variant{{Name: "fails", Trials: 1, Run: func(
+			ctx context.Context, trial *experiments.Trial,
+		) {
+			a := NewActor(trial, "W")
+			a.Begin(ctx, func() { _, _ = a.Reader(nil).Get(context.WithoutCancel(ctx), 1) })
+			trial.Must(errors.New("it fails"))
+		}}}}, experiments.Options{})
+	}()
+	select {
+	case <-ended:
+	case <-time.After(3 * time.Second):
+		t.Fatal("the trial waits for its actor")
 	}
 }
 

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ type Actor struct {
 
 	eachCommand
 	t     *experiments.Trial
-	wants chan struct{} // it has arrived at its next step
-	turn  chan struct{} // it may do it
+	acts  context.Context // it ends with the trial: that of a step may be without cancel
+	wants chan struct{}   // it has arrived at its next step
+	turn  chan struct{}   // it may do it
 	ended chan struct{}
 }
 
@@ -32,6 +34,7 @@ func NewActor(t *experiments.Trial, name string) *Actor {
 
 // Begin lets the actor act until its first step, which waits for Move.
 func (a *Actor) Begin(ctx context.Context, act func()) {
+	a.acts = ctx
 	a.t.Go(func() {
 		defer close(a.ended)
 		act()
@@ -63,16 +66,16 @@ func (a *Actor) await(ctx context.Context) {
 }
 
 // step waits for the actor's turn, and records what it has done.
-func (a *Actor) step(ctx context.Context, do func() history.Event) error {
+func (a *Actor) step(do func() history.Event) error {
 	select {
 	case a.wants <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-a.acts.Done():
+		return a.acts.Err()
 	}
 	select {
 	case <-a.turn:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-a.acts.Done():
+		return a.acts.Err()
 	}
 	e := do()
 	e.Timeline = a.Name
@@ -89,14 +92,11 @@ type actorReader struct {
 }
 
 func (r actorReader) Get(ctx context.Context, id uint64) (item cache.Item, err error) {
-	waited := r.step(ctx, func() history.Event {
+	waited := r.step(func() history.Event {
 		item, err = r.of.Get(ctx, id)
 		return history.Event{Kind: history.Command, Text: fmt.Sprintf("SELECT: version %d", item.Version)}
 	})
-	if waited != nil {
-		return item, waited
-	}
-	return item, err
+	return item, cmp.Or(waited, err)
 }
 
 // Writer is a writer as a step. It records the version that the database has confirmed.
@@ -108,14 +108,11 @@ type actorWriter struct {
 }
 
 func (w actorWriter) Put(ctx context.Context, id uint64, text string) (item cache.Item, err error) {
-	waited := w.step(ctx, func() history.Event {
+	waited := w.step(func() history.Event {
 		item, err = w.of.Put(ctx, id, text)
 		return history.Event{Kind: history.Write, Key: itemKey(id), Value: item.Version}
 	})
-	if waited != nil {
-		return item, waited
-	}
-	return item, err
+	return item, cmp.Or(waited, err)
 }
 
 // ProcessHook implements [redis.Hook]: each command of a cache is a step. Those with which a connection begins are none.
@@ -124,7 +121,7 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !slices.Contains([]string{"get", "set", "del"}, cmd.Name()) {
 			return next(ctx, cmd)
 		}
-		waited := a.step(ctx, func() history.Event {
+		waited := a.step(func() history.Event {
 			text := strings.ToUpper(cmd.Name())
 			if err = next(ctx, cmd); errors.Is(err, redis.Nil) {
 				text += ": nothing"
@@ -140,13 +137,13 @@ func (a *Actor) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // Play lets actors do one interleaving of their steps, as a list of their names, and then what is left of each. An actor that has ended
-// is left out.
-func Play(ctx context.Context, interleaving string, actors ...*Actor) {
+// is left out. At each "?" between is called.
+func Play(ctx context.Context, interleaving string, between func(), actors ...*Actor) {
 	for _, name := range strings.Fields(interleaving) {
-		for _, a := range actors {
-			if a.Name == name {
-				a.Move(ctx)
-			}
+		if i := slices.IndexFunc(actors, func(a *Actor) bool { return a.Name == name }); i >= 0 {
+			actors[i].Move(ctx)
+		} else {
+			between()
 		}
 	}
 	for _, a := range actors {
