@@ -63,7 +63,7 @@ var all = []Version{
 	{
 		Name: "v3", Title: "Redis lock", Article: "666", Needs: Redis,
 		Summary: "the Redis lock, which Redisson's RLock understands",
-		Shows:   "v3 locks in Redis, outside of both processes: every view is there, and one driver wins.",
+		Shows:   "v3 locks in Redis, outside of the processes: every view is there, and one driver wins.",
 		Open:    strategy(lockstrategy.NameRedis),
 	},
 	{

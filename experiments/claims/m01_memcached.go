@@ -65,6 +65,7 @@ B                             ├─ add ─ read 0 ─ write 1`,
 	Anomaly: "eviction",
 	Needs:   []experiments.Need{experiments.Memcached},
 	Takes:   50 * time.Second,
+	Slow:    true,
 	Check:   kit.Any(history.Counter, kit.Noted(string(steps.OrphanedLock)), kit.Noted(string(steps.LeftUntilExpiry))),
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},
