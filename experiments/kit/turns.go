@@ -18,7 +18,7 @@ import (
 type Actor struct {
 	Name string
 
-	eachCommand
+	EachCommand
 	t     *experiments.Trial
 	wants chan struct{} // it has arrived at its next step
 	turn  chan struct{} // it may do it
