@@ -328,7 +328,7 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	if err := after.Release(t.Context()); err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Error(err)
 	}
-	if err := leader.Restart(testenv.Context(t)); err != nil {
+	if _, err := leader.Restart(testenv.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 }
