@@ -242,7 +242,7 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(pollInterval):
+			case <-time.After(pollInterval): // a server without a leader ends each watch immediately
 			}
 		}
 	}()

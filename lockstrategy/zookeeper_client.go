@@ -36,6 +36,7 @@ type zooKeeperClient struct {
 	dialed   time.Time
 }
 
+// redialPause is the shortest time between two dials: package zk makes none (TestZooKeeperDialsWithPauses).
 const redialPause = 100 * time.Millisecond
 
 var (
