@@ -34,8 +34,8 @@ func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 	})
 }
 
-// serveMiniredis serves until SIGTERM, at the address in its environment or on a free port. Keys expire by the real clock. It is read at
-// each command: a clock that a ticker moves is behind on a busy machine, and would end a key early that was written meanwhile.
+// serveMiniredis serves until SIGTERM, at the address in its environment or on a free port. Keys expire by the real clock, which is
+// read at each command. A clock that a ticker moves is behind on a busy machine. It ends a key early that was written meanwhile.
 func serveMiniredis(out io.Writer) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)

@@ -68,7 +68,8 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Questions asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is [ErrSilent].
+// Questions asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
+// [ErrSilent].
 type Questions func(context.Context) (Report, error)
 
 // Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
