@@ -44,7 +44,7 @@ func TestDecodeOfDamage(t *testing.T) {
 		{"an empty line", lines[0] + "\n" + lines[1], "line 2 is no event", 1},
 		{"two events in a line", strings.TrimSpace(lines[0]) + lines[1], "line 1 goes on", 0},
 		{"a bracket too many", strings.TrimSpace(lines[0]) + "}\n", "line 1 goes on", 0},
-		{"a field of a newer version", strings.Replace(lines[0], `"variant"`, `"arm"`, 1), "unknown field", 0},
+		{"a field of a newer version", strings.Replace(lines[0], `"variant"`, `"other"`, 1), "unknown field", 0},
 		{"no object", "null\n", "event number 0", 0},
 		{"text for a number", strings.Replace(lines[0], `"trial":1`, `"trial":"1"`, 1), "line 1 is no event", 0},
 		{"not text", "\x00\xff\xfe", "line 1 is no event", 0},
@@ -67,7 +67,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(text[:len(text)/2]))
 	}
 	f.Add([]byte("null\n"))
-	f.Add([]byte(`{"seq":1,"at_ns":-1,"kind":"grant","lane":"\u001b"}`))
+	f.Add([]byte(`{"seq":1,"at_ns":-1,"kind":"grant","timeline":"\u001b"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		events, _ := Decode(bytes.NewReader(text))
 		for i, e := range events {

@@ -42,8 +42,8 @@ type queue struct {
 	used      HandOff   // what the process has had of the key since it has yielded, where others cannot be counted
 }
 
-// owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (row
-// backends-uncontended of docs/benchmark.md). So a process yields to them only after it has used up the bounds of a turn.
+// owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (v5
+// in docs/benchmark.md, uncontended). So a process yields to them only after it has used up the bounds of a turn.
 func (q *queue) owe(others int, t *turn, bounds HandOff) {
 	q.others = others
 	if others != Unknown {
@@ -84,7 +84,7 @@ type call struct {
 const yieldWindow = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults (row sustained of docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
+// the defaults ("Sustained" in docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
 // interrupted.
 type HandOff struct {
 	Count int           // leases in a row; 0: 256, 1: no hand-off

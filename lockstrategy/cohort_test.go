@@ -105,7 +105,7 @@ func TestCohortTellsEverybodyThatTheBackendIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
 		f.acquire = func(Request) error {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // a timeout, in the time of the bubble
 			return ErrUnavailable
 		}
 		c, began := newCohort(t, f, HandOff{}), time.Now()
@@ -161,7 +161,7 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 				cohort := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
 				first := mustAcquire(t, cohort, "k")
 				next := wait(t, cohort)
-				time.Sleep(40 * time.Second) // less than the lease
+				time.Sleep(40 * time.Second) // of the bubble: less than the lease, more than half of it
 				mustRelease(t, first)
 				mustRelease(t, <-next)
 				if f.grants.Load() != c.grants {
@@ -172,15 +172,15 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 	}
 }
 
-// A lease on the terms of one caller would end for the next one by what it has not asked for. Nor does such a caller take another's.
-func TestCohortHandsOffNoLeaseOnOneCallersTerms(t *testing.T) {
-	for name, terms := range map[string]Option{"LeaseFor": LeaseFor(time.Minute), "RenewAtMost": RenewAtMost(time.Hour)} {
+// A lease with the bounds of one caller would end for the next one by what it has not asked for. Nor does such a caller take another's.
+func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
+	for name, option := range map[string]Option{"LeaseFor": LeaseFor(time.Minute), "RenewAtMost": RenewAtMost(time.Hour)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t, time.Minute)
 				c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
 				first := mustAcquire(t, c, "k")
-				next, last := wait(t, c, terms), wait(t, c)
+				next, last := wait(t, c, option), wait(t, c)
 				mustRelease(t, first)
 				mustRelease(t, <-next)
 				mustRelease(t, <-last)
@@ -351,7 +351,7 @@ func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
 		f.answers = func() {
 			if slow {
 				slow = false
-				time.Sleep(2 * shortestLease)
+				time.Sleep(2 * shortestLease) // of the bubble: the answer comes after the lease has ended
 			}
 		}
 		c := newCohort(t, f, HandOff{})

@@ -40,7 +40,7 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		mustRelease(t, first)
 		mustRelease(t, <-next)
 		mustRelease(t, mustAcquire(t, c, "k")) // right after
-		time.Sleep(yieldWindow)
+		time.Sleep(yieldWindow)                // the debt's time is over
 		synctest.Wait()
 		f.others = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
@@ -60,13 +60,13 @@ func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(yieldWindow / 2)
+		time.Sleep(yieldWindow / 2) // the debt is kept
 		lease := mustAcquire(t, c, "k")
-		time.Sleep(yieldWindow / 4)
+		time.Sleep(yieldWindow / 4) // the second turn ends before the first one's debt
 		mustRelease(t, lease)
 		time.Sleep(yieldWindow / 2) // the time of the first turn's debt is over
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(2 * yieldWindow)
+		time.Sleep(2 * yieldWindow) // that of the second, too
 		mustRelease(t, mustAcquire(t, c, "k"))
 		wantYields(t, *yields, []int{0, 1, 1, 0})
 	})

@@ -75,6 +75,7 @@ func (d *Database) Close() error {
 }
 
 // databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
+// It counts in the bursts of v5 in docs/benchmark.md.
 const databasePoll = 10 * time.Millisecond
 
 // Acquire tries, and tries again after a pause while another holds key.

@@ -43,11 +43,11 @@ func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *
 		Fenced: true, Cohort: cohort, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			db := connect(t, s)
-			patience := request(s)
+			timeout := request(s)
 			if db.Name() == "sqlite" { // its writers wait for each other, in this process, under the race detector
-				patience = min(20*time.Second, s.Lease*3/5)
+				timeout = min(20*time.Second, s.Lease*3/5)
 			}
-			d := must(lockstrategy.NewDatabase(db, lockstrategy.DatabaseConfig{Lease: s.Lease, Request: patience}))(t)
+			d := must(lockstrategy.NewDatabase(db, lockstrategy.DatabaseConfig{Lease: s.Lease, Request: timeout}))(t)
 			return locktest.Client{Opened: behindCohort(t, cohort, d, d.Close, s.HandOff), Crash: func() { closePool(db) }, Sent: statements(t, db)}
 		},
 		Server: &locktest.Server{

@@ -36,7 +36,7 @@ type EtcdConfig struct {
 // etcd's leases have whole seconds, and at least one and a half election timeouts. It looks for expired ones twice a second. So the key
 // of a dead holder stays for its lease, rounded up to such a second, and about a second more. A new leader gives every lease its whole
 // time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for
-// placeLease and about a second.
+// positionLease and about a second.
 type Etcd struct {
 	client   *clientv3.Client
 	cfg      EtcdConfig
@@ -71,10 +71,10 @@ func (e *Etcd) Close() error {
 	return nil
 }
 
-// placeLease is for how long the place of a process that waits is kept without a sign of it. It is longer than an election.
-const placeLease = 5 * time.Second
+// positionLease is for how long the position of a process that waits is kept without a sign of it. It is longer than an election.
+const positionLease = 5 * time.Second
 
-// Acquire takes the key, or the last place in its queue. Then it waits for the deletion of the key before its own, and looks whether its
+// Acquire takes the key, or the last position in its queue. Then it waits for the deletion of the key before its own, and looks whether its
 // own is the oldest now. It looks at least every 1.7 s, because a notification may get lost.
 func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if key == "" {
@@ -85,7 +85,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 		Etcd: e, key: key, prefix: prefix, name: prefix + e.process + ":" + strconv.FormatUint(e.attempt.Add(1), 10),
 		unfollow: func() {},
 	}
-	w := waiter{life: e.sessions.ctx, interval: placeLease / 3, wake: make(chan struct{}, 1)}
+	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
 	c.wake = w.wake
 	granted := false
 	lease, err := w.acquire(ctx, key, options, func(r Request) (_ *Lease, most time.Duration, err error) {
@@ -93,7 +93,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 		case granted:
 			lease, err := e.sessions.Lease(ctx, r, c.grant(r))
 			return lease, 0, err
-		case err != nil && c.revision > 0 && time.Since(c.seen) < placeLease: // it has its place still, and soon there is a leader
+		case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease: // it has its position still, and soon there is a leader
 			return nil, pollInterval, nil
 		}
 		return nil, w.interval, err
@@ -111,11 +111,11 @@ type contender struct {
 	*Etcd
 	key, prefix, name string
 	held              *etcdLease // of the key when it has the lock
-	place             *etcdLease // of the key while it waits; nil: it does not
+	position          *etcdLease // of the key while it waits; nil: it does not
 	private           bool       // the lease is not renewed, and of no use to others
 	revision          int64      // at which the key was created; 0: it was not, or nobody knows
 	unknown           bool       // the request that creates the key has no answer
-	seen              time.Time  // when the place was last confirmed
+	seen              time.Time  // when the position was last confirmed
 	wake              chan struct{}
 	unfollow          func()
 }
@@ -156,17 +156,17 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 	return granted, nil
 }
 
-// enter takes the key if it has no queue, or else the last place in it.
+// enter takes the key if it has no queue, or else the last position in it.
 func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
 	granted, _, err = c.create(ctx)
 	if granted || err != nil || r.Once {
 		return granted, err
 	}
-	if c.place, err = c.newLease(ctx, placeLease, false); err != nil {
+	if c.position, err = c.newLease(ctx, positionLease, false); err != nil {
 		return false, err
 	}
 	granted, before, err := c.create(ctx, clientv3.OpGet(c.prefix, clientv3.WithLastCreate()...),
-		clientv3.OpPut(c.name, "", clientv3.WithLease(c.place.id)))
+		clientv3.OpPut(c.name, "", clientv3.WithLease(c.position.id)))
 	if err == nil && !granted {
 		c.follow(before.Responses[0].GetResponseRange(), before.Header.Revision)
 	}
@@ -188,9 +188,9 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
-	if asked := time.Now(); !c.place.fresh() {
-		if term, err := c.extend(ctx, c.place); err == nil && term > 0 { // what is wrong with it, the transaction says
-			c.place.confirmed.Store(&asked)
+	if asked := time.Now(); !c.position.fresh() {
+		if term, err := c.extend(ctx, c.position); err == nil && term > 0 { // what is wrong with it, the transaction says
+			c.position.confirmed.Store(&asked)
 		}
 	}
 	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision),
@@ -204,11 +204,11 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	c.seen = time.Now()
 	switch {
 	case reply.Succeeded:
-		c.keep(c.place)
-		c.place = nil
+		c.keep(c.position)
+		c.position = nil
 		return true, nil
-	case len(reply.Responses[0].GetResponseRange().Kvs) == 0: // the place is lost
-		c.revision, c.place = 0, nil
+	case len(reply.Responses[0].GetResponseRange().Kvs) == 0: // the position is lost
+		c.revision, c.position = 0, nil
 		return c.enter(ctx, Request{})
 	}
 	c.follow(reply.Responses[1].GetResponseRange(), reply.Header.Revision)
@@ -242,7 +242,7 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(pollInterval):
+			case <-time.After(pollInterval): // a server without a leader ends each watch immediately
 			}
 		}
 	}()
@@ -294,7 +294,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	if c.revision == 0 {
-		return 0, errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.place))
+		return 0, errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.position))
 	}
 	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision)).
 		Then(clientv3.OpDelete(c.name)).Commit()
@@ -304,7 +304,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 	case !reply.Succeeded:
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
 	}
-	c.keep(c.place)
+	c.keep(c.position)
 	c.drop()
 	return 0, nil // etcd has a queue: there is nothing to yield
 }

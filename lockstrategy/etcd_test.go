@@ -171,16 +171,16 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	}
 }
 
-// A waiter that was stopped for longer than its place is kept comes back to a queue without it.
-func TestEtcdAWaiterWhosePlaceIsLostTakesAnother(t *testing.T) {
+// A waiter that was stopped for longer than its position is kept comes back to a queue without it.
+func TestEtcdAWaiterWhosePositionIsLostTakesAnother(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, lock, 2)
-	place := etcdKeys(t, admin, "k")[1]
-	must(admin.Revoke(t.Context(), clientv3.LeaseID(place.Lease)))(t)
-	testenv.Eventually(t, "it has another place", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	position := etcdKeys(t, admin, "k")[1]
+	must(admin.Revoke(t.Context(), clientv3.LeaseID(position.Lease)))(t)
+	testenv.Eventually(t, "it has another position", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
 	released(t, first)
 	released(t, <-waiter)
 }
@@ -345,7 +345,7 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	if err := after.Release(t.Context()); err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Error(err)
 	}
-	if err := leader.Restart(testenv.Context(t)); err != nil {
+	if _, err := leader.Restart(testenv.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,17 +18,17 @@ import (
 )
 
 // Places are kept for seconds, and waits last for minutes.
-func TestEtcdAWaiterKeepsItsPlace(t *testing.T) {
+func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
 	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, lock, 2)
-	place := etcdKeys(t, admin, "k")[1]
-	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t).GrantedTTL
-	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // time is the subject: past it a place that is not renewed is gone
-	if kept := etcdKeys(t, admin, "k"); len(kept) != 2 || kept[1].CreateRevision != place.CreateRevision {
-		t.Errorf("the queue was %v and is %v", place, kept)
+	position := etcdKeys(t, admin, "k")[1]
+	full := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(position.Lease)))(t).GrantedTTL
+	time.Sleep(time.Duration(full)*time.Second + 3*time.Second) // time is the subject: past it a position that is not renewed is gone
+	if kept := etcdKeys(t, admin, "k"); len(kept) != 2 || kept[1].CreateRevision != position.CreateRevision {
+		t.Errorf("the queue was %v and is %v", position, kept)
 	}
 	released(t, first)
 	released(t, <-waiter)
@@ -54,7 +54,7 @@ func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	}
 }
 
-// etcd tells watchers of the past up to 100 ms late. So a waiter watches from the revision of its place, not from before.
+// etcd tells watchers of the past up to 100 ms late. So a waiter watches from the revision of its position, not from before.
 func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
@@ -62,9 +62,9 @@ func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
 	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.EtcdConfig{}), 2)
-	place := etcdKeys(t, admin, "k")[1].CreateRevision
-	if first := <-from; first <= place {
-		t.Errorf("it watches from revision %d, and has its place since %d", first, place)
+	position := etcdKeys(t, admin, "k")[1].CreateRevision
+	if first := <-from; first <= position {
+		t.Errorf("it watches from revision %d, and has its position since %d", first, position)
 	}
 	released(t, lease)
 	released(t, <-waiter)
@@ -97,7 +97,7 @@ func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 	released(t, lease)
 }
 
-// Its key would stop those behind it for as long as its place is kept.
+// Its key would stop those behind it for as long as its position is kept.
 func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
@@ -110,19 +110,19 @@ func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 		left <- err
 	}()
 	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
-	place := etcdKeys(t, admin, "k")[1]
+	position := etcdKeys(t, admin, "k")[1]
 	cancel()
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("it left with %v", err)
 	}
 	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 1 })
-	if lease := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(place.Lease)))(t); lease.TTL < 0 {
+	if lease := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(position.Lease)))(t); lease.TTL < 0 {
 		t.Error("its key was gone with its lease, and not before")
 	}
 	released(t, first)
 }
 
-// The server is out of reach of the waiter only, and not for as long as its place is kept.
+// The server is out of reach of the waiter only, and not for as long as its position is kept.
 func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
@@ -135,7 +135,7 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
-	testenv.Eventually(t, "it has two leases, a refusal, and a place", func() bool { return answered.Load() >= before+4 })
+	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain
 	proxy.Mend()

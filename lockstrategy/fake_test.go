@@ -21,7 +21,7 @@ type fake struct {
 	answers  func()                      // after a grant; nil: immediately
 	renew    func(context.Context) error // nil: it is confirmed
 	release  error                       // nil: it is confirmed
-	watch    func(heard func(bool)) (stop func())
+	watch    func(notify func(bool)) (stop func())
 }
 
 func newFake(t *testing.T, lease time.Duration) *fake {

@@ -31,9 +31,9 @@ func TestRedisLeavesJavaItsChance(t *testing.T) {
 	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, addr), HandOff: lockstrategy.HandOff{Count: 16}})
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	java := client(t, addr)
-	heard := java.Subscribe(ctx, channel)
-	defer heard.Close()
-	if _, err := heard.Receive(ctx); err != nil {
+	messages := java.Subscribe(ctx, channel)
+	defer messages.Close()
+	if _, err := messages.Receive(ctx); err != nil {
 		t.Fatal(err)
 	}
 	var callers sync.WaitGroup
@@ -51,7 +51,7 @@ func TestRedisLeavesJavaItsChance(t *testing.T) {
 	}
 	grants := 0
 	for n := 0; n < chances; {
-		message := must(heard.ReceiveMessage(ctx))(t)
+		message := must(messages.ReceiveMessage(ctx))(t)
 		if message.Payload != "0" {
 			continue
 		}

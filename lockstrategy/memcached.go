@@ -47,7 +47,7 @@ type Memcached struct {
 var _ Strategy = (*Memcached)(nil)
 
 const (
-	memcachedPoll = 5 * time.Millisecond // between two tries, at most: a request costs the server microseconds (backends-burst in docs/benchmark.md)
+	memcachedPoll = 5 * time.Millisecond // between two tries, at most: a request costs microseconds (v8 in docs/benchmark.md, bursts)
 
 	// longestItem is the longest expiry that Memcached takes for a time from now on. It takes a larger number for a date.
 	longestItem = 30 * 24 * time.Hour

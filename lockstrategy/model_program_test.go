@@ -103,7 +103,7 @@ func (p *program) turn(rng *rand.Rand, keys []string) turn {
 	d := 10*time.Millisecond + upTo(rng, pick(rng, 30*time.Millisecond, p.Lease))
 	switch rng.IntN(10) {
 	case 0:
-		t.note, t.options = "at once", []lockstrategy.Option{lockstrategy.TryOnce()}
+		t.note, t.options = "once", []lockstrategy.Option{lockstrategy.TryOnce()}
 	case 1:
 		t.note, t.options = fmt.Sprintf("within %s", d), []lockstrategy.Option{lockstrategy.WaitAtMost(d)}
 	case 2:

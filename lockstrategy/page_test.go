@@ -29,7 +29,7 @@ func TestThePageShowsTheConstants(t *testing.T) {
 		"DefaultLease": lease, "Backends.Request": request, "shortestLease": shortestLease,
 		"HandOff.Count": cohort.bounds.Count, "HandOff.Time": cohort.bounds.Time, "yieldWindow": yieldWindow, "perCaller": perCaller,
 		"startDelay": startDelay, "probeAfter": probeAfter, "longestProbe": longestProbe, "pollInterval": pollInterval,
-		"databasePoll": databasePoll, "memcachedPoll": memcachedPoll, "placeLease": placeLease, "firstGreeting": firstGreeting,
+		"databasePoll": databasePoll, "memcachedPoll": memcachedPoll, "positionLease": positionLease, "firstGreeting": firstGreeting,
 		"IdleTimeout": pubsub.IdleTimeout, "silence": 3 * time.Second, // not exported: see below
 	}
 	_, table, _ := strings.Cut(string(page), "\n## Constants\n")

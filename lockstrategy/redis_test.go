@@ -28,9 +28,9 @@ func TestRedisSpeaksRedisson(t *testing.T) {
 			"lock:order:{7}": "redisson_lock__channel:lock:order:{7}",
 		} {
 			ctx := testenv.Context(t)
-			heard := admin.Subscribe(ctx, channel)
-			defer heard.Close()
-			if _, err := heard.Receive(ctx); err != nil {
+			messages := admin.Subscribe(ctx, channel)
+			defer messages.Close()
+			if _, err := messages.Receive(ctx); err != nil {
 				t.Fatal(err)
 			}
 			lease, err := lock.Acquire(ctx, key)
@@ -52,7 +52,7 @@ func TestRedisSpeaksRedisson(t *testing.T) {
 			if err := lease.Release(ctx); err != nil {
 				t.Fatal(err)
 			}
-			message, err := heard.ReceiveMessage(ctx)
+			message, err := messages.ReceiveMessage(ctx)
 			if err != nil || message.Payload != "0" {
 				t.Fatalf("the release told %v (%v), want 0", message, err)
 			}

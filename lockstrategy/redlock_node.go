@@ -39,7 +39,8 @@ func (n *node) ask(request func(ctx context.Context) error) error {
 	return err
 }
 
-// ping asks a node that hangs until it answers, or cannot be reached. It pauses: a client may repeat its last timeout without asking.
+// ping asks a node that hangs until it answers, or cannot be reached. It pauses, because a client may repeat its last timeout without
+// asking (TestRedLockPingsWithPauses).
 func (n *node) ping() {
 	defer n.hanging.Store(false)
 	for {

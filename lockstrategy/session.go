@@ -219,8 +219,8 @@ func (all *Sessions) inBackground(f func()) {
 	}
 }
 
-// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended.
-// After a failover the new master would keep the key although nobody holds it.
+// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended. After a
+// failover the new master would keep the key although nobody holds it. Pauses spare a server that is away (TestSessionRepeatsItsRelease).
 func (all *Sessions) compensate(g Grant) {
 	if g.Release == nil {
 		return

@@ -96,8 +96,8 @@ func TestSessionSurvivesRenewalsThatFailForAWhile(t *testing.T) {
 func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 0)
-		var heard func(bool)
-		f.watch = func(h func(bool)) func() { heard = h; return func() {} }
+		var received func(bool)
+		f.watch = func(h func(bool)) func() { received = h; return func() {} }
 		f.renew = func(context.Context) error {
 			if f.renewals.Load() < 3 {
 				return ErrUnavailable
@@ -108,7 +108,7 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 		time.Sleep(2 * startDelay) // it listens
 		synctest.Wait()
 		began := time.Now()
-		heard(true)
+		received(true)
 		<-lease.Context().Done()
 		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) || time.Since(began) > 15*time.Minute {
 			t.Errorf("after %s it was lost with %v, want ErrForced soon", time.Since(began), cause)
@@ -130,16 +130,16 @@ func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
 			}
 			return nil
 		}
-		var heard func(bool)
+		var received func(bool)
 		listens := false
 		f.watch = func(h func(bool)) func() {
-			heard, listens = h, true
+			received, listens = h, true
 			return func() { listens = false }
 		}
 		lease := mustAcquire(t, f, "k")
 		time.Sleep(2 * startDelay)
 		synctest.Wait()
-		heard(true)
+		received(true)
 		synctest.Wait()
 		if lease.Context().Err() != nil || f.renewals.Load() != 1 {
 			t.Fatalf("%d renewals; the context: %v", f.renewals.Load(), lease.Context().Err())

@@ -13,7 +13,7 @@ type turn struct {
 	cohort  *Cohort
 	key     string
 	granted *Lease
-	private bool // asked for on terms of one caller
+	private bool // asked for with bounds of one caller
 	began   time.Time
 	fresh   time.Duration // what was left of the lease when it was granted
 	forget  func() bool   // stops looking for its loss

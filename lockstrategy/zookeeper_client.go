@@ -38,6 +38,7 @@ type zooKeeperClient struct {
 }
 
 const (
+	// redialPause is the shortest time between two dials: package zk makes none (TestZooKeeperDialsWithPauses).
 	redialPause = 100 * time.Millisecond
 
 	// firstGreeting is short: a server alone that has just started may never answer a greeting. Each next one without an answer waits for

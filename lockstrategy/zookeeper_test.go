@@ -334,6 +334,26 @@ func TestZooKeeperUnavailable(t *testing.T) {
 	}
 }
 
+// Between two dials lies a pause, however fast a dial fails.
+func TestZooKeeperDialsWithPauses(t *testing.T) {
+	t.Parallel()
+	var dials atomic.Int64
+	refuse := func(context.Context, string, string) (net.Conn, error) {
+		dials.Add(1)
+		return nil, errors.New("refused")
+	}
+	cfg := lockstrategy.ZooKeeperConfig{Request: time.Second, Dial: refuse}
+	z := must(lockstrategy.NewZooKeeper([]string{"127.0.0.1:1", "127.0.0.1:2"}, cfg))(t)
+	began := time.Now()
+	if _, err := z.Acquire(t.Context(), "k"); !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	_ = z.Close()
+	if most := int64(time.Since(began)/(100*time.Millisecond)) + 1; dials.Load() < 2 || dials.Load() > most {
+		t.Errorf("%d dials, want 2 to %d", dials.Load(), most)
+	}
+}
+
 // granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
 func granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *lockstrategy.Lease) {
 	t.Helper()

@@ -9,9 +9,9 @@ import (
 )
 
 // made is an experiment with an empty control and a variant with the given events.
-func made(breach func([]history.Event) []history.Violation, events ...history.Event) experiments.Saved {
+func made(check func([]history.Event) []history.Violation, events ...history.Event) experiments.Saved {
 	e := experiments.Experiment{
-		ID: "X01-made", Article: "A4", Claim: "Something is so.", Check: breach,
+		ID: "X01-made", Article: "A4", Claim: "Something is so.", Check: check,
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Expect: experiments.Sometimes}},
 	}
 	r := experiments.Record{Format: experiments.Format, Experiment: e.ID}

@@ -149,14 +149,18 @@ func (e *Etcd) Leader(ctx context.Context) (leader *Member, err error) {
 }
 
 // Restart kills a member, unless it has ended, and starts it again at its addresses, with its data. It returns when the member serves.
-func (m *Member) Restart(ctx context.Context) error {
+func (m *Member) Restart(ctx context.Context) (proof string, err error) {
 	m.Kill()
+	before, err := m.Ended()
+	if err != nil {
+		return "", err
+	}
 	p, err := m.start()
 	if err != nil {
-		return err
+		return "", err
 	}
 	m.Server = p
-	return await(ctx, m, m.serves)
+	return fmt.Sprintf("%s; process %d was started", before, p.PID()), await(ctx, m, m.serves)
 }
 
 // LoseDisk kills a member and deletes its data. One of several cannot join again: the others know that it was a member.

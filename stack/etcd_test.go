@@ -30,8 +30,8 @@ func TestEtcdElectsAnotherLeader(t *testing.T) {
 	if second == first {
 		t.Fatalf("%s was killed, and leads", first)
 	}
-	if err := first.Restart(ctx); err != nil { // it waits until the member has joined
-		t.Fatal(err)
+	if proof, err := first.Restart(ctx); err != nil || !strings.Contains(proof, "has ended") { // it waits until the member has joined
+		t.Fatal(proof, err)
 	}
 	testenv.Pause(t, second)
 	third := leader(t, e)
@@ -60,7 +60,7 @@ func TestEtcdMemberWithoutItsDisk(t *testing.T) {
 	if err := e.Members[0].LoseDisk(); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Members[0].Restart(ctx); err == nil || !strings.Contains(err.Error(), "has already been bootstrapped") {
+	if _, err := e.Members[0].Restart(ctx); err == nil || !strings.Contains(err.Error(), "has already been bootstrapped") {
 		t.Errorf("it starts again: %v", err)
 	}
 }

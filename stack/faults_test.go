@@ -4,6 +4,8 @@ package stack_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +73,44 @@ func TestClockAhead(t *testing.T) {
 		}
 		if left := client.PTTL(ctx, "long").Val(); left <= 0 || left > 2*time.Hour {
 			t.Errorf("the long one has %s; %s", left, proof)
+		}
+	})
+}
+
+// The clients write while the node does not run. A clock that is behind then would take the pause off the life of some keys.
+func TestAKeyThatIsWrittenAfterAPauseLivesAsLong(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		const life = time.Minute
+		ctx, s := testenv.Context(t), testenv.Stack(t)
+		node, err := s.Redis(ctx, "redis", real)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients := make([]*redis.Client, 50)
+		for i := range clients {
+			clients[i] = dial(t, node.Addr)
+		}
+		write := func(i int) {
+			if err := clients[i].Set(ctx, fmt.Sprint(i), "1", life).Err(); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 6 {
+			testenv.Pause(t, node)
+			var all sync.WaitGroup
+			for i := range clients {
+				all.Go(func() { write(i) })
+			}
+			time.Sleep(200 * time.Millisecond) // time is the subject
+			resumed := time.Now()
+			node.Resume()
+			all.Wait()
+			for i := range clients {
+				left := clients[0].PTTL(ctx, fmt.Sprint(i)).Val()
+				if lived := time.Since(resumed); left < life-lived-time.Millisecond {
+					t.Fatalf("key %d has %s of %s after %s", i, left, life, lived)
+				}
+			}
 		}
 	})
 }

@@ -69,13 +69,18 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, e
 }
 
 // Restart kills the server, unless it has ended, and starts it again at its address, with its files.
-func (d *Database) Restart(ctx context.Context) error {
+func (d *Database) Restart(ctx context.Context) (proof string, err error) {
 	d.Kill()
-	started, err := d.again(ctx)
-	if err == nil {
-		d.Process = started.Process
+	before, err := d.Ended()
+	if err != nil {
+		return "", err
 	}
-	return err
+	started, err := d.again(ctx)
+	if err != nil {
+		return "", err
+	}
+	d.Process = started.Process
+	return fmt.Sprintf("%s; process %d answers at %s", before, d.PID(), d.Addr), nil
 }
 
 // installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell

@@ -55,8 +55,8 @@ func TestMariaDBRestarts(t *testing.T) {
 		}
 	}
 	before, n := d.PID(), 0
-	if err := d.Restart(testenv.Context(t)); err != nil {
-		t.Fatal(err)
+	if proof, err := d.Restart(testenv.Context(t)); err != nil || !strings.Contains(proof, d.Addr) {
+		t.Fatal(proof, err)
 	}
 	if err := connect(t, d).QueryRowContext(t.Context(), "SELECT n FROM t").Scan(&n); err != nil || n != 42 || d.PID() == before {
 		t.Errorf("process %d, then %d, has %d (%v)", before, d.PID(), n, err)

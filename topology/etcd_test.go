@@ -44,7 +44,7 @@ func TestEtcdIsBackSoonAfterItsReturn(t *testing.T) {
 		t.Error("a server that was killed answers")
 	}
 	cancel()
-	if err := m.Restart(testenv.Context(t)); err != nil {
+	if _, err := m.Restart(testenv.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)

@@ -35,9 +35,9 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 	instance := serving(t, testenv.Redis(t, false), "--lease=3s", "--database=mysql:"+dsn.FormatDSN())
 	awaitWorks(t, instance, "v5")
 	for _, fault := range []struct {
-		name string
-		do   func()
-		undo func()
+		name   string
+		do     func()
+		remove func()
 	}{
 		{"hangs", func() { testenv.Pause(t, server) }, server.Resume},
 		{"out of reach", proxy.Cut, proxy.Mend},
@@ -57,7 +57,7 @@ func TestTheDatabaseOfTheLocksGoesAway(t *testing.T) {
 		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v3/pview"); status != http.StatusOK {
 			t.Errorf("%s: v3 needs no database: %d %s", fault.name, status, body)
 		}
-		fault.undo()
+		fault.remove()
 		awaitWorks(t, instance, "v5")
 	}
 }

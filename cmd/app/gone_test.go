@@ -21,9 +21,9 @@ func TestRedisGoesAway(t *testing.T) {
 	instance := serving(t, node, "--lease=3s")
 	ask(t, http.MethodPost, instance.URL+"/orders")
 	for _, fault := range []struct {
-		name string
-		do   func()
-		undo func()
+		name   string
+		do     func()
+		remove func()
 	}{
 		{"paused", func() { testenv.Pause(t, node) }, node.Resume},
 		{"dead", node.Kill, func() {}},
@@ -43,7 +43,7 @@ func TestRedisGoesAway(t *testing.T) {
 				t.Errorf("%s, %s: it took %s", fault.name, request, took)
 			}
 		}
-		fault.undo()
+		fault.remove()
 	}
 	if status, _, _ := ask(t, http.MethodGet, instance.URL+"/healthz"); status != http.StatusOK {
 		t.Errorf("the process is well, and says %d", status)
@@ -61,16 +61,13 @@ type breakable interface {
 type goneServer struct {
 	breakable
 	addr    string
-	flags   []string                    // of the instance
-	restart func(context.Context) error // returns when a plain client is answered
+	flags   []string                                        // of the instance
+	restart func(context.Context) (proof string, err error) // returns when a plain client is answered
 }
 
 func redisServer(t *testing.T) goneServer {
 	node := testenv.Redis(t, false)
-	return goneServer{node, node.Addr, nil, func(ctx context.Context) error {
-		_, err := testenv.Stack(t).Restart(ctx, node)
-		return err
-	}}
+	return goneServer{node, node.Addr, nil, func(ctx context.Context) (string, error) { return testenv.Stack(t).Restart(ctx, node) }}
 }
 
 func databaseServer(t *testing.T) goneServer {
@@ -86,10 +83,7 @@ func databaseServer(t *testing.T) goneServer {
 
 func zooKeeperServer(t *testing.T) goneServer {
 	server := testenv.Ensemble(t, 1)[0]
-	return goneServer{server, server.Addr, []string{"--zookeeper=" + server.Addr}, func(ctx context.Context) error {
-		_, err := server.Restart(ctx)
-		return err
-	}}
+	return goneServer{server, server.Addr, []string{"--zookeeper=" + server.Addr}, server.Restart}
 }
 
 func etcdServer(t *testing.T) goneServer {
@@ -108,10 +102,7 @@ func memcachedServer(t *testing.T) goneServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return goneServer{server, server.Addr, []string{"--memcached=" + server.Addr}, func(ctx context.Context) error {
-		_, err := server.Restart(ctx)
-		return err
-	}}
+	return goneServer{server, server.Addr, []string{"--memcached=" + server.Addr}, server.Restart}
 }
 
 // The server of a version goes away and comes back while the instance runs. The other versions do not notice. The version is back within a
@@ -138,7 +129,7 @@ func TestTheServerOfALockGoesAway(t *testing.T) {
 				resumed = append(resumed, awaitWorks(t, instance, version))
 				server.Kill()
 				wantGone(t, instance, version, server.addr)
-				if err := server.restart(testenv.Context(t)); err != nil {
+				if _, err := server.restart(testenv.Context(t)); err != nil {
 					t.Fatal(err)
 				}
 				restarted = append(restarted, awaitWorks(t, instance, version))

@@ -71,7 +71,7 @@ func TestLabExploreAsJSON(t *testing.T) {
 		Locks   []struct {
 			Lock, Expect, Verdict, Shortest string
 			Interleavings, Violating        int
-			Events                          []struct{ Lane, Kind string }
+			Events                          []struct{ Timeline, Kind string }
 		}
 	}
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitOK {
@@ -79,7 +79,7 @@ func TestLabExploreAsJSON(t *testing.T) {
 	}
 	last := result.Locks[len(result.Locks)-1]
 	if last.Lock != "SETNX, DEL" || last.Expect != "violation" || last.Shortest != "A A† B" || last.Violating == 0 ||
-		last.Violating >= last.Interleavings || len(last.Events) == 0 {
+		last.Violating >= last.Interleavings || len(last.Events) == 0 || last.Events[0].Timeline == "" {
 		t.Errorf("%+v", last)
 	}
 	if first := result.Locks[0]; first.Interleavings != 620 || first.Violating != 0 || first.Expect != "no violation" ||

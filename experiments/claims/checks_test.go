@@ -62,8 +62,8 @@ func TestShares(t *testing.T) {
 }
 
 func TestNotBelow(t *testing.T) {
-	number := func(lane string, value int64) history.Event {
-		return history.Event{Timeline: lane, Kind: history.Measure, Value: value, Text: requestsUnit}
+	number := func(timeline string, value int64) history.Event {
+		return history.Event{Timeline: timeline, Kind: history.Measure, Value: value, Text: requestsUnit}
 	}
 	for _, c := range []struct {
 		name   string
@@ -178,10 +178,10 @@ func TestRefusedByAnotherBooking(t *testing.T) {
 
 // L09: a sleep must be worse than the message in one of the numbers at least.
 func TestBetterInBoth(t *testing.T) {
-	number := func(lane string, requests, wait int64) []history.Event {
+	number := func(timeline string, requests, wait int64) []history.Event {
 		return []history.Event{
-			{Timeline: lane, Kind: history.Measure, Value: requests, Text: requestsUnit},
-			{Timeline: lane, Kind: history.Measure, Value: wait, Text: waitUnit},
+			{Timeline: timeline, Kind: history.Measure, Value: requests, Text: requestsUnit},
+			{Timeline: timeline, Kind: history.Measure, Value: wait, Text: waitUnit},
 		}
 	}
 	message := number("message", 45, 700)

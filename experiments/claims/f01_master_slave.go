@@ -54,8 +54,8 @@ var _ = register(experiments.Experiment{
 	Takes:   12 * time.Second,
 	Check:   history.Counter,
 	Variants: slices.Concat(kit.FailoverVariants(kit.MasterSlave, time.Second, kit.KilledOnce(kit.MasterSlave)), []experiments.Variant{
-		kit.NaiveVariant("replication cut, lock taken, killed", "naive SETNX", kit.OverrunAtFailover),
-		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX", kit.OverrunAtFailover),
-		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX, DEL", kit.OverrunAtFailover),
+		kit.NaiveVariant("replication cut, lock taken, killed", "naive SETNX", kit.LostAtFailover),
+		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX", kit.LostAtFailover),
+		kit.NaiveVariant("replication cut, lock taken, killed", "SET NX PX, DEL", kit.LostAtFailover),
 	}),
 })

@@ -73,9 +73,9 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 			Name: "one Redis, restarted immediately", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
 			Trials: 1, Run: kit.OnSingle(restartUnnoticed),
 		},
-		kit.NaiveVariant("one Redis, restarted immediately", "naive SETNX", kit.OverrunAfter(kit.Restart)),
-		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX", kit.OverrunAfter(kit.Restart)),
-		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX, DEL", kit.OverrunAfter(kit.Restart)),
+		kit.NaiveVariant("one Redis, restarted immediately", "naive SETNX", kit.LostAfter(kit.Restart)),
+		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX", kit.LostAfter(kit.Restart)),
+		kit.NaiveVariant("one Redis, restarted immediately", "SET NX PX, DEL", kit.LostAfter(kit.Restart)),
 		{
 			Name: "database, log written at each commit", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
 			Run: restartDatabase("1"),
@@ -127,11 +127,12 @@ func restartEtcd(n int) experiments.Scenario {
 		besideRestart(ctx, t, func(name string) *kit.Client { return x.NewClient(ctx, name, kit.LongLease) }, func() {
 			kit.Kill(t, m)
 			if n == 1 {
-				t.Must(m.Restart(ctx))
+				_, err := m.Restart(ctx)
+				t.Must(err)
 				return
 			}
 			t.Must(m.LoseDisk())
-			refused := m.Restart(ctx)
+			_, refused := m.Restart(ctx)
 			if refused == nil || !strings.Contains(refused.Error(), "bootstrapped") {
 				t.Must(errors.Join(errors.New("the others were to refuse a server without its disk"), refused))
 			}
@@ -156,7 +157,8 @@ func restartDatabase(flush string) experiments.Scenario {
 		}))
 		s.Come(ctx, a)
 		kit.Kill(x.Trial, x.Server)
-		x.Must(x.Server.Restart(ctx))
+		_, err := x.Server.Restart(ctx)
+		x.Must(err)
 		s.Come(ctx, x.NewClient(ctx, "B", kit.LongLease))
 		s.Finish(ctx)
 		if flush == "1" {

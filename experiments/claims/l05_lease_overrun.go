@@ -61,11 +61,11 @@ B             ├─ lease: read 0, write 1 ─┤                       ↑ B's
 		{Name: "long work, renewed", Strategy: "v3", Run: kit.RenewedWork(lockstrategy.NameRedis)},
 		{
 			Name: "long work: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX",
-			Run: kit.Interleaving(naive.Compare, kit.Overrun),
+			Run: kit.Interleaving(naive.Compare, kit.ExpiredDuringWork),
 		},
 		{
 			Name: "long work: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
-			Run: kit.Interleaving(naive.PlainDEL, kit.Overrun),
+			Run: kit.Interleaving(naive.PlainDEL, kit.ExpiredDuringWork),
 		},
 	}, kit.OtherLocks("long work, renewed", kit.RenewedWork)),
 })

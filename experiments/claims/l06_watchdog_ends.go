@@ -57,7 +57,7 @@ B      waits                              ├─ lock ─ read ─ write`,
 		{Name: "RedLock, killed", Strategy: "v4", Fault: true, Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedLock}, killedHolder)},
 		{
 			Name: "bound reached", Expect: experiments.Sometimes,
-			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis, Bound: kit.ProcessLease}, boundedRenewal),
+			Run: kit.InProcess(kit.Holding{Strategy: lockstrategy.NameRedis, Renew: kit.ProcessLease}, boundedRenewal),
 		},
 	},
 })

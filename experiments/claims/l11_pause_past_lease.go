@@ -93,7 +93,7 @@ func pausedHolder(version, strategy, name string, issuesTokens bool) []experimen
 // pausedSteps is a lock whose holder is stopped between two of its steps. It has no lease to look at, and no token.
 func pausedSteps(name string, lock naive.Lock) []experiments.Variant {
 	return []experiments.Variant{{
-		Name: name + ", paused", Expect: experiments.Sometimes, Strategy: name, Run: kit.Interleaving(lock, kit.Overrun),
+		Name: name + ", paused", Expect: experiments.Sometimes, Strategy: name, Run: kit.Interleaving(lock, kit.ExpiredDuringWork),
 	}}
 }
 

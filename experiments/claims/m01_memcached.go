@@ -145,7 +145,8 @@ func lostReplyToAdd(ctx context.Context, t *experiments.Trial) {
 	t.Must(err)
 	lost := make(chan string, 1)
 	wire.LoseReply(nil, func(reply faultproxy.Chunk) { lost <- string(reply.Data) })
-	near := kit.Memcached{Trial: t, Server: &stack.Memcached{Addr: wire.Addr}}
+	near := *x
+	near.Dial = wire.DialContext
 	if _, err := addAndDelete(&near, "A").TryAcquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Must(errors.Join(errors.New("the reply to A was to be lost"), err))
 	}

@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/experiments"
+	"locklab/experiments/kit"
 	"locklab/history"
 	"locklab/internal/testenv"
 )
@@ -117,16 +118,16 @@ func TestMutants(t *testing.T) {
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
 			"S3":  "inconclusive: no guard, killed before the acknowledgement: trial 1: nothing proves that its fault happened: A killed",
 		}},
-		{"the delete of a key", experiments.Mutant{Hook: typed(withoutDelete)}, nil, map[string]string{
+		{"the delete of a key", experiments.Mutant{Hook: typed{change: withoutDelete}}, nil, map[string]string{
 			"C1": "unexpected: inserted, the empty answer is cleared: client got version 0",
 			"C4": "unexpected: delayed double delete: reader 1 got version 1",
 			"C5": `inconclusive: the control "nothing fails, no log" has a violation, too`,
 			"C6": `inconclusive: the control "the writer deletes the key" has a violation, too`,
 		}},
-		{"the empty answer", experiments.Mutant{Hook: typed(withoutEmpty)}, nil, map[string]string{
+		{"the empty answer", experiments.Mutant{Hook: typed{change: withoutEmpty}}, nil, map[string]string{
 			"C1": "unexpected: absent, the empty answer is kept: 60 loads reached the database",
 		}},
-		{"the spread of the TTLs", experiments.Mutant{Hook: typed(oneTTL)}, nil, map[string]string{
+		{"the spread of the TTLs", experiments.Mutant{Hook: typed{change: oneTTL}}, nil, map[string]string{
 			"C2": "unexpected: spread TTLs: 50 loads reached the database",
 		}},
 		{"the lock around a load", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
@@ -222,13 +223,7 @@ func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Co
 func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
 
 // everybodyGrants lets a node's vote count whatever it is.
-type everybodyGrants struct{}
-
-func (everybodyGrants) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (everybodyGrants) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
+type everybodyGrants struct{ kit.EachCommand }
 
 func (everybodyGrants) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
@@ -248,16 +243,13 @@ type rewrite func(args []any) []any
 // commands is a mutant that changes what clients say to their servers.
 func commands(t *testing.T, rewrites ...rewrite) experiments.Mutant {
 	t.Helper()
-	return experiments.Mutant{Hook: tamper(rewrites)}
+	return experiments.Mutant{Hook: tamper{rewrites: rewrites}}
 }
 
 // tamper is a hook that sends something else.
-type tamper []rewrite
-
-func (h tamper) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h tamper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type tamper struct {
+	kit.EachCommand
+	rewrites []rewrite
 }
 
 func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -267,7 +259,7 @@ func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return next(ctx, cmd)
 		}
 		args := slices.Clone(said.Args())
-		for _, r := range h {
+		for _, r := range h.rewrites {
 			if changed := r(args); changed != nil {
 				args = changed
 			}
@@ -281,17 +273,14 @@ func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // typed is a hook that changes the arguments of a command of a cache in place, or drops it: then its function returns false.
-type typed func(name string, args []any) bool
-
-func (h typed) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h typed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type typed struct {
+	kit.EachCommand
+	change func(name string, args []any) bool
 }
 
 func (h typed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !h(cmd.Name(), cmd.Args()) {
+		if !h.change(cmd.Name(), cmd.Args()) {
 			return nil
 		}
 		return next(ctx, cmd)

@@ -233,7 +233,7 @@ func (x *Cache) PassTime(ctx context.Context, by time.Duration) {
 // Misses counts the keys that a client asks for and Redis does not have.
 type Misses struct {
 	atomic.Int64
-	eachCommand
+	EachCommand
 }
 
 // ProcessHook implements [redis.Hook].

@@ -14,8 +14,8 @@ import (
 // DeadHolder lets A die after its first command, and B try a lease later.
 const DeadHolder = "A A† … B B B B"
 
-// Overrun lets A take the lock and read. It writes and releases when its lease has ended, and B has written.
-const Overrun = "A A … B B B B A A"
+// ExpiredDuringWork lets A take the lock and read. It writes and releases when its lease has ended, and B has written.
+const ExpiredDuringWork = "A A … B B B B A A"
 
 // Interleaving moves the clients of a lock on one Redis, as moves say: see [steps.Parse]. A move of a client that has
 // ended is left out. So one list serves a lock that lets a client in and one that refuses it.
@@ -62,11 +62,11 @@ func NaiveVariant(name, row string, run func(naive.Lock) experiments.Scenario) e
 	}
 }
 
-// OverrunAfter is Overrun without a lease that ends: something happens to the only Redis instead.
-func OverrunAfter(fault Fault) func(naive.Lock) experiments.Scenario {
+// LostAfter is ExpiredDuringWork without a lease that ends: something happens to the only Redis instead.
+func LostAfter(fault Fault) func(naive.Lock) experiments.Scenario {
 	return func(lock naive.Lock) experiments.Scenario {
 		return OnRedis(func(ctx context.Context, x *Redis) {
-			overrun(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
+			loseDuringWork(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
 				fault(ctx, x.Trial, x.Node)
 				return x.Conn
 			})
@@ -74,21 +74,23 @@ func OverrunAfter(fault Fault) func(naive.Lock) experiments.Scenario {
 	}
 }
 
-// OverrunAtFailover is the same when the master is killed before it has replicated the lock.
-func OverrunAtFailover(lock naive.Lock) experiments.Scenario {
+// LostAtFailover is the same when the master is killed before it has replicated the lock.
+func LostAtFailover(lock naive.Lock) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		x := MasterSlave(ctx, t)
 		x.CutReplication(ctx, x.Replicas...)
-		overrun(ctx, t, lock, Connect(ctx, t, x.Servers.At(x.Master.AnnouncedAddr())), func() redis.UniversalClient {
+		loseDuringWork(ctx, t, lock, Connect(ctx, t, x.Servers.At(x.Master.AnnouncedAddr())), func() redis.UniversalClient {
 			x.FailOver(ctx)
 			return Connect(ctx, t, x.Servers)
 		})
 	}
 }
 
-// overrun lets A take the lock and read. After the fault, both use the connection that it returns. Nothing is in the counter before the
-// fault, so only the lock can be lost.
-func overrun(ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient) {
+// loseDuringWork lets A take the lock and read. After the fault, both use the connection that it returns. Nothing is in the counter
+// before the fault, so only the lock can be lost.
+func loseDuringWork(
+	ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
+) {
 	server := &steps.Redis{UniversalClient: conn}
 	w := steps.New(lock, server, LongLease, "AB", t.Record)
 	play(ctx, t, w, steps.Moves("A A"))

@@ -32,7 +32,7 @@ func (m *meeting) attend() error {
 
 // attendance is a hook of one client. Its first script waits for the meeting.
 type attendance struct {
-	eachCommand
+	EachCommand
 	*meeting
 	once sync.Once
 }
@@ -49,15 +49,4 @@ func (a *attendance) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return next(ctx, cmd)
 	}
-}
-
-// eachCommand is the part of a [redis.Hook] that only looks at commands outside of pipelines. Its ProcessHook is missing.
-type eachCommand struct{}
-
-// DialHook implements [redis.Hook].
-func (eachCommand) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements [redis.Hook].
-func (eachCommand) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }

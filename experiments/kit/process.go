@@ -19,7 +19,7 @@ const ProcessLease = 500 * time.Millisecond
 type Holding struct {
 	Strategy string
 	Lease    time.Duration // of A and B; 0: as short as the strategy's servers allow, and ProcessLease at least
-	Bound    time.Duration // the longest time for which A renews its lease; 0: as long as it lives
+	Renew    time.Duration // the longest time for which A renews its lease; 0: as long as it lives
 	Checks   bool          // the resource checks fencing tokens
 	Majority bool          // three servers of etcd or ZooKeeper, instead of one
 }
@@ -47,7 +47,7 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 			x.Key = "redlock:" + LockKey
 		}
 		x.B, x.A = x.NewClient(ctx, "B", lease), worker.Start(t, "A")
-		token := x.A.Acquire(ctx, worker.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, AtMost: h.Bound, Key: LockKey})
+		token := x.A.Acquire(ctx, worker.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Renew: h.Renew, Key: LockKey})
 		x.Holder = &Holder{Client: NewClient(t, "A", nil), owner: x.A.Owner(), token: token}
 		scenario(ctx, x)
 	}

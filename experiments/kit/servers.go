@@ -158,7 +158,10 @@ const LongTimeout = LongLease / 3
 // NewClient returns a client of the lock in the lab's process, with connections of its own. A request waits for its reply for the
 // strategy's own time, or for timeout.
 func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duration, timeout ...time.Duration) *Client {
-	request := append(timeout, 0)[0]
+	var request time.Duration
+	if len(timeout) > 0 {
+		request = timeout[0]
+	}
 	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
 	s.Must(err)
 	s.Cleanup(closeAll)

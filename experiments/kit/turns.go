@@ -19,7 +19,7 @@ import (
 type Actor struct {
 	Name string
 
-	eachCommand
+	EachCommand
 	t     *experiments.Trial
 	acts  context.Context // it ends with the trial: that of a step may be without cancel
 	wants chan struct{}   // it has arrived at its next step

@@ -39,7 +39,7 @@ type Lock struct {
 	Addrs    []string      `json:"addrs"`    // host:port; of a database as order.Config has it
 	Lease    time.Duration `json:"lease_ns"`
 	Request  time.Duration `json:"request_ns,omitempty"` // longest wait for one answer; 0: the lock's default
-	AtMost   time.Duration `json:"at_most_ns,omitempty"` // of the renewal; 0: no bound
+	Renew    time.Duration `json:"renew_ns,omitempty"`   // longest time under renewal; 0: until the release
 	Key      string        `json:"key"`
 }
 
@@ -132,8 +132,8 @@ func (c *client) acquire(ctx context.Context, l Lock) error {
 	c.key = l.Key
 	c.report(history.Request, "", 0)
 	var options []lockstrategy.Option
-	if l.AtMost > 0 {
-		options = append(options, lockstrategy.RenewAtMost(l.AtMost))
+	if l.Renew > 0 {
+		options = append(options, lockstrategy.RenewAtMost(l.Renew))
 	}
 	lease, err := lock.Acquire(ctx, l.Key, options...)
 	if err != nil {

@@ -62,9 +62,9 @@ type Server struct {
 // Leases of the suite: long where nothing may expire, short where something must. A long one would hide
 // nothing: no case lasts until it ends.
 const (
-	long     = 10 * time.Minute
-	short    = 2 * time.Second
-	patience = 45 * time.Second // for what must come
+	long    = 10 * time.Minute
+	short   = 2 * time.Second
+	timeout = 45 * time.Second // for what must come
 )
 
 // promise is one case.

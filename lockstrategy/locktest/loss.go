@@ -115,7 +115,7 @@ func (c trial) losesAfterHandOff(client Client, first *lockstrategy.Lease, cause
 
 // worksUntilLoss works under the lock, with one more entry inside, until the lock is lost by cause.
 func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) {
-	guard := lockstrategy.Guard{Strategy: client, Wait: patience}
+	guard := lockstrategy.Guard{Strategy: client, Wait: timeout}
 	err := guard.Do(ctx, c.key, func(work context.Context, _ uint64) error {
 		again, err := c.tryOnce(work, client)
 		if err != nil {
@@ -124,7 +124,7 @@ func (c trial) worksUntilLoss(ctx context.Context, client Client, cause func()) 
 		cause()
 		select {
 		case <-work.Done():
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			c.Error("the work's context did not end")
 		}
 		if again.Context().Err() == nil {

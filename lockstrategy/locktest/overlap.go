@@ -41,7 +41,7 @@ func compete(
 		for range goroutines {
 			group.Go(func() error {
 				for range turns {
-					lease, err := client.Acquire(ctx, key, lockstrategy.WaitAtMost(patience))
+					lease, err := client.Acquire(ctx, key, lockstrategy.WaitAtMost(timeout))
 					if err != nil {
 						return err
 					}

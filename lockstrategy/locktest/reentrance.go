@@ -87,7 +87,7 @@ func (c trial) entersBehind() {
 
 func (c trial) guardEntersAgain() {
 	client := c.open(Settings{Lease: long})
-	guard := lockstrategy.Guard{Strategy: client, Wait: patience}
+	guard := lockstrategy.Guard{Strategy: client, Wait: timeout}
 	err := guard.Do(context.Background(), c.key, func(ctx context.Context, outer uint64) error {
 		return guard.Do(ctx, c.key, func(ctx context.Context, inner uint64) error {
 			if inner != outer {

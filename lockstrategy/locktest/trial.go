@@ -49,7 +49,7 @@ func (c trial) acquire(s lockstrategy.Strategy, options ...lockstrategy.Option) 
 
 func (c trial) acquireUnder(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) *lockstrategy.Lease {
 	c.Helper()
-	lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(patience))...)
+	lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(timeout))...)
 	if err != nil {
 		c.Fatalf("acquire: %v", err)
 	}
@@ -66,7 +66,7 @@ type grant struct {
 func (c trial) wait(ctx context.Context, s lockstrategy.Strategy, options ...lockstrategy.Option) <-chan grant {
 	granted := make(chan grant, 1)
 	go func() {
-		lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(patience))...)
+		lease, err := s.Acquire(ctx, c.key, append(options, lockstrategy.WaitAtMost(timeout))...)
 		granted <- grant{lease, err}
 	}()
 	return granted
@@ -102,14 +102,14 @@ func (c trial) release(lease *lockstrategy.Lease) {
 
 // bounded is for a wait that another bound should end before.
 func (c trial) bounded() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	c.Cleanup(cancel)
 	return ctx
 }
 
 // tryOnce makes one attempt. One that waits nevertheless does not do so for ever.
 func (c trial) tryOnce(ctx context.Context, client Client) (*lockstrategy.Lease, error) {
-	return client.Acquire(ctx, c.key, lockstrategy.TryOnce(), lockstrategy.WaitAtMost(patience))
+	return client.Acquire(ctx, c.key, lockstrategy.TryOnce(), lockstrategy.WaitAtMost(timeout))
 }
 
 // free demands that nobody has the key, for client.
@@ -136,7 +136,7 @@ func (c trial) lost(lease *lockstrategy.Lease, cause error) {
 	c.Helper()
 	select {
 	case <-lease.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		c.Fatal("the lease's context did not end")
 	}
 	if got := context.Cause(lease.Context()); !errors.Is(got, cause) || !errors.Is(got, lockstrategy.ErrLost) {
@@ -160,7 +160,7 @@ func (c trial) standing() int {
 func (c trial) eventually(what string, ok func() bool) {
 	c.Helper()
 	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
+		if time.Since(began) > timeout {
 			c.Fatalf("it did not happen: %s", what)
 		}
 	}

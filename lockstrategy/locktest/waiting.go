@@ -73,7 +73,7 @@ func (c trial) withinWait() {
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
 		}
-		if waited := time.Since(began); waited < short/4 || waited > patience/2 {
+		if waited := time.Since(began); waited < short/4 || waited > timeout/2 {
 			c.Errorf("it waited %s, not %s", waited, short/4)
 		}
 	}

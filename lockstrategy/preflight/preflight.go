@@ -68,16 +68,17 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Ask asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is [ErrSilent].
-type Ask func(context.Context) (Report, error)
+// Questions asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
+// [ErrSilent].
+type Questions func(context.Context) (Report, error)
 
 // Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
-func Redis(client redis.UniversalClient, name string) Ask {
+func Redis(client redis.UniversalClient, name string) Questions {
 	return asker{single, lockstrategy.ProbeRedis, probeKey(name)}.of(client)
 }
 
 // RedLock asks the nodes of a quorum, for the instance with a name.
-func RedLock(nodes []redis.UniversalClient, name string) Ask {
+func RedLock(nodes []redis.UniversalClient, name string) Questions {
 	return asker{quorum, lockstrategy.ProbeNode, probeKey(name)}.of(nodes...)
 }
 
@@ -91,7 +92,7 @@ type asker struct {
 	key   string // that probe tries
 }
 
-func (a asker) of(clients ...redis.UniversalClient) Ask {
+func (a asker) of(clients ...redis.UniversalClient) Questions {
 	return func(ctx context.Context) (Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

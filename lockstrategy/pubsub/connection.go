@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// silence is how long a connection may receive nothing before it is pinged, and then replaced.
+	// silence is how long a connection may receive nothing before it is pinged, and then replaced (TestASilentConnectionIsReplaced).
 	silence = 3 * time.Second
-	// A pause lies between two connections: the longer one when the last one received nothing.
+	// A pause lies between two connections: the longer one when the last one received nothing (TestABrokenConnectionIsReplaced).
 	shortPause = 100 * time.Millisecond
 	longPause  = time.Second
 )

@@ -98,8 +98,8 @@ func TestOwnMessages(t *testing.T) {
 		if others := hub.Publishing("c")(2); others != 2 {
 			t.Errorf("%d others were notified, want 2: it is not subscribed itself", others)
 		}
-		var heard tally
-		defer hub.Listen("c", heard.tell)()
+		var received tally
+		defer hub.Listen("c", received.tell)()
 		synctest.Wait()
 		published := hub.Publishing("c")
 		publish(t, client)
@@ -119,7 +119,7 @@ func TestOwnMessages(t *testing.T) {
 		}
 		published(pubsub.Unpublished)
 		publish(t, client)
-		want(t, "a listener", heard.counts(), [3]int64{1, 0, 3})
+		want(t, "a listener", received.counts(), [3]int64{1, 0, 3})
 	})
 }
 
@@ -147,12 +147,12 @@ func TestAProcessLearnsThatItMayNotPublish(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	hub := pubsub.New(limited(t, "&*", "-publish"), false)
 	defer hub.Close()
-	var heard tally
-	defer hub.Listen("c", heard.tell)()
+	var received tally
+	defer hub.Listen("c", received.tell)()
 	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed("c") })
 	hub.TryPublish("c")
 	testenv.Eventually(t, "it is told", func() bool {
-		counts := heard.counts()
+		counts := received.counts()
 		return counts[pubsub.Subscribed] == 1 && counts[pubsub.Lost] == 1 && !hub.Subscribed("c")
 	})
 }
@@ -177,14 +177,14 @@ func TestAnOwnMessageThatIsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
 		defer hub.Close()
-		var heard tally
-		defer hub.Listen("c", heard.tell)()
+		var received tally
+		defer hub.Listen("c", received.tell)()
 		synctest.Wait()
 		hub.Publishing("c")
 		proxy.Reset()
 		time.Sleep(2 * time.Second)
 		publish(t, client)
-		want(t, "a listener", heard.counts(), [3]int64{2, 1, 1})
+		want(t, "a listener", received.counts(), [3]int64{2, 1, 1})
 		if hub.Others("c") != 1 {
 			t.Errorf("it counts %d messages of others, want 1", hub.Others("c"))
 		}
@@ -253,10 +253,10 @@ func TestASilentConnectionIsReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
 		defer hub.Close()
-		var heard tally
-		defer hub.Listen("c", heard.tell)()
+		var received tally
+		defer hub.Listen("c", received.tell)()
 		time.Sleep(time.Minute) // nothing is published, and the pings are answered
-		want(t, "of a connection that answers", heard.counts(), [3]int64{1, 0, 0})
+		want(t, "of a connection that answers", received.counts(), [3]int64{1, 0, 0})
 		proxy.Drop(faultproxy.Both)
 		time.Sleep(10 * time.Second)
 		if hub.Subscribed("c") {
@@ -265,7 +265,7 @@ func TestASilentConnectionIsReplaced(t *testing.T) {
 		proxy.Mend()
 		time.Sleep(10 * time.Second)
 		publish(t, client)
-		want(t, "after the replacement", heard.counts(), [3]int64{2, 1, 1})
+		want(t, "after the replacement", received.counts(), [3]int64{2, 1, 1})
 	})
 }
 
@@ -274,8 +274,8 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, client *redis.Client) {
 		hub := pubsub.New(client, false)
 		defer hub.Close()
-		var heard tally
-		defer hub.Listen("c", heard.tell)()
+		var received tally
+		defer hub.Listen("c", received.tell)()
 		synctest.Wait()
 		proxy.Cut()
 		synctest.Wait()
@@ -286,7 +286,7 @@ func TestABrokenConnectionIsReplaced(t *testing.T) {
 		proxy.Mend()
 		time.Sleep(2 * time.Second)
 		publish(t, client)
-		want(t, "after the replacement", heard.counts(), [3]int64{2, 1, 1})
+		want(t, "after the replacement", received.counts(), [3]int64{2, 1, 1})
 	})
 }
 
@@ -328,8 +328,8 @@ func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 	hub := pubsub.New(cluster, true)
 	defer hub.Close()
 	const channel = "redisson_lock__channel:{k}"
-	var heard tally
-	defer hub.Listen(channel, heard.tell)()
+	var received tally
+	defer hub.Listen(channel, received.tell)()
 	testenv.Eventually(t, "it is subscribed", func() bool { return hub.Subscribed(channel) })
 
 	slot := int(cluster.ClusterKeySlot(ctx, channel).Val())
@@ -349,7 +349,7 @@ func TestAShardedChannelFollowsItsSlot(t *testing.T) {
 	}
 	testenv.Eventually(t, "a message at the new place is received", func() bool {
 		n, err := other.SPublish(ctx, channel, "0").Result()
-		return err == nil && n == 1 && heard.counts()[pubsub.Message] > 0
+		return err == nil && n == 1 && received.counts()[pubsub.Message] > 0
 	})
 }
 

@@ -62,23 +62,6 @@ func TestDroppedConnectionLeadsNowhereUntilMend(t *testing.T) {
 	})
 }
 
-func TestDropLosesTheEndOfAConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
-		conn := client(t, p)
-		p.Drop(faultproxy.ToServer)
-		conn.Close()
-		synctest.Wait()
-		if s.ended != 0 {
-			t.Error("the server was told that the client has closed")
-		}
-		p.Mend()
-		synctest.Wait()
-		if s.ended != 1 {
-			t.Error("the server still has the connection")
-		}
-	})
-}
-
 // A write that has begun is over before Drop returns. It ends at the latest when its timeout does.
 func TestDropWaitsForWritesThatHaveBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -159,21 +159,28 @@ func TestHangDeliversLater(t *testing.T) {
 	})
 }
 
-func TestHangHoldsTheEndOfAConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
-		conn := client(t, p)
-		p.Hang()
-		conn.Close()
-		synctest.Wait()
-		if s.ended != 0 {
-			t.Error("the server was told that the client has closed")
-		}
-		p.Mend()
-		synctest.Wait()
-		if s.ended != 1 {
-			t.Error("the server still has the connection")
-		}
-	})
+func TestTheServerLearnsOfTheEndOfAConnectionAtMend(t *testing.T) {
+	for name, fault := range map[string]func(*faultproxy.Proxy){
+		"hang": (*faultproxy.Proxy).Hang,
+		"drop": func(p *faultproxy.Proxy) { p.Drop(faultproxy.ToServer) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, p *faultproxy.Proxy, s *server) {
+				conn := client(t, p)
+				fault(p)
+				conn.Close()
+				synctest.Wait()
+				if s.ended != 0 {
+					t.Error("the server was told that the client has closed")
+				}
+				p.Mend()
+				synctest.Wait()
+				if s.ended != 1 {
+					t.Error("the server still has the connection")
+				}
+			})
+		})
+	}
 }
 
 // Close needs no time, whatever is under way.

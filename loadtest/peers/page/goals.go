@@ -24,7 +24,7 @@ type goal struct {
 	text   string
 	bound  bound
 	figure measure
-	why    string // of its sentences, where several goals share them; empty: text
+	why    string // of the sentences that several goals share
 }
 
 // bound of a goal's figure.
@@ -151,7 +151,7 @@ func (g goal) judge(all rows) judged {
 			j.Met = "yes"
 		}
 	}
-	if why := text.Lookup(j.Met + ": " + cmp.Or(g.why, g.text)); why != nil {
+	if why := cmp.Or(text.Lookup(j.Met+": "+g.text), text.Lookup(j.Met+": "+g.why)); why != nil {
 		var sentence strings.Builder
 		_ = why.Execute(&sentence, j) // a sentence refers to nothing but j
 		j.Why = sentence.String()

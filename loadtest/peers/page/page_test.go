@@ -131,10 +131,11 @@ func TestJudge(t *testing.T) {
 func TestEveryGoalHasItsSentences(t *testing.T) {
 	named := map[string]bool{}
 	for _, g := range goals {
-		for _, met := range []string{"yes: ", "no: "} {
-			name := met + cmp.Or(g.why, g.text)
-			if named[name] = true; text.Lookup(name) == nil {
-				t.Errorf("no sentence %q", name)
+		for _, met := range []string{"yes", "no"} {
+			if why := cmp.Or(text.Lookup(met+": "+g.text), text.Lookup(met+": "+g.why)); why != nil {
+				named[why.Name()] = true
+			} else {
+				t.Errorf("no sentence %q for %q", met, g.text)
 			}
 		}
 	}
@@ -166,7 +167,7 @@ func TestBackends(t *testing.T) {
 		"| burst of 666, sections per second: v5 / its bare form | ≥ 10.0 × | 250 × | yes |",
 		"| sustained 2 × 32, Jain's index over the processes: v5 | ≥ 0.99 | 0.99 | yes |",
 		"| burst of 666, time: v6 / v3 | ≤ 1.50 × | – | not measured |",
-		"| burst of 666, time: v7 / v3 | ≤ 1.50 × | 2.00 × | no | A change",
+		"| burst of 666, time: v7 / v3 | ≤ 1.50 × | 2.00 × | no | A grant",
 		"| burst of 666, sections per second: v7 / its bare form | ≥ 10.0 × | 5.00 × | no |",
 		"| sustained 2 × 32, Jain's index over the processes: v7 | ≥ 0.99 | 0.90 | no |",
 		"| burst of 666, sections per second: v8 / its bare form | ≥ 10.0 × | – | no: 0 failed, 1 lost |",
