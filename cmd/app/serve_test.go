@@ -83,7 +83,7 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
 		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
 		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
-		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "no answer"}},
+		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "is no ZooKeeper"}},
 		{"no etcd", "--etcd=" + nobody, []string{"--etcd", nobody}},
 		{"Redis in place of etcd", "--etcd=" + other.Addr, []string{"--etcd", other.Addr}},
 		{"Redis in place of MySQL", "--database=mysql:root:hush@tcp(" + other.Addr + ")/x", []string{"--database", other.Addr}},
