@@ -66,7 +66,7 @@ func (c Comparison) failover() string {
 		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
 	}
 	if len(kept) > 0 {
-		text += fmt.Sprintf(" Where a server must be able to die, take %s. A failover granted no lock twice there (%s).", list(kept, "or"), links(byKept))
+		text += fmt.Sprintf(" Where a server must be able to die, take %s. No failover granted one twice (%s).", list(kept, "or"), links(byKept))
 	}
 	return text
 }
