@@ -22,8 +22,8 @@ import (
 // A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
 // error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// [TryOnce] gets [ErrTaken] while another caller of the process has the turn, even if the key is free. That caller may be yielding, or
-// releasing a lost lease. Otherwise TryOnce asks the server, and does not yield.
+// [TryOnce] gets [ErrTaken] while another caller of the process holds the key or competes for it, even if the key is free. That caller may
+// be yielding, or releasing a lost lease. Otherwise TryOnce asks the server, and does not yield.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff
@@ -33,13 +33,14 @@ type Cohort struct {
 	closed bool
 }
 
-// queue is the callers that wait for one key. There is one while a caller has its turn, and for yieldWindow after it.
+// queue is the callers that wait for one key. Its head is the caller that holds the key or competes for it, and is no longer in the list.
+// There is a queue while it has a head, and for yieldWindow afterwards. One of handOff, next and disperse follows each head.
 type queue struct {
 	list.List           // of *caller, in the order of their arrival
-	busy      bool      // a caller has its turn: it holds the key or competes for it
+	busy      bool      // it has a head
 	others    int       // processes that the next caller lets go first: see Lease.Others
-	idle      time.Time // when the last turn ended
-	used      HandOff   // what the process has had of the key since it has yielded, where others cannot be counted
+	idle      time.Time // since when it has none
+	used      HandOff   // sum of the turns since the process last yielded; only where others cannot be counted
 }
 
 // owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (v5
@@ -65,7 +66,7 @@ type caller struct {
 	waiting context.Context // bounds the wait
 	key     string
 	request Request
-	called  chan call // receives once
+	ready   chan call // receives once
 }
 
 // private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
@@ -74,13 +75,13 @@ func (w *caller) private() bool { return w.request.Lease != nil || w.request.Ren
 // refused is the error of a caller whose wait has ended.
 func (w *caller) refused() error { return notAcquired(w.key, ended(w.waiting)) }
 
-// call tells a caller that its turn has come.
+// call tells a caller that it is the head, or that its wait has ended.
 type call struct {
 	turn *turn // whose lease is handed off; nil: the caller competes
-	err  error // the turn does not come: the wait has ended
+	err  error // why the wait has ended
 }
 
-// yieldWindow is for how long a process that has had its turn lets others go first (row 8 × 1 of docs/benchmark.md).
+// yieldWindow is how long a process remembers that it has to yield, when no caller comes (row 8 × 1 of docs/benchmark.md).
 const yieldWindow = 100 * time.Millisecond
 
 // HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
@@ -100,7 +101,7 @@ func NewCohort(strategy Strategy, bounds HandOff) (*Cohort, error) {
 	return &Cohort{strategy: strategy, bounds: bounds, queues: make(map[string]*queue)}, nil
 }
 
-// Acquire waits for the caller's turn in key's queue, then takes the lease that is handed off to it, or competes.
+// Acquire waits until the caller is the head of key's queue. Then it takes the lease that is handed off to it, or competes.
 func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if lease := c.enterAgain(ctx, key); lease != nil {
 		return lease, nil
@@ -117,7 +118,7 @@ func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*L
 
 func newCaller(ctx context.Context, key string, options []Option) (*caller, error) {
 	request, err := NewRequest(options...)
-	return &caller{ctx: ctx, waiting: ctx, key: key, request: request, called: make(chan call, 1)}, err
+	return &caller{ctx: ctx, waiting: ctx, key: key, request: request, ready: make(chan call, 1)}, err
 }
 
 // acquireWithin waits no longer than the request allows.
@@ -140,7 +141,7 @@ func (c *Cohort) acquire(w *caller) (*Lease, error) {
 		return c.compete(w)
 	}
 	select {
-	case call := <-w.called:
+	case call := <-w.ready:
 		return c.take(w, call)
 	case <-w.waiting.Done():
 		c.leave(w, element)
@@ -148,7 +149,7 @@ func (c *Cohort) acquire(w *caller) (*Lease, error) {
 	}
 }
 
-// enter puts the caller into its key's queue; nil: nobody is there, and the caller has the turn. It must then be passed on.
+// enter puts the caller into its key's queue; nil: the queue was empty, and the caller is its head.
 func (c *Cohort) enter(w *caller) (*list.Element, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,11 +182,11 @@ func (c *Cohort) take(w *caller, call call) (*Lease, error) {
 	return c.compete(w)
 }
 
-// leave takes a caller out of its key's queue. If its turn came at the same moment, it is passed on.
+// leave takes a caller out of its key's queue. If it became the head at the same moment, the next caller does instead.
 func (c *Cohort) leave(w *caller, element *list.Element) {
 	c.mu.Lock()
 	select {
-	case late := <-w.called:
+	case late := <-w.ready:
 		c.mu.Unlock()
 		switch {
 		case late.turn != nil:
@@ -199,7 +200,7 @@ func (c *Cohort) leave(w *caller, element *list.Element) {
 	}
 }
 
-// compete asks the strategy. Whatever goes wrong, also a panic, the turn is passed on.
+// compete asks the strategy. Whatever goes wrong, also a panic, the queue gets its next head.
 func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	defer func() {
 		switch {
@@ -248,12 +249,12 @@ func (bare) Value(any) any { return nil }
 // are taken from the server's clock and must not outrun it. 32 tokens stand for 32 µs, and a grant takes longer than that.
 const perCaller = 32
 
-// handOff hands the lease off to the next caller, or gives the key back and the turn to the next caller.
+// handOff hands the lease off to the next caller, or gives the key back and lets the next caller compete.
 func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
 	c.mu.Lock()
 	q := c.queues[t.key]
 	if first := q.Front(); first != nil && !first.Value.(*caller).private() && t.mayPass(c.bounds) {
-		q.Remove(first).(*caller).called <- call{turn: t}
+		q.Remove(first).(*caller).ready <- call{turn: t}
 		c.mu.Unlock()
 		runtime.Gosched() // the next holder works first, because everybody behind it waits
 		return 0, nil
@@ -267,13 +268,13 @@ func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
 	return others, err
 }
 
-// next gives the turn to the first caller in the queue.
+// next lets the first caller in the queue compete.
 func (c *Cohort) next(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.queues[key]
 	if first := q.Front(); first != nil {
-		q.Remove(first).(*caller).called <- call{}
+		q.Remove(first).(*caller).ready <- call{}
 		return
 	}
 	if q.others == 0 && q.used == (HandOff{}) {
@@ -290,7 +291,7 @@ func (c *Cohort) next(key string) {
 	})
 }
 
-// disperse ends the turn, and the wait of every caller behind it, with err.
+// disperse ends the wait of every caller with err. The queue has no head then.
 func (c *Cohort) disperse(key string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,11 +302,11 @@ func (c *Cohort) disperse(key string, err error) {
 // end ends the wait of every caller.
 func (q *queue) end(err error) {
 	for first := q.Front(); first != nil; first = q.Front() {
-		q.Remove(first).(*caller).called <- call{err: err}
+		q.Remove(first).(*caller).ready <- call{err: err}
 	}
 }
 
-// Waiting returns how many callers wait in all queues, those that have their turn not counted.
+// Waiting returns how many callers wait in all queues, the heads not counted.
 func (c *Cohort) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

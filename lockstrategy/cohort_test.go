@@ -70,7 +70,7 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		}
 		turn := first.behind.(*holder).turn
 		mustRelease(t, first)
-		call := <-w.called
+		call := <-w.ready
 		session := turn.granted.behind.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)

@@ -32,13 +32,13 @@
 //
 // # What is promised
 //
-//   - Until its context ends, a lease is the only one on its key, unless the backend itself loses the key. The end is
-//     counted from before the request was sent, less what clocks may drift.
+//   - Until its context ends, a lease is the only one on its key, unless the backend loses the key or the holder's process
+//     pauses. The end is counted from before the request was sent, less what clocks may drift.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
 //   - A release works under a context that has ended. It is repeated until the server confirms it, or until the lease
 //     must have ended. So is the compensating release of an acquire without a reply.
 //   - Fencing tokens grow from lease to lease, over hand-offs too. They grow over a failover that lost the last of them,
-//     unless the new master's clock is behind.
+//     unless the new master's clock is behind. docs/lock.md has two more exceptions.
 //
 // A [Cohort] adds:
 //
@@ -56,7 +56,8 @@
 //   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
 //     collection, and a suspended laptop, whose monotonic clock stands still.
 //   - Redis: a master that dies before it replicated the key loses the lock, and the promoted replica grants it again
-//     (A2, A3, A4). It is also lost when its key is evicted or deleted by hand.
+//     (A2, A3, A4). It is also lost when its key is evicted or deleted by hand, when the
+//     server restarts empty, and when its clock jumps ahead.
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form (Kleppmann 2016;
 //     antirez, "Is Redlock safe?").
 //   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.

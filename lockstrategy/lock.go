@@ -24,14 +24,14 @@ type Lease struct {
 	others        atomic.Int64
 }
 
-// behind is what a lease asks: its session, or its holder in a [Cohort].
+// behind is what a lease delegates to: its session, or its holder in a [Cohort].
 type behind interface {
 	until() time.Time
 	release(ctx context.Context) (others int, err error)
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
-// last release. It has the values of the context under which the lease was acquired. Work under the lock belongs under it.
+// last release. It has the values of the context under which the lease was acquired. Pass it to all work that needs the lock.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // FencingToken is a number that grows from lease to lease of a key. 0: this strategy issues none.
@@ -44,8 +44,8 @@ func (l *Lease) Until() time.Time { return l.behind.until() }
 // where the backend cannot tell.
 func (l *Lease) Others() int { return int(l.others.Load()) }
 
-// Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each lease, and only the
-// last release does that. It works under a ctx that has ended.
+// Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
+// its leases: only the last release gives the lock back. It works under a ctx that has ended.
 //
 // The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
@@ -66,7 +66,7 @@ const Unknown = -1
 type Request struct {
 	Once  bool           // make one attempt
 	Wait  *time.Duration // longest wait; nil: as long as the context
-	Lease *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	Lease *time.Duration // time of a lease that is not renewed; nil: the strategy's own, renewed
 	Renew *time.Duration // longest time under renewal; nil: until the release
 	// A decorator asks for these:
 	Tokens uint64 // how many fencing tokens to reserve, from the lease's own on; at least 1
@@ -132,7 +132,7 @@ var (
 	ErrLost = errors.New("lock: lease lost")
 	// ErrExpired says that the time that was asked for is over, or that the holder did not run when it should have renewed.
 	ErrExpired = fmt.Errorf("%w: its time is over", ErrLost)
-	// ErrForced says the same as ErrGone, after a release by another process was notified: a forced unlock, or one of a later holder.
+	// ErrForced replaces ErrGone when a message has said that another process released the key, such as a forced unlock.
 	ErrForced = fmt.Errorf("%w: another process released it", ErrLost)
 	// ErrGone says that the key no longer belongs to the holder: it was deleted, evicted, or lost in a failover.
 	ErrGone = fmt.Errorf("%w: the server no longer has it as this holder's", ErrLost)

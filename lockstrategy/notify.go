@@ -34,7 +34,7 @@ type waiter struct {
 	stops []func()
 }
 
-// acquire tries until key is granted. try returns a lease, or how long to wait for a notification; 0: for good.
+// acquire tries until key is granted. try returns a lease, or the longest time, above 0, to wait for a notification.
 func (w *waiter) acquire(ctx context.Context, key string, opts []Option, try func(Request) (*Lease, time.Duration, error)) (*Lease, error) {
 	request, err := NewRequest(opts...)
 	if err != nil {
@@ -71,7 +71,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	case most == 0 && w.yield == 0:
 		return nil
 	}
-	if w.yield != Unknown { // otherwise the others poll, and are given time
+	if w.yield != Unknown { // Unknown: the others poll, so a pause is enough
 		w.listen()
 	}
 	timer := time.NewTimer(w.timeout(most))
@@ -86,7 +86,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 			if !w.yields() {
 				return nil
 			}
-			timer.Reset(w.probe) // the others want the lock
+			timer.Reset(w.probe) // another process has released: one more probe
 		case <-timer.C:
 			return nil
 		}
@@ -116,7 +116,7 @@ func (w *waiter) stop() {
 	}
 }
 
-// yields reports whether other processes are to go first: fewer releases by them were notified since the last one by this process.
+// yields reports whether to go on waiting: since this process released last, the others have released fewer than w.yield times.
 func (w *waiter) yields() bool {
 	passed := 0
 	for _, hub := range w.hubs {

@@ -22,8 +22,8 @@ type RedisConfig struct {
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
-// There is one holder while the server keeps the key for its whole lease and the holder stops when its lease's context ends. There
-// may be two when a replica without the key is promoted, when the key is evicted, or when a holder ignores its context.
+// There may be two holders when one pauses past its lease or ignores its context, and when the server loses the key: a replica without
+// it is promoted, the server restarts empty, the key is evicted, or the server's clock jumps ahead.
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
@@ -68,25 +68,25 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
 	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
 	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
-		grant, another, err := o.acquire(ctx, request)
+		grant, rest, err := o.acquire(ctx, request)
 		if err != nil || grant.Token == 0 {
-			return nil, another, err
+			return nil, rest, err
 		}
 		lease, err := r.sessions.Lease(ctx, request, grant)
 		return lease, 0, err
 	})
 }
 
-// owner is one call of Acquire, and the holder of what it was granted. An owner is never used again, so a request that the server
-// executes twice is harmless.
+// owner is one call of Acquire. No other call has its name, so an acquire or a renewal that is executed twice changes nothing. A release
+// that is executed twice frees nothing more, but answers [ErrGone].
 type owner struct {
 	*Redis
 	key, name     string
 	lease, extend time.Duration // extend: what a renewal sets; 0: it only asks
 }
 
-// acquire asks once. Without a token in the grant another holds the key: for so long, unless it renews its lease.
-func (o *owner) acquire(ctx context.Context, request Request) (g Grant, another time.Duration, err error) {
+// acquire sends one request. A token of 0 is a refusal: another owner has the key, and rest is what is left of its lease.
+func (o *owner) acquire(ctx context.Context, request Request) (g Grant, rest time.Duration, err error) {
 	if o.lease, o.extend = o.cfg.Lease, o.cfg.Lease; request.Lease != nil {
 		o.lease, o.extend = *request.Lease, 0
 	}
@@ -102,10 +102,10 @@ func (o *owner) acquire(ctx context.Context, request Request) (g Grant, another 
 		return g, 0, unavailable("acquire", o.key, err)
 	}
 	g.Token = uint64(reply[0])
-	if another = time.Duration(reply[1]+1) * time.Millisecond; another <= 0 { // its lease does not end
-		another = o.cfg.Lease
+	if rest = time.Duration(reply[1]+1) * time.Millisecond; rest <= 0 { // that key has no expiry
+		rest = o.cfg.Lease
 	}
-	return g, another, nil
+	return g, rest, nil
 }
 
 func (o *owner) renew(ctx context.Context) error {
@@ -119,7 +119,7 @@ func (o *owner) renew(ctx context.Context) error {
 	return nil
 }
 
-// release frees the key, and says how many other processes were notified.
+// release frees the key, and says how many other processes were notified: published leaves this process's own subscription out.
 func (o *owner) release(ctx context.Context) (others int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
 	reply, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hub.Publish()).Int64Slice()
@@ -134,7 +134,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 	return others, nil
 }
 
-// watch listens to releases of the key: nobody else has to release what is held here.
+// watch calls notify(true) when a release of the key is published, and notify(false) when messages may have been lost.
 func (o *owner) watch(notify func(released bool)) (stop func()) {
 	return o.hub.Listen(channelOf(o.key), func(e pubsub.Event) { notify(e == pubsub.Message) })
 }

@@ -4,8 +4,8 @@
 -- KEYS[1] the lock
 -- KEYS[2] the channel (Redisson's, which takes '0' for "released")
 -- ARGV    the owner; publish, or spublish where channels are sharded
--- Reply   {1 the owner held it, 0 it did not; how many subscribers were notified, -1: the user may not publish, -2: nobody was}
-local held = redis.call('hdel', KEYS[1], ARGV[1]) -- there is one owner at most: with it goes the key
+-- Reply   {1 the owner held it, 0 it did not; how many subscribers were notified, -1: the user may not publish, -2: not published}
+local held = redis.call('hdel', KEYS[1], ARGV[1]) -- the hash has one owner at most: this deletes the key
 if held == 1 or redis.call('exists', KEYS[1]) == 0 then
   return {held, tonumber(redis.pcall(ARGV[2], KEYS[2], '0')) or -1}
 end

@@ -59,8 +59,8 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, behind: s}, nil
 }
 
-// startDelay is the delayed start of a session, or a twelfth of its lease: one that ends sooner costs no subscription. It is longer
-// than the timeout of a request, because a timer that is due before all others wakes a thread each time (BenchmarkStartDelay).
+// startDelay, or a twelfth of a short lease, passes before a session subscribes: a lock that is released sooner costs no subscription. It
+// is longer than the timeout of a request: a timer that is due before all others wakes a thread when it is set (BenchmarkStartDelay).
 const startDelay = 2500 * time.Millisecond
 
 // tick does what is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.
@@ -142,8 +142,8 @@ func (s *session) confirmedLocked(asked, answered time.Time) {
 	}
 }
 
-// loseLocked ends the context before anything else happens. The server may still have the key, or callers wait for it that nobody has
-// notified.
+// loseLocked ends the context before anything else happens. Then it releases: the server may still have the key, and nobody was notified
+// of a key that was deleted.
 func (s *session) loseLocked(cause error) {
 	s.endLocked(cause)
 	s.all.compensate(s.Grant) // also when it is gone
@@ -159,7 +159,7 @@ func (s *session) endLocked(cause error) {
 	}
 }
 
-// release implements behind. Nobody may rely on the lock from its beginning on, whatever the server will say.
+// release implements behind. As soon as it begins, nobody may rely on the lock, whatever the server answers.
 func (s *session) release(ctx context.Context) (others int, err error) {
 	s.mu.Lock()
 	s.endLocked(nil)
@@ -188,7 +188,7 @@ func (s *session) untilLocked() time.Time {
 	return s.expires
 }
 
-// Sessions keeps the leases that one strategy has granted, and ends with it.
+// Sessions starts the sessions of one strategy, and repeats their releases until it is closed.
 type Sessions struct {
 	ctx        context.Context
 	close      context.CancelFunc

@@ -13,7 +13,7 @@ type turn struct {
 	cohort  *Cohort
 	key     string
 	granted *Lease
-	private bool // asked for with bounds of one caller
+	private bool // granted with [LeaseFor] or [RenewAtMost]: never handed off
 	began   time.Time
 	fresh   time.Duration // what was left of the lease when it was granted
 	forget  func() bool   // stops looking for its loss
@@ -34,7 +34,7 @@ type holder struct {
 	token   uint64
 	ctx     context.Context
 	end     context.CancelCauseFunc
-	entries atomic.Int32 // leases that are not released; at zero the holder is out for good
+	entries atomic.Int32 // leases that are not released; at zero the holder gives the lock up
 }
 
 func newTurn(c *Cohort, key string, granted *Lease, private bool) *turn {
@@ -61,7 +61,7 @@ func (t *turn) lease(ctx context.Context) *Lease {
 	return h.lease(ctx)
 }
 
-// mayPass reports whether the lease may be handed off. One that is not renewed in time goes back: at half of its life.
+// mayPass reports whether the lease may be handed off. With less than half of its time left it is released instead.
 func (t *turn) mayPass(bounds HandOff) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *turn) end(ctx context.Context) (others int, err error) {
 	return t.granted.Others(), err
 }
 
-// lose ends the turn of a process whose lease was lost. Between two holders the next one is on its way, and finds out.
+// lose ends the turn of a process whose lease was lost. Without a holder, the next caller finds the turn over.
 func (t *turn) lose() {
 	t.mu.Lock()
 	h, over := t.holder, t.over
