@@ -49,7 +49,7 @@ type UpdateThenSet struct {
 func (w UpdateThenSet) Put(ctx context.Context, id uint64, text string) (Item, error) {
 	item, err := w.Database.Put(ctx, id, text)
 	if err == nil {
-		err = w.Cache.Set(ctx, item)
+		err = w.Cache.Set(context.WithoutCancel(ctx), item)
 	}
 	return item, err
 }

@@ -57,20 +57,24 @@ func TestOrderOfSteps(t *testing.T) {
 }
 
 // A caller that leaves after the update leaves no old item.
-func TestDeleteForACallerThatHasLeft(t *testing.T) {
+func TestCallerThatHasLeft(t *testing.T) {
 	l := newLab(t)
 	aside := l.aside(cache.Config{})
-	put(t, l.db, "old")
-	if _, err := aside.Get(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	w := cache.UpdateThenDelete{Database: &leaving{l.db, leave}, Cache: aside}
-	if _, err := w.Put(ctx, id, "new"); err != nil {
-		t.Error(err)
-	}
-	if item, err := aside.Get(t.Context(), id); err != nil || item.Text != "new" {
-		t.Errorf("%+v, %v", item, err)
+	for name, writer := range map[string]func(db cache.Writer) cache.Writer{
+		"delete": func(db cache.Writer) cache.Writer { return cache.UpdateThenDelete{Database: db, Cache: aside} },
+		"set":    func(db cache.Writer) cache.Writer { return cache.UpdateThenSet{Database: db, Cache: aside} },
+	} {
+		put(t, l.db, "old")
+		if _, err := aside.Get(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		if _, err := writer(&leaving{l.db, leave}).Put(ctx, id, "by "+name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if item, err := aside.Get(t.Context(), id); err != nil || item.Text != "by "+name {
+			t.Errorf("%s: %+v, %v", name, item, err)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// Places are kept for seconds, and waits last for minutes.
+// Positions are kept for seconds, and waits last for minutes.
 func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())

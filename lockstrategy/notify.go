@@ -15,7 +15,7 @@ const (
 	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
 	probeAfter   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
-	pollInterval = 50 * time.Millisecond // of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
+	pollInterval = 50 * time.Millisecond // between two tries of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
 )
 
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)

@@ -22,8 +22,8 @@ type RedisConfig struct {
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
-// There may be two holders when one pauses past its lease or ignores its context, and when the server loses the key: a replica without
-// it is promoted, the server restarts empty, the key is evicted, or the server's clock jumps ahead.
+// There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
+// in a failover, in a restart with data loss, by an eviction, or when its clock jumps ahead.
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
@@ -102,7 +102,7 @@ func (o *owner) acquire(ctx context.Context, request Request) (g Grant, rest tim
 		return g, 0, unavailable("acquire", o.key, err)
 	}
 	g.Token = uint64(reply[0])
-	if rest = time.Duration(reply[1]+1) * time.Millisecond; rest <= 0 { // that key has no expiry
+	if rest = time.Duration(reply[1]+1) * time.Millisecond; reply[1] == -1 { // that key has no expiry
 		rest = o.cfg.Lease
 	}
 	return g, rest, nil

@@ -7,6 +7,6 @@ if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
   return 0
 end
 if ARGV[1] ~= '0' then
-  redis.call('pexpire', KEYS[1], ARGV[1])
+  return redis.call('pexpire', KEYS[1], ARGV[1])
 end
 return 1

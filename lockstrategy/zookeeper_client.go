@@ -25,16 +25,16 @@ type zooKeeperClient struct {
 	life  context.Context // ends with close
 	end   context.CancelFunc
 
-	mu       sync.Mutex
-	conn     *zk.Conn        // nil: it was not used yet
-	events   <-chan zk.Event // closed when conn has no goroutine left
-	wire     *zooKeeperWire  // the latest
-	up, down chan struct{}   // closed while there is a session, and while there is none
-	timeout  time.Duration   // of the session, as the server has granted it
-	failing  error           // why there is no session
-	next     int             // the server to try next
-	dialed   time.Time
-	greeting time.Duration // longest wait for the answer to the next greeting
+	mu              sync.Mutex
+	conn            *zk.Conn        // nil: it was not used yet
+	events          <-chan zk.Event // closed when conn has no goroutine left
+	wire            *zooKeeperWire  // the latest
+	up, down        chan struct{}   // closed while there is a session, and while there is none
+	timeout         time.Duration   // of the session, as the server has granted it
+	failing         error           // why there is no session
+	next            int             // the server to try next
+	dialed          time.Time
+	greetingTimeout time.Duration // of the next greeting. Only package zk's goroutine that dials uses it, and dialed
 }
 
 const (
@@ -54,7 +54,7 @@ var (
 
 func newZooKeeperClient(addrs []string, cfg ZooKeeperConfig) *zooKeeperClient {
 	c := &zooKeeperClient{
-		addrs: zk.FormatServers(addrs), cfg: cfg, up: make(chan struct{}), down: make(chan struct{}), greeting: firstGreeting,
+		addrs: zk.FormatServers(addrs), cfg: cfg, up: make(chan struct{}), down: make(chan struct{}), greetingTimeout: firstGreeting,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	close(c.down)
@@ -287,7 +287,7 @@ func (w *zooKeeperWire) hangUp() {
 // SetReadDeadline bounds the wait for the greeting: package zk would wait for longer than the session lasts.
 func (w *zooKeeperWire) SetReadDeadline(t time.Time) error {
 	if len(w.greets) < greeting {
-		t = time.Now().Add(min(w.client.greeting, w.client.cfg.Request))
+		t = time.Now().Add(min(w.client.greetingTimeout, w.client.cfg.Request))
 	}
 	return w.Conn.SetReadDeadline(t)
 }
@@ -300,7 +300,7 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 	}
 	w.greets = append(w.greets, p[:min(n, missing)]...)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		w.client.greeting = min(2*w.client.greeting, w.client.cfg.Request)
+		w.client.greetingTimeout = min(2*w.client.greetingTimeout, w.client.cfg.Request)
 		return n, errNoGreeting
 	}
 	if len(w.greets) >= 4 && binary.BigEndian.Uint32(w.greets) > longestGreeting {
@@ -312,11 +312,12 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greeted keeps the timeout of the session. 0: the session that was asked for has expired.
+// greeted keeps the timeout of the session, and for how long to wait next time: a slow server is not asked twice. 0: the session that was
+// asked for has expired.
 func (c *zooKeeperClient) greeted(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.greeting = firstGreeting; timeout > 0 {
+	if c.greetingTimeout = max(firstGreeting, 2*time.Since(c.dialed)); timeout > 0 {
 		c.timeout = timeout
 	}
 }

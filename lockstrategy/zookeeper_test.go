@@ -184,7 +184,7 @@ func TestZooKeeperLeavesAServerThatHangs(t *testing.T) {
 	giveBack(t, held)
 }
 
-// A server alone that has just started may never answer a greeting: it closes a connection before it has its database, and fails at that.
+// A server alone that has just started may never answer a greeting: while it loads its database, it cannot close a connection.
 // The client greets again, long before a request's time is over.
 func TestZooKeeperGreetsAgain(t *testing.T) {
 	t.Parallel()
@@ -200,6 +200,30 @@ func TestZooKeeperGreetsAgain(t *testing.T) {
 		},
 	}))(t)
 	giveBack(t, must(behindCohort(t, false, z, z.Close, lockstrategy.HandOff{}).Acquire(t.Context(), "k"))(t))
+}
+
+// A server that answers a greeting slowly is greeted once when the client connects again: the client knows how long it takes.
+func TestZooKeeperRemembersASlowGreeting(t *testing.T) {
+	t.Parallel()
+	proxy := faultproxy.New(faultproxy.TCP(testenv.Ensemble(t, 1)[0].Addr))
+	defer proxy.Close()
+	proxy.Delay(faultproxy.Latency(700*time.Millisecond, 0))
+	var dials atomic.Int32
+	z := must(lockstrategy.NewZooKeeper([]string{must(proxy.Listen())(t)}, lockstrategy.ZooKeeperConfig{
+		Lease: time.Hour, Request: 15 * time.Second,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials.Add(1)
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}))(t)
+	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
+	giveBack(t, granted(t, lock, "k"))
+	before := dials.Load()
+	proxy.Reset()
+	giveBack(t, granted(t, lock, "k"))
+	if again := dials.Load() - before; before < 2 || again != 1 {
+		t.Errorf("%d connections at first, and %d afterwards; want two or more, and one", before, again)
+	}
 }
 
 // A request is sent again when its connection has ended and only the write says so.

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,13 +50,21 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 	return b, nil
 }
 
-// mostBody is above what an instance accepts. It ends the connection of a longer body, and then its answer can be lost here.
+// mostBody is above what an instance accepts. An instance ends the connection of a much longer body, and its answer can be lost.
 const mostBody = 16 << 10
 
 // ServeHTTP passes a request to the next instance.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", mostBody))
+		return
+	case err != nil: // the client has left
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	n := b.next.Add(1) - 1
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 	b.proxies[n%uint64(len(b.proxies))].ServeHTTP(w, r)
 }
 
@@ -94,13 +103,13 @@ func proxy(target *url.URL) *httputil.ReverseProxy {
 			if r.Context().Err() == nil {
 				slog.Debug("balancer", "instance", target.Host, "error", err)
 			}
-			status, why := http.StatusBadGateway, "the balancer got no answer from "+target.Host
-			if errors.As(err, new(*http.MaxBytesError)) {
-				status, why = http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", mostBody)
-			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			fmt.Fprintf(w, `{"error":%q}`, why)
+			refuse(w, http.StatusBadGateway, "the balancer got no answer from "+target.Host)
 		},
 	}
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"error":%q}`, why)
 }

@@ -101,7 +101,7 @@ func TestBalancerRefusesALongBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[int]int{0: http.StatusOK, 16 << 10: http.StatusOK, 16<<10 + 1: 413, 10 << 20: 413} {
+	for size, want := range map[int]int{0: http.StatusOK, 16 << 10: http.StatusOK, 16<<10 + 1: 413, 1 << 20: 413} {
 		for _, body := range []io.Reader{strings.NewReader(strings.Repeat("7", size)), io.LimitReader(sevens{}, int64(size))} { // sized, chunked
 			response, err := http.Post(balancer.URL, "", body)
 			if err != nil {

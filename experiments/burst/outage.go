@@ -86,8 +86,8 @@ func (o *Outage) add(answers []answer) {
 	}
 }
 
-// read reads the counter when all is over. It asks an instance until that answers, or within is over. The instance may still connect to
-// the dead master, although another one has answered before.
+// read reads the counter when all is over. It asks until an instance answers, or within is over. An instance may still connect to the
+// dead master, although another one has answered before.
 func (o *Outage) read(ctx context.Context, target Target, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -47,7 +47,7 @@ spread   ─ 50 items, TTL 60 to 120 s ─ 5 ─ 4 ─ 6 ─ 5 ─ 5 ─ …`,
 	How: `
 		A client fills fifty items. Time passes in eleven steps: first a minute, then ten times six seconds. After each step the
 		client reads all items. The database bears 20 loads at one moment. In two variants Redis is killed and starts again without its data.
-		In the last one another process updates an item that the second level has.`,
+		In the last one another process updates an item that the second level has: the load that fills it counts.`,
 	Takes: 5 * time.Second,
 	Check: kit.Any(kit.LoadsOver(20), kit.StaleReads),
 	Variants: []experiments.Variant{

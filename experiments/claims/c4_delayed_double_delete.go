@@ -29,7 +29,7 @@ var _ = register(experiments.Experiment{
 			update, and fills after the delete. (c) In most of them, so that a cache needs a lock.`,
 		Why: `
 			(b) for update-then-delete. The reader carries an old item in its memory, and no delete reaches it there. With delete-then-update a
-			reader between the two steps fills the old item, and needs no bad luck at all. With update-then-set the writer that updates
+			reader between the two steps fills the old item, and needs no special timing. With update-then-set the writer that updates
 			first may fill last. A second delete removes whatever a reader has filled before it. A reader that is slower than the delay
 			fills after it, and the old item stays until the TTL ends.`,
 		Fix: `
@@ -47,8 +47,9 @@ writer                                        ── UPDATE: version 2 ── DE
 	How: `
 		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
 		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The delayed
-		second delete comes 200 ms after the first, and one more reader asks before it. The last three variants play every interleaving,
-		each with an item of its own, on one server. ` + "`app lab explore C4`" + ` plays them, too, and shows the one that leaves an old item.`,
+		second delete comes 200 ms after the first, when the reader has filled and one more reader has asked. Only reads after the last
+		delete are judged. The last three variants play many interleavings, each with an item of its own, on one server.
+		` + "`app lab explore C4`" + ` plays them, too, and shows the one that leaves an old item.`,
 	Takes: 8 * time.Second,
 	Check: kit.StaleReads,
 	Variants: []experiments.Variant{

@@ -26,10 +26,10 @@ var _ = register(experiments.Experiment{
 			(c) It depends on whether the lock had been replicated.`,
 		Why: `
 			(c). The master answers A first and sends the lock to its replicas later. When it dies in between, the replica that is promoted
-			has no such key. So it grants the lock to B. A has a lease that has not ended, and no way to know of the loss, so both
+			has no such key. So it grants the lock to B. A has a lease that has not ended, and has not asked since, so both
 			write. Where the lock had been replicated, the new master refused B until A's lease had ended.`,
 		Fix: `
-			Do not let a replicated Redis alone decide where two holders cost money. Check the fencing token at the resource. v3's tokens
+			Where two holders cost money, do not rely on a replicated Redis alone. Check the fencing token at the resource. v3's tokens
 			follow the server's clock, so those of the new master are larger unless its clock is behind. Then the resource refuses A once it
 			has seen B. Or use a store that answers only when a majority has the write.`,
 		Limits: `

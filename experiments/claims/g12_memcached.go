@@ -22,7 +22,7 @@ var _ = register(experiments.Experiment{
 			(a) Memcached notifies them. (b) They ask again and again, and one of them wins as well. (c) They ask again and again, and all of
 			them are told which driver won.`,
 		Why: `
-			(c). Memcached notifies nobody, so one driver for each service asks every 5 to 10 ms. The others wait in the queue of their service.
+			(c). Memcached notifies nobody, so one driver for each service asks every 2.5 to 5 ms. The others wait in the queue of their service.
 			The first driver reads an open order, and writes its name. Each later one reads that name under the lock.`,
 		Fix: `
 			Bound the wait, so that a holder that hangs does not keep the drivers for ever. For a single row a conditional UPDATE is shorter and
@@ -35,7 +35,7 @@ var _ = register(experiments.Experiment{
 	},
 	Drawing: `
 driver 1 at instance-1   [ read: open   …thinks…   write: mine ]   "you have it"
-driver 2 at instance-2     asks every 5 to 10 ms                 [ read: taken ]   "driver 1 has it"`,
+driver 2 at instance-2     asks every 2.5 to 5 ms                [ read: taken ]   "driver 1 has it"`,
 	How: `
 		20 drivers, ten for each of two instances, request one order simultaneously. The lock is an item in one Memcached server. The variant
 		with the mutex proves that two drivers would win. The control grants by a conditional UPDATE.`,

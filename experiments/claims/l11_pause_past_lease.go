@@ -28,15 +28,16 @@ var _ = register(experiments.Experiment{
 			Renewal is on. Is the write of the paused client (a) refused by the lock, (b) lost, (c) accepted although another client has
 			held the lock since? Is it the same with etcd and ZooKeeper, where a majority of servers confirms each grant?`,
 		Why: `
-			(c), with every lock. A stopped process does not renew, so the server frees the key when the lease ends: in etcd a lease, in
-			ZooKeeper a session. B acquires it correctly. When A continues, it has already checked its lease and writes immediately. No check
+			(c), with every lock. A stopped process does not renew, so the server frees the key when the lease ends (in ZooKeeper, the
+			session). B acquires it correctly. When A continues, it has already checked its lease and writes immediately. No check
 			inside A can close this gap, because A can stop between the check and the write. A majority of servers agrees on the holder,
 			and does not see the write.`,
 		Fix: `
 			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it has
-			seen, at a read as well as at a write, and refuses smaller ones. B's read already shuts A out. A token of the Redis lock is the
-			server's time in microseconds, or the last token plus one, and the database row has its own. With ZooKeeper and etcd it is the
-			number of the transaction that created the key. RedLock and Memcached have no token, so v4 and v8 cannot do this.`,
+			seen, at a read as well as at a write, and refuses smaller ones. From B's read on, A's writes are refused. A token of the
+			Redis lock is the server's time in microseconds, or the last token plus one, and the database row has its own. With ZooKeeper
+			and etcd it is the number of the transaction that created the key. RedLock and Memcached have no token, so v4 and v8 cannot
+			do this.`,
 		Limits: `
 			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
 			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is
@@ -52,12 +53,12 @@ A      ├─ lock, token 1 ─ read 0 ─ looks: good ─ ✗ paused ───�
 server                              lease over ┆                                       ↑ late
 B                                               ├─ lock, token 2 ─ read 0 ─ write 1 ┤`,
 	How: `
-		A is a process of its own. It has looked at its lease when SIGSTOP stops it. B waits until the server frees the lock, reads and
-		writes. A receives the command to write while it is stopped. When SIGCONT lets it run, its work writes without another look:
-		every holder has a moment between its last look and its write. Its session notices the end of the lease at the same time, so
+		A is a process of its own. It checks its lease, and SIGSTOP stops it. B waits until the server frees the lock, reads and
+		writes. A receives the command to write while it is stopped. When SIGCONT lets it run, its work writes without another check:
+		every holder has a moment between its last check and its write. Its session notices the end of the lease at the same time, so
 		either event may come first. The lease is half a second, or one second where the servers count whole seconds or sessions. The
-		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. Their second
-		variants give the resource a token check all the same: without a token the check accepts the write. SET NX PX has no process: A is
+		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. So a
+		resource that checks tokens accepts their late write: these are their second variants. SET NX PX has no process: A is
 		not moved between its read and its write until B has written.`,
 	Anomaly: "pause",
 	Takes:   40 * time.Second,

@@ -34,7 +34,7 @@ var _ = register(experiments.Experiment{
 	},
 	Drawing: `
 instance-1   [ add: stored  GET → 0  SET 1  … hand-off to its own callers … ]  gets, cas: expired
-instance-2     asks every 5 to 10 ms                                             [ add: stored  GET → 256 …`,
+instance-2     asks every 2.5 to 5 ms                                            [ add: stored  GET → 256 …`,
 	How: `
 		666 simultaneous requests go to two instances in equal parts. The lock is an item in one Memcached server, and the counter is in Redis.
 		The variant without a lock proves that the load would lose updates. The control counts by INCR.`,

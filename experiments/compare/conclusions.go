@@ -76,34 +76,34 @@ const noise = 1.25
 
 // fastest names the locks with the shortest times.
 func (c Comparison) fastest() string {
-	alone := c.least(func(l Lock) (ratio, time Cell) { return l.Alone, l.P50 })
-	burst := c.least(func(l Lock) (ratio, time Cell) { return l.ToV3, l.Burst })
+	alone := c.least(func(l Lock) (toV3 Cell) { return l.Alone })
+	burst := c.least(func(l Lock) (toV3 Cell) { return l.ToV3 })
 	if alone == "" || burst == "" {
 		return "Which lock is the fastest was not measured."
 	}
 	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). "+
-		"Times that differ by less than %.0f %% count as equal.",
+		"A lock counts as one of the fastest when its ratio to v3 is at most %.0f %% above the smallest.",
 		alone, burst, benchmark, 100*(noise-1))
 }
 
-// least names the locks that are as fast as the fastest by their ratio, and says its time; empty: none was measured.
-func (c Comparison) least(of func(Lock) (ratio, time Cell)) string {
+// least names the locks that are as fast as the fastest, and says its ratio to v3; empty: none was measured.
+func (c Comparison) least(of func(Lock) (toV3 Cell)) string {
 	var names []string
 	shortest, text := math.Inf(1), ""
 	for _, l := range c.Locks {
-		if ratio, time := of(l); ratio.Known && ratio.Value < shortest {
-			shortest, text = ratio.Value, time.Text
+		if ratio := of(l); ratio.Known && ratio.Value < shortest {
+			shortest, text = ratio.Value, ratio.Text
 		}
 	}
 	for _, l := range c.Locks {
-		if ratio, _ := of(l); ratio.Known && ratio.Value <= noise*shortest {
+		if ratio := of(l); ratio.Known && ratio.Value <= noise*shortest {
 			names = append(names, l.Name())
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s)", list(names, "or"), text)
+	return fmt.Sprintf("%s (%s × the time of v3)", list(names, "or"), text)
 }
 
 // noServer says what the lock costs that needs no further server.

@@ -31,7 +31,7 @@ type Cache struct {
 	Database string // as order.Config has it
 	DB       *gorm.DB
 	Items    *cache.Database
-	Filling  bool // loads are not recorded: what they fill is there before the trial begins
+	Filling  bool // loads are not recorded; set it while nobody reads
 
 	mu    sync.Mutex
 	reads int

@@ -21,7 +21,7 @@ type Actor struct {
 
 	EachCommand
 	t     *experiments.Trial
-	acts  context.Context // it ends with the trial: that of a step may be without cancel
+	trial context.Context // ends with the trial; the context of a step may not
 	wants chan struct{}   // it has arrived at its next step
 	turn  chan struct{}   // it may do it
 	ended chan struct{}
@@ -34,7 +34,7 @@ func NewActor(t *experiments.Trial, name string) *Actor {
 
 // Begin lets the actor act until its first step, which waits for Move.
 func (a *Actor) Begin(ctx context.Context, act func()) {
-	a.acts = ctx
+	a.trial = ctx
 	a.t.Go(func() {
 		defer close(a.ended)
 		act()
@@ -69,13 +69,13 @@ func (a *Actor) await(ctx context.Context) {
 func (a *Actor) step(do func() history.Event) error {
 	select {
 	case a.wants <- struct{}{}:
-	case <-a.acts.Done():
-		return a.acts.Err()
+	case <-a.trial.Done():
+		return a.trial.Err()
 	}
 	select {
 	case <-a.turn:
-	case <-a.acts.Done():
-		return a.acts.Err()
+	case <-a.trial.Done():
+		return a.trial.Err()
 	}
 	e := do()
 	e.Timeline = a.Name
@@ -142,7 +142,7 @@ func Play(ctx context.Context, interleaving string, between func(), actors ...*A
 	for _, name := range strings.Fields(interleaving) {
 		if i := slices.IndexFunc(actors, func(a *Actor) bool { return a.Name == name }); i >= 0 {
 			actors[i].Move(ctx)
-		} else {
+		} else if name == "?" {
 			between()
 		}
 	}

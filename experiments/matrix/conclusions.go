@@ -85,7 +85,7 @@ func (m Matrix) token() string {
 		says  string
 	}{
 		{helped, "A checked fencing token prevents the damage of a pause with %s."},
-		{not, "It cannot help %s, for want of a token."},
+		{not, "These locks have no token to check: %s."},
 		{unknown, "Whether a token helps %s was not tested."},
 	} {
 		if len(s.names) > 0 {
