@@ -23,7 +23,7 @@ type RedisConfig struct {
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
 // There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
-// in a failover, in a restart with data loss, by an eviction, or when its clock jumps ahead.
+// in a failover, a restart with data loss, an eviction, or a clock jump.
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
