@@ -35,7 +35,8 @@ func (s *Stack) miniredis(ctx context.Context, name string) (*Node, error) {
 }
 
 // serveMiniredis serves until SIGTERM, at the address in its environment or on a free port. Keys expire by the real clock, which is
-// read at each command. A clock that a ticker moves is behind on a busy machine. It ends a key early that was written meanwhile.
+// read at each command, also inside a script, where a real server stops it. A clock that a ticker moves is behind on a busy machine. It
+// ends a key early that was written meanwhile.
 func serveMiniredis(out io.Writer) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)

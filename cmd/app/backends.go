@@ -25,7 +25,7 @@ func (p *parts) openers() []func(context.Context, *serveCommand) error {
 // A kind of server that keeps locks.
 type lockServer struct {
 	where string              // its addresses
-	ask   preflight.Questions // nil: the lock is tried
+	ask   preflight.Check // nil: the lock is tried
 }
 
 func (p *parts) openRedis(ctx context.Context, c *serveCommand) (err error) {

@@ -19,7 +19,7 @@ const (
 // Lock is a lock whose servers a [Monitor] asks.
 type Lock struct {
 	Name string // "v3"
-	Ask  Questions
+	Ask  Check
 }
 
 // Found is the last report about a lock.

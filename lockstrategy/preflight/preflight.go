@@ -68,17 +68,17 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Questions asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
+// Check asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
 // [ErrSilent].
-type Questions func(context.Context) (Report, error)
+type Check func(context.Context) (Report, error)
 
 // Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
-func Redis(client redis.UniversalClient, name string) Questions {
+func Redis(client redis.UniversalClient, name string) Check {
 	return asker{single, lockstrategy.ProbeRedis, probeKey(name)}.of(client)
 }
 
 // RedLock asks the nodes of a quorum, for the instance with a name.
-func RedLock(nodes []redis.UniversalClient, name string) Questions {
+func RedLock(nodes []redis.UniversalClient, name string) Check {
 	return asker{quorum, lockstrategy.ProbeNode, probeKey(name)}.of(nodes...)
 }
 
@@ -92,7 +92,7 @@ type asker struct {
 	key   string // that probe tries
 }
 
-func (a asker) of(clients ...redis.UniversalClient) Questions {
+func (a asker) of(clients ...redis.UniversalClient) Check {
 	return func(ctx context.Context) (Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

@@ -16,7 +16,7 @@ const strategyLease = 2 * time.Second
 // as the strategy waits for two answers.
 //
 // What is NOT asked: how the servers are set up, and what weakens the lock there.
-func Strategy(s lockstrategy.Strategy, where, name string) Questions {
+func Strategy(s lockstrategy.Strategy, where, name string) Check {
 	return func(ctx context.Context) (Report, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
