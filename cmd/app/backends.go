@@ -24,7 +24,7 @@ func (p *parts) openers() []func(context.Context, *serveCommand) error {
 
 // A kind of server that keeps locks.
 type lockServer struct {
-	where string              // its addresses
+	where string          // its addresses
 	ask   preflight.Check // nil: the lock is tried
 }
 
