@@ -61,14 +61,14 @@ func (c Comparison) failover() string {
 	if len(times) == 0 {
 		return "What the death of a leader costs was not tested."
 	}
-	text := fmt.Sprintf("After the leader's death no lock was granted for %s (%s).", list(times), links(by))
-	if len(lost) > 0 {
-		text += fmt.Sprintf(" A failover granted the lock twice with %s (%s).", list(lost), links(byLost))
-	}
+	var text string
 	if len(kept) > 0 {
-		text += fmt.Sprintf(" Where a server must be able to die, take %s. No failover granted one twice (%s).", list(kept, "or"), links(byKept))
+		text = fmt.Sprintf("Where a server must be able to die, take %s. No failover granted one twice (%s). ", list(kept, "or"), links(byKept))
 	}
-	return text
+	if len(lost) > 0 {
+		text += fmt.Sprintf("A failover granted the lock twice with %s (%s). ", list(lost), links(byLost))
+	}
+	return text + fmt.Sprintf("After the leader's death no lock was granted for %s (%s).", list(times), links(by))
 }
 
 // noise is a ratio below which two times are called equal.
