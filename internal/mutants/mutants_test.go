@@ -175,5 +175,31 @@ func TestListApplies(t *testing.T) {
 		if err != nil || strings.Count(string(source), m.old) != 1 {
 			t.Errorf("%s: %s does not contain %q once (%v)", m.name, m.file, m.old, err)
 		}
+		if pkg, name, _ := strings.Cut(m.test, " "); !hasTest(t, pkg, name) {
+			t.Errorf("%s: no test in %s is called %s", m.name, pkg, name)
+		}
 	}
+}
+
+// hasTest reports whether a package has a test that go test -run=name would run, its subtests not looked at.
+func hasTest(t *testing.T, pkg, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, _, _ := strings.Cut(name, "/")
+	wanted := regexp.MustCompile(top)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+			if wanted.MatchString(found[1]) {
+				return true
+			}
+		}
+	}
+	return false
 }
