@@ -45,7 +45,7 @@ func TestMutants(t *testing.T) {
 		},
 		{"the expiry", commands(t, withoutExpiry), nil, map[string]string{"L03": "inconclusive: DEL: no violation happened this time"}},
 		{
-			"the renewal", commands(t, script(t, "lockstrategy/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "")), nil,
+			"the renewal", commands(t, script(t, "lockstrategy/renew.lua", "redis.call('pexpire', KEYS[1], ARGV[1])", "1")), nil,
 			map[string]string{
 				"L05": "unexpected: long work, renewed: B and A both wrote 1",
 				"L17": "unexpected: the same times, renewed: v3: B and A both wrote 1",
