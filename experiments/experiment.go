@@ -3,6 +3,7 @@ package experiments
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,11 +109,25 @@ func (e Experiment) Control() Variant { return e.Variants[0] }
 
 // Needed names what an experiment needs beside this program.
 func (e Experiment) Needed() string {
-	names := make([]string, len(e.Needs))
-	for i, n := range e.Needs {
-		names[i] = string(n)
+	return cmp.Or(needed(e.Needs), "nothing")
+}
+
+// Optional names what some variants need; without it they are left out.
+func (e Experiment) Optional() string {
+	var all []Need
+	for _, v := range e.Variants {
+		all = append(all, v.Needs...)
 	}
-	return cmp.Or(strings.Join(names, ", "), "nothing")
+	slices.Sort(all)
+	return needed(slices.Compact(all))
+}
+
+func needed(needs []Need) string {
+	all := make([]string, len(needs))
+	for i, n := range needs {
+		all[i] = string(n)
+	}
+	return strings.Join(all, ", ")
 }
 
 // Explored is what every interleaving of a lock's steps shows.

@@ -69,6 +69,7 @@ func TestCounter(t *testing.T) {
 		{"more than was confirmed", "A write n 1\nredis final n 2", ""},
 		{"a write that was not confirmed", "A write n 1\nB write n 3\nredis final n 3", ""},
 		{"twice", "A read n 0\nB read n 0\nA write n 1\nB write n 1", "A and B both wrote 1: one update is lost [1 2 3 4]"},
+		{"twice by one", "A read n 0\nA write n 1\nA read n 0\nA write n 1", "A wrote 1 twice: one update is lost [2 3 4]"},
 		{"two counters", "A write n 1\nB write m 1\nredis final n 1\nredis final m 1", ""},
 		{"less than was confirmed", "A write n 1\nB write n 2\nredis final n 1", "2 updates were confirmed, and n is 1: 1 are lost [1 2 3]"},
 		{"set back by a write that was not confirmed", "A write n 3\nredis final n 2", "A had written 3, and n is 2: its update is lost [1 2]"},

@@ -35,7 +35,11 @@ func counter(key string, events []Event) (found []Violation) {
 			writes = append(writes, e.Seq)
 			if first, twice := by[e.Value]; twice {
 				seqs := sorted(withRead(last, first), withRead(last, e))
-				add(seqs, "%s and %s both wrote %d: one update is lost", first.Timeline, e.Timeline, e.Value)
+				wrote := fmt.Sprintf("%s and %s both wrote %d", first.Timeline, e.Timeline, e.Value)
+				if first.Timeline == e.Timeline {
+					wrote = fmt.Sprintf("%s wrote %d twice", e.Timeline, e.Value)
+				}
+				add(seqs, "%s: one update is lost", wrote)
 			}
 			by[e.Value] = e
 			if e.Value > highest.Value {

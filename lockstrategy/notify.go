@@ -23,7 +23,7 @@ var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 // waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A notification
 // is a hint that may get lost; the time decides.
 type waiter struct {
-	hubs     []*pubsub.Hub // one for each server
+	hubs     []*pubsub.Hub // one for each server; none: this waiter polls, or is woken by its strategy
 	channel  string
 	life     context.Context // of the strategy: it ends when that is closed
 	interval time.Duration   // between two tries of a caller that is not subscribed

@@ -51,13 +51,13 @@ var all = []Version{
 	{
 		Name: "v1", Title: "none", Article: "34", Loses: true,
 		Summary: "no lock: read, add, write",
-		Shows:   "v1 reads, adds one and writes: two requests that read the same number write the same number.",
+		Shows:   "v1 reads, adds one and writes: two requests that read the same number write the same one, so one update is lost.",
 		Open:    strategy(lockstrategy.NameNone),
 	},
 	{
 		Name: "v2", Title: "process mutex", Article: "391", Loses: true,
 		Summary: "a mutex in this process: no help against another process",
-		Shows:   "v2 queues inside each process, and neither sees the other's queue: one sets the counter back for both.",
+		Shows:   "v2 queues inside each process only: each process overwrites what the other has written.",
 		Open:    strategy(lockstrategy.NameProcess),
 	},
 	{

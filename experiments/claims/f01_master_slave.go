@@ -26,7 +26,7 @@ var _ = register(experiments.Experiment{
 			(c) It depends on whether the lock had been replicated.`,
 		Why: `
 			(c). The master answers A first and sends the lock to its replicas later. When it dies in between, the replica that is promoted
-			has no such key. So it grants the lock to B. A has a lease that has not ended, and has not asked since, so both
+			has no such key. So it grants the lock to B. A's lease has not ended, and A does not ask the new master, so both
 			write. Where the lock had been replicated, the new master refused B until A's lease had ended.`,
 		Fix: `
 			Where two holders cost money, do not rely on a replicated Redis alone. Check the fencing token at the resource. v3's tokens
@@ -45,7 +45,7 @@ var _ = register(experiments.Experiment{
 	How: `
 		Every replica follows its master over a fault proxy. The proxy drops the replication before A takes the lock. (A paused replica
 		would not do: the kernel of a paused process goes on receiving.) The master is killed, a replica is promoted by hand, and B
-		requests the lock there. A writes because its lease has not ended, as far as it can know. Where the lock was replicated, B is
+		requests the lock there. A writes, because by its own clock its lease has not ended. Where the lock was replicated, B is
 		refused until A's lease has ended. In containers there is no proxy: the replicas are taken off their network until the master is
 		dead. The naive locks of the articles lose their key in the same way.`,
 	Anomaly: "lost at failover",

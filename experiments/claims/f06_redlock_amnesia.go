@@ -45,8 +45,8 @@ var _ = register(experiments.Experiment{
 			locks.`,
 		Limits: `
 			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
-			Meanwhile the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts. Never do two of three servers lose their disks. The run does not try what ZooKeeper does
+			While the node is down, the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
+			one of them restarts. No trial destroys the disks of two servers. The run does not try what ZooKeeper does
 			when a second server lacks the grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
 		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
 		Level: experiments.Advanced,
@@ -61,8 +61,8 @@ B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
 		Redis has the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop.
 		The naive locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again
 		with its disk. Then the leader of three is killed, loses its disk, and starts again. The ZooKeeper server first copies the data of
-		the others, and then B asks it. The other etcd servers refuse theirs, so B asks those two. MariaDB keeps its table on the disk. The server
-		is killed when A's lock is committed, and starts again.`,
+		the others, and then B asks it. The other etcd servers refuse the empty one, so B asks those two. MariaDB keeps its table on the
+		disk. The server is killed when A's lock is committed, and starts again.`,
 	Anomaly: "restart with data loss",
 	Takes:   26 * time.Second,
 	Check:   history.Counter,

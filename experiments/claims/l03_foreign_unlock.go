@@ -36,7 +36,7 @@ var _ = register(experiments.Experiment{
 			Store a value that is unique for each attempt (L04), and let one script compare and delete. Redis executes a script as a whole, so no
 			client comes between. v3's release.lua does the same with the owner in a hash.`,
 		Limits: `
-			The script protects the successor's lock, and not the work. While the slow client still works, it is in the section together with its
+			The script protects the successor's lock, and not the work. While the slow client still works, it works simultaneously with its
 			successor, and its late write is accepted (L05). The run forces the interleaving, and does not show how often it happens.`,
 		Next: "L04-shared-value defeats the comparison, and L05-lease-overrun writes late. In `app lab step L03` you are the scheduler, and " +
 			"`app lab explore L03` finds the shortest interleaving that violates.",
@@ -46,7 +46,7 @@ var _ = register(experiments.Experiment{
 	How: `
 		A takes the lock and is slow; its lease ends; B takes the lock and reads. Now A releases "its" lock. C takes the lock that A has
 		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL. SETNX alone has no
-		lease, so B and C are refused until A has released.`,
+		lease: B is refused, and C acquires after A's release.`,
 	Anomaly: "unlock by a non-owner",
 	Takes:   2 * time.Second,
 	Interleavings: []experiments.Interleavings{

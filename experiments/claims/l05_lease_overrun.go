@@ -17,7 +17,7 @@ var _ = register(experiments.Experiment{
 	Article: "A0, A2",
 	Claim:   "When work takes longer than the lease, two clients work simultaneously; renewal prevents it while the holder can renew.",
 	Says: `
-		A0 says that a comparison at the release does not help a holder whose lease has ended: another client is in the section already. A0
+		A0 says that a comparison at the release does not help a holder whose lease has ended: another client holds the lock already. A0
 		and A2 extend the lease while the work goes on.`,
 	Lesson: experiments.Lesson{
 		Question: `

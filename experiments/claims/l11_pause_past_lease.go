@@ -14,6 +14,7 @@ import (
 
 var _ = register(experiments.Experiment{
 	ID:      "L11-pause-past-lease",
+	Title:   "Pause past the lease",
 	Article: "A0, A2",
 	Claim: `
 		A holder that is paused past its lease writes after its successor; a resource that checks the fencing token refuses that write.`,
@@ -35,9 +36,9 @@ var _ = register(experiments.Experiment{
 		Fix: `
 			Check the fencing token where the data is. Every grant has a larger token. The resource remembers the largest token that it has
 			seen, at a read as well as at a write, and refuses smaller ones. From B's read on, A's writes are refused. A token of the
-			Redis lock is the server's time in microseconds, or the last token plus one, and the database row has its own. With ZooKeeper
-			and etcd it is the number of the transaction that created the key. RedLock and Memcached have no token, so v4 and v8 cannot
-			do this.`,
+			Redis lock is the server's time in microseconds, or the last token plus one. A database row has the database's time. With
+			ZooKeeper and etcd it is the number of the transaction that created the key, times 256, plus the hand-offs. RedLock and
+			Memcached have no token, so v4 and v8 cannot do this.`,
 		Limits: `
 			A resource that checks the token only at the write has a gap. B reads 0, A writes 1 with its older token and is accepted, B
 			writes 1, and one update is lost. The run pauses A at the worst moment on purpose. In production this is rare, and that is
@@ -57,9 +58,9 @@ B                                               ├─ lock, token 2 ─ read 0 
 		writes. A receives the command to write while it is stopped. When SIGCONT lets it run, its work writes without another check:
 		every holder has a moment between its last check and its write. Its session notices the end of the lease at the same time, so
 		either event may come first. The lease is half a second, or one second where the servers count whole seconds or sessions. The
-		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. So a
-		resource that checks tokens accepts their late write: these are their second variants. SET NX PX has no process: A is
-		not moved between its read and its write until B has written.`,
+		database is MariaDB, or a file of SQLite where there is no MariaDB. RedLock and Memcached issue no fencing token. In
+		their second variants a resource that checks tokens accepts the late write. SET NX PX runs as steps: A writes after B has
+		written.`,
 	Anomaly: "pause",
 	Takes:   40 * time.Second,
 	Check:   kit.Any(history.Counter, history.Late),

@@ -14,7 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/experiments"
-	"locklab/experiments/kit"
+	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/internal/testenv"
 )
@@ -223,7 +223,7 @@ func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Co
 func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
 
 // everybodyGrants lets a node's vote count whatever it is.
-type everybodyGrants struct{ kit.EachCommand }
+type everybodyGrants struct{ worker.EachCommand }
 
 func (everybodyGrants) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
@@ -248,7 +248,7 @@ func commands(t *testing.T, rewrites ...rewrite) experiments.Mutant {
 
 // tamper is a hook that sends something else.
 type tamper struct {
-	kit.EachCommand
+	worker.EachCommand
 	rewrites []rewrite
 }
 
@@ -274,7 +274,7 @@ func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // typed is a hook that changes the arguments of a command of a cache in place, or drops it: then its function returns false.
 type typed struct {
-	kit.EachCommand
+	worker.EachCommand
 	change func(name string, args []any) bool
 }
 

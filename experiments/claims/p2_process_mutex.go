@@ -14,7 +14,7 @@ var _ = register(experiments.Experiment{
 	ID:      "P2-process-mutex",
 	Article: "A4",
 	Claim: `
-		A mutex in the process protects one instance and not two: beside another instance, one instance even writes its own values twice.`,
+		A mutex in the process protects one instance and not two: with a second one, an instance even writes its own values twice.`,
 	Says: `
 		With synchronized, 666 requests on two instances leave the counter at 391. In that run no value repeats inside one instance, and both
 		instances write the same values.`,

@@ -129,7 +129,7 @@ func TestPage(t *testing.T) {
 			"With the token no violation was seen with v3 Redis ([L11-token](experiments/L11-token.md)).",
 			"a pause violated v3 Redis and v6 ZooKeeper (",
 			"no lock was granted for 2400 ms with v3, 900 ms with v6 and 1200 ms with v7 (",
-			"take v6 ZooKeeper or v7 etcd. No failover granted one twice ([F10-zookeeper-leader](experiments/F10-zookeeper-leader.md), [F09-",
+			"take v6 ZooKeeper or v7 etcd. No failover granted it twice ([F10-zookeeper-leader](experiments/F10-zookeeper-leader.md), [F09-",
 			"A3 puts ZooKeeper and etcd before Redis where a lock must not be granted twice. For a failover this **holds**",
 			"For a partition this is not decided: v3 or v6 was not tested.",
 			"It is not enough: a paused holder violated v6, too ([L11-pause-v6]",

@@ -45,7 +45,7 @@ func (c Comparison) damage() string {
 	}
 	return fmt.Sprintf("Where two holders damage data, check the fencing token at the resource. "+
 		"With the token no violation was seen with %s (%s). "+
-		"Without it a pause violated %s (%s).", list(safe), links(by), list(broken), links(byPause))
+		"Without it a pause violated %s (%s).", matrix.List("and", safe...), links(by), matrix.List("and", broken...), links(byPause))
 }
 
 // failover says what the death of a leader costs.
@@ -63,12 +63,13 @@ func (c Comparison) failover() string {
 	}
 	var text string
 	if len(kept) > 0 {
-		text = fmt.Sprintf("Where a server must be able to die, take %s. No failover granted one twice (%s). ", list(kept, "or"), links(byKept))
+		text = fmt.Sprintf("Where the lock must survive a server's death, take %s. No failover granted it twice (%s). ",
+			matrix.List("or", kept...), links(byKept))
 	}
 	if len(lost) > 0 {
-		text += fmt.Sprintf("A failover granted the lock twice with %s (%s). ", list(lost), links(byLost))
+		text += fmt.Sprintf("A failover granted the lock twice with %s (%s). ", matrix.List("and", lost...), links(byLost))
 	}
-	return text + fmt.Sprintf("After the leader's death no lock was granted for %s (%s).", list(times), links(by))
+	return text + fmt.Sprintf("After the leader's death no lock was granted for %s (%s).", matrix.List("and", times...), links(by))
 }
 
 // noise is a ratio below which two times are called equal.
@@ -81,29 +82,27 @@ func (c Comparison) fastest() string {
 	if alone == "" || burst == "" {
 		return "Which lock is the fastest was not measured."
 	}
-	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s). "+
-		"A lock counts as one of the fastest when its ratio to v3 is at most %.0f %% above the smallest.",
-		alone, burst, benchmark, 100*(noise-1))
+	return fmt.Sprintf("Without contention the fastest is %s. For a burst it is %s (%s).", alone, burst, benchmark)
 }
 
-// least names the locks that are as fast as the fastest, and says its ratio to v3; empty: none was measured.
+// least names the fastest lock with its ratio to v3, and the locks that are as fast; empty: none was measured.
 func (c Comparison) least(of func(Lock) (toV3 Cell)) string {
-	var names []string
+	var near []string
 	shortest, text := math.Inf(1), ""
 	for _, l := range c.Locks {
 		if ratio := of(l); ratio.Known && ratio.Value < shortest {
-			shortest, text = ratio.Value, ratio.Text
+			shortest, text = ratio.Value, fmt.Sprintf("%s (%s × the time of v3)", l.Name(), ratio.Text)
 		}
 	}
 	for _, l := range c.Locks {
-		if ratio := of(l); ratio.Known && ratio.Value <= noise*shortest {
-			names = append(names, l.Name())
+		if ratio := of(l); ratio.Known && ratio.Value > shortest && ratio.Value <= noise*shortest {
+			near = append(near, l.Name())
 		}
 	}
-	if len(names) == 0 {
-		return ""
+	if len(near) > 0 {
+		text += fmt.Sprintf(". With %s it is at most %.0f %% more", matrix.List("and", near...), 100*(noise-1))
 	}
-	return fmt.Sprintf("%s (%s × the time of v3)", list(names, "or"), text)
+	return text
 }
 
 // noServer says what the lock costs that needs no further server.
@@ -113,7 +112,8 @@ func (c Comparison) noServer() string {
 		return "What the lock in the database costs was not measured."
 	}
 	return fmt.Sprintf("Where there is a database and no other server, take %s. "+
-		"Without contention it takes %s × the time of v3, and %s × for a burst (%s).",
+		"Without contention it takes %s × the time of v3, and %s × for a burst (%s). "+
+		"These times are those of a log setting that can lose locks in a crash.",
 		l.Name(), l.Alone.Text, l.ToV3.Text, benchmark)
 }
 
@@ -130,7 +130,7 @@ func (c Comparison) efficiency() string {
 	}
 	slices.Sort(by)
 	return fmt.Sprintf("These locks issue no fencing token: %s. Take one of them only where two holders waste work and damage nothing (%s).",
-		list(names), links(slices.Compact(by)))
+		matrix.List("and", names...), links(slices.Compact(by)))
 }
 
 // dead says how long the key of a dead holder stays locked.
@@ -171,7 +171,7 @@ func (c Comparison) refusing(others []string) string {
 		return fmt.Sprintf("For a partition this **does not hold** (%s).", links(redis.By))
 	}
 	return fmt.Sprintf("For a partition this **holds**: the side of the minority is granted locks by v3, and not by %s (%s).",
-		list(others), links(redis.By))
+		matrix.List("and", others...), links(redis.By))
 }
 
 // better says whether a failover violates v3 and none of others.
@@ -194,7 +194,7 @@ func (c Comparison) better(others []string) string {
 			by = append(by, s.Experiment)
 		}
 	}
-	return fmt.Sprintf("For a failover this **holds**: v3 was violated, and %s not (%s).", list(others), links(by))
+	return fmt.Sprintf("For a failover this **holds**: v3 was violated, and %s not (%s).", matrix.List("and", others...), links(by))
 }
 
 // butPause says whether a pause violates locks that a majority keeps.
@@ -208,7 +208,7 @@ func (c Comparison) butPause(versions ...string) string {
 	if len(violated) == 0 {
 		return "Whether a paused holder violates them was not shown."
 	}
-	return fmt.Sprintf("It is not enough: a paused holder violated %s, too (%s).", list(violated), links(by))
+	return fmt.Sprintf("It is not enough: a paused holder violated %s, too (%s).", matrix.List("and", violated...), links(by))
 }
 
 // a4 checks A4: etcd is a better lock than Redis.
@@ -239,25 +239,12 @@ func (c Comparison) a2() string {
 	if heavy > noise && light.Value > noise {
 		verdict = "**holds**"
 	}
-	return fmt.Sprintf("%sFor speed this %s: under sustained load v4 has %s × the sections of v3, which keeps Redisson's lock. "+
+	return fmt.Sprintf("%sFor speed this %s: under sustained load v4 has %s × the sections of v3, which is compatible with Redisson. "+
 		"Without contention it takes %s × the time (%s).", says, verdict, digits(heavy), light.Text, benchmark)
 }
 
 func (c Comparison) lock(version string) Lock {
 	return c.Locks[slices.IndexFunc(c.Locks, func(l Lock) bool { return l.Version == version })]
-}
-
-// list is names as a sentence has them.
-func list(names []string, and ...string) string {
-	word := "and"
-	if len(and) > 0 {
-		word = and[0]
-	}
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }
 
 // links lead to the pages of experiments, each once.

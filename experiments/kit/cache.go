@@ -15,6 +15,7 @@ import (
 
 	"locklab/cache"
 	"locklab/experiments"
+	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/order"
 )
@@ -233,7 +234,7 @@ func (x *Cache) PassTime(ctx context.Context, by time.Duration) {
 // Misses counts the keys that a client asks for and Redis does not have.
 type Misses struct {
 	atomic.Int64
-	EachCommand
+	worker.EachCommand
 }
 
 // ProcessHook implements [redis.Hook].

@@ -164,7 +164,7 @@ func savePositionFirst(ctx context.Context, s changes.Stream, from changes.Sourc
 
 // stopper stops its process before a command.
 type stopper struct {
-	EachCommand
+	worker.EachCommand
 	before  string
 	reports *json.Encoder
 }

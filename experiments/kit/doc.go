@@ -24,7 +24,6 @@
 //	faults.go        kill, hang, restart, clock ahead, a proxy that drops or ends; each with its proof
 //	service.go       instances of the app behind a balancer: page views, orders, calls to a supplier (P0 to P8, G1 to G12, R0)
 //	supplier.go      nodes that call one supplier under a limit (R1 to R10)
-//	eachcommand.go   the part of a hook that leaves pipelines alone (R2, R9, C3 to C6)
 //	meeting.go       clients that wait for each other before their next script (R2, R9)
 //	shop.go          two instances of the shop over one database, interleaved by their statements (S1 to S4)
 //	cache.go         a Redis before a database, its readers and writers, and what they may not do (C1 to C6)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"locklab/experiments/worker"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -32,7 +34,7 @@ func (m *meeting) attend() error {
 
 // attendance is a hook of one client. Its first script waits for the meeting.
 type attendance struct {
-	EachCommand
+	worker.EachCommand
 	*meeting
 	once sync.Once
 }

@@ -12,6 +12,7 @@ import (
 
 	"locklab/cache"
 	"locklab/experiments"
+	"locklab/experiments/worker"
 	"locklab/history"
 )
 
@@ -19,7 +20,7 @@ import (
 type Actor struct {
 	Name string
 
-	EachCommand
+	worker.EachCommand
 	t     *experiments.Trial
 	trial context.Context // ends with the trial; the context of a step may not
 	wants chan struct{}   // it has arrived at its next step

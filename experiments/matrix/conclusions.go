@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -39,7 +40,7 @@ func (m Matrix) violated() string {
 		return fmt.Sprintf("No lock is safe from everything: at least one anomaly violates each lock that was tested (%d).", tested)
 	default:
 		return fmt.Sprintf("At least one anomaly violates %d of the %d locks that were tested. No violation was seen with %s.",
-			len(broken), tested, list(whole))
+			len(broken), tested, List("and", whole...))
 	}
 }
 
@@ -52,18 +53,23 @@ func (m Matrix) strongest() string {
 	if most == 0 {
 		return "No anomaly was tested without a violation."
 	}
-	var names, details []string
+	var names []string
+	violating := map[string][]string{} // the locks that the same anomalies violate
 	for _, strategy := range m.Strategies {
 		if len(m.under(strategy, NoViolation)) < most {
 			continue
 		}
 		names = append(names, strategy)
 		if by := m.under(strategy, Violated); len(by) > 0 {
-			details = append(details, fmt.Sprintf("Anomalies that violate %s: %s.", strategy, strings.Join(by, ", ")))
+			anomalies := strings.Join(by, ", ")
+			violating[anomalies] = append(violating[anomalies], strategy)
 		}
 	}
-	sentence := fmt.Sprintf("%s had no violation under %d of %d anomalies, more than any other lock.", list(names), most, len(m.Anomalies))
-	return strings.Join(append([]string{sentence}, details...), " ")
+	sentence := fmt.Sprintf("%s had no violation under %d of %d anomalies, more than any other lock.", List("and", names...), most, len(m.Anomalies))
+	for _, anomalies := range slices.Sorted(maps.Keys(violating)) {
+		sentence += fmt.Sprintf(" Anomalies that violate %s: %s.", List("and", violating[anomalies]...), anomalies)
+	}
+	return sentence
 }
 
 // token says what a checked fencing token changes for the locks that a pause violates.
@@ -85,15 +91,15 @@ func (m Matrix) token() string {
 		says  string
 	}{
 		{helped, "A checked fencing token prevents the damage of a pause with %s."},
-		{not, "These locks have no token to check: %s."},
+		{not, "Of the locks that a pause violates, these have no token to check: %s."},
 		{unknown, "Whether a token helps %s was not tested."},
 	} {
 		if len(s.names) > 0 {
-			sentences = append(sentences, fmt.Sprintf(s.says, list(s.names)))
+			sentences = append(sentences, fmt.Sprintf(s.says, List("and", s.names...)))
 		}
 	}
 	if len(helped) == 0 && len(not) > 0 {
-		sentences[0] = fmt.Sprintf("No fencing token helps %s after a pause.", list(not))
+		sentences[0] = fmt.Sprintf("No fencing token helps %s after a pause.", List("and", not...))
 	}
 	if len(sentences) == 0 {
 		return "No lock was violated by a pause, or none was tested with one."
@@ -111,16 +117,16 @@ func (m Matrix) locks(anomaly string, state State) (all []string) {
 	return all
 }
 
-// list is names as a sentence has them. Some have a comma: semicolons divide those.
-func list(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
+// List is names as a sentence has them, with a word before the last one. Some names have a comma: semicolons divide those.
+func List(word string, names ...string) string {
 	last, comma := len(names)-1, ", "
+	if last < 1 {
+		return strings.Join(names, "")
+	}
 	if strings.Contains(strings.Join(names, ""), comma) {
 		comma = "; "
 	}
-	return strings.Join(names[:last], comma) + " and " + names[last]
+	return strings.Join(names[:last], comma) + " " + word + " " + names[last]
 }
 
 // NotTested counts the cells that say nothing.
@@ -134,12 +140,12 @@ func (m Matrix) NotTested() (n int) {
 // Page is docs/matrix.md: the conclusions, the matrix, and what it rests on.
 func (m Matrix) Page() string {
 	var b strings.Builder
-	b.WriteString("# Which lock is violated by what\n\n<!-- written by `make matrix` from saved runs; do not edit -->\n\n")
+	b.WriteString("# Which anomaly violates which lock\n\n<!-- written by `make matrix` from saved runs; do not edit -->\n\n")
 	for i, conclusion := range m.Conclusions() {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, conclusion)
 	}
 	fmt.Fprintf(&b, `
-"Violated" leads to the page that shows the counterexample. "No violation" is said of the trials that ran, and no more.
+"Violated" leads to the page that shows the counterexample. "No violation" is true of these trials, and proves nothing.
 Not tested: %d of %d cells. A cell that was not tested says nothing. Below are the reasons of "not applicable", the counterexamples,
 and the commands that reproduce the runs. [All experiments](experiments/README.md)
 

@@ -27,7 +27,7 @@ func TestConclusions(t *testing.T) {
 		{"every lock is violated", []cell{{"v3", anomaly, 0}, {"v3", paused, 3}, {"v3", token, 0}, {"v4", paused, 3}, {"v4", token, 3}}, []string{
 			"No lock is safe from everything: at least one anomaly violates each lock that was tested (2).",
 			"v3 had no violation under 2 of 11 anomalies, more than any other lock. Anomalies that violate v3: pause.",
-			"A checked fencing token prevents the damage of a pause with v3. These locks have no token to check: v4.",
+			"A checked fencing token prevents the damage of a pause with v3. Of the locks that a pause violates, these have no token to check: v4.",
 		}},
 		{"two are not", []cell{{"v2", anomaly, 0}, {"v3", anomaly, 0}, {"v4", paused, 3}}, []string{
 			"At least one anomaly violates 1 of the 3 locks that were tested. No violation was seen with v2 and v3.",

@@ -37,7 +37,7 @@ var reasons = map[at]string{
 	{"v2", "orphaned lock"}:             "the lock is in the process, and dies with it",
 	{"v2", "unlock by a non-owner"}:     "only its holder can unlock it",
 	{"v2", "lease expired during work"}: noLease,
-	{"v2", "pause"}:                     "a process that stops stops all its waiters with it, and there is no lease",
+	{"v2", "pause"}:                     "when the process stops, its waiters stop, too, and there is no lease",
 	{"v2", "pause with fencing token"}:  noToken,
 	{"v2", "lost at failover"}:          noServer,
 	{"v2", "restart with data loss"}:    noServer,

@@ -53,8 +53,8 @@ func TestPages(t *testing.T) {
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
 			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "**A2.** What is said.", "How it goes.",
-			"**Where our result differs from A2.** What | is wrong.", "`go run ./cmd/app lab run L03` (9 s; needs no other server)",
-			"| control (control) | no violation |  | no violation in 1 trial | 1.0 s | as expected |",
+			"**Where our result differs from A2.** What | is wrong.", "`go run ./cmd/app lab run L03` (9 s; needs Go only)",
+			"| control (control) | no violation | none | no violation in 1 trial | 1.0 s | as expected |",
 			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
 			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
 			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +

@@ -36,7 +36,7 @@ const (
 // ShopSteps calls at before and after each command to Redis, and each INSERT: "before xack", "after shop_parcels". text is what a
 // timeline shows of it; before it is empty.
 func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text string)) error {
-	conn.AddHook(steps(at))
+	conn.AddHook(steps{at: at})
 	before := func(tx *gorm.DB) { at("before "+tx.Statement.Table, "") }
 	after := func(tx *gorm.DB) {
 		text := "INSERT INTO " + strings.TrimPrefix(tx.Statement.Table, "shop_")
@@ -51,19 +51,16 @@ func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text strin
 	return db.Callback().Create().After("gorm:create").Register("step after", after)
 }
 
-type steps func(step, text string)
-
-func (s steps) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (s steps) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type steps struct {
+	EachCommand
+	at func(step, text string)
 }
 
 func (s steps) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		s("before "+cmd.Name(), "")
+		s.at("before "+cmd.Name(), "")
 		err := next(ctx, cmd)
-		s("after "+cmd.Name(), told(cmd))
+		s.at("after "+cmd.Name(), told(cmd))
 		return err
 	}
 }

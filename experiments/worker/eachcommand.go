@@ -1,4 +1,4 @@
-package kit
+package worker
 
 import "github.com/redis/go-redis/v9"
 
