@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -47,8 +48,16 @@ func TestInstancesByHand(t *testing.T) {
 		if !strings.Contains(block, "--redis ") { // the default's port was replaced, too
 			cmd.Env = append(cmd.Env, "LAB_REDIS=127.0.0.1:"+regexp.MustCompile(`--port (\d+)`).FindStringSubmatch(block)[1])
 		}
-		var said strings.Builder
-		cmd.Stdout, cmd.Stderr = &said, &said
+		said, err := os.CreateTemp(t.TempDir(), "said")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout, cmd.Stderr = said, said
+		t.Cleanup(func() {
+			if text, _ := os.ReadFile(said.Name()); t.Failed() {
+				t.Logf("%s%s", block, text)
+			}
+		})
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +75,7 @@ func TestInstancesByHand(t *testing.T) {
 		})
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s%v: %s", block, err, said.String())
+			t.Errorf("%s%v", block, err)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -84,19 +93,20 @@ func elsewhere(t *testing.T, text, dir string) string {
 	return strings.ReplaceAll(text, "/tmp/lab-", dir+"/lab-")
 }
 
-// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too.
+// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too. Both are below those
+// from which Linux takes the ports of clients: the servers start only later.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port := 12_000 + rand.N(10_000)
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
 		l.Close()
-		address := l.Addr().(*net.TCPAddr)
-		if bus, err := net.ListenTCP("tcp", &net.TCPAddr{IP: address.IP, Port: address.Port + 10000}); err == nil {
+		if bus, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+10_000)); err == nil {
 			bus.Close()
-			return strconv.Itoa(address.Port)
+			return strconv.Itoa(port)
 		}
 	}
 }
