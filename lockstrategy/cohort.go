@@ -223,7 +223,8 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
 	if err != nil {
 		c.mu.Lock()
-		q.others = cmp.Or(q.others, request.Others) // this caller failed before the others went first, so the next one yields
+		// This caller failed before the others went first, so the next one yields. It owes half: callers that leave early end the debt.
+		q.others = cmp.Or(q.others, request.Others/2)
 		c.mu.Unlock()
 	}
 	switch {
@@ -317,8 +318,8 @@ func (c *Cohort) Waiting() int {
 	return n
 }
 
-// Close ends the wait of every caller. From now on callers get [ErrUnavailable]. Leases that are held stay held, and can be released.
-// Close does not close the strategy.
+// Close ends the wait of every caller in a queue. From now on callers get [ErrUnavailable]. Leases that are held stay held, and can be
+// released. Close does not close the strategy, in which the head of a queue may wait.
 func (c *Cohort) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -91,21 +91,49 @@ func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 	})
 }
 
-// Nor does a caller that leaves before the others went first take the debt with it.
+// Nor does a caller that leaves before the others went first take the whole debt with it. It takes half, so that callers that leave early
+// do not keep their process from a free lock for ever.
 func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = 3
-		yields := yieldsOf(f, func(_ Request, n int) error {
-			if n == 2 {
+		f.others = 4
+		yields := yieldsOf(f, func(r Request, _ int) error {
+			if r.Others > 0 {
 				return context.DeadlineExceeded
 			}
 			return nil
 		})
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		_, _ = c.Acquire(t.Context(), "k")
+		for range 3 {
+			_, _ = c.Acquire(t.Context(), "k")
+		}
 		mustRelease(t, mustAcquire(t, c, "k"))
-		wantYields(t, *yields, []int{0, 3, 3})
+		wantYields(t, *yields, []int{0, 4, 2, 1, 0})
 	})
+}
+
+// Where others cannot be counted, a process yields after as many leases as the bounds allow, over several turns.
+func TestCohortCountsTheLeasesOfItsTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.others = Unknown
+		yields := yieldsOf(f, func(Request, int) error { return nil })
+		c := newCohort(t, f, HandOff{Count: 4, Time: time.Hour})
+		for range 3 { // turns of two leases
+			first := mustAcquire(t, c, "k")
+			second := wait(t, c)
+			mustRelease(t, first)
+			mustRelease(t, <-second)
+		}
+		wantYields(t, *yields, []int{0, 0, Unknown})
+	})
+}
+
+func TestNewCohortRefusesNegativeBounds(t *testing.T) {
+	for _, bounds := range []HandOff{{Count: -1}, {Time: -1}} {
+		if _, err := NewCohort(None{}, bounds); err == nil {
+			t.Errorf("%+v is accepted", bounds)
+		}
+	}
 }

@@ -42,9 +42,10 @@
 //
 // A [Cohort] adds:
 //
-//   - In one process callers are served in the order of their arrival. One that leaves costs the others nothing.
+//   - In one process callers are served in the order of their arrival. One that leaves costs the others nothing. (With
+//     ZooKeeper and etcd, the first caller that leaves costs its process its position.)
 //   - A lease is handed off to the next caller of the process within the bounds of [HandOff]. It is not handed off when
-//     its renewal fails.
+//     less than half of it is left, as after renewals that failed.
 //   - No process starves: after its turn a process lets those that wait go first ([Request].Others).
 //   - A caller that acquires a key under the context of its own lease on it enters again, without a request. The lock
 //     is released when the caller has released it as often.

@@ -10,8 +10,8 @@ import (
 
 // Strategy is a way to lock.
 type Strategy interface {
-	// Acquire blocks until the caller holds key, ctx ends, or the strategy fails. An error wraps [ErrNotAcquired] and the reason. The
-	// lease outlives ctx: it ends by [Lease.Release] or by loss, and every lease must be released, a lost one too.
+	// Acquire blocks until the caller holds key, the strategy fails, or ctx ends and no request is under way. An error wraps
+	// [ErrNotAcquired] and the reason. The lease outlives ctx: it ends by [Lease.Release] or by loss. Each must be released.
 	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
@@ -40,8 +40,8 @@ func (l *Lease) FencingToken() uint64 { return l.token }
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
 func (l *Lease) Until() time.Time { return l.behind.until() }
 
-// Others is how many other processes waited for the key when this lease was released. It is 0 before the release, and [Unknown]
-// where the backend cannot tell.
+// Others is how many other processes waited for the key when it was given back with this lease. It is 0 before that and after a
+// hand-off, and [Unknown] where the backend cannot tell.
 func (l *Lease) Others() int { return int(l.others.Load()) }
 
 // Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
@@ -49,7 +49,7 @@ func (l *Lease) Others() int { return int(l.others.Load()) }
 //
 // The second call returns [ErrNotHeld] and changes nothing. A lease that was lost returns the cause, an [ErrLost]: the work under it
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
-// repeated in the background, and the lock is free at the latest when its lease ends.
+// repeated in the background, and the lock is free at the latest when the server ends the lease.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.behind == nil || l.released.Swap(true) {
 		return ErrNotHeld

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// A process that lets n others go first tries nevertheless after n times probeAfter without a notification, and after longestProbe
+	// A caller that lets n others go first tries nevertheless after n times probeAfter without a notification, and after longestProbe
 	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
 	probeAfter   = 3 * time.Millisecond
 	longestProbe = 50 * time.Millisecond
@@ -100,7 +100,7 @@ func (w *waiter) listen() {
 	}
 	w.wake, w.probe = make(chan struct{}, 1), min(probeAfter*time.Duration(max(1, w.yield)), longestProbe)
 	for _, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, func(pubsub.Event) {
+		w.stops = append(w.stops, hub.Listen(w.channel, func(bool) {
 			select {
 			case w.wake <- struct{}{}:
 			default: // it is awake already

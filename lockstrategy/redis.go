@@ -127,7 +127,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 		published(pubsub.Unpublished)
 		return 0, unavailable("release", o.key, err)
 	}
-	others = published(int(reply[1]))
+	others = published(int(reply[1])) // pubsub.Refused is Unknown
 	if reply[0] == 0 {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
 	}
@@ -136,7 +136,7 @@ func (o *owner) release(ctx context.Context) (others int, err error) {
 
 // watch calls notify(true) when a release of the key is published, and notify(false) when messages may have been lost.
 func (o *owner) watch(notify func(released bool)) (stop func()) {
-	return o.hub.Listen(channelOf(o.key), func(e pubsub.Event) { notify(e == pubsub.Message) })
+	return o.hub.Listen(channelOf(o.key), notify)
 }
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.

@@ -142,6 +142,20 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// A key that Redis Cluster would put into another slot than its counter and channel is refused, and so is one without a name.
+func TestRedisRefusesKeysThatCannotWork(t *testing.T) {
+	r, err := lockstrategy.NewRedis(client(t, "127.0.0.1:1"), lockstrategy.RedisConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for key, want := range map[string]string{"": "needs a name", "order:{}": "without a {tag}", "order:{7": "without a {tag}"} {
+		if _, err := r.Acquire(t.Context(), key); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("key %q: got %v, want %q", key, err, want)
+		}
+	}
+}
+
 // Close refuses callers that wait, and leaves nothing behind.
 func TestRedisIsClosedWhileACallerWaits(t *testing.T) {
 	node := testenv.Redis(t, false)

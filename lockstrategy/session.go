@@ -41,7 +41,7 @@ type session struct {
 // the error is an [ErrExpired].
 func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, error) {
 	s := &session{Grant: g, all: all}
-	s.confirmedLocked(g.Asked, g.Asked)
+	s.confirmedLocked(g.Asked)
 	if r.Renew != nil {
 		s.bound = time.Now().Add(*r.Renew)
 	}
@@ -60,7 +60,7 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 }
 
 // startDelay, or a twelfth of a short lease, passes before a session subscribes: a lock that is released sooner costs no subscription. It
-// is longer than the timeout of a request: a timer that is due before all others wakes a thread when it is set (BenchmarkStartDelay).
+// is longer than a request usually may take: a timer that is due before all others wakes a thread when it is set (BenchmarkStartDelay).
 const startDelay = 2500 * time.Millisecond
 
 // tick does what is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.
@@ -117,7 +117,7 @@ func (s *session) ask(released bool) {
 	defer s.mu.Unlock()
 	switch {
 	case s.ctx.Err() != nil:
-	case errors.Is(err, ErrGone) && s.released:
+	case errors.Is(err, ErrGone) && (released || s.released):
 		s.loseLocked(fmt.Errorf("%w: %s", ErrForced, s.Key))
 	case errors.Is(err, ErrLost):
 		s.loseLocked(err)
@@ -125,20 +125,20 @@ func (s *session) ask(released bool) {
 		s.failing, s.due = err, time.Now().Add(min(max(s.Lease/12, time.Millisecond), time.Second))
 		s.wakeLocked()
 	default:
-		s.confirmedLocked(asked, time.Now())
+		s.confirmedLocked(asked)
 		s.wakeLocked()
 	}
 }
 
 // confirmedLocked counts the lease from when it was asked for. It takes off what the two clocks may drift apart: one per cent, and
 // the millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
-func (s *session) confirmedLocked(asked, answered time.Time) {
+func (s *session) confirmedLocked(asked time.Time) {
 	s.failing, s.released = nil, false
 	if s.Lease > 0 && (s.Renewed || s.expires.IsZero()) {
 		s.expires = asked.Add(s.Lease - s.Lease/100 - time.Millisecond)
 	}
 	if s.Renewed {
-		s.due = answered.Add(s.Lease / 3)
+		s.due = asked.Add(s.Lease / 3) // not from the answer: a slow server would cost the lease
 	}
 }
 
@@ -219,8 +219,8 @@ func (all *Sessions) inBackground(f func()) {
 	}
 }
 
-// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended. After a
-// failover the new master would keep the key although nobody holds it. Pauses spare a server that is away (TestSessionRepeatsItsRelease).
+// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended. (Some
+// servers keep a short lease for three seconds.) A failover may bring the key back. Pauses spare a server that is away.
 func (all *Sessions) compensate(g Grant) {
 	if g.Release == nil {
 		return
@@ -228,7 +228,7 @@ func (all *Sessions) compensate(g Grant) {
 	all.inBackground(func() {
 		ctx, cancel := all.ctx, func() {}
 		if g.Lease > 0 {
-			ctx, cancel = context.WithTimeout(ctx, 2*g.Lease)
+			ctx, cancel = context.WithTimeout(ctx, 2*max(g.Lease, 3*time.Second))
 		}
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

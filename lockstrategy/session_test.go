@@ -51,6 +51,7 @@ func TestSessionEnds(t *testing.T) {
 		{"the server is away, renewed for twenty seconds at most", []Option{RenewAtMost(20 * time.Second)}, away, 20 * time.Second, ErrExpired},
 		{"renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, nil, time.Hour, ErrExpired},
 		{"not renewed", []Option{LeaseFor(30 * time.Second)}, nil, 30*time.Second - drift, ErrExpired},
+		{"not renewed, and bounded to less", []Option{LeaseFor(30 * time.Second), RenewAtMost(20 * time.Second)}, nil, 20 * time.Second, ErrExpired},
 		{"the server says that it is gone", nil, func(context.Context) error { return ErrGone }, 10 * time.Second, ErrGone},
 		{"a renewal hangs", nil, func(context.Context) error { time.Sleep(time.Hour); return nil }, 30*time.Second - drift, ErrUnreachable},
 	} {
@@ -75,6 +76,63 @@ func TestSessionEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A holder that did not run when it should have renewed has no server to blame.
+func TestSessionOfAHolderThatDidNotRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease := mustAcquire(t, newFake(t, time.Minute), "k")
+		s := lease.behind.(*session)
+		s.mu.Lock()
+		s.expires = time.Now()
+		s.mu.Unlock()
+		s.tick() // as a timer that is much too late
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrExpired) || errors.Is(cause, ErrUnreachable) {
+			t.Errorf("it was lost with %v, want ErrExpired alone", cause)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+// Answers that take nearly half of a lease cost none.
+func TestSessionSurvivesSlowAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 30*time.Second)
+		f.renew = func(context.Context) error { time.Sleep(14 * time.Second); return nil }
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(time.Hour)
+		if err := context.Cause(lease.Context()); err != nil {
+			t.Errorf("each renewal was answered, and it was lost with %v", err)
+		}
+		mustRelease(t, lease)
+		time.Sleep(time.Minute) // until the last answer
+	})
+}
+
+// A renewal that was executed before a forced unlock may be answered after its message. The loss is a forced one.
+func TestSessionKnowsAForcedUnlockWhateverIsAnsweredFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 30*time.Second)
+		var received func(bool)
+		f.watch = func(h func(bool)) func() { received = h; return func() {} }
+		f.renew = func(context.Context) error {
+			if f.renewals.Load() == 1 { // executed before
+				time.Sleep(2 * time.Second)
+				return nil
+			}
+			time.Sleep(3 * time.Second)
+			return ErrGone
+		}
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(11 * time.Second) // the first renewal is under way
+		synctest.Wait()
+		received(true)
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrForced) {
+			t.Errorf("it was lost with %v, want ErrForced", cause)
+		}
+		_ = lease.Release(t.Context())
+	})
 }
 
 func TestSessionSurvivesRenewalsThatFailForAWhile(t *testing.T) {
@@ -203,13 +261,17 @@ func TestSessionRepeatsItsRelease(t *testing.T) {
 		if err := lease.Release(t.Context()); !errors.Is(err, ErrNotHeld) {
 			t.Fatalf("a second release: got %v, want ErrNotHeld", err)
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		time.Sleep(55 * time.Second)
 		if f.releases.Load() < 10 {
-			t.Fatalf("in a minute the server was asked %d times", f.releases.Load())
+			t.Fatalf("in 55 seconds the server was asked %d times", f.releases.Load())
+		}
+		before := f.releases.Load()
+		time.Sleep(5 * time.Second)
+		if f.releases.Load() == before {
+			t.Fatal("it is not repeated until the lease has ended")
 		}
 		time.Sleep(10 * time.Minute)
-		before := f.releases.Load()
+		before = f.releases.Load()
 		time.Sleep(10 * time.Minute)
 		if f.releases.Load() != before {
 			t.Fatal("it is repeated although the lease has ended long ago")

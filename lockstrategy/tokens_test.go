@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	wire "github.com/alicebob/miniredis/v2/server"
 )
 
 // inBubble runs f in a synctest bubble with a Redis in memory.
@@ -47,6 +48,9 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 				t.Errorf("token %d was followed by %d", last, lease.FencingToken())
 			}
 			last = lease.FencingToken()
+			if ttl := server.TTL("locklab_fence:{k}"); ttl < 23*time.Hour {
+				t.Errorf("the counter is kept for %s, want a day", ttl)
+			}
 			mustRelease(t, lease)
 		}
 		for i := range 5 {
@@ -95,6 +99,27 @@ func TestARepeatedAcquireIsHarmless(t *testing.T) {
 		if err := client.Do(t.Context(), release...).Err(); err != nil || server.Exists("k") {
 			t.Fatalf("one release does not free what was asked for three times: %v", err)
 		}
+	})
+}
+
+// A caller that leaves in the middle of a request gets what the server grants: it would stay locked otherwise.
+func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, RedisConfig{})
+		mustRelease(t, mustAcquire(t, r, "k")) // the script is loaded
+		server.Server().SetPreHook(func(_ *wire.Peer, command string, _ ...string) bool {
+			if command == "EVALSHA" {
+				time.Sleep(time.Second)
+			}
+			return false
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		lease, err := r.Acquire(ctx, "k")
+		if err != nil {
+			t.Fatalf("it was granted, and the caller got %v", err)
+		}
+		mustRelease(t, lease)
 	})
 }
 

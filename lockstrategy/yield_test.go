@@ -102,7 +102,7 @@ func idle(t *testing.T, server *miniredis.Miniredis, n int) {
 	for range n {
 		hub := pubsub.New(inMemory(t, server), false)
 		t.Cleanup(hub.Close)
-		t.Cleanup(hub.Listen(channelOf("k"), func(pubsub.Event) {}))
+		t.Cleanup(hub.Listen(channelOf("k"), func(bool) {}))
 	}
 	synctest.Wait()
 }

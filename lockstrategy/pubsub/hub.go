@@ -20,16 +20,6 @@ const IdleTimeout = 10 * time.Millisecond
 // tryFor is how long a process that tries to subscribe waits for the answer.
 const tryFor = time.Second
 
-// Event is what a listener is told.
-type Event int
-
-// The events of a channel.
-const (
-	Subscribed Event = iota // the server sends messages from now on; earlier ones may have been lost
-	Lost                    // messages cannot be relied on: the connection is lost, or the server refuses to publish or subscribe
-	Message                 // a message
-)
-
 // Hub receives from one server, or one cluster. Plain channels share a connection. A sharded channel has a connection of its own:
 // sharded channels may live on different servers, and move.
 type Hub struct {
@@ -64,7 +54,7 @@ type channel struct {
 	leaving    bool      // a timer looks whether it is idle
 }
 
-type listener struct{ tell func(e Event) }
+type listener struct{ tell func(message bool) }
 
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
@@ -81,9 +71,10 @@ func (h *Hub) Publish() string {
 	return "publish"
 }
 
-// Listen calls tell for each event of a channel until stop is called. The hub is locked meanwhile: tell must not block, call the hub, or
-// call stop. A hub that is closed tells nothing.
-func (h *Hub) Listen(name string, tell func(e Event)) (stop func()) {
+// Listen calls tell(true) for each message on a channel until stop is called, and tell(false) when messages may have been lost. Then the
+// channel has just been subscribed to, its connection is lost, or the server refuses to publish or subscribe. The hub is locked
+// meanwhile: tell must not block, call the hub, or call stop. A hub that is closed tells nothing.
+func (h *Hub) Listen(name string, tell func(message bool)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -98,7 +89,7 @@ func (h *Hub) Listen(name string, tell func(e Event)) (stop func()) {
 	l := &listener{tell}
 	c.listeners[l] = struct{}{}
 	if c.subscribed {
-		tell(Subscribed)
+		tell(false)
 	}
 	return func() { h.leave(name, c, l) }
 }
@@ -139,7 +130,7 @@ func (h *Hub) Subscribed(name string) bool {
 }
 
 // TryPublish finds out in the background whether this process may publish, unless it knows that already. A process that waits without
-// having published learns in this way whether the others can notify it. If not, its listeners are told [Lost].
+// having published learns in this way whether the others can notify it. If not, its listeners are told.
 func (h *Hub) TryPublish(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,11 +150,18 @@ func (h *Hub) tryLocked(r *right, try func() error) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		r.refused = true
-		for _, c := range h.channels {
-			c.tell(Lost) // a listener that relies on messages is to ask the server instead
-		}
+		h.answeredLocked(r, true)
 	})
+}
+
+// answeredLocked notes a right. When it is refused, listeners that rely on messages are to ask the server instead.
+func (h *Hub) answeredLocked(r *right, refused bool) {
+	if refused && !r.refused {
+		for _, c := range h.channels {
+			c.tell(false)
+		}
+	}
+	*r = right{tried: true, refused: refused}
 }
 
 // subscribeBeside subscribes to another channel than name, so that nobody takes this process for one that waits. When nobody may
@@ -213,7 +211,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (others i
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if subscribers != Unpublished {
-			h.publish = right{tried: true, refused: subscribers == Refused}
+			h.answeredLocked(&h.publish, subscribers == Refused)
 		}
 		switch {
 		case receives && subscribers >= 0:
@@ -254,7 +252,7 @@ func (h *Hub) deliver(s *connection, received any) bool {
 			if c.own > 0 {
 				c.own, c.others = c.own-1, 0
 			}
-			c.tell(Message)
+			c.tell(true)
 		}
 	case *redis.Subscription:
 		switch c := h.channels[m.Channel]; {
@@ -263,15 +261,15 @@ func (h *Hub) deliver(s *connection, received any) bool {
 		case c == nil || c.connection != s:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
 			c.subscribed, c.own, h.subscribe = true, 0, right{tried: true}
-			c.tell(Subscribed)
+			c.tell(false)
 		}
 	}
 	return true
 }
 
-func (c *channel) tell(e Event) {
+func (c *channel) tell(message bool) {
 	for l := range c.listeners {
-		l.tell(e)
+		l.tell(message)
 	}
 }
 
@@ -282,7 +280,7 @@ func (h *Hub) lost(s *connection) {
 	for _, c := range h.channels {
 		if c.connection == s && c.subscribed {
 			c.subscribed = false
-			c.tell(Lost)
+			c.tell(false)
 		}
 	}
 }
