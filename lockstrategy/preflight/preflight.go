@@ -156,6 +156,7 @@ func (a asker) try(ctx context.Context, f *Facts, client redis.UniversalClient, 
 	if f.refusals, err = a.probe(ctx, client, key); err != nil {
 		f.refused("whether it grants a lock", "a lock", err)
 	}
+	f.votes = err == nil && !slices.ContainsFunc(f.refusals, essential)
 }
 
 // keyOn is a key that begins with key and belongs to a master of a cluster; empty: none was found.
