@@ -289,6 +289,32 @@ func TestRedLockRequestsDoNotPileUp(t *testing.T) {
 	})
 }
 
+// A lease that is held over Close is renewed and released, although three nodes have been late once.
+func TestRedLockAsksNodesThatWereLateAfterClose(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		lease := mustAcquire(t, r, "k")
+		_ = r.Close()
+		for _, node := range slow[2:] {
+			node.late.Store(int64(time.Hour))
+		}
+		time.Sleep(DefaultLease / 2) // it has been renewed in vain
+		for _, node := range slow[2:] {
+			node.late.Store(0)
+		}
+		time.Sleep(2 * DefaultLease)
+		if lost := loss(lease.Context()); lost != nil {
+			t.Errorf("it was lost: %v", lost)
+		}
+		mustRelease(t, lease)
+		synctest.Wait()
+		for i, server := range servers {
+			if server.Exists("redlock:k") {
+				t.Errorf("node %d still has the key", i)
+			}
+		}
+	})
+}
+
 // Two processes that share three nodes between them do not wait for two that hang.
 func TestRedLockSplitVotesDoNotWaitForNodesThatHang(t *testing.T) {
 	redlockInBubble(t, "set eval publish ping", func(t *testing.T, one *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
