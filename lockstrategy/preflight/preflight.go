@@ -68,8 +68,8 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Check asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
-// [ErrSilent].
+// Check asks the servers of a lock. After 2 s it begins no new step, and after 3 s it returns, if the clients let a context bound their
+// commands. The only error is [ErrSilent].
 type Check func(context.Context) (Report, error)
 
 // Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
