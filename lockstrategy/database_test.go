@@ -154,14 +154,18 @@ func clockAt(t *testing.T, db *gorm.DB, unix int64) {
 	}
 }
 
-// A clock that jumps ahead ends the lease of a holder, as it does in Redis. The token tells the holders apart, also when the clock is set
-// back.
+// A clock that jumps ahead ends the lease of a holder, as it does in Redis. Another time zone does not. The token tells the holders apart,
+// also when the clock is set back.
 func TestTheClockOfADatabaseJumps(t *testing.T) {
 	t.Parallel()
 	connect := mariaDB(t)
 	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
 	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
 	other := databaseLock(t, two, time.Minute)
+	must(two.DB())(t).SetMaxOpenConns(1) // a time zone is a setting of the connection
+	if err := two.Exec("SET time_zone = '+05:00'").Error; err != nil {
+		t.Fatal(err)
+	}
 	if _, err := other.Acquire(t.Context(), "k", lockstrategy.TryOnce()); !errors.Is(err, lockstrategy.ErrTaken) {
 		t.Fatalf("got %v", err)
 	}
@@ -240,6 +244,17 @@ func TestNamesThatADatabaseCannotKeep(t *testing.T) {
 	if err := must(lock.Acquire(t.Context(), strings.Repeat("k", 255)))(t).Release(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// Names are compared byte by byte: each of these is a lock of its own.
+func TestNamesThatADatabaseTellsApart(t *testing.T) {
+	t.Parallel()
+	onDatabases(t, func(t *testing.T, one, _ *gorm.DB) {
+		lock := databaseLock(t, one, time.Minute)
+		for _, key := range []string{"lock:a", "lock:A", "lock:a ", "lock:ä"} {
+			defer released(t, must(lock.Acquire(t.Context(), key, lockstrategy.TryOnce()))(t))
+		}
+	})
 }
 
 // statements counts the statements that a database has executed for a client.

@@ -283,6 +283,15 @@ func TestMemcachedIsBackAfterARestart(t *testing.T) {
 	}
 }
 
+func TestMemcachedSetsTheTimeoutOfItsClient(t *testing.T) {
+	c := memcache.New("127.0.0.1:1")
+	lock := must(lockstrategy.NewMemcached(c, lockstrategy.MemcachedConfig{Request: 100 * time.Millisecond}))(t)
+	defer lock.Close()
+	if c.Timeout != 100*time.Millisecond {
+		t.Errorf("the client waits %s for an answer, want the request timeout of 100 ms", c.Timeout)
+	}
+}
+
 // -M: it refuses, and evicts nothing. A release stores an item, so it is refused as well, and the key ends with its expiry.
 func TestMemcachedThatIsFull(t *testing.T) {
 	server := memcachedServer(t, "-M", "-m", "2")

@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -47,15 +48,15 @@ func ProbeRedis(ctx context.Context, client redis.UniversalClient, key string) (
 	holder, other := owner{Redis: r, key: key, name: r.process + ":1"}, owner{Redis: r, key: key, name: r.process + ":2"}
 	var p probe
 	granted := false
-	p.step(Acquire, func() error {
+	p.step(ctx, Acquire, func() error {
 		grant, _, err := holder.acquire(ctx, Request{Tokens: 1})
 		granted = grant.Token > 0
 		return err
 	})
 	if granted {
-		p.step(Acquire, func() error { _, _, err := other.acquire(ctx, Request{Tokens: 1}); return err })
-		p.step(Renew, func() error { return holder.renew(ctx) })
-		p.step(Release, func() error { _, err := holder.release(ctx); return err })
+		p.step(ctx, Acquire, func() error { _, _, err := other.acquire(ctx, Request{Tokens: 1}); return err })
+		p.step(ctx, Renew, func() error { return holder.renew(ctx) })
+		p.step(ctx, Release, func() error { _, err := holder.release(ctx); return err })
 	}
 	p.notifies(ctx, client, r.hub.Publish(), channelOf(key))
 	return p.refused, p.silent
@@ -71,15 +72,15 @@ func ProbeNode(ctx context.Context, client redis.UniversalClient, key string) ([
 	holder, other := r.newQuorum(key, probeLease).mutex, r.newQuorum(key, probeLease).mutex
 	var p probe
 	granted := false
-	p.step(Acquire, func() error {
+	p.step(ctx, Acquire, func() error {
 		err := holder.TryLock()
 		granted = err == nil
 		return answerOf(err)
 	})
 	if granted {
-		p.step(Acquire, func() error { return answerOf(other.TryLock()) })
-		p.step(Renew, func() error { _, err := holder.ExtendContext(ctx); return answerOf(err) })
-		p.step(Release, func() error { _, err := holder.UnlockContext(ctx); return answerOf(err) })
+		p.step(ctx, Acquire, func() error { return answerOf(other.TryLock()) })
+		p.step(ctx, Renew, func() error { _, err := holder.ExtendContext(ctx); return answerOf(err) })
+		p.step(ctx, Release, func() error { _, err := holder.UnlockContext(ctx); return answerOf(err) })
 	}
 	p.notifies(ctx, client, r.hubs[0].Publish(), redlockChannel(key))
 	return p.refused, p.silent
@@ -96,11 +97,11 @@ func answerOf(err error) error {
 // probe collects what a server refuses.
 type probe struct {
 	refused []Refusal
-	silent  error // it gave no answer; nothing else is asked
+	silent  error // it gave no answer, or the time is up; nothing else is asked
 }
 
-func (p *probe) step(step Step, do func() error) {
-	if p.silent != nil {
+func (p *probe) step(ctx context.Context, step Step, do func() error) {
+	if p.silent = cmp.Or(p.silent, ctx.Err()); p.silent != nil {
 		return
 	}
 	var reply redis.Error
@@ -120,8 +121,8 @@ func (p *probe) step(step Step, do func() error) {
 func (p *probe) notifies(ctx context.Context, client redis.UniversalClient, publish, channel string) {
 	ctx, cancel := context.WithTimeout(ctx, probeRequest)
 	defer cancel()
-	p.step(Publish, func() error { return client.Do(ctx, publish, channel, "0").Err() })
-	p.step(Subscribe, func() error {
+	p.step(ctx, Publish, func() error { return client.Do(ctx, publish, channel, "0").Err() })
+	p.step(ctx, Subscribe, func() error {
 		subscribe := client.Subscribe
 		if publish == "spublish" {
 			subscribe = client.SSubscribe

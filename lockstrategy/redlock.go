@@ -55,7 +55,8 @@ func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, err
 	return r, nil
 }
 
-// Close ends the subscriptions and the repeated releases. Callers that wait get [ErrUnavailable].
+// Close ends the subscriptions and the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and
+// can be released.
 func (r *RedLock) Close() error {
 	r.sessions.Close()
 	for _, hub := range r.hubs {

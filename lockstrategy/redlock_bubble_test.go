@@ -236,6 +236,44 @@ func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 	})
 }
 
+// Nodes know of different listeners. The largest number counts, also when it is the first of the answers.
+func TestRedLockCountsTheOthersOfOneNode(t *testing.T) {
+	redlockInBubble(t, "publish", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		listener := inMemory(t, servers[0]).Subscribe(t.Context(), redlockChannel("k"))
+		defer listener.Close()
+		if _, err := listener.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range slow[1:] {
+			node.late.Store(int64(time.Second))
+		}
+		lease := mustAcquire(t, r, "k")
+		if mustRelease(t, lease); lease.Others() != 1 {
+			t.Errorf("it says that %d others wait, want 1", lease.Others())
+		}
+	})
+}
+
+// Two nodes did not answer the release, and one had lost the key: the release is repeated.
+func TestRedLockRepeatsAReleaseThatIsNotConfirmed(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
+		lease := mustAcquire(t, r, "k")
+		synctest.Wait()
+		servers[0].Del("redlock:k")
+		slow[3].mute.Store(true)
+		slow[4].mute.Store(true)
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+		slow[3].mute.Store(false)
+		slow[4].mute.Store(false)
+		time.Sleep(5 * time.Second)
+		if servers[3].Exists("redlock:k") || servers[4].Exists("redlock:k") {
+			t.Error("a node still has the key")
+		}
+	})
+}
+
 // sameNodes is the lock of one more process.
 func sameNodes(t *testing.T, servers []*miniredis.Miniredis) *RedLock {
 	t.Helper()
@@ -284,6 +322,26 @@ func TestRedLockRequestsDoNotPileUp(t *testing.T) {
 		time.Sleep(time.Second)
 		if !servers[4].Exists("redlock:k") {
 			t.Error("a node that answers again is not asked")
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A lease that is held over Close is renewed and released, although three nodes have been late once.
+func TestRedLockAsksNodesThatWereLateAfterClose(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, _ []*miniredis.Miniredis, slow []*slowNode) {
+		lease := mustAcquire(t, r, "k")
+		_ = r.Close()
+		for _, node := range slow[2:] {
+			node.late.Store(int64(time.Hour))
+		}
+		time.Sleep(DefaultLease / 2) // it has been renewed in vain
+		for _, node := range slow[2:] {
+			node.late.Store(0)
+		}
+		time.Sleep(2 * DefaultLease)
+		if lost := loss(lease.Context()); lost != nil {
+			t.Errorf("it was lost: %v", lost)
 		}
 		mustRelease(t, lease)
 	})

@@ -27,7 +27,7 @@ type node struct {
 var errHanging = errors.New("it has not answered the last requests in time")
 
 func (n *node) ask(request func(ctx context.Context) error) error {
-	if n.hanging.Load() {
+	if n.hanging.Load() && n.sessions.ctx.Err() == nil { // after Close nothing pings it, and held leases still need it
 		return errHanging
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.request)

@@ -21,6 +21,7 @@ type Facts struct {
 	RoundTrip   time.Duration     // 0: it did not tell the time
 
 	refusals []lockstrategy.Refusal
+	votes    bool      // a lock was tried to the end, and nothing that it needs was refused
 	unknown  []Unknown // without Where
 	run      string    // identifies the server's process
 }

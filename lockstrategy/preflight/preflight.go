@@ -68,8 +68,8 @@ const (
 	quorum = "redlock" // independent nodes
 )
 
-// Check asks the servers of a lock. It takes 2 s at most, if the clients let a context bound their commands. The only error is
-// [ErrSilent].
+// Check asks the servers of a lock. After 2 s it begins no new step, and after 3 s it returns, if the clients let a context bound their
+// commands. The only error is [ErrSilent].
 type Check func(context.Context) (Report, error)
 
 // Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
@@ -156,6 +156,7 @@ func (a asker) try(ctx context.Context, f *Facts, client redis.UniversalClient, 
 	if f.refusals, err = a.probe(ctx, client, key); err != nil {
 		f.refused("whether it grants a lock", "a lock", err)
 	}
+	f.votes = err == nil && !slices.ContainsFunc(f.refusals, essential)
 }
 
 // keyOn is a key that begins with key and belongs to a master of a cluster; empty: none was found.

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -20,16 +19,17 @@ var consequences = map[lockstrategy.Step]string{
 
 const unnotified = "waiters are not notified of releases: they poll, and turns take longer; exclusion is not concerned"
 
-// refusals finds what the servers refused to a probe. A lock over a quorum works while a majority refuses nothing that it needs.
+// refusals finds what the servers refused to a probe. A lock over a quorum works while a majority answers, and refuses nothing that it
+// needs.
 func refusals(lock string, servers []Facts) []Weakness {
 	var all []Weakness
-	without := 0 // servers without which a lock has to do
+	voters := 0 // a server that gives no answer is none
 	for _, f := range servers {
-		if slices.ContainsFunc(f.refusals, essential) {
-			without++
+		if f.votes {
+			voters++
 		}
 	}
-	suffices := lock == quorum && without <= (len(servers)-1)/2
+	suffices := lock == quorum && voters > len(servers)/2
 	for _, f := range servers {
 		for i, r := range f.refusals {
 			w := Weakness{What: "it refuses to " + string(r.Step), Why: consequences[r.Step], Remedy: remedy(lock, r)}

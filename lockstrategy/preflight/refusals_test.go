@@ -9,6 +9,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy/preflight"
+	"locklab/stack"
 )
 
 // A server that answers and grants no lock is found by a lock that is tried, and the sentence names the command.
@@ -122,18 +123,52 @@ func TestPreflightTriesEveryMasterOfACluster(t *testing.T) {
 	}
 }
 
-// A quorum grants locks while a majority of its nodes does.
-func TestPreflightTriesEveryNodeOfAQuorum(t *testing.T) {
+// fiveNodes starts the nodes of a quorum, and clients of them.
+func fiveNodes(t *testing.T) (nodes []*stack.Node, clients []redis.UniversalClient) {
 	testenv.Needs(t, testenv.RedisServer)
 	nodes, err := testenv.Stack(t).RedLock(testenv.Context(t), 5, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []redis.UniversalClient
 	for _, node := range nodes {
-		all = append(all, client(t, node.Addr))
+		clients = append(clients, client(t, node.Addr))
 	}
-	full := []any{"config", "set", "maxmemory", "1mb"}
+	return nodes, clients
+}
+
+var full = []any{"config", "set", "maxmemory", "1mb"}
+
+// A node that gives no answer is no voter: with two others that refuse, no majority grants.
+func TestASilentNodeOfAQuorumDoesNotVote(t *testing.T) {
+	nodes, all := fiveNodes(t)
+	do := func(node int, command ...any) {
+		t.Helper()
+		if err := all[node].Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantRefuses := func(what string, want bool) {
+		t.Helper()
+		report, err := preflight.RedLock(all, instance)(testenv.Context(t))
+		i := slices.IndexFunc(report.Weaknesses, func(w preflight.Weakness) bool { return strings.Contains(w.What, "OOM") })
+		if err != nil || i < 0 || report.Weaknesses[i].Refuses != want {
+			t.Errorf("%s: refuses is not %t: %v, %+v", what, want, err, report)
+		}
+	}
+	do(0, full...)
+	do(1, full...)
+	wantRefuses("three nodes vote", false)
+	do(2, "client", "pause", 600_000, "write") // it answers INFO, and no lock
+	wantRefuses("a node hangs while it is tried", true)
+	do(2, "client", "unpause")
+	wantRefuses("three nodes vote again", false)
+	nodes[2].Kill()
+	wantRefuses("a node is away", true)
+}
+
+// A quorum grants locks while a majority of its nodes does.
+func TestPreflightTriesEveryNodeOfAQuorum(t *testing.T) {
+	_, all := fiveNodes(t)
 	for i, c := range []struct {
 		command []any
 		where   int
