@@ -29,7 +29,7 @@ type State struct {
 
 // Inspect implements [Admin].
 func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.Request)
+	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()
 	var fields *redis.MapStringStringCmd
 	var expiry *redis.DurationCmd
@@ -53,7 +53,7 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 
 // ForceUnlock implements [Admin].
 func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.Request)
+	ctx, cancel := context.WithTimeout(ctx, r.timing.Request)
 	defer cancel()
 	freed, err := r.client.Del(ctx, key).Result()
 	if err == nil && freed > 0 {

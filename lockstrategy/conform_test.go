@@ -82,7 +82,7 @@ func redisBackend(
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			c, sent := connect(t, s), new(counter)
 			c.AddHook(sent)
-			r := must(lockstrategy.NewRedis(c, lockstrategy.RedisConfig{Lease: s.Lease, Request: request(s)}))(t)
+			r := must(lockstrategy.NewRedis(c, lockstrategy.Timing{Lease: s.Lease, Request: request(s)}))(t)
 			opened := behindCohort(t, cohort, r, r.Close, s.HandOff)
 			opened.Admin = r
 			return locktest.Client{Opened: opened, Crash: func() { _ = c.Close() }, Sent: sent.count}
@@ -140,7 +140,7 @@ func redlockBackend(t *testing.T, nodes []*stack.Node, cohort bool) locktest.Bac
 				c.AddHook(sent)
 				own = append(own, c)
 			}
-			r := must(lockstrategy.NewRedLock(own, lockstrategy.RedLockConfig{Lease: s.Lease, Request: request(s)}))(t)
+			r := must(lockstrategy.NewRedLock(own, lockstrategy.Timing{Lease: s.Lease, Request: request(s)}))(t)
 			return locktest.Client{
 				Opened: behindCohort(t, cohort, r, r.Close, s.HandOff),
 				Crash: func() {

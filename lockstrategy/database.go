@@ -16,9 +16,8 @@ import (
 
 // DatabaseConfig configures [NewDatabase]. The zero value means the defaults.
 type DatabaseConfig struct {
-	Name    string        // of the database in errors; empty: its kind
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+	Timing
+	Name string // of the database in errors; empty: its kind
 }
 
 // Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
@@ -50,7 +49,7 @@ var _ Strategy = (*Database)(nil)
 // A connection to MySQL or MariaDB should put the values into its statements (interpolateParams), or each request makes two round trips.
 // A connection to SQLite must wait for its lock (busy_timeout), or callers that compete get [ErrUnavailable].
 func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+	timing, err := cfg.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
 	}
 	return &Database{
 		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}), sql: dialect,
-		cfg:     DatabaseConfig{Name: cmp.Or(cfg.Name, db.Name()), Lease: lease, Request: request},
+		cfg:     DatabaseConfig{timing, cmp.Or(cfg.Name, db.Name())},
 		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }

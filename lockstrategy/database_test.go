@@ -47,7 +47,7 @@ func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *
 			if db.Name() == "sqlite" { // its writers wait for each other, in this process, under the race detector
 				timeout = min(20*time.Second, s.Lease*3/5)
 			}
-			d := must(lockstrategy.NewDatabase(db, lockstrategy.DatabaseConfig{Lease: s.Lease, Request: timeout}))(t)
+			d := must(lockstrategy.NewDatabase(db, lockstrategy.DatabaseConfig{Timing: lockstrategy.Timing{Lease: s.Lease, Request: timeout}}))(t)
 			return locktest.Client{Opened: behindCohort(t, cohort, d, d.Close, s.HandOff), Crash: func() { closePool(db) }, Sent: statements(t, db)}
 		},
 		Server: &locktest.Server{
@@ -194,7 +194,7 @@ func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
 	connect := sqliteFile(t)
 	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
 	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
-	waiter := must(lockstrategy.NewDatabase(two, lockstrategy.DatabaseConfig{Request: 200 * time.Millisecond}))(t)
+	waiter := must(lockstrategy.NewDatabase(two, lockstrategy.DatabaseConfig{Timing: lockstrategy.Timing{Request: 200 * time.Millisecond}}))(t)
 	defer waiter.Close()
 	sent := statements(t, two)
 	granted := make(chan error, 1)

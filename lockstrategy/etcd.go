@@ -18,12 +18,6 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// EtcdConfig configures [NewEtcd]. The zero value means the defaults.
-type EtcdConfig struct {
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-}
-
 // Etcd is a lock on a cluster of etcd. A call of Acquire is a key of its own below the lock's prefix. The oldest of these keys, by create
 // revision, has the lock; every other one waits for the deletion of the key before it. So etcd keeps the queue, and a release
 // wakes one process.
@@ -39,7 +33,7 @@ type EtcdConfig struct {
 // positionLease and about a second.
 type Etcd struct {
 	client   *clientv3.Client
-	cfg      EtcdConfig
+	timing   Timing
 	process  string        // the first half of the name of every key of this process
 	attempt  atomic.Uint64 // the second half
 	sessions *Sessions
@@ -50,8 +44,8 @@ type Etcd struct {
 
 // NewEtcd returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
 // soon (package topology opens such a client).
-func NewEtcd(client *clientv3.Client, cfg EtcdConfig) (*Etcd, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+func NewEtcd(client *clientv3.Client, timing Timing) (*Etcd, error) {
+	timing, err := timing.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +53,7 @@ func NewEtcd(client *clientv3.Client, cfg EtcdConfig) (*Etcd, error) {
 		return nil, errors.New("lock: etcd needs a client")
 	}
 	return &Etcd{
-		client: client, cfg: EtcdConfig{Lease: lease, Request: request},
+		client: client, timing: timing,
 		process: uuid.NewString(), sessions: NewSessions(),
 	}, nil
 }
@@ -122,14 +116,14 @@ type contender struct {
 
 // within bounds one request, whatever becomes of ctx: an answer must not get lost.
 func (e *Etcd) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), e.cfg.Request)
+	return context.WithTimeout(context.WithoutCancel(ctx), e.timing.Request)
 }
 
 // try asks once whether the key is granted.
 func (c *contender) try(ctx context.Context, r Request) (granted bool, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
-	span := c.cfg.Lease
+	span := c.timing.Lease
 	if c.private = r.Lease != nil; c.private {
 		span = *r.Lease
 	}
@@ -312,7 +306,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 // leave deletes the key in the queue, and releases what may have been granted.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
-		c.sessions.compensate(Grant{Key: c.key, Lease: c.cfg.Lease, Release: c.release})
+		c.sessions.compensate(Grant{Key: c.key, Lease: c.timing.Lease, Release: c.release})
 		return
 	}
 	c.drop()
@@ -332,7 +326,7 @@ func (e *Etcd) unavailable(what, key string, err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		advice = fmt.Sprintf(" (no answer in %s)", e.cfg.Request)
+		advice = fmt.Sprintf(" (no answer in %s)", e.timing.Request)
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		advice = " (its quota is used up: compact and defragment it, then `etcdctl alarm disarm`)"
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken):

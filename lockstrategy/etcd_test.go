@@ -72,7 +72,7 @@ func etcdBackend(admin *clientv3.Client, cohort bool, addrs []string) locktest.B
 			}
 			sent := new(atomic.Int64)
 			c := etcdClient(t, near, grpc.WithChainUnaryInterceptor(counted(sent)))
-			e := must(lockstrategy.NewEtcd(c, lockstrategy.EtcdConfig{Lease: s.Lease, Request: min(5*time.Second, s.Lease*3/5)}))(t)
+			e := must(lockstrategy.NewEtcd(c, lockstrategy.Timing{Lease: s.Lease, Request: min(5*time.Second, s.Lease*3/5)}))(t)
 			return locktest.Client{
 				Opened: behindCohort(t, cohort, e, e.Close, s.HandOff),
 				Crash:  func() { _ = c.Close() },
@@ -104,7 +104,7 @@ func counted(sent *atomic.Int64) grpc.UnaryClientInterceptor {
 }
 
 // etcdLock opens a lock that ends with the test.
-func etcdLock(t testing.TB, client *clientv3.Client, cfg lockstrategy.EtcdConfig) *lockstrategy.Etcd {
+func etcdLock(t testing.TB, client *clientv3.Client, cfg lockstrategy.Timing) *lockstrategy.Etcd {
 	t.Helper()
 	e := must(lockstrategy.NewEtcd(client, cfg))(t)
 	t.Cleanup(func() { _ = e.Close() })
@@ -147,10 +147,10 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
 	admin := etcdClient(t, addrs)
-	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
 	var waiters []<-chan *lockstrategy.Lease
 	for i := range 4 {
-		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.EtcdConfig{})
+		lock := etcdLock(t, etcdClient(t, addrs), lockstrategy.Timing{})
 		waiters = append(waiters, inQueue(t, admin, lock, i+2))
 	}
 	time.Sleep(3 * time.Second) // time is the subject: each waiter looks every one or two seconds, and has no reason to go first
@@ -175,7 +175,7 @@ func TestEtcdServesProcessesInTheOrderOfTheirArrival(t *testing.T) {
 func TestEtcdAWaiterWhosePositionIsLostTakesAnother(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, lock, 2)
 	position := etcdKeys(t, admin, "k")[1]
@@ -188,7 +188,7 @@ func TestEtcdAWaiterWhosePositionIsLostTakesAnother(t *testing.T) {
 func TestEtcdAnIdleLeaseThatWasRevokedIsReplaced(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	for range 2 {
 		released(t, must(lock.Acquire(t.Context(), "k"))(t))
 		for _, idle := range must(admin.Leases(t.Context()))(t).Leases {
@@ -202,7 +202,7 @@ func TestEtcdALeaseIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
 	sent := new(atomic.Int64)
-	lock := etcdLock(t, etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(counted(sent))), lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, etcdClient(t, addrs, grpc.WithChainUnaryInterceptor(counted(sent))), lockstrategy.Timing{})
 	released(t, must(lock.Acquire(t.Context(), "k"))(t))
 	before := sent.Load()
 	for range 10 {
@@ -217,7 +217,7 @@ func TestEtcdALeaseIsUsedAgain(t *testing.T) {
 func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	const short = 800 * time.Millisecond
 	asked := time.Now()
 	lease := must(lock.Acquire(t.Context(), "k", lockstrategy.LeaseFor(short)))(t)
@@ -243,7 +243,7 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 func TestEtcdAHolderLearnsThatItsKeyWasDeleted(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
+	lease := must(etcdLock(t, admin, lockstrategy.Timing{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
 	must(admin.Delete(t.Context(), string(etcdKeys(t, admin, "k")[0].Key)))(t)
 	select {
 	case <-lease.Context().Done():
@@ -260,7 +260,7 @@ func TestEtcdAReleaseDeletesItsOwnKey(t *testing.T) {
 	t.Parallel()
 	servers := etcdServers(t, 1)
 	admin := etcdClient(t, servers.Addrs())
-	lease := must(etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	lease := must(etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
 	name := string(etcdKeys(t, admin, "k")[0].Key)
 	must(admin.Delete(t.Context(), name))(t)
 	must(admin.Put(t.Context(), name, ""))(t)
@@ -274,7 +274,7 @@ func TestEtcdAReleaseDeletesItsOwnKey(t *testing.T) {
 
 func TestEtcdASlashInAKeyMakesAnotherLock(t *testing.T) {
 	t.Parallel()
-	lock := etcdLock(t, etcdClient(t, etcdServers(t, 1).Addrs()), lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, etcdClient(t, etcdServers(t, 1).Addrs()), lockstrategy.Timing{})
 	inner := must(lock.Acquire(t.Context(), "a/b"))(t)
 	released(t, must(lock.Acquire(t.Context(), "a", lockstrategy.TryOnce()))(t))
 	released(t, inner)
@@ -288,7 +288,7 @@ func TestEtcdALeaderOfAnotherTermExtendsNothing(t *testing.T) {
 	t.Parallel()
 	addrs := etcdServers(t, 1).Addrs()
 	stale := streams(func(s grpc.ClientStream) grpc.ClientStream { return termBefore{s} })
-	lock := etcdLock(t, etcdClient(t, addrs, stale), lockstrategy.EtcdConfig{Lease: 2 * time.Second})
+	lock := etcdLock(t, etcdClient(t, addrs, stale), lockstrategy.Timing{Lease: 2 * time.Second})
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
 	select {
 	case <-lease.Context().Done():
@@ -325,9 +325,9 @@ func TestEtcdALockOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	servers := etcdServers(t, 3)
 	admin := etcdClient(t, servers.Addrs())
-	holder := etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{})
+	holder := etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.Timing{})
 	lease := must(holder.Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.EtcdConfig{}), 2)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, servers.Addrs()), lockstrategy.Timing{}), 2)
 	leader := must(servers.Leader(t.Context()))(t)
 	leader.Kill()
 	next := must(servers.Leader(testenv.Context(t)))(t)
@@ -356,7 +356,7 @@ func TestEtcdAFullServer(t *testing.T) {
 	testenv.Needs(t, testenv.Etcd)
 	servers := must(testenv.Stack(t).Etcd(testenv.Context(t), 1, "--quota-backend-bytes", "4194304"))(t)
 	admin := etcdClient(t, servers.Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: 3 * time.Second})
+	lock := etcdLock(t, admin, lockstrategy.Timing{Lease: 3 * time.Second})
 	lease := must(lock.Acquire(t.Context(), "held"))(t)
 	for i := 0; ; i++ {
 		_, err := admin.Put(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 1<<20))

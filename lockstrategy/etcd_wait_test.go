@@ -21,7 +21,7 @@ import (
 func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
 	waiter := inQueue(t, admin, lock, 2)
 	position := etcdKeys(t, admin, "k")[1]
@@ -38,7 +38,7 @@ func TestEtcdAWaiterKeepsItsPosition(t *testing.T) {
 func TestEtcdAReleaseWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
 	var took []time.Duration
 	for range 10 {
@@ -60,8 +60,8 @@ func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	addrs := etcdServers(t, 1).Addrs()
 	admin, from := etcdClient(t, addrs), make(chan int64, 1)
 	recorded := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
-	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.EtcdConfig{}), 2)
+	lease := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, etcdClient(t, addrs, recorded), lockstrategy.Timing{}), 2)
 	position := etcdKeys(t, admin, "k")[1].CreateRevision
 	if first := <-from; first <= position {
 		t.Errorf("it watches from revision %d, and has its position since %d", first, position)
@@ -87,7 +87,7 @@ func (s watching) SendMsg(m any) error {
 func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{Lease: 3 * time.Second})
+	lock := etcdLock(t, admin, lockstrategy.Timing{Lease: 3 * time.Second})
 	released(t, must(lock.Acquire(t.Context(), "k"))(t))
 	time.Sleep(1500 * time.Millisecond)
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
@@ -101,7 +101,7 @@ func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.EtcdConfig{})
+	lock := etcdLock(t, admin, lockstrategy.Timing{})
 	first := must(lock.Acquire(t.Context(), "k"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
@@ -133,8 +133,8 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	answered := new(atomic.Int64)
 	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
 	before := answered.Load()
-	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.EtcdConfig{}), 2)
+	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{}), 2)
 	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain

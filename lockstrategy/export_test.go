@@ -40,7 +40,7 @@ func misspelt(script func(*Redis) **redis.Script, source, right, wrong string) f
 		if strings.Count(source, right) != 1 {
 			return nil, fmt.Errorf("the script has not got %q once: follow its change here", right)
 		}
-		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
+		r, err := NewRedis(b.Redis, Timing{Lease: b.Lease, Request: b.Request})
 		if err != nil {
 			return nil, err
 		}

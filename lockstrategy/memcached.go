@@ -15,12 +15,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// MemcachedConfig configures [NewMemcached]. The zero value means the defaults.
-type MemcachedConfig struct {
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-}
-
 // Memcached is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
 // Use it where two holders waste work. Do not use it where they damage data.
 //
@@ -38,7 +32,7 @@ type MemcachedConfig struct {
 // that waits polls, and callers compete in no order: a [Cohort] keeps that to one caller per process.
 type Memcached struct {
 	client   *memcache.Client
-	cfg      MemcachedConfig
+	timing   Timing
 	process  string        // the first half of every owner of this process
 	attempt  atomic.Uint64 // the second half of an owner
 	sessions *Sessions
@@ -54,23 +48,23 @@ const (
 )
 
 // NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context.
-// It must not be longer than [MemcachedConfig.Request], and is set to that where it is zero.
-func NewMemcached(client *memcache.Client, cfg MemcachedConfig) (*Memcached, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+// It must not be longer than [Timing.Request], and is set to that where it is zero.
+func NewMemcached(client *memcache.Client, timing Timing) (*Memcached, error) {
+	timing, err := timing.checked()
 	if err == nil {
-		_, err = expiry(lease)
+		_, err = expiry(timing.Lease)
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case client == nil:
 		return nil, errors.New("lock: memcached needs a client")
-	case client.Timeout > request:
+	case client.Timeout > timing.Request:
 		return nil, fmt.Errorf("lock: Memcached's client waits %s for an answer, and the request timeout is %s: set its Timeout to that at most",
-			client.Timeout, request)
+			client.Timeout, timing.Request)
 	}
-	client.Timeout = cmp.Or(client.Timeout, request)
-	return &Memcached{client: client, cfg: MemcachedConfig{lease, request}, process: uuid.NewString(), sessions: NewSessions()}, nil
+	client.Timeout = cmp.Or(client.Timeout, timing.Request)
+	return &Memcached{client: client, timing: timing, process: uuid.NewString(), sessions: NewSessions()}, nil
 }
 
 // Close ends the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and can be released.
@@ -124,7 +118,7 @@ type itemOwner struct {
 
 // acquire asks once. granted is false when another holds the key.
 func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) {
-	g = Grant{Key: o.key, Lease: o.cfg.Lease, Renewed: request.Lease == nil, Renew: o.renew, Release: o.release}
+	g = Grant{Key: o.key, Lease: o.timing.Lease, Renewed: request.Lease == nil, Renew: o.renew, Release: o.release}
 	if !g.Renewed {
 		g.Lease = *request.Lease
 	}

@@ -27,11 +27,11 @@ func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
 			return label
 		}
 		proxy.DropMatching(faultproxy.Both, func(label string) bool { return label == "subscription" })
-		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		r, err := NewRedis(connect(t, proxy.DialContext), Timing{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		holder := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		holder := mustAcquire(t, newRedis(t, server, Timing{}), "k")
 		granted := make(chan *Lease)
 		go func() { granted <- mustAcquire(t, r, "k") }()
 		time.Sleep(time.Second)
@@ -61,7 +61,7 @@ func TestAWaiterNeedsNoNotification(t *testing.T) {
 		client.HSet(t.Context(), "k", "java:1", 1)
 		client.PExpire(t.Context(), "k", time.Minute)
 		began := time.Now()
-		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+		lease := mustAcquire(t, newRedis(t, server, Timing{}), "k")
 		if waited := time.Since(began); waited < time.Minute || waited > time.Minute+10*time.Millisecond {
 			t.Errorf("it waited %s for a lease of a minute", waited)
 		}
@@ -76,7 +76,7 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 		client.HSet(t.Context(), "k", "java:1", 1)
 		time.AfterFunc(90*time.Second, func() { server.Del("k") })
 		began := time.Now()
-		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		lease := mustAcquire(t, newRedis(t, server, Timing{Lease: time.Minute}), "k")
 		if waited := time.Since(began); waited > 150*time.Second {
 			t.Errorf("it waited %s for a key that was deleted after 90 s", waited)
 		}
@@ -88,9 +88,9 @@ func TestAWaiterLooksAtAKeyWithoutExpiry(t *testing.T) {
 func TestRedisLeavesAnothersKeyAlone(t *testing.T) {
 	for learns, after := range map[string]time.Duration{"when it releases": 0, "when it renews": DefaultLease / 2} {
 		inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-			lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			lease := mustAcquire(t, newRedis(t, server, Timing{}), "k")
 			server.Del("k")
-			another := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k")
+			another := mustAcquire(t, newRedis(t, server, Timing{}), "k")
 			time.Sleep(after)
 			if lost := loss(lease.Context()); after > 0 && !errors.Is(lost, ErrGone) {
 				t.Errorf("%s: the context says %v, want ErrGone", learns, lost)
@@ -108,7 +108,7 @@ func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		proxy := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
 		defer proxy.Close()
-		r, err := NewRedis(connect(t, proxy.DialContext), RedisConfig{})
+		r, err := NewRedis(connect(t, proxy.DialContext), Timing{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,9 +129,9 @@ func TestAnAcquireWithoutAReplyIsCompensated(t *testing.T) {
 // A holder that listens is told of a forced unlock, and knows it from an eviction.
 func TestAForcedUnlockIsTold(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := mustAcquire(t, newRedis(t, server, RedisConfig{}), "k", LeaseFor(time.Hour))
+		lease := mustAcquire(t, newRedis(t, server, Timing{}), "k", LeaseFor(time.Hour))
 		time.Sleep(2 * startDelay)
-		if freed, err := newRedis(t, server, RedisConfig{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
+		if freed, err := newRedis(t, server, Timing{}).ForceUnlock(t.Context(), "k"); !freed || err != nil {
 			t.Errorf("it was not freed: %v", err)
 		}
 		synctest.Wait()
@@ -147,7 +147,7 @@ func TestADeletedKeyIsNotified(t *testing.T) {
 	for _, learns := range []string{"when it releases", "when it renews"} {
 		t.Run(learns, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-				holder, waiter := newRedis(t, server, RedisConfig{Lease: time.Minute}), newRedis(t, server, RedisConfig{Lease: time.Minute})
+				holder, waiter := newRedis(t, server, Timing{Lease: time.Minute}), newRedis(t, server, Timing{Lease: time.Minute})
 				lease := mustAcquire(t, holder, "k")
 				granted := make(chan *Lease)
 				go func() { granted <- mustAcquire(t, waiter, "k") }()
@@ -177,7 +177,7 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 		defer proxy.Close()
 		commands := inMemory(t, server)
 		client := connect(t, proxy.DialContext)
-		r := newRedis(t, server, RedisConfig{})
+		r := newRedis(t, server, Timing{})
 		r.hub.Close()
 		r.hub = pubsub.New(client, false)
 		t.Cleanup(r.hub.Close)
@@ -201,7 +201,7 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 // A process that may not publish takes it that no other may: it polls although it is subscribed.
 func TestAProcessThatMayNotPublishPolls(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r, another := newRedis(t, server, RedisConfig{}), inMemory(t, server)
+		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
 		r.hub.Publishing(channelOf("k"))(pubsub.Refused)
 		another.HSet(t.Context(), "k", "java:1", 1)
 		another.PExpire(t.Context(), "k", time.Hour)

@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -56,32 +57,33 @@ type Opened struct {
 // Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
 // that cannot work.
 func Open(name string, b Backends) (*Opened, error) {
+	timing := Timing{b.Lease, b.Request}
 	switch name {
 	case NameNone:
 		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
 	case NameProcess:
 		return withCohort(None{}, func() error { return nil }, nil, b.HandOff)
 	case NameRedis:
-		r, err := NewRedis(b.Redis, RedisConfig{Lease: b.Lease, Request: b.Request})
+		r, err := NewRedis(b.Redis, timing)
 		opened, err := withCohort(r, r.Close, err, b.HandOff)
 		if err == nil {
 			opened.Admin = r
 		}
 		return opened, err
 	case NameRedLock:
-		r, err := NewRedLock(b.Nodes, RedLockConfig{Lease: b.Lease, Request: b.Request})
+		r, err := NewRedLock(b.Nodes, timing)
 		return withCohort(r, r.Close, err, b.HandOff)
 	case NameDatabase:
-		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Lease: b.Lease, Request: b.Request})
+		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Timing: timing})
 		return withCohort(d, d.Close, err, b.HandOff)
 	case NameZooKeeper:
 		z, err := NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Lease: b.Lease, Request: b.Request})
 		return withCohort(z, z.Close, err, b.HandOff)
 	case NameEtcd:
-		e, err := NewEtcd(b.Etcd, EtcdConfig{Lease: b.Lease, Request: b.Request})
+		e, err := NewEtcd(b.Etcd, timing)
 		return withCohort(e, e.Close, err, b.HandOff)
 	case NameMemcached:
-		m, err := NewMemcached(b.Memcached, MemcachedConfig{Lease: b.Lease, Request: b.Request})
+		m, err := NewMemcached(b.Memcached, timing)
 		return withCohort(m, m.Close, err, b.HandOff)
 	}
 	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
@@ -102,18 +104,20 @@ func withCohort(s Strategy, closeStrategy func() error, err error, bounds HandOf
 	}}, nil
 }
 
-// timing applies the defaults and checks the relations lease > 2 × renewal > request.
-func timing(lease, request time.Duration) (time.Duration, time.Duration, error) {
-	if lease == 0 {
-		lease = DefaultLease
-	}
-	if request == 0 {
-		request = min(2*time.Second, lease/3)
-	}
-	if renewal := lease / 3; lease < shortestLease || request <= 0 || 2*renewal <= request {
-		return 0, 0, fmt.Errorf(
+// Timing is how long leases and answers may last. Zero fields mean the defaults.
+type Timing struct {
+	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+}
+
+// checked applies the defaults and checks the relations lease > 2 × renewal > request.
+func (t Timing) checked() (Timing, error) {
+	t.Lease = cmp.Or(t.Lease, DefaultLease)
+	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Lease/3))
+	if renewal := t.Lease / 3; t.Lease < shortestLease || t.Request <= 0 || 2*renewal <= t.Request {
+		return t, fmt.Errorf(
 			"lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout",
-			lease, request, shortestLease)
+			t.Lease, t.Request, shortestLease)
 	}
-	return lease, request, nil
+	return t, nil
 }

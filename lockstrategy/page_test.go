@@ -21,12 +21,12 @@ func TestThePageShowsTheConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease, request, err := timing(0, 0)
+	timing, err := Timing{}.checked()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"DefaultLease": lease, "Backends.Request": request, "shortestLease": shortestLease,
+		"DefaultLease": timing.Lease, "Backends.Request": timing.Request, "shortestLease": shortestLease,
 		"HandOff.Count": cohort.bounds.Count, "HandOff.Time": cohort.bounds.Time, "yieldWindow": yieldWindow, "perCaller": perCaller,
 		"startDelay": startDelay, "probeAfter": probeAfter, "longestProbe": longestProbe, "pollInterval": pollInterval,
 		"databasePoll": databasePoll, "memcachedPoll": memcachedPoll, "positionLease": positionLease, "firstGreeting": firstGreeting,

@@ -40,7 +40,7 @@ const (
 // subscribes on its channel. So each command of the scripts is executed. It returns what was refused; the error is that of a server that
 // did not answer in time. A key that another probe holds is as good as one that is granted: the server grants.
 func ProbeRedis(ctx context.Context, client redis.UniversalClient, key string) ([]Refusal, error) {
-	r, err := NewRedis(client, RedisConfig{Lease: probeLease, Request: probeRequest})
+	r, err := NewRedis(client, Timing{Lease: probeLease, Request: probeRequest})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func ProbeRedis(ctx context.Context, client redis.UniversalClient, key string) (
 
 // ProbeNode does on one node of a quorum what [RedLock] does on each.
 func ProbeNode(ctx context.Context, client redis.UniversalClient, key string) ([]Refusal, error) {
-	r, err := NewRedLock([]redis.UniversalClient{client}, RedLockConfig{Lease: probeLease, Request: probeRequest})
+	r, err := NewRedLock([]redis.UniversalClient{client}, Timing{Lease: probeLease, Request: probeRequest})
 	if err != nil {
 		return nil, err
 	}

@@ -13,12 +13,6 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
-// RedisConfig configures [NewRedis]. The zero value means the defaults.
-type RedisConfig struct {
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-}
-
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
@@ -27,7 +21,7 @@ type RedisConfig struct {
 // Callers compete on the server in no order: a [Cohort] queues those of one process.
 type Redis struct {
 	client   redis.UniversalClient
-	cfg      RedisConfig
+	timing   Timing
 	process  string        // the first half of every owner of this process
 	attempt  atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
 	hub      *pubsub.Hub
@@ -37,16 +31,16 @@ type Redis struct {
 }
 
 // NewRedis returns a lock on client. Close it before client.
-// The client must let a context bound its commands (ContextTimeoutEnabled), or [RedisConfig.Request] bounds nothing. It must not
+// The client must let a context bound its commands (ContextTimeoutEnabled), or [Timing.Request] bounds nothing. It must not
 // repeat commands (MaxRetries: -1): a release that was executed twice says [ErrGone].
-func NewRedis(client redis.UniversalClient, cfg RedisConfig) (*Redis, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+func NewRedis(client redis.UniversalClient, timing Timing) (*Redis, error) {
+	timing, err := timing.checked()
 	if err != nil {
 		return nil, err
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
-		client: client, cfg: RedisConfig{Lease: lease, Request: request}, process: uuid.NewString(), sessions: NewSessions(),
+		client: client, timing: timing, process: uuid.NewString(), sessions: NewSessions(),
 		hub:           pubsub.New(client, cluster),
 		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
@@ -87,7 +81,7 @@ type owner struct {
 
 // acquire sends one request. A token of 0 is a refusal: another owner has the key, and rest is what is left of its lease.
 func (o *owner) acquire(ctx context.Context, request Request) (g Grant, rest time.Duration, err error) {
-	if o.lease, o.extend = o.cfg.Lease, o.cfg.Lease; request.Lease != nil {
+	if o.lease, o.extend = o.timing.Lease, o.timing.Lease; request.Lease != nil {
 		o.lease, o.extend = *request.Lease, 0
 	}
 	g = Grant{
@@ -103,7 +97,7 @@ func (o *owner) acquire(ctx context.Context, request Request) (g Grant, rest tim
 	}
 	g.Token = uint64(reply[0])
 	if rest = time.Duration(reply[1]+1) * time.Millisecond; reply[1] == -1 { // that key has no expiry
-		rest = o.cfg.Lease
+		rest = o.timing.Lease
 	}
 	return g, rest, nil
 }
@@ -141,7 +135,7 @@ func (o *owner) watch(notify func(released bool)) (stop func()) {
 
 // run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.
 func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Request)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timing.Request)
 	defer cancel()
 	return script.Run(ctx, r.client, keys, args...)
 }

@@ -144,7 +144,7 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 
 // A key that Redis Cluster would put into another slot than its counter and channel is refused, and so is one without a name.
 func TestRedisRefusesKeysThatCannotWork(t *testing.T) {
-	r, err := lockstrategy.NewRedis(client(t, "127.0.0.1:1"), lockstrategy.RedisConfig{})
+	r, err := lockstrategy.NewRedis(client(t, "127.0.0.1:1"), lockstrategy.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}

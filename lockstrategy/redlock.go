@@ -16,12 +16,6 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
-// RedLockConfig configures [NewRedLock]. The zero value means the defaults.
-type RedLockConfig struct {
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Request time.Duration // longest wait for one node's answer; 0: two seconds, or a third of a shorter lease
-}
-
 // RedLock is a lock that a majority of independent Redis nodes has granted (A2, A4; the algorithm is redsync's). The key on each
 // node is "redlock:" and the lock's key. In addition to redsync, a release is published on every node, and nothing waits for the
 // other nodes once a majority has answered.
@@ -33,23 +27,23 @@ type RedLock struct {
 	nodes    []*node
 	hubs     []*pubsub.Hub // one for each node
 	sessions *Sessions
-	cfg      RedLockConfig
+	timing   Timing
 }
 
 var _ Strategy = (*RedLock)(nil)
 
 // NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them.
-func NewRedLock(nodes []redis.UniversalClient, cfg RedLockConfig) (*RedLock, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) {
+	timing, err := timing.checked()
 	if err != nil {
 		return nil, err
 	}
 	if len(nodes) == 0 {
 		return nil, errors.New("lock: redlock needs at least one node, and five to be of use")
 	}
-	r := &RedLock{sessions: NewSessions(), cfg: RedLockConfig{Lease: lease, Request: request}}
+	r := &RedLock{sessions: NewSessions(), timing: timing}
 	for _, client := range nodes {
-		r.nodes = append(r.nodes, &node{client: client, request: request, sessions: r.sessions})
+		r.nodes = append(r.nodes, &node{client: client, request: timing.Request, sessions: r.sessions})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil
@@ -91,7 +85,7 @@ const (
 
 // try asks every node once.
 func (r *RedLock) try(key string, request Request) (Grant, error) {
-	g := Grant{Key: key, Asked: time.Now(), Lease: r.cfg.Lease, Renewed: request.Lease == nil}
+	g := Grant{Key: key, Asked: time.Now(), Lease: r.timing.Lease, Renewed: request.Lease == nil}
 	if !g.Renewed {
 		g.Lease = *request.Lease
 	}

@@ -80,7 +80,7 @@ func redlockInBubble(t *testing.T, commands string, f func(t *testing.T, r *RedL
 			client.AddHook(hook)
 			servers, clients, slow = append(servers, server), append(clients, client), append(slow, hook)
 		}
-		r, err := NewRedLock(clients, RedLockConfig{})
+		r, err := NewRedLock(clients, Timing{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func sameNodes(t *testing.T, servers []*miniredis.Miniredis) *RedLock {
 	for _, server := range servers {
 		clients = append(clients, inMemory(t, server))
 	}
-	r, err := NewRedLock(clients, RedLockConfig{})
+	r, err := NewRedLock(clients, Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}

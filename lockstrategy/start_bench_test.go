@@ -15,7 +15,7 @@ import (
 // runtime wake a thread for each lock. It counts the context switches of this process for one acquire and release.
 func BenchmarkStartDelay(b *testing.B) {
 	testenv.Needs(b, testenv.RedisServer)
-	lock := must(lockstrategy.NewRedis(client(b, testenv.Redis(b, true).Addr), lockstrategy.RedisConfig{}))(b)
+	lock := must(lockstrategy.NewRedis(client(b, testenv.Redis(b, true).Addr), lockstrategy.Timing{}))(b)
 	b.Cleanup(func() { _ = lock.Close() })
 	for name, delay := range map[string]time.Duration{"none": 0, "100ms": 100 * time.Millisecond, "2.5s": 2500 * time.Millisecond} {
 		b.Run(name, func(b *testing.B) {

@@ -26,7 +26,7 @@ func inBubble(t *testing.T, f func(t *testing.T, server *miniredis.Miniredis)) {
 }
 
 // newRedis is the Redis lock of one more process.
-func newRedis(t *testing.T, server *miniredis.Miniredis, cfg RedisConfig) *Redis {
+func newRedis(t *testing.T, server *miniredis.Miniredis, cfg Timing) *Redis {
 	t.Helper()
 	r, err := NewRedis(inMemory(t, server), cfg)
 	if err != nil {
@@ -40,8 +40,8 @@ func newRedis(t *testing.T, server *miniredis.Miniredis, cfg RedisConfig) *Redis
 func TestTokensGrowWithoutTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		server.SetTime(time.Now())
-		one := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{Count: 3, Time: time.Hour})
-		two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		one := newCohort(t, newRedis(t, server, Timing{}), HandOff{Count: 3, Time: time.Hour})
+		two := newCohort(t, newRedis(t, server, Timing{}), HandOff{})
 		last := uint64(0)
 		hold := func(lease *Lease) {
 			if lease.FencingToken() <= last {
@@ -70,7 +70,7 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 // After a failover that lost the counter, tokens go on from the server's clock.
 func TestTokensGrowWithoutTheCounter(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, RedisConfig{})
+		r := newRedis(t, server, Timing{})
 		first := mustAcquire(t, r, "k")
 		mustRelease(t, first)
 		server.Del("locklab_fence:{k}")
@@ -105,7 +105,7 @@ func TestARepeatedAcquireIsHarmless(t *testing.T) {
 // A caller that leaves in the middle of a request gets what the server grants: it would stay locked otherwise.
 func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r := newRedis(t, server, RedisConfig{})
+		r := newRedis(t, server, Timing{})
 		mustRelease(t, mustAcquire(t, r, "k")) // the script is loaded
 		server.Server().SetPreHook(func(_ *wire.Peer, command string, _ ...string) bool {
 			if command == "EVALSHA" {
@@ -126,7 +126,7 @@ func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
 // A renewal extends the lease where it counts: on the server.
 func TestARenewalExtendsTheKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := mustAcquire(t, newRedis(t, server, RedisConfig{Lease: time.Minute}), "k")
+		lease := mustAcquire(t, newRedis(t, server, Timing{Lease: time.Minute}), "k")
 		for range 10 {
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -141,7 +141,7 @@ func TestARenewalExtendsTheKey(t *testing.T) {
 // A holder that asks whether it still holds a lease that is not renewed does not change its end.
 func TestALeaseThatIsNotRenewedKeepsItsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r, client := newRedis(t, server, RedisConfig{}), inMemory(t, server)
+		r, client := newRedis(t, server, Timing{}), inMemory(t, server)
 		lease := mustAcquire(t, r, "k", LeaseFor(time.Minute))
 		for range 5 {
 			time.Sleep(10 * time.Second)

@@ -43,7 +43,7 @@ func turns(t *testing.T, processes, callers, grants int, bounds HandOff, open fu
 	var all sync.WaitGroup
 	var ends []func()
 	for p := range processes {
-		r, err := NewRedis(inMemory(t, server), RedisConfig{})
+		r, err := NewRedis(inMemory(t, server), Timing{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
 		t.Run(fmt.Sprint(listeners), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 				idle(t, server, listeners)
-				c := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+				c := newCohort(t, newRedis(t, server, Timing{}), HandOff{})
 				const turns = 10
 				began := time.Now()
 				for range turns {
@@ -131,7 +131,7 @@ func TestAListenerThatDoesNotCompeteCostsMilliseconds(t *testing.T) {
 func TestAProcessThatYieldsDoesNotPollAForeignLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		idle(t, server, 1)
-		c, another := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), inMemory(t, server)
+		c, another := newCohort(t, newRedis(t, server, Timing{}), HandOff{}), inMemory(t, server)
 		mustRelease(t, mustAcquire(t, c, "k"))
 		another.HSet(t.Context(), "k", "java:1", 1)
 		another.PExpire(t.Context(), "k", time.Second)
@@ -151,7 +151,7 @@ func TestAProcessThatYieldsDoesNotPollAForeignLease(t *testing.T) {
 func TestAProcessProbesAgainAfterARelease(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		idle(t, server, 1)
-		one, two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		one, two := newCohort(t, newRedis(t, server, Timing{}), HandOff{}), newCohort(t, newRedis(t, server, Timing{}), HandOff{})
 		first, other, again := mustAcquire(t, one, "k"), make(chan *Lease), make(chan *Lease)
 		go func() { other <- mustAcquire(t, two, "k") }()
 		synctest.Wait()
@@ -172,8 +172,8 @@ func TestAProcessProbesAgainAfterARelease(t *testing.T) {
 // A lease says at its release how many other processes wait. Its own process may listen, too: that is not another.
 func TestALeaseTellsHowManyOthersWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		one := newRedis(t, server, RedisConfig{})
-		for _, waiting := range [][]*Redis{nil, {one}, {newRedis(t, server, RedisConfig{}), one, newRedis(t, server, RedisConfig{})}} {
+		one := newRedis(t, server, Timing{})
+		for _, waiting := range [][]*Redis{nil, {one}, {newRedis(t, server, Timing{}), one, newRedis(t, server, Timing{})}} {
 			lease := mustAcquire(t, one, "k")
 			var all sync.WaitGroup
 			others := 0
@@ -237,7 +237,7 @@ func yieldsByTime(t *testing.T, bounds HandOff, bounded int) {
 // So it is, too, where this process is subscribed, but may not publish.
 func TestAProcessThatMayNotPublishYieldsByTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		r, began := newRedis(t, server, RedisConfig{}), time.Now()
+		r, began := newRedis(t, server, Timing{}), time.Now()
 		w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
 		_, err := w.acquire(t.Context(), "k", []Option{func(r *Request) { r.Others = Unknown }}, func(Request) (*Lease, time.Duration, error) {
 			return &Lease{}, 0, nil
@@ -258,7 +258,7 @@ func (p polling) Acquire(ctx context.Context, key string, options ...Option) (*L
 // A process that lets another go first, and finds that the other holds the key, is notified of the release: it asks no more.
 func TestAProcessThatYieldsDoesNotPoll(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		one, two := newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{}), newCohort(t, newRedis(t, server, RedisConfig{}), HandOff{})
+		one, two := newCohort(t, newRedis(t, server, Timing{}), HandOff{}), newCohort(t, newRedis(t, server, Timing{}), HandOff{})
 		first := mustAcquire(t, one, "k")
 		other, again := make(chan *Lease), make(chan *Lease)
 		go func() { other <- mustAcquire(t, two, "k") }()

@@ -49,7 +49,7 @@ type ZooKeeper struct {
 
 // NewZooKeeper returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
 func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
-	lease, request, err := timing(cfg.Lease, cfg.Request)
+	timing, err := Timing{cfg.Lease, cfg.Request}.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
-	cfg.Lease, cfg.Request = lease, request
+	cfg.Lease, cfg.Request = timing.Lease, timing.Request
 	return &ZooKeeper{client: newZooKeeperClient(addrs, cfg), sessions: NewSessions()}, nil
 }
 

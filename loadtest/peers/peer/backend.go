@@ -82,10 +82,10 @@ func open(name string, b lockstrategy.Backends, isBare bool) (lockstrategy.Strat
 	}
 	switch name {
 	case lockstrategy.NameRedis:
-		r, err := lockstrategy.NewRedis(b.Redis, lockstrategy.RedisConfig{})
+		r, err := lockstrategy.NewRedis(b.Redis, lockstrategy.Timing{})
 		return r, r.Close, err
 	case lockstrategy.NameRedLock:
-		r, err := lockstrategy.NewRedLock(b.Nodes, lockstrategy.RedLockConfig{})
+		r, err := lockstrategy.NewRedLock(b.Nodes, lockstrategy.Timing{})
 		return r, r.Close, err
 	case lockstrategy.NameDatabase:
 		d, err := lockstrategy.NewDatabase(b.Database, lockstrategy.DatabaseConfig{})
@@ -94,9 +94,9 @@ func open(name string, b lockstrategy.Backends, isBare bool) (lockstrategy.Strat
 		z, err := lockstrategy.NewZooKeeper(b.ZooKeeper, lockstrategy.ZooKeeperConfig{})
 		return z, z.Close, err
 	case lockstrategy.NameEtcd:
-		e, err := lockstrategy.NewEtcd(b.Etcd, lockstrategy.EtcdConfig{})
+		e, err := lockstrategy.NewEtcd(b.Etcd, lockstrategy.Timing{})
 		return e, e.Close, err
 	}
-	m, err := lockstrategy.NewMemcached(b.Memcached, lockstrategy.MemcachedConfig{})
+	m, err := lockstrategy.NewMemcached(b.Memcached, lockstrategy.Timing{})
 	return m, m.Close, err
 }
