@@ -81,7 +81,7 @@ func testToken(t *testing.T, database fresh) {
 		{"fencing tokens are numbers, not words", []holder{{2, 10, "v3"}, {1, 9, "v3"}}, []uint64{1}, 10},
 		{"and the other way round", []holder{{1, 9, "v3"}, {2, 10, "v3"}}, []uint64{1}, 10},
 		{"fencing tokens are exact", []holder{{2, largest, "v3"}, {1, largest - 1, "v3"}, {3, largest, "v3"}}, []uint64{1, 3}, largest},
-		{"without a fencing token nothing is checked, and the stored one stays", []holder{{2, 2, "v3"}, {3, 0, "v3"}, {1, 1, "v3"}}, []uint64{1}, 2},
+		{"without a token nothing is checked, and the stored one stays", []holder{{2, 2, "v3"}, {3, 0, "v3"}, {1, 1, "v3"}}, []uint64{1}, 2},
 		// The second write finds the row as it will leave it: MySQL counts no change.
 		{"one driver twice without a fencing token", []holder{{1, 0, "v3"}, {1, 0, "v3"}}, nil, 0},
 		{"without a fencing token first", []holder{{1, 0, "v3"}, {2, 0, "v3"}, {3, 1, "v3"}}, nil, 1},

@@ -28,7 +28,7 @@ import (
 // Names on the wire. Other programs use them to count and to share the lock.
 const (
 	Key      = "pview"         // the counter, a decimal number
-	TokenKey = "{pview}:fence" // the last registration: a lock's name, a fencing token, and the holder's name; in the counter's slot of a cluster
+	TokenKey = "{pview}:fence" // the last registration: lock, fencing token and the holder's name; in the counter's slot of a cluster
 	LockKey  = "lock:pview"    // the key to lock around an increment
 )
 
