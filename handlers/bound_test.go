@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -108,6 +109,24 @@ func TestBodiesThatDoNotArrive(t *testing.T) {
 	}
 }
 
+// A client that sends its headers one by one, without an end, must not keep a connection.
+func TestHeadersThatDoNotEnd(t *testing.T) {
+	inFakeTime(t, func(t *testing.T, _ *instance, dial func() net.Conn) {
+		client, began := dial(), time.Now()
+		_, err := fmt.Fprint(client, "GET /pview HTTP/1.1\r\n")
+		for range 60 {
+			if err != nil {
+				break
+			}
+			time.Sleep(time.Second) // fake
+			_, err = fmt.Fprint(client, "X: y\r\n")
+		}
+		if took := time.Since(began); err == nil || took > 11*time.Second {
+			t.Errorf("after %s the connection gave %v, want its end after 10 s", took, err)
+		}
+	})
+}
+
 // Work may take longer than a body's arrival, and a connection serves many requests. Time itself is the subject, and it is fake: each
 // sleep is longer than every bound of a connection, and passes immediately.
 func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
@@ -132,10 +151,11 @@ func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 func inFakeTime(t *testing.T, test func(t *testing.T, s *instance, dial func() net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cfg := parts(t)
-		server := &http.Server{Handler: handlers.New(cfg)}
 		listener := make(pipes)
 		ended := make(chan error)
-		go func() { ended <- server.Serve(listener) }()
+		go func() {
+			ended <- handlers.Serve(t.Context(), listener, handlers.New(cfg), slog.New(slog.DiscardHandler))
+		}()
 		var clients []net.Conn
 		test(t, s, func() net.Conn {
 			client, served := net.Pipe()

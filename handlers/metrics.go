@@ -53,7 +53,7 @@ func NewMetrics() *Metrics {
 		}, []string{"version", "outcome"}),
 		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_stale_writes_refused_total",
-			Help: "Writes that a resource refused because another holder had read with a newer fencing token, or with the same one.",
+			Help: "Writes that a resource refused because another holder had read.",
 		}, []string{"version", "resource"}),
 	}
 	m.registry.MustRegister(m.requests, m.wait, m.hold, m.leases, m.stale,

@@ -108,17 +108,32 @@ func TestGuardReleasesAfterAPanicAndAnError(t *testing.T) {
 	})
 }
 
+func TestGuardsWorkIsDoneWhenTheReleaseIsNotConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, seen := newFake(t, 3*time.Second), &recorder{}
+		s.release = errors.New("no answer")
+		guard := Guard{Strategy: s, Observer: seen}
+		if err := guard.Do(t.Context(), "k", func(context.Context, uint64) error { return nil }); err != nil {
+			t.Errorf("the work is done, and the caller was told %v", err)
+		}
+		if !errors.Is(seen.end, s.release) || errors.Is(seen.end, ErrLost) {
+			t.Errorf("the observer was told %v", seen.end)
+		}
+	})
+}
+
 // recorder is an Observer. It is told of a release after the next holder was let in.
 type recorder struct {
 	mu                          sync.Mutex
 	acquired, refused, released int
 	held                        time.Duration
+	end                         error // of the last release
 }
 
 func (r *recorder) Acquired(time.Duration)       { r.note(func() { r.acquired++ }) }
 func (r *recorder) Refused(time.Duration, error) { r.note(func() { r.refused++ }) }
-func (r *recorder) Released(d time.Duration, _ error) {
-	r.note(func() { r.released++; r.held += d })
+func (r *recorder) Released(d time.Duration, end error) {
+	r.note(func() { r.released++; r.held += d; r.end = end })
 }
 
 func (r *recorder) note(f func()) {

@@ -135,6 +135,15 @@ func TestMariaDBWithoutItsTablesSaysWhy(t *testing.T) {
 	}
 }
 
+// Text of some encodings cannot be quoted safely, and the driver refuses to quote it. Then the server gets values apart from the statement.
+func TestMariaDBWithACollation(t *testing.T) {
+	t.Parallel()
+	s := open(t, createIn(t, mariaDB(t))+"?collation=gbk_chinese_ci", 0)
+	if result, err := grabber(granted(1), create(t, s))(s, 7); err != nil || !result.Won {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
 // changes counts those that a database's tables have seen.
 func changes(t *testing.T, where string) (n int) {
 	t.Helper()

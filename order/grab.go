@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"time"
 
@@ -19,7 +20,7 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 		defer func() { result.Held = time.Since(granted) }()
 		result.Waited, result.Token = granted.Sub(asked), token
 
-		by := holder{a.Version, token}
+		by := holder{a.Version, token, rand.Text()}
 		order, err := s.register(ctx, a.OrderID, by)
 		if err != nil {
 			return err

@@ -33,6 +33,7 @@ func TestStore(t *testing.T) {
 			{"the lock is not granted", testNotGranted},
 			{"fencing tokens are checked", testToken},
 			{"fencing tokens of two locks", testTwoLocks},
+			{"a registration without a name", testOlderRegistration},
 			{"a holder that slept is refused", testTwoHolders},
 			{"a stale holder is refused at the read", testStaleRead},
 			{"a fencing token for an order that does not exist", testTokenNotFound},

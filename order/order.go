@@ -4,9 +4,10 @@
 // read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
 // driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //
-// A holder with a fencing token registers it at the read: a newer token than the last one, and each token once. Only the holder that
-// has registered last can write; the others are refused ([ErrStale]). So whatever happens to the lock, two holders with tokens do not
-// both win, even if a split brain grants one token twice. A check at the write alone has a gap (experiment L22).
+// A holder with a fencing token registers it at the read, with a random name. Only the holder that has registered last can write; the
+// others are refused ([ErrStale]). A read is refused, too, if the registered token is of the same lock and not older. So whatever happens
+// to the locks, two holders with tokens do not both win, even if a split brain grants one token twice. A check at the write alone has a
+// gap (experiment L22).
 //
 // A driver that has the order and asks again is told so ([Result].Again), and no second [Win] is written. After an error the
 // result may be unknown. Repeat the attempt: its answer names the driver of the order. With tokens, the earlier
@@ -36,9 +37,10 @@ const (
 type Order struct {
 	ID        uint64    `gorm:"primaryKey"`
 	Status    Status    `gorm:"size:16;not null"`
-	Driver    uint64    `gorm:"not null"`                                      // driver that has the order, by the last write; 0: none
-	Token     uint64    `gorm:"column:fence;not null;default:0"`               // fencing token of the last holder that has read; 0: none
-	Lock      string    `gorm:"column:fence_lock;size:16;not null;default:''"` // version of that holder's lock
+	Driver    uint64    `gorm:"not null"`                                        // driver that has the order, by the last write; 0: none
+	Token     uint64    `gorm:"column:fence;not null;default:0"`                 // fencing token of the last holder that has read; 0: none
+	Lock      string    `gorm:"column:fence_lock;size:16;not null;default:''"`   // version of that holder's lock
+	Holder    string    `gorm:"column:fence_holder;size:32;not null;default:''"` // random name of that holder
 	CreatedAt time.Time `gorm:"not null"`
 	Wins      []Win     // one for each driver that was told it won; several: the lock did not exclude
 }
@@ -75,8 +77,7 @@ type Result struct {
 // ErrNotFound says that there is no such order.
 var ErrNotFound = errors.New("order: not found")
 
-// ErrStale says that a read or a write was refused and changed nothing. Another holder has read, with a newer fencing token or with
-// the same one.
+// ErrStale says that a read or a write was refused and changed nothing: another holder has read.
 var ErrStale = errors.New("order: stale holder")
 
 // ErrUnavailable says that the database gave no usable answer. Whether the attempt won is unknown.

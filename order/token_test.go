@@ -32,8 +32,11 @@ func growing() order.Locker {
 	})
 }
 
-// holder is a driver that was granted the lock.
-type holder struct{ driver, token uint64 }
+// holder is a driver that was granted the lock of a version.
+type holder struct {
+	driver, token uint64
+	version       string
+}
 
 // inTurn lets all holders read an open order one after the other, and then write it in the same sequence. Each thinks an hour longer
 // than the one before, in a synctest bubble.
@@ -47,7 +50,7 @@ func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs [
 			s := open(t, where, time.Duration(i+1)*time.Hour)
 			synctest.Wait() // the holder before has read
 			all.Go(func() error {
-				result, err := s.Grab(t.Context(), granted(h.token), order.Attempt{OrderID: id, Driver: h.driver})
+				result, err := s.Grab(t.Context(), granted(h.token), order.Attempt{OrderID: id, Driver: h.driver, Version: h.version})
 				if errs[i] = err; result.Won != (err == nil) {
 					t.Errorf("holder %d was told %+v, %v", i+1, result, err)
 				}
@@ -71,19 +74,21 @@ func testToken(t *testing.T, database fresh) {
 		refused []uint64 // drivers
 		stored  uint64   // fencing token, at the end
 	}{
-		{"a stale holder is refused", []holder{{2, 2}, {1, 1}}, []uint64{1}, 2},
-		{"and again, also by one that is newer still", []holder{{2, 2}, {1, 1}, {3, 1}, {4, 3}}, []uint64{1, 2, 3}, 3},
+		{"a stale holder is refused", []holder{{2, 2, "v3"}, {1, 1, "v3"}}, []uint64{1}, 2},
+		{"and again, also by one that is newer still", []holder{{2, 2, "v3"}, {1, 1, "v3"}, {3, 1, "v3"}, {4, 3, "v3"}}, []uint64{1, 2, 3}, 3},
 		// Two masters of a split brain have granted one token.
-		{"a token is registered once", []holder{{1, 5}, {2, 5}}, []uint64{2}, 5},
-		{"fencing tokens are numbers, not words", []holder{{2, 10}, {1, 9}}, []uint64{1}, 10},
-		{"and the other way round", []holder{{1, 9}, {2, 10}}, []uint64{1}, 10},
-		{"fencing tokens are exact", []holder{{2, largest}, {1, largest - 1}, {3, largest}}, []uint64{1, 3}, largest},
-		{"without a fencing token nothing is checked, and the stored one stays", []holder{{2, 2}, {3, 0}, {1, 1}}, []uint64{1}, 2},
+		{"a token is registered once", []holder{{1, 5, "v3"}, {2, 5, "v3"}}, []uint64{2}, 5},
+		{"fencing tokens are numbers, not words", []holder{{2, 10, "v3"}, {1, 9, "v3"}}, []uint64{1}, 10},
+		{"and the other way round", []holder{{1, 9, "v3"}, {2, 10, "v3"}}, []uint64{1}, 10},
+		{"fencing tokens are exact", []holder{{2, largest, "v3"}, {1, largest - 1, "v3"}, {3, largest, "v3"}}, []uint64{1, 3}, largest},
+		{"without a token nothing is checked, and the stored one stays", []holder{{2, 2, "v3"}, {3, 0, "v3"}, {1, 1, "v3"}}, []uint64{1}, 2},
 		// The second write finds the row as it will leave it: MySQL counts no change.
-		{"one driver twice without a fencing token", []holder{{1, 0}, {1, 0}}, nil, 0},
-		{"without a fencing token first", []holder{{1, 0}, {2, 0}, {3, 1}}, nil, 1},
+		{"one driver twice without a fencing token", []holder{{1, 0, "v3"}, {1, 0, "v3"}}, nil, 0},
+		{"without a fencing token first", []holder{{1, 0, "v3"}, {2, 0, "v3"}, {3, 1, "v3"}}, nil, 1},
 		// What a check at the write alone cannot see: both have read, and the older holder writes first.
-		{"a stale holder that writes first is refused", []holder{{1, 1}, {2, 2}}, []uint64{1}, 2},
+		{"a stale holder that writes first is refused", []holder{{1, 1, "v3"}, {2, 2, "v3"}}, []uint64{1}, 2},
+		// Between the two, a holder of another lock takes the place of the token, so that the second is not compared with it.
+		{"a token granted twice around another lock", []holder{{1, 5, "v3"}, {2, 2, "v7"}, {3, 5, "v3"}}, []uint64{1, 2}, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, errs := inTurn(t, where, c.holders)
@@ -195,6 +200,36 @@ func testTwoLocks(t *testing.T, database fresh) {
 	})
 }
 
+// An instance from before the holders had names registers a version and a token, and leaves the column of the name as it is. Tokens are
+// compared with it as before. The write of a holder that has read before it is refused, although its name is still there.
+func testOlderRegistration(t *testing.T, database fresh) {
+	where := database(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, where, time.Hour)
+		id := create(t, s)
+		register := func(token uint64) {
+			executeIn(t, where, fmt.Sprintf("UPDATE orders SET fence_lock = 'v3', fence = %d WHERE id = %d", token, id))
+		}
+		grab := func(token uint64) error {
+			_, err := s.Grab(t.Context(), granted(token), order.Attempt{OrderID: id, Driver: token, Version: "v3"})
+			return err
+		}
+		register(5)
+		stale(t, grab(5), 5)
+		told := make(chan error, 1)
+		go func() { told <- grab(6) }()
+		synctest.Wait() // it has read that the order is open
+		register(7)
+		stale(t, <-told, 6)
+		if err := grab(8); err != nil {
+			t.Error(err)
+		}
+		if o := get(t, s, id); o.Driver != 8 || o.Token != 8 || len(o.Holder) != 26 || len(o.Wins) != 1 {
+			t.Errorf("the order is %+v", o)
+		}
+	})
+}
+
 // An order that does not exist is not stale.
 func testTokenNotFound(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
@@ -233,6 +268,7 @@ func testOlderTables(t *testing.T, database fresh) {
 	before := get(t, s, taken)
 	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence")
 	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence_lock")
+	executeIn(t, where, "ALTER TABLE orders DROP COLUMN fence_holder")
 	stores := make([]*order.Store, 5)
 	var group errgroup.Group
 	for i := range stores {

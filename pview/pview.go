@@ -4,9 +4,10 @@
 // simultaneously lose an update. That is its purpose: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
 // needs no lock.
 //
-// A holder with a fencing token registers it at the read: a newer token than the last one, and each token once. Only the holder that
-// has registered last can write; the others are refused ([ErrStale]). So whatever happens to the lock, no update of two holders with
-// tokens is lost, even if a split brain grants one token twice. A check at the write alone has a gap (experiment L22).
+// A holder with a fencing token registers it at the read, with a random name. Only the holder that has registered last can write; the
+// others are refused ([ErrStale]). A read is refused, too, if the registered token is of the same lock and not older. So whatever happens
+// to the locks, no update of two holders with tokens is lost, even if a split brain grants one token twice. A check at the write alone
+// has a gap (experiment L22).
 //
 // What is NOT guaranteed: a request without an answer may have been counted. A read or a write without a token is never refused, and
 // may overwrite the update of a holder with one. A Redis that loses its last writes in a failover loses their tokens too.
@@ -14,6 +15,7 @@ package pview
 
 import (
 	"context"
+	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -26,7 +28,7 @@ import (
 // Names on the wire. Other programs use them to count and to share the lock.
 const (
 	Key      = "pview"         // the counter, a decimal number
-	TokenKey = "{pview}:fence" // the fencing token of the holder that has read last, after its lock's name; in the counter's slot of a cluster
+	TokenKey = "{pview}:fence" // the last registration: lock, fencing token and the holder's name; in the counter's slot of a cluster
 	LockKey  = "lock:pview"    // the key to lock around an increment
 )
 
@@ -44,8 +46,7 @@ var (
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
 
-// ErrStale says that a read or a write was refused and changed nothing. Another holder has read, with a newer fencing token or with
-// the same one.
+// ErrStale says that a read or a write was refused and changed nothing: another holder has read.
 var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
@@ -85,7 +86,7 @@ func (c *Counter) Increment(ctx context.Context, name string, lock Locker) (View
 		defer func() { view.Held = time.Since(granted) }()
 		view.Waited, view.Token = granted.Sub(asked), token
 
-		by := holder{name, token}
+		by := holder{name, token, rand.Text()}
 		value, err := c.read(ctx, by)
 		if err != nil {
 			return err
@@ -108,10 +109,11 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
-// holder is what the scripts know of one: the name of its lock, and its fencing token.
+// holder is what the scripts know of one: the name of its lock, its fencing token, and a name that no other holder has.
 type holder struct {
 	lock  string
 	token uint64
+	name  string
 }
 
 // read reads the counter for a holder and registers its fencing token. Without a token it reads only.
@@ -138,7 +140,7 @@ func (c *Counter) write(ctx context.Context, value int64, by holder) error {
 
 // check runs a script that returns the registered fencing token, and the counter unless it has refused the holder.
 func (c *Counter) check(ctx context.Context, script *redis.Script, by holder, values ...any) (string, error) {
-	args := append([]any{by.lock, strconv.FormatUint(by.token, 10)}, values...)
+	args := append([]any{by.lock, strconv.FormatUint(by.token, 10), by.name}, values...)
 	reply, err := script.Run(ctx, c.master, []string{Key, TokenKey}, args...).StringSlice()
 	switch {
 	case err != nil:

@@ -103,6 +103,8 @@ func TestCounter(t *testing.T) {
 			{"the newest fencing token stays", testTokenStays},
 			{"a fencing token that is lost", testTokenIsLost},
 			{"fencing tokens of two locks", testTwoLocks},
+			{"a token granted twice around another lock", testTokenTwice},
+			{"a registration without a name", testOlderRegistration},
 			{"one command reads and one writes", testCommands},
 			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},

@@ -1,12 +1,13 @@
--- Writes the counter for the holder whose fencing token is registered: for the one that has read last.
+-- Writes the counter for the holder that is registered: for the one that has read last. Its name counts, too, because another holder may
+-- have the same token.
 --
--- KEYS, ARGV[1], ARGV[2] as in read.lua
--- ARGV[3] the counter's new value
--- Reply   {registered, value} this holder's token, and what it has written
---         {registered} refused: another holder has read since; empty: nothing is registered any more
+-- KEYS, ARGV[1] to ARGV[3] as in read.lua
+-- ARGV[4] the counter's new value
+-- Reply   {token, value} this holder's token, and what it has written
+--         {token} refused: the registered token, after the name of its lock; empty: nothing is registered any more
 local registered = redis.call('get', KEYS[2]) or ''
-if registered ~= ARGV[1] .. ' ' .. ARGV[2] then
-  return {registered}
+if registered ~= table.concat(ARGV, ' ', 1, 3) then
+  return {registered:match('^%S+ %d+') or ''}
 end
-redis.call('set', KEYS[1], ARGV[3])
-return {registered, ARGV[3]}
+redis.call('set', KEYS[1], ARGV[4])
+return {ARGV[2], ARGV[4]}
