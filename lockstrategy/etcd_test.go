@@ -119,11 +119,13 @@ func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyVal
 }
 
 // inQueue acquires in the background, and returns when n keys are in the queue.
-func inQueue(t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int) <-chan *lockstrategy.Lease {
+func inQueue(
+	t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int, options ...lockstrategy.Option,
+) <-chan *lockstrategy.Lease {
 	t.Helper()
 	granted := make(chan *lockstrategy.Lease, 1)
 	go func() {
-		lease, err := lock.Acquire(testenv.Context(t), "k")
+		lease, err := lock.Acquire(testenv.Context(t), "k", options...)
 		if err != nil {
 			t.Error(err)
 		}
