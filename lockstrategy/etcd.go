@@ -317,6 +317,9 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
 		c.sessions.compensate(Grant{Key: c.key, Lease: c.cfg.Lease, Release: c.release})
+		if c.sessions.ctx.Err() != nil { // a lock that is closed has begun nothing
+			_, _ = c.release(context.Background())
+		}
 		return
 	}
 	c.drop(c.held)

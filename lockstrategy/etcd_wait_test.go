@@ -122,6 +122,27 @@ func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	released(t, first)
 }
 
+// A lock that is closed has nothing in the background that could delete the key later.
+func TestEtcdAWaiterOfAClosedLockTakesItsKeyAway(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	first := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k"))(t)
+	lock, left := etcdLock(t, admin, lockstrategy.EtcdConfig{}), make(chan error, 1)
+	go func() {
+		_, err := lock.Acquire(testenv.Context(t), "k")
+		left <- err
+	}()
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	_ = lock.Close()
+	if err := <-left; !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Errorf("it left with %v", err)
+	}
+	if keys := etcdKeys(t, admin, "k"); len(keys) != 1 {
+		t.Errorf("the queue is %v", keys)
+	}
+	released(t, first)
+}
+
 // The server is out of reach of the waiter only, and not for as long as its position is kept.
 func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	t.Parallel()
