@@ -241,6 +241,18 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 	})
 }
 
+// The key of a lease that ends between two seconds stays until the later one: the holder relies on it so long.
+func TestEtcdAKeyOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lease := must(etcdLock(t, admin, lockstrategy.EtcdConfig{}).Acquire(t.Context(), "k", lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
+	key := etcdKeys(t, admin, "k")[0]
+	if kept := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(key.Lease)))(t).GrantedTTL; kept < 10 {
+		t.Errorf("a lease of 9.5 s, and a key of %d s", kept)
+	}
+	released(t, lease)
+}
+
 // Without a watch the holder would learn it when it renews, after minutes.
 func TestEtcdAHolderLearnsThatItsKeyWasDeleted(t *testing.T) {
 	t.Parallel()

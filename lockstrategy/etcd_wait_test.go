@@ -70,6 +70,41 @@ func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	released(t, <-waiter)
 }
 
+// A watch from a revision that etcd has compacted says nothing of the key. So the holder looks, long before it would renew.
+func TestEtcdAHolderLearnsOfADeletionThatWasCompacted(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin, from := etcdClient(t, addrs), make(chan int64)
+	held := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
+	lease := must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.EtcdConfig{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
+	deleted := must(admin.Delete(t.Context(), etcdQueue("k"), clientv3.WithPrefix()))(t).Header.Revision
+	must(admin.Put(t.Context(), "another", ""))(t)
+	must(admin.Compact(t.Context(), deleted+1))(t)
+	if first := <-from; first > deleted {
+		t.Fatalf("it watches from revision %d, after the deletion at %d: nothing is tested", first, deleted)
+	}
+	select {
+	case <-lease.Context().Done():
+	case <-from:
+		t.Fatal("it asks for the same revision again")
+	case <-time.After(time.Minute):
+		t.Fatal("the holder was not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+}
+
+func TestEtcdTokensGrow(t *testing.T) {
+	t.Parallel()
+	lock := open(t, lockstrategy.NameEtcd, lockstrategy.Backends{
+		Etcd: etcdClient(t, etcdServers(t, 1).Addrs()), HandOff: lockstrategy.HandOff{Count: 10_000, Time: time.Hour},
+	})
+	if err := tokensGrow(t, lock)(); err != nil {
+		t.Error(err)
+	}
+}
+
 // watching tells from which revision a watch begins.
 type watching struct {
 	grpc.ClientStream
