@@ -75,10 +75,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 		return nil, notAcquired(key, errors.New("a lock needs a name"))
 	}
 	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
-	c := &contender{
-		Etcd: e, key: key, prefix: prefix, name: prefix + e.process + ":" + strconv.FormatUint(e.attempt.Add(1), 10),
-		unfollow: func() {},
-	}
+	c := &contender{Etcd: e, key: key, prefix: prefix, unfollow: func() {}}
 	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
 	c.wake = w.wake
 	granted := false
@@ -99,8 +96,8 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	return lease, err
 }
 
-// contender is one call of Acquire, and the holder of what it was granted. Only its first request may create its key, so every other one
-// is harmless when it comes late.
+// contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late. It changes nothing
+// then: the leases with which it would create the key are revoked, and an advance replaces only the version of the key that it names.
 type contender struct {
 	*Etcd
 	key, prefix, name string
@@ -108,6 +105,7 @@ type contender struct {
 	position          *etcdLease // of the key while it waits; nil: it does not
 	private           bool       // the lease is not renewed, and of no use to others
 	revision          int64      // at which the key was created; 0: it was not, or nobody knows
+	modified          int64      // the revision of its latest version that is known
 	unknown           bool       // the request that creates the key has no answer
 	seen              time.Time  // when the position was last confirmed
 	wake              chan struct{}
@@ -129,7 +127,7 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 	}
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
-			c.drop()
+			defer c.drop(c.held) // not before the key has another one: an earlier request may have given it this one
 			if c.held, err = c.newLease(ctx, span, c.private); err != nil {
 				break
 			}
@@ -150,8 +148,9 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 	return granted, nil
 }
 
-// enter takes the key if it has no queue, or else the last position in it.
+// enter takes the key if it has no queue, or else the last position in it. The name is new: whatever has the last one stays as it is.
 func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
+	c.name = c.prefix + c.process + ":" + strconv.FormatUint(c.attempt.Add(1), 10)
 	granted, _, err = c.create(ctx)
 	if granted || err != nil || r.Once {
 		return granted, err
@@ -175,7 +174,7 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 	refused := rpctypes.EtcdError{}
 	c.unknown = err != nil && (!errors.As(err, &refused) || refused.Code() == codes.Unavailable)
 	if err == nil && (reply.Succeeded || len(otherwise) > 0) {
-		c.revision, c.seen = reply.Header.Revision, time.Now()
+		c.revision, c.modified, c.seen = reply.Header.Revision, reply.Header.Revision, time.Now()
 	}
 	return err == nil && reply.Succeeded, reply, err
 }
@@ -187,7 +186,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 			c.position.confirmed.Store(&asked)
 		}
 	}
-	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.name), "=", c.revision),
+	reply, err := c.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(c.name), "=", c.modified),
 		clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), ">", c.revision-1)).
 		Then(clientv3.OpPut(c.name, "", clientv3.WithLease(c.held.id))).
 		Else(clientv3.OpGet(c.name), clientv3.OpGet(c.prefix, append(clientv3.WithLastCreate(), clientv3.WithMaxCreateRev(c.revision-1))...)).
@@ -196,16 +195,21 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 		return false, err
 	}
 	c.seen = time.Now()
-	switch {
-	case reply.Succeeded:
+	if reply.Succeeded {
 		c.keep(c.position)
 		c.position = nil
 		return true, nil
-	case len(reply.Responses[0].GetResponseRange().Kvs) == 0: // the position is lost
+	}
+	own, before := reply.Responses[0].GetResponseRange().Kvs, reply.Responses[1].GetResponseRange()
+	switch {
+	case len(own) == 0 || own[0].CreateRevision != c.revision: // the position is lost
 		c.revision, c.position = 0, nil
 		return c.enter(ctx, Request{})
+	case len(before.Kvs) == 0: // a request without a reply has given it a lease, and nobody knows which
+		c.modified = own[0].ModRevision
+		return c.advance(ctx)
 	}
-	c.follow(reply.Responses[1].GetResponseRange(), reply.Header.Revision)
+	c.follow(before, reply.Header.Revision)
 	return false, nil
 }
 
@@ -299,7 +303,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
 	}
 	c.keep(c.position)
-	c.drop()
+	c.drop(c.held)
 	return 0, nil // etcd has a queue: there is nothing to yield
 }
 
@@ -307,18 +311,21 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
 		c.sessions.compensate(Grant{Key: c.key, Lease: c.timing.Lease, Release: c.release})
+		if c.sessions.ctx.Err() != nil { // a lock that is closed has begun nothing
+			_, _ = c.release(context.Background())
+		}
 		return
 	}
-	c.drop()
+	c.drop(c.held)
 }
 
-// drop keeps the lease for the next contender. A private one is revoked in the background: it may be long.
-func (c *contender) drop() {
-	if l := c.held; c.private && l != nil {
+// drop keeps a lease for the next contender. A private one is revoked in the background: it may be long.
+func (c *contender) drop(l *etcdLease) {
+	if c.private && l != nil {
 		c.sessions.inBackground(func() { _ = c.revoke(c.sessions.ctx, l) })
 		return
 	}
-	c.keep(c.held)
+	c.keep(l)
 }
 
 // unavailable says that a request got no usable answer, and what to do where that is known.

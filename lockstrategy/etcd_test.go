@@ -119,11 +119,13 @@ func etcdKeys(t testing.TB, admin *clientv3.Client, key string) []*mvccpb.KeyVal
 }
 
 // inQueue acquires in the background, and returns when n keys are in the queue.
-func inQueue(t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int) <-chan *lockstrategy.Lease {
+func inQueue(
+	t testing.TB, admin *clientv3.Client, lock lockstrategy.Strategy, n int, options ...lockstrategy.Option,
+) <-chan *lockstrategy.Lease {
 	t.Helper()
 	granted := make(chan *lockstrategy.Lease, 1)
 	go func() {
-		lease, err := lock.Acquire(testenv.Context(t), "k")
+		lease, err := lock.Acquire(testenv.Context(t), "k", options...)
 		if err != nil {
 			t.Error(err)
 		}
@@ -237,6 +239,18 @@ func TestEtcdALeaseShorterThanASecondEndsInTime(t *testing.T) {
 			return err == nil && left.TTL > 60
 		})
 	})
+}
+
+// The key of a lease that ends between two seconds stays until the later one: the holder relies on it so long.
+func TestEtcdAKeyOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	lease := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k", lockstrategy.LeaseFor(9500*time.Millisecond)))(t)
+	key := etcdKeys(t, admin, "k")[0]
+	if kept := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(key.Lease)))(t).GrantedTTL; kept < 10 {
+		t.Errorf("a lease of 9.5 s, and a key of %d s", kept)
+	}
+	released(t, lease)
 }
 
 // Without a watch the holder would learn it when it renews, after minutes.

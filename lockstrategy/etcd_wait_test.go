@@ -70,6 +70,41 @@ func TestEtcdAWaiterWatchesTheFuture(t *testing.T) {
 	released(t, <-waiter)
 }
 
+// A watch from a revision that etcd has compacted says nothing of the key. So the holder looks, long before it would renew.
+func TestEtcdAHolderLearnsOfADeletionThatWasCompacted(t *testing.T) {
+	t.Parallel()
+	addrs := etcdServers(t, 1).Addrs()
+	admin, from := etcdClient(t, addrs), make(chan int64)
+	held := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
+	lease := must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.Timing{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
+	deleted := must(admin.Delete(t.Context(), etcdQueue("k"), clientv3.WithPrefix()))(t).Header.Revision
+	must(admin.Put(t.Context(), "another", ""))(t)
+	must(admin.Compact(t.Context(), deleted+1))(t)
+	if first := <-from; first > deleted {
+		t.Fatalf("it watches from revision %d, after the deletion at %d: nothing is tested", first, deleted)
+	}
+	select {
+	case <-lease.Context().Done():
+	case <-from:
+		t.Fatal("it asks for the same revision again")
+	case <-time.After(time.Minute):
+		t.Fatal("the holder was not told")
+	}
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
+		t.Errorf("the lease ended with %v", cause)
+	}
+}
+
+func TestEtcdTokensGrow(t *testing.T) {
+	t.Parallel()
+	lock := open(t, lockstrategy.NameEtcd, lockstrategy.Backends{
+		Etcd: etcdClient(t, etcdServers(t, 1).Addrs()), HandOff: lockstrategy.HandOff{Count: 10_000, Time: time.Hour},
+	})
+	if err := tokensGrow(t, lock)(); err != nil {
+		t.Error(err)
+	}
+}
+
 // watching tells from which revision a watch begins.
 type watching struct {
 	grpc.ClientStream
@@ -118,6 +153,27 @@ func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	testenv.Eventually(t, "its key is gone", func() bool { return len(etcdKeys(t, admin, "k")) == 1 })
 	if lease := must(admin.TimeToLive(t.Context(), clientv3.LeaseID(position.Lease)))(t); lease.TTL < 0 {
 		t.Error("its key was gone with its lease, and not before")
+	}
+	released(t, first)
+}
+
+// A lock that is closed has nothing in the background that could delete the key later.
+func TestEtcdAWaiterOfAClosedLockTakesItsKeyAway(t *testing.T) {
+	t.Parallel()
+	admin := etcdClient(t, etcdServers(t, 1).Addrs())
+	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
+	lock, left := etcdLock(t, admin, lockstrategy.Timing{}), make(chan error, 1)
+	go func() {
+		_, err := lock.Acquire(testenv.Context(t), "k")
+		left <- err
+	}()
+	testenv.Eventually(t, "it waits", func() bool { return len(etcdKeys(t, admin, "k")) == 2 })
+	_ = lock.Close()
+	if err := <-left; !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Errorf("it left with %v", err)
+	}
+	if keys := etcdKeys(t, admin, "k"); len(keys) != 1 {
+		t.Errorf("the queue is %v", keys)
 	}
 	released(t, first)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,4 +101,37 @@ func client(t testing.TB, addr string) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// tokensGrow has 3000 callers wait behind a holder. A token of ZooKeeper and of etcd has room for 256 hand-offs. again acquires once more.
+func tokensGrow(t *testing.T, lock *lockstrategy.Opened) (again func() error) {
+	t.Helper()
+	var last atomic.Uint64
+	release := func(lease *lockstrategy.Lease) {
+		if token := lease.FencingToken(); token <= last.Load() || token >= 1<<53 {
+			t.Errorf("token %d was followed by %d", last.Load(), token)
+		}
+		last.Store(lease.FencingToken())
+		giveBack(t, lease)
+	}
+	again = func() error {
+		lease, err := lock.Acquire(t.Context(), "k")
+		if err == nil {
+			release(lease)
+		}
+		return err
+	}
+	first := granted(t, lock, "k")
+	var callers sync.WaitGroup
+	for range 3000 {
+		callers.Go(func() {
+			if err := again(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	testenv.Eventually(t, "all wait", func() bool { return lock.Cohort.Waiting() == 3000 })
+	release(first)
+	callers.Wait()
+	return again
 }

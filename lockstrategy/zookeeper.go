@@ -33,7 +33,7 @@ type ZooKeeperConfig struct {
 // at least three ticks of the servers.
 //
 // The queue is in the servers, so no process has to yield: one that wants the key again stands behind the others. A process that
-// dies or pauses while it waits stops those behind it until its session ends.
+// dies or pauses while it waits stops those behind it until its session ends. A holder that hangs does so too, also with [LeaseFor].
 //
 // The key's node is a container: the servers delete it some time after it is empty. [TryOnce] enters the queue and leaves it, which
 // costs two writes. A fencing token is the transaction number of the node's creation × 256, plus the hand-offs. It is below 2^53,

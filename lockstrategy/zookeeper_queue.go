@@ -178,13 +178,15 @@ func (p *position) before(names []string) (before string, err error) {
 	return before, err
 }
 
-// sequence is the number that ZooKeeper has put at the end of a node's name. After 2^31 of them it would begin again, below zero.
+// sequence is the number that ZooKeeper has put at the end of a node's name, after what Curator calls a lock. The one after 2^31-1 is
+// negative: it would be the first in the queue.
 func sequence(name string) (int64, error) {
-	n, err := strconv.ParseInt(name[strings.LastIndex(name, "-")+1:], 10, 32)
+	_, number, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], "lock-")
+	n, err := strconv.ParseUint(number, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no position in the queue of a lock, or its numbers are used up: delete the key's node: %w", name, err)
+		return 0, fmt.Errorf("%s is no position of a lock, or the numbers are used up: delete the key's node when nobody uses it: %w", name, err)
 	}
-	return n, nil
+	return int64(n), nil
 }
 
 // lease is granted to the first in the queue. It is renewed although the request is for one that is not: the session that keeps the node

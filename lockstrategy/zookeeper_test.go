@@ -8,7 +8,6 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,6 +137,40 @@ func TestZooKeeperNodeIsDeleted(t *testing.T) {
 		t.Errorf("the lease ended with %v", cause)
 	}
 	_ = lease.Release(t.Context())
+}
+
+// The renewal of a lease has two bounds: what LeaseFor says is one of them, because the session keeps the node. The shorter one counts.
+func TestZooKeeperTheShorterBoundCounts(t *testing.T) {
+	t.Parallel()
+	addr := testenv.Ensemble(t, 1)[0].Addr
+	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}, Lease: time.Hour})
+	giveBack(t, granted(t, lock, "k"))
+	const short, long = time.Minute, 10 * time.Minute
+	for _, options := range [][]lockstrategy.Option{
+		{lockstrategy.LeaseFor(long), lockstrategy.RenewAtMost(short)},
+		{lockstrategy.LeaseFor(short), lockstrategy.RenewAtMost(long)},
+	} {
+		lease := must(lock.Acquire(t.Context(), "k", options...))(t)
+		if left := time.Until(lease.Until()); left > short {
+			t.Errorf("it is relied on for %s", left)
+		}
+		giveBack(t, lease)
+	}
+}
+
+// Otherwise each key that was ever locked would stay. The servers look for empty containers once a minute, and here more often.
+func TestZooKeeperTheServersDeleteAKeysNode(t *testing.T) {
+	t.Setenv("JAVA_TOOL_OPTIONS", "-Dznode.container.checkIntervalMs=100")
+	addr := testenv.Ensemble(t, 1)[0].Addr
+	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}})
+	admin := newZooKeeperAdmin(t, addr)
+	for _, key := range []string{"the first makes the root", "k"} {
+		giveBack(t, granted(t, lock, key))
+		testenv.Eventually(t, "the node of "+key+" is gone", func() bool {
+			there, _, err := admin.Exists(admin.path(key))
+			return !there && err == nil
+		})
+	}
 }
 
 // A server that is cut off from the majority still answers reads. It must not keep a lease alive: nothing is counted from then on.
@@ -279,46 +312,18 @@ func TestZooKeeperClosedKeepsItsLeases(t *testing.T) {
 	}
 }
 
-// More hand-offs than a token has room for would reach the tokens of the next grant.
+// A turn with more hand-offs than a token has room for would reach the tokens of the next grant.
 func TestZooKeeperTokensGrow(t *testing.T) {
 	t.Parallel()
 	node := testenv.Ensemble(t, 1)[0]
 	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{
 		ZooKeeper: []string{node.Addr}, HandOff: lockstrategy.HandOff{Count: 10_000, Time: time.Hour},
 	})
-	var last atomic.Uint64
-	grow := func(lease *lockstrategy.Lease) {
-		if token := lease.FencingToken(); token <= last.Load() || token >= 1<<53 {
-			t.Errorf("token %d was followed by %d", last.Load(), token)
-		}
-		last.Store(lease.FencingToken())
-		giveBack(t, lease)
-	}
-	first := granted(t, lock, "k")
-	var callers sync.WaitGroup
-	for range 3000 {
-		callers.Go(func() {
-			lease, err := lock.Acquire(t.Context(), "k")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			grow(lease)
-		})
-	}
-	testenv.Eventually(t, "all wait", func() bool { return lock.Cohort.Waiting() == 3000 })
-	grow(first)
-	callers.Wait()
+	again := tokensGrow(t, lock)
 	if _, err := node.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "it is back", func() bool {
-		lease, err := lock.Acquire(t.Context(), "k")
-		if err == nil {
-			grow(lease)
-		}
-		return err == nil
-	})
+	testenv.Eventually(t, "it is back", func() bool { return again() == nil })
 }
 
 // What is no ZooKeeper, or is away, is named; no request waits for it.
@@ -375,26 +380,5 @@ func TestZooKeeperDialsWithPauses(t *testing.T) {
 	_ = z.Close()
 	if most := int64(time.Since(began)/(100*time.Millisecond)) + 1; dials.Load() < 2 || dials.Load() > most {
 		t.Errorf("%d dials, want 2 to %d", dials.Load(), most)
-	}
-}
-
-// granted acquires key from a server that may be slow: it has just been started, on a machine that is busy.
-func granted(t *testing.T, lock lockstrategy.Strategy, key string) (lease *lockstrategy.Lease) {
-	t.Helper()
-	testenv.Eventually(t, "it grants "+key, func() bool {
-		var err error
-		lease, err = lock.Acquire(t.Context(), key)
-		if err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
-	return lease
-}
-
-func giveBack(t *testing.T, lease *lockstrategy.Lease) {
-	t.Helper()
-	if err := lease.Release(context.Background()); err != nil {
-		t.Error(err)
 	}
 }
