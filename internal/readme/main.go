@@ -114,15 +114,11 @@ func writeLab(app string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(store) }()
-	for minute, ids := range map[string][]string{"lab 45": {"L01", "L03", "L05"}, "lab 75": {"L11"}, "lab 90": {"F01", "F06"}} {
-		if err := writeTables(app, minute, store, ids); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(writeTables(app, store, "lab 45", "L01", "L03", "L05"), writeTables(app, store, "lab 75", "L11"),
+		writeTables(app, store, "lab 90", "F01", "F06"))
 }
 
-func writeTables(app, block, store string, ids []string) error {
+func writeTables(app, store, block string, ids ...string) error {
 	var tables []string
 	for _, id := range ids {
 		run := []string{"lab", "run", id, "--trials", rounds, "--out", store}
