@@ -96,8 +96,8 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	return lease, err
 }
 
-// contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late. It changes nothing
-// then: the leases with which it would create the key are revoked, and an advance replaces only the version of the key that it names.
+// contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late, and
+// changes nothing then. The leases with which it would create the key are revoked. An advance replaces only the version that it names.
 type contender struct {
 	*Etcd
 	key, prefix, name string

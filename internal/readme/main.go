@@ -121,7 +121,7 @@ func writeLab(app string) error {
 func writeTables(app, store, block string, ids ...string) error {
 	var tables []string
 	for _, id := range ids {
-		run := []string{"lab", "run", id, "--trials", rounds, "--out", store}
+		run := []string{"lab", "run", id, "--out", store}
 		out, err := printed(app, run...)
 		if exit := (&exec.ExitError{}); errors.As(err, &exit) && exit.ExitCode() == 2 { // a busy machine has shown nothing
 			out, err = printed(app, run...)
