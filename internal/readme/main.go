@@ -3,7 +3,7 @@
 //	rounds  runs the demo 30 times, and saves what was left of each burst in docs/rounds.csv
 //	ranges  writes the ranges of docs/rounds.csv into README.md and docs/workshop.md
 //	demo    runs the demo once, and writes its output into docs/workshop.md
-//	lab     runs 30 trials of the experiments of docs/workshop.md, and writes there what was seen (6 minutes)
+//	lab     runs the experiments of docs/workshop.md, and writes there what was seen (3 minutes)
 //	help    writes the help of each command into docs/cli.md
 //
 // Without an argument it does all of them, in this order.
