@@ -51,7 +51,11 @@ func TestSessionEnds(t *testing.T) {
 		{"the server is away, renewed for twenty seconds at most", []Option{RenewAtMost(20 * time.Second)}, away, 20 * time.Second, ErrExpired},
 		{"renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, nil, time.Hour, ErrExpired},
 		{"not renewed", []Option{LeaseFor(30 * time.Second)}, nil, 30*time.Second - drift, ErrExpired},
-		{"not renewed, and bounded to less", []Option{LeaseFor(30 * time.Second), RenewAtMost(20 * time.Second)}, nil, 20 * time.Second, ErrExpired},
+		{
+			"not renewed, and bounded to less",
+			[]Option{LeaseFor(30 * time.Second), RenewAtMost(20 * time.Second)},
+			nil, 20 * time.Second, ErrExpired,
+		},
 		{"the server says that it is gone", nil, func(context.Context) error { return ErrGone }, 10 * time.Second, ErrGone},
 		{"a renewal hangs", nil, func(context.Context) error { time.Sleep(time.Hour); return nil }, 30*time.Second - drift, ErrUnreachable},
 	} {

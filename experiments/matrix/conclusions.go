@@ -65,7 +65,8 @@ func (m Matrix) strongest() string {
 			violating[anomalies] = append(violating[anomalies], strategy)
 		}
 	}
-	sentence := fmt.Sprintf("%s had no violation under %d of %d anomalies, more than any other lock.", List("and", names...), most, len(m.Anomalies))
+	sentence := fmt.Sprintf("%s had no violation under %d of %d anomalies, more than any other lock.",
+		List("and", names...), most, len(m.Anomalies))
 	for _, anomalies := range slices.Sorted(maps.Keys(violating)) {
 		sentence += fmt.Sprintf(" Anomalies that violate %s: %s.", List("and", violating[anomalies]...), anomalies)
 	}
