@@ -223,8 +223,9 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
 	if err != nil {
 		c.mu.Lock()
-		// This caller failed before the others went first, so the next one yields. It owes half: callers that leave early end the debt.
-		q.others = cmp.Or(q.others, request.Others/2)
+		// This caller failed before the others went first, so the next one yields. It owes half, and one at least, which costs probeAfter:
+		// callers that leave early do not keep their process from a free lock. Others that are not known (-1) are owed nothing more.
+		q.others = cmp.Or(q.others, (request.Others+1)/2)
 		c.mu.Unlock()
 	}
 	switch {

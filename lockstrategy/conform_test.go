@@ -131,7 +131,7 @@ func TestRedLockConforms(t *testing.T) {
 func redlockBackend(t *testing.T, nodes []*stack.Node, cohort bool) locktest.Backend {
 	admins := clients(t, nodes)
 	return locktest.Backend{
-		Wired: true, Cohort: cohort, Yields: cohort,
+		Wired: true, Polls: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			var own []redis.UniversalClient
 			sent := new(counter)

@@ -11,7 +11,7 @@ import (
 // Strategy is a way to lock.
 type Strategy interface {
 	// Acquire blocks until the caller holds key, the strategy fails, or ctx ends and no request is under way. An error wraps
-	// [ErrNotAcquired] and the reason. The lease outlives ctx: it ends by [Lease.Release] or by loss. Each must be released.
+	// [ErrNotAcquired] and the reason. The lease outlives ctx: it ends by [Lease.Release] or by loss. Release a lost one, too.
 	Acquire(ctx context.Context, key string, options ...Option) (*Lease, error)
 }
 
@@ -84,7 +84,7 @@ func TryOnce() Option { return func(r *Request) { r.Once = true } }
 func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d } }
 
 // LeaseFor takes a lease of d that is not renewed. Afterwards it is lost with [ErrExpired], and the lock is free even if its holder
-// hangs. Less than ten milliseconds are refused.
+// hangs (ZooKeeper: when its session ends). Less than ten milliseconds are refused.
 func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Lease = &d } }
 
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside

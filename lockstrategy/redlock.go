@@ -92,8 +92,8 @@ func (r *RedLock) try(key string, request Request) (Grant, error) {
 	q := r.newQuorum(key, g.Lease)
 	g.Renew, g.Release = q.renew, q.release
 	err := q.mutex.TryLock()
-	if err != nil && r.mayBlock(err) {
-		r.sessions.compensate(g)
+	if err != nil {
+		r.sessions.inBackground(func() { q.takeBack(g) })
 	}
 	return g, err
 }
@@ -102,17 +102,32 @@ func (r *RedLock) try(key string, request Request) (Grant, error) {
 type quorum struct {
 	*RedLock
 	key   string
+	votes []*vote
 	mutex *redsync.Mutex
 }
 
 func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
-	votes := make([]nodes.Pool, len(r.nodes))
+	q := &quorum{RedLock: r, key: key}
+	pools := make([]nodes.Pool, len(r.nodes))
 	for i, n := range r.nodes {
-		votes[i] = &vote{node: n, asked: make(chan struct{})}
+		q.votes = append(q.votes, &vote{node: n, asked: make(chan struct{})})
+		pools[i] = q.votes[i]
 	}
 	value := uuid.NewString() // known before the answers are, or what they say could not be taken back
-	return &quorum{r, key, redsync.New(votes...).NewMutex("redlock:"+key, redsync.WithValue(value), redsync.WithExpiry(lease),
-		redsync.WithGenValueFunc(func() (string, error) { return value, nil }), redsync.WithFailFast(true))}
+	q.mutex = redsync.New(pools...).NewMutex("redlock:"+key, redsync.WithValue(value), redsync.WithExpiry(lease),
+		redsync.WithGenValueFunc(func() (string, error) { return value, nil }), redsync.WithFailFast(true))
+	return q
+}
+
+// takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
+// once: two tries that leave the key on two nodes each would keep all others from a majority until the leases end.
+func (q *quorum) takeBack(g Grant) {
+	for _, v := range q.votes {
+		if <-v.asked; mayHaveRun(v.err) {
+			g.Release = func(context.Context) (int, error) { return 0, v.takeBack(q.mutex.Name(), q.mutex.Value()) }
+			q.sessions.compensate(g)
+		}
+	}
 }
 
 // renew extends the lease on the nodes that still have it.
@@ -158,18 +173,6 @@ func (q *quorum) publish() (others int) {
 func redlockChannel(key string) string { return "redlock_channel:" + key }
 
 func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
-
-// mayBlock reports whether a try that failed with err may keep all others from a majority until its lease ends. redsync takes it
-// back, but some nodes may not have received that.
-func (r *RedLock) mayBlock(err error) bool {
-	asked := 0
-	for _, e := range silent(err) {
-		if mayHaveRun(e.Err) {
-			asked++
-		}
-	}
-	return asked > len(r.nodes)-r.majority()
-}
 
 // unavailable names the nodes that gave no answer.
 func (r *RedLock) unavailable(what string, err error) error {

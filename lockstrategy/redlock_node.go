@@ -63,6 +63,18 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
+// deleteOwn deletes a key if it still has a value. So does redsync at a release.
+var deleteOwn = redis.NewScript("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0")
+
+// takeBack deletes what a request without an answer may have stored.
+func (n *node) takeBack(key, value string) error {
+	err := n.ask(func(ctx context.Context) error { return deleteOwn.Run(ctx, n.client, []string{key}, value).Err() })
+	if refused := redis.Error(nil); err != nil && !errors.As(err, &refused) {
+		return fmt.Errorf("%w: %s: %w", ErrUnavailable, n, err)
+	}
+	return err
+}
+
 // publish notifies of a release, and says how many other processes were notified. Unknown: the node is away, or the user may not publish
 // or subscribe.
 func (n *node) publish(hub *pubsub.Hub, channel string) (others int) {
@@ -96,6 +108,7 @@ func (n *node) String() string {
 type vote struct {
 	*node
 	asked chan struct{} // closed when the request for the key has ended
+	err   error         // then: of that request
 }
 
 // Get implements redsync's Pool. redsync's context is not used: it ends when a majority has answered, and then the other nodes
@@ -110,7 +123,7 @@ type ballot struct {
 
 // SetNX asks for the key.
 func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
-	defer close(b.vote.asked)
+	defer func() { b.vote.err = err; close(b.vote.asked) }()
 	err = b.ask(func(conn redsync.Conn) (err error) {
 		granted, err = conn.SetNX(name, value, expiry)
 		return err

@@ -60,7 +60,7 @@ func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, err
 }
 
 // startDelay, or a twelfth of a short lease, passes before a session subscribes: a lock that is released sooner costs no subscription. It
-// is longer than a request usually may take: a timer that is due before all others wakes a thread when it is set (BenchmarkStartDelay).
+// is longer than the default of [Timing].Request: a timer that is due before all others wakes a thread when set (BenchmarkStartDelay).
 const startDelay = 2500 * time.Millisecond
 
 // tick does what is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.

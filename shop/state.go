@@ -35,8 +35,7 @@ func change(tx *gorm.DB, condition string, id uint64, to State) error {
 	case update.RowsAffected == 0:
 		return order.refuses(to)
 	case to == Cancelled:
-		back := gorm.Expr("stock + ?", order.Quantity)
-		if err := tx.Model(&Item{ID: order.ItemID}).Update("stock", back).Error; err != nil {
+		if err := tx.Model(&Item{ID: order.ItemID}).Update("stock", gorm.Expr("stock + ?", order.Quantity)).Error; err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-const answer = 5 * time.Second // bounds every call to the database
+const answer = 5 * time.Second                                  // bounds every call to the database
+var noTable = regexp.MustCompile("no such table|doesn't exist") // SQLite; MySQL and MariaDB
 
 // Store keeps items and orders in a database.
 type Store struct {
@@ -35,7 +37,7 @@ func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	defer cancel()
 	db := s.db.WithContext(bound)
 	err := call(db)
-	for try := 0; try < 5 && err != nil && bound.Err() == nil && !errors.As(err, new(refusal)) && !db.Migrator().HasTable(&Attempt{}); try++ {
+	for try := 0; try < 5 && err != nil && bound.Err() == nil && noTable.MatchString(err.Error()); try++ {
 		s.creating.Lock() // two migrations race in gorm
 		_ = db.AutoMigrate(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &Attempt{})
 		s.creating.Unlock()
@@ -70,8 +72,7 @@ func (s *Store) Stock(ctx context.Context, item uint64, pieces int64) error {
 	return s.transaction(ctx, func(tx *gorm.DB) error {
 		err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&Item{item, pieces, pieces}).Error // first: it locks out buyers
 		for _, rows := range []any{&Change{}, &Parcel{}, &handled{}, &Attempt{}} {
-			sold := tx.Model(&Order{}).Select("id").Where("item_id = ?", item)
-			err = errors.Join(err, tx.Where("order_id IN (?)", sold).Delete(rows).Error)
+			err = errors.Join(err, tx.Where("order_id IN (SELECT id FROM shop_orders WHERE item_id = ?)", item).Delete(rows).Error)
 		}
 		return errors.Join(err, tx.Where("item_id = ?", item).Delete(&Order{}).Error)
 	})

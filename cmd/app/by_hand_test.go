@@ -3,12 +3,14 @@
 package main
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,8 +87,10 @@ func TestInstancesByHand(t *testing.T) {
 func elsewhere(t *testing.T, text, dir string) string {
 	moved := map[string]string{}
 	text = regexp.MustCompile(`\b(6[34]\d\d|71\d\d|264\d\d)\b`).ReplaceAllStringFunc(text, func(port string) string {
-		if moved[port] == "" {
-			moved[port] = freePort(t)
+		for drawn := ""; moved[port] == ""; {
+			if drawn = freePort(t); !slices.Contains(slices.Collect(maps.Values(moved)), drawn) {
+				moved[port] = drawn
+			}
 		}
 		return moved[port]
 	})

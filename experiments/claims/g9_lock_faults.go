@@ -47,7 +47,7 @@ driver 2                                 ├─ lock, token 6 ─ reads "open" �
 			(c). A failover does lose the lock and the counter of tokens. But a token is the server's time in microseconds, or the last token plus
 			one. So tokens grow although the counter is lost, and the newer holder has the larger one. The database stores it when the holder reads
 			the order, and refuses the older holder's write. During a failover two masters may grant the same token, in the same microsecond. So
-			the database stores each token once, and refuses the second holder that reads with it. The driver whose holder was refused gets 409, and
+			the database refuses the second holder that reads with a registered token. The driver whose holder was refused gets 409, and
 			can ask again.`,
 		Fix: `
 			UPDATE the stored token under the condition that it is smaller, and read, in one transaction. Write under the condition that the

@@ -50,7 +50,7 @@ B                                  ├─ lock, token 6 ─ read 0 ────�
 		Limits: `
 			Every client has to send its token: one that reads or writes without a token is not refused. The tokens have to grow: here they come
 			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
-			forgets the token as well. Two masters of a split brain may grant one token twice; so the resource registers each token once.`,
+			forgets the token as well. Two masters of a split brain may grant one token twice; so the resource refuses a token that is registered.`,
 		Next: `
 			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders during every fault).
 			Read the scripts pview/read.lua and pview/write.lua.`,
