@@ -120,7 +120,7 @@ func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
 }
 
 // takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
-// once: two tries that leave the key on two nodes each would keep all others from a majority until the leases end.
+// once. Two tries that leave the key on two nodes each would keep all others from a majority.
 func (q *quorum) takeBack(g Grant) {
 	for _, v := range q.votes {
 		if <-v.asked; mayHaveRun(v.err) {

@@ -87,8 +87,8 @@ func TestInstancesByHand(t *testing.T) {
 func elsewhere(t *testing.T, text, dir string) string {
 	moved := map[string]string{}
 	text = regexp.MustCompile(`\b(6[34]\d\d|71\d\d|264\d\d)\b`).ReplaceAllStringFunc(text, func(port string) string {
-		for drawn := ""; moved[port] == ""; {
-			if drawn = freePort(t); !slices.Contains(slices.Collect(maps.Values(moved)), drawn) {
+		for moved[port] == "" {
+			if drawn := freePort(t); !slices.Contains(slices.Collect(maps.Values(moved)), drawn) {
 				moved[port] = drawn
 			}
 		}
