@@ -118,7 +118,7 @@ func TestHeadersThatDoNotEnd(t *testing.T) {
 			if err != nil {
 				break
 			}
-			time.Sleep(time.Second) // fake
+			time.Sleep(time.Second) // fake: a header each second is the subject
 			_, err = fmt.Fprint(client, "X: y\r\n")
 		}
 		if took := time.Since(began); err == nil || took > 11*time.Second {
