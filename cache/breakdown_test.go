@@ -140,6 +140,9 @@ func TestRefreshing(t *testing.T) {
 	if left := l.PTTL(t.Context(), "x:7").Val(); left != -1 {
 		t.Errorf("it expires in %s", left)
 	}
+	if left := l.PTTL(t.Context(), "fresh:x:7").Val(); left <= 0 || left > time.Hour {
+		t.Errorf("it is fresh for %s, want an hour at most", left)
+	}
 	l.Del(t.Context(), "x:7", "fresh:x:7") // the first of all has nothing to answer, and waits
 	reads(t, caches[0], 2)
 }

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -196,6 +197,24 @@ func TestASupplierThatDoesNotAnswer(t *testing.T) {
 		}
 	})
 	s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, "no usable answer", "reset by peer")
+}
+
+// A supplier that answers, but not with what was asked for.
+func TestASupplierThatRefuses(t *testing.T) {
+	for _, status := range []int{http.StatusFound, http.StatusUnauthorized, http.StatusNotFound} {
+		s := serve(t, limited(&supplier{}), func(_ *instance, cfg *handlers.Config) {
+			for i := range cfg.Limited.Algorithms {
+				cfg.Limited.Algorithms[i].Outgoing = refusing(status)
+			}
+		})
+		s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, fmt.Sprintf("no usable answer: status %d", status))
+	}
+}
+
+type refusing int
+
+func (status refusing) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(status), Body: http.NoBody}, nil
 }
 
 type broken struct{}

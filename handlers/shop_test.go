@@ -151,6 +151,21 @@ func TestPayAndCancel(t *testing.T) {
 	}
 }
 
+// A buyer must learn that the order is paid, and that perhaps nobody packs the parcel.
+func TestAPaymentWithoutItsMessageSaysSo(t *testing.T) {
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) {
+		gone := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr, MaxRetries: -1})
+		_ = gone.Close()
+		cfg.Parcels.Queue.Redis = gone
+	})
+	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 1}`)
+	s.ask(http.MethodPost, "/v0/shop/items/1/buy?buyer=7", "")
+	s.ask(http.MethodPost, "/v0/shop/orders/1/pay", "").fails(t, http.StatusServiceUnavailable, "order 1 is paid", "may not have been sent")
+	if state := s.get("/shop/orders/1").json(t)["state"]; state != "paid" {
+		t.Errorf("the order is %v", state)
+	}
+}
+
 func TestTheShopRefusesBadInput(t *testing.T) {
 	s := onSale(t, 5)
 	const buy = "/v0/shop/items/1/buy?"

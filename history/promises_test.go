@@ -108,6 +108,18 @@ func TestCheck(t *testing.T) {
 		{"lost without a fault", []string{
 			"A@1 request k", "A@1 grant k 10", "A@1 lose k: gone", "A@1 release k", "A@1 released k: gone",
 		}, []Promise{Calm}, ""},
+		{"a request fails without a fault", []string{
+			"A@1 request k", "A@1 refuse k: unavailable", "B@2 request k", "B@2 grant k 20", "B@2 release k", "B@2 released k",
+		}, []Promise{Calm}, ""},
+		{"a release fails without a fault", []string{
+			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k: unavailable",
+		}, []Promise{Calm}, ""},
+		{"left locked by a late request", []string{
+			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k", "net fault: " + LateRequest, "server left k",
+		}, nil, ""},
+		{"left locked after another fault", []string{
+			"A@1 request k", "A@1 grant k 10", "net fault: cut", "A@1 release k", "A@1 released k", "server left k",
+		}, []Promise{Leftover}, ""},
 		{"left locked", []string{
 			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k", "server left k",
 		}, []Promise{Leftover}, ""},

@@ -31,8 +31,8 @@ func wait(t *testing.T, c *Cohort, options ...Option) <-chan *Lease {
 }
 
 // callerOf is a caller that waits as long as the test.
-func callerOf(t *testing.T, key string) *caller {
-	w, err := newCaller(t.Context(), key, nil)
+func callerOf(t *testing.T) *caller {
+	w, err := newCaller(t.Context(), "k", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCohort(t, newFake(t, time.Minute), bounds)
 			first := mustAcquire(t, c, "k")
-			w := callerOf(t, "k")
+			w := callerOf(t)
 			element, err := c.enter(w)
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		f := newFake(t, time.Minute)
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
-		w := callerOf(t, "k")
+		w := callerOf(t)
 		if _, err := c.enter(w); err != nil {
 			t.Fatal(err)
 		}
@@ -84,6 +84,34 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 			t.Fatalf("an idle cohort keeps %d queues", len(c.queues))
 		}
 	})
+}
+
+// The next holder may begin as soon as the lease is handed off. So the context of the one before ends first. This test is in no bubble: a
+// goroutine that waits for a mutex stops its clock.
+func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
+	c := newCohort(t, newFake(t, time.Minute), HandOff{})
+	first := mustAcquire(t, c, "k")
+	w := callerOf(t)
+	if _, err := c.enter(w); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock() // nothing is handed off meanwhile
+	released := make(chan error)
+	go func() { released <- first.Release(context.Background()) }()
+	select {
+	case <-first.Context().Done():
+	case <-time.After(10 * time.Second):
+		t.Error("it still lives when its lease is handed off")
+	}
+	c.mu.Unlock()
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	lease, err := c.take(w, <-w.ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, lease)
 }
 
 func TestCohortPassesOnAfterAnError(t *testing.T) {
@@ -161,7 +189,7 @@ func TestCohortHandsOffNoLeaseThatIsNotRenewed(t *testing.T) {
 				cohort := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
 				first := mustAcquire(t, cohort, "k")
 				next := wait(t, cohort)
-				time.Sleep(40 * time.Second) // of the bubble: less than the lease, more than half of it
+				time.Sleep(31 * time.Second) // of the bubble: a little more than half of the lease
 				mustRelease(t, first)
 				mustRelease(t, <-next)
 				if f.grants.Load() != c.grants {
@@ -316,7 +344,7 @@ func TestCohortCloses(t *testing.T) {
 		f := newFake(t, time.Minute)
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
-		left := callerOf(t, "k")
+		left := callerOf(t)
 		element, err := c.enter(left)
 		if err != nil {
 			t.Fatal(err)

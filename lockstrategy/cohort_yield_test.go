@@ -6,6 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/bradfitz/gomemcache/memcache"
+	"github.com/redis/go-redis/v9"
 )
 
 // As in cohort_test.go, time is that of a synctest bubble: a Sleep is the subject and takes none.
@@ -120,13 +124,31 @@ func TestCohortCountsTheLeasesOfItsTurns(t *testing.T) {
 		f.others = Unknown
 		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{Count: 4, Time: time.Hour})
-		for range 3 { // turns of two leases
+		for range 5 { // turns of two leases
 			first := mustAcquire(t, c, "k")
 			second := wait(t, c)
 			mustRelease(t, first)
 			mustRelease(t, <-second)
 		}
-		wantYields(t, *yields, []int{0, 0, Unknown})
+		wantYields(t, *yields, []int{0, 0, Unknown, 0, Unknown})
+	})
+}
+
+// The bounds that are configured are those of each strategy's cohort.
+func TestOpenPassesOnTheBounds(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client, bounds := inMemory(t, server), HandOff{Count: 7, Time: time.Second}
+		b := Backends{Redis: client, Nodes: []redis.UniversalClient{client}, Memcached: new(memcache.Client), HandOff: bounds}
+		for _, name := range []string{NameProcess, NameRedis, NameRedLock, NameMemcached} {
+			opened, err := Open(name, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opened.Cohort.bounds != bounds {
+				t.Errorf("%s hands off within %+v, want %+v", name, opened.Cohort.bounds, bounds)
+			}
+			_ = opened.Close()
+		}
 	})
 }
 

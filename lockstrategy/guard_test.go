@@ -33,8 +33,9 @@ func TestGuardHoldsTheLockWhileItRuns(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if seen.acquired != 5 || seen.released != 5 || seen.refused != 0 || seen.held != 5*time.Second {
-			t.Fatalf("observed %d acquired, %d released, %d refused, held %s", seen.acquired, seen.released, seen.refused, seen.held)
+		if seen.acquired != 5 || seen.released != 5 || seen.refused != 0 || seen.held != 5*time.Second || seen.waited != (0+1+2+3+4)*time.Second {
+			t.Fatalf("observed %d acquired, %d released, %d refused, held %s, waited %s",
+				seen.acquired, seen.released, seen.refused, seen.held, seen.waited)
 		}
 	})
 }
@@ -60,8 +61,8 @@ func TestGuardBoundsTheWaitAndNotTheWork(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if seen.refused != 1 || seen.released != 1 {
-			t.Fatalf("observed %d refused, %d released", seen.refused, seen.released)
+		if seen.refused != 1 || seen.released != 1 || seen.waited != time.Second {
+			t.Fatalf("observed %d refused, %d released, waited %s", seen.refused, seen.released, seen.waited)
 		}
 	})
 }
@@ -126,12 +127,14 @@ func TestGuardsWorkIsDoneWhenTheReleaseIsNotConfirmed(t *testing.T) {
 type recorder struct {
 	mu                          sync.Mutex
 	acquired, refused, released int
-	held                        time.Duration
+	held, waited                time.Duration
 	end                         error // of the last release
 }
 
-func (r *recorder) Acquired(time.Duration)       { r.note(func() { r.acquired++ }) }
-func (r *recorder) Refused(time.Duration, error) { r.note(func() { r.refused++ }) }
+func (r *recorder) Acquired(d time.Duration) { r.note(func() { r.acquired++; r.waited += d }) }
+
+func (r *recorder) Refused(d time.Duration, _ error) { r.note(func() { r.refused++; r.waited += d }) }
+
 func (r *recorder) Released(d time.Duration, end error) {
 	r.note(func() { r.released++; r.held += d; r.end = end })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	wire "github.com/alicebob/miniredis/v2/server"
 
 	"locklab/lockstrategy/pubsub"
 	"locklab/stack/faultproxy"
@@ -139,6 +140,26 @@ func TestAForcedUnlockIsTold(t *testing.T) {
 			t.Errorf("the context says %v, want ErrForced", cause)
 		}
 		_ = lease.Release(t.Context())
+	})
+}
+
+// An administrator sees that a key has no expiry. A forced unlock reports that the key is free although nobody may be notified.
+func TestAnAdminIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, Timing{})
+		inMemory(t, server).HSet(t.Context(), "k", "java:1", 1)
+		if s, err := r.Inspect(t.Context(), "k"); err != nil || !s.Held || s.Remaining != -1 {
+			t.Errorf("%+v, %v: want it held without an expiry", s, err)
+		}
+		server.Server().SetPreHook(func(c *wire.Peer, cmd string, _ ...string) bool {
+			if cmd == "PUBLISH" {
+				c.WriteError("NOPERM this user has no permissions to run the 'publish' command")
+			}
+			return cmd == "PUBLISH"
+		})
+		if freed, err := r.ForceUnlock(t.Context(), "k"); !freed || !errors.Is(err, ErrUnavailable) || server.Exists("k") {
+			t.Errorf("freed: %t, %v; the key is there: %t", freed, err, server.Exists("k"))
+		}
 	})
 }
 

@@ -50,6 +50,7 @@ func TestSessionEnds(t *testing.T) {
 		{"the server is away, renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, away, 30*time.Second - drift, ErrUnreachable},
 		{"the server is away, renewed for twenty seconds at most", []Option{RenewAtMost(20 * time.Second)}, away, 20 * time.Second, ErrExpired},
 		{"renewed for an hour at most", []Option{RenewAtMost(time.Hour)}, nil, time.Hour, ErrExpired},
+		{"renewed for a second at most", []Option{RenewAtMost(time.Second)}, nil, time.Second, ErrExpired},
 		{"not renewed", []Option{LeaseFor(30 * time.Second)}, nil, 30*time.Second - drift, ErrExpired},
 		{
 			"not renewed, and bounded to less",
@@ -86,6 +87,8 @@ func TestSessionEnds(t *testing.T) {
 func TestSessionOfAHolderThatDidNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease := mustAcquire(t, newFake(t, time.Minute), "k")
+		time.Sleep(time.Minute / 2) // it was renewed once
+		synctest.Wait()
 		s := lease.behind.(*session)
 		s.mu.Lock()
 		s.expires = time.Now()

@@ -50,6 +50,16 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 			lockstrategy.Backends{Lease: time.Second, Request: time.Second},
 			"lease 1s, request timeout 1s",
 		},
+		{
+			"a request timeout that leaves no second try", lockstrategy.NameRedis,
+			lockstrategy.Backends{Lease: 3 * time.Second, Request: 2 * time.Second},
+			"over one and a half times the request timeout",
+		},
+		{
+			"a negative request timeout", lockstrategy.NameRedis,
+			lockstrategy.Backends{Lease: 3 * time.Second, Request: -time.Second},
+			"request timeout -1s",
+		},
 		{"a lease of a millisecond", lockstrategy.NameRedis, lockstrategy.Backends{Lease: time.Millisecond}, "at least 10ms"},
 		{"RedLock without nodes", lockstrategy.NameRedLock, lockstrategy.Backends{}, "needs at least one node"},
 		{"ZooKeeper without servers", lockstrategy.NameZooKeeper, lockstrategy.Backends{}, "at least one server"},

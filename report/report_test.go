@@ -111,6 +111,20 @@ func TestLab(t *testing.T) {
 	wants(t, none.String(), "There is no run yet.")
 }
 
+// The page begins with how many runs have each verdict.
+func TestLabCountsVerdicts(t *testing.T) {
+	var runs []experiments.Saved
+	for i, v := range []experiments.Verdict{experiments.AsExpected, experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
+		e := experiments.Experiment{ID: fmt.Sprintf("L9%d", i)}
+		runs = append(runs, experiments.Saved{Experiment: e, Judgement: experiments.Judgement{Experiment: e.ID, Verdict: v}})
+	}
+	var b bytes.Buffer
+	if err := Lab(&b, runs); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, strings.Join(strings.Fields(b.String()), " "), "<b>1</b> unexpected", "<b>1</b> inconclusive", "<b>2</b> as expected")
+}
+
 // The words say what was seen, and nothing more.
 func TestVerdictWords(t *testing.T) {
 	for want, a := range map[string]experiments.VariantJudgement{

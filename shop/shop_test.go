@@ -304,11 +304,14 @@ func testWhatIsNotThere(t *testing.T, open engine) {
 
 // A new stock begins a new sale.
 func testStockRemovesWhatWasSold(t *testing.T, open engine) {
-	s := stocked(t, open, 2)[0]
+	s := stocked(t, open, 3)[0]
 	for buyer := range uint64(2) {
 		if _, err := s.SubmitUnique(t.Context(), wants(buyer+1)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, _, err := once(s, "k", "buy", buys(s)); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.Stock(t.Context(), item, 3); err != nil {
 		t.Fatal(err)
@@ -316,6 +319,9 @@ func testStockRemovesWhatWasSold(t *testing.T, open engine) {
 	sold(t, s, 0, 0)
 	if _, err := s.SubmitUnique(t.Context(), wants(1)); err != nil {
 		t.Errorf("the buyer of the last sale: %v", err)
+	}
+	if _, replayed, err := once(s, "k", "buy", buys(s)); err != nil || replayed {
+		t.Errorf("the key of the last sale: replayed %v, %v", replayed, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -78,6 +80,45 @@ func TestNothingIsSentTwice(t *testing.T) {
 				if got := r.Master.Get(ctx, "key").Val(); got != "1" {
 					t.Fatalf("one INCR counted to %s", got)
 				}
+			}
+		})
+	}
+}
+
+// Nor is it sent again while there is time left: the reply is lost with its connection, and the caller is told.
+func TestALostReplyIsNotAskedForAgain(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := start(t, kind)
+			cfg, ctx := config(started), testenv.Context(t)
+			var proxies []*faultproxy.Proxy
+			var rules []string
+			for _, node := range started.Nodes {
+				proxy := faultproxy.New(faultproxy.TCP(node.Addr))
+				t.Cleanup(proxy.Close)
+				addr, err := proxy.Listen()
+				if err != nil {
+					t.Fatal(err)
+				}
+				proxies, rules = append(proxies, proxy), append(rules, node.Addr+"="+addr)
+			}
+			var err error
+			if cfg.Map, err = topology.ParseAddrMap(rules); err != nil {
+				t.Fatal(err)
+			}
+			r := open(t, cfg)
+			if err := r.Master.Set(ctx, "key", 0, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			for _, proxy := range proxies {
+				proxy.LoseReply(func(c faultproxy.Chunk) bool { return bytes.Contains(c.Data, []byte("\r\nincr\r\n")) }, nil)
+			}
+			if err := r.Master.Incr(ctx, "key").Err(); err == nil {
+				t.Error("the reply was lost, and there is no error")
+			}
+			if got, err := r.Master.Get(ctx, "key").Result(); got != "1" {
+				t.Errorf("one INCR counted to %q, %v", got, err)
 			}
 		})
 	}

@@ -33,18 +33,31 @@ func open(t *testing.T, database string) (sets [2]*variants.Set) {
 	t.Helper()
 	node, lock := testenv.Redis(t, false), new(mutex)
 	for i := range sets {
-		client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
-		store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sets[i] = variants.New(variants.Backends{
-			Instance: string(rune('a' + i)), Redis: client, DB: store.DB(), Lock: lock, TTL: time.Minute,
-			Log: slog.New(slog.DiscardHandler),
-		})
-		t.Cleanup(func() { _ = errors.Join(sets[i].Close(), client.Close(), store.Close()) })
+		sets[i], _ = instance(t, node.Addr, database, string(rune('a'+i)), lock)
 	}
 	return sets
+}
+
+// instance returns the variants of one instance, and what they stand on.
+func instance(t *testing.T, addr, database, name string, lock *mutex) (*variants.Set, variants.Backends) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
+	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := variants.Backends{
+		Instance: name, Redis: client, DB: store.DB(), Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
+	}
+	set := variants.New(b)
+	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), store.Close()) })
+	return set, b
+}
+
+// alone is one instance over servers of its own.
+func alone(t *testing.T) (*variants.Set, variants.Backends) {
+	t.Helper()
+	return instance(t, testenv.Redis(t, false).Addr, "sqlite:"+filepath.Join(t.TempDir(), "items.db"), "a", new(mutex))
 }
 
 func access(t *testing.T, s *variants.Set, name string) variants.Access {
@@ -84,6 +97,47 @@ func TestEveryVariantFollows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The filter of c1 spares the database. An empty answer of c3 is kept for a tenth of the TTL.
+func TestAbsentItems(t *testing.T) {
+	set, b := alone(t)
+	ctx, loads := cache.CountLoads(t.Context())
+	absent := access(t, set, "c1")
+	for id := range uint64(20) {
+		if _, err := absent.Get(ctx, id+1); !errors.Is(err, cache.ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if n := loads.Load(); n != 0 {
+		t.Errorf("the database was asked %d times", n)
+	}
+	if _, err := access(t, set, "c3").Get(ctx, 9); !errors.Is(err, cache.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if left := b.Redis.PTTL(t.Context(), "c3:item:9").Val(); left <= 0 || left > b.TTL/10 {
+		t.Errorf("the empty answer is kept for %s, want %s at most", left, b.TTL/10)
+	}
+}
+
+// c4 deletes again after its delay, and c5 deletes what the log has. So a key that came back in between is not old for the TTL.
+func TestDeletesComeAgain(t *testing.T) {
+	set, b := alone(t)
+	twice, logged := access(t, set, "c4"), access(t, set, "c5")
+	for _, a := range []variants.Access{twice, logged} {
+		if _, err := a.Put(t.Context(), 7, "x"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Get(t.Context(), 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.DB.Exec("INSERT INTO cache_deletes (item_id) VALUES (7)").Error; err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"c4:item:7", "c5:item:7"} {
+		testenv.Eventually(t, key+" is deleted again", func() bool { return b.Redis.Exists(t.Context(), key).Val() == 0 })
 	}
 }
 

@@ -82,15 +82,16 @@ func (b *bursts) plan() burst.Plan {
 	return burst.Plan{Users: b.Users, Drivers: b.Drivers, Rounds: b.Rounds, Versions: b.Versions}
 }
 
-// print prints the results, and for people what to try next.
-func (b *bursts) print(result *burst.Results, std streams, next string) error {
+// finish prints the results, and for people what to try next. Then it calls keep, and returns what the verdict makes of the exit status.
+func (b *bursts) finish(result *burst.Results, std streams, next string, keep func()) error {
 	if err := std.print(b.JSON, result); err != nil {
 		return err
 	}
 	if !b.JSON {
 		fmt.Fprint(std.out, next)
 	}
-	return nil
+	keep()
+	return verdictExit(result.Verdict, result.Reasons())
 }
 
 // burstCommand sends bursts to instances that run already, such as those of docker-compose.yml.
@@ -132,10 +133,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	result.Topology, result.LeftOut, result.TookMS = health.Topology, leftOut, time.Since(began).Milliseconds()
-	if err := c.print(result, std, burstNext); err != nil {
-		return err
-	}
-	return verdictExit(result.Verdict, result.Reasons())
+	return c.finish(result, std, burstNext, func() {})
 }
 
 // lacks says that an instance does not have a version; nil: it has, or does not tell.

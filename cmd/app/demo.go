@@ -85,14 +85,11 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		return err
 	}
 	result.LeftOut = leftOut
-	if err := c.print(result, std, demoNext()); err != nil {
-		return err
-	}
+	keep := func() {}
 	if c.Keep {
-		keeping(std.err, result)
-		<-ctx.Done()
+		keep = func() { keeping(std.err, result); <-ctx.Done() }
 	}
-	return verdictExit(result.Verdict, result.Reasons())
+	return c.finish(result, std, demoNext(), keep)
 }
 
 // startAndPlay starts the servers, the instances of this very binary and the balancer, and sends the bursts. An error means that they were

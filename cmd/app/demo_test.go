@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -140,13 +141,21 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 
 // The verdict is the exit status, and a reason is printed with it.
 func TestTheVerdictIsTheExitStatus(t *testing.T) {
+	nowhere := streams{io.Discard, io.Discard}
 	for verdict, code := range map[experiments.Verdict]int{
 		experiments.AsExpected: exitOK, experiments.Unexpected: exitUnexpected, experiments.Inconclusive: exitInconclusive,
 	} {
-		var end exitError
-		errors.As(verdictExit(verdict, "why"), &end)
-		if end.code != code || end.err != nil && end.Error() != verdict.String()+": why" {
-			t.Errorf("%s: exit %d: %v", verdict, end.code, end.err)
+		ran := &experiments.Results{Runs: make([]experiments.Result, 1), Verdict: verdict}
+		for what, err := range map[string]error{
+			"a verdict":       verdictExit(verdict, "why"),
+			"demo, app burst": new(bursts).finish(&burst.Results{Verdict: verdict}, nowhere, "", func() {}),
+			"lab run":         (&labRunCommand{Out: t.TempDir()}).finish(t.Context(), ran, nowhere),
+		} {
+			var end exitError
+			errors.As(err, &end)
+			if end.code != code || what == "a verdict" && err != nil && end.Error() != verdict.String()+": why" {
+				t.Errorf("%s, %s: exit %d, want %d: %v", what, verdict, end.code, code, err)
+			}
 		}
 	}
 }

@@ -146,3 +146,18 @@ func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
 		t.Errorf("exit %d: %q", got.code, got.out)
 	}
 }
+
+// The worst of all verdicts counts, whether it is of a saved run or of a load tool's file.
+func TestLabCheckCountsRunsAndFiles(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	got := app(t.Context(), "lab", "run", "L03", "--embedded", "--trials=1", "--out="+store)
+	if got.code != exitOK && got.code != exitInconclusive {
+		t.Fatalf("exit %d: %s", got.code, got.err)
+	}
+	lost := jtl(t, "v3", 1, 1)
+	for _, args := range [][]string{{lost, store}, {store, lost}} {
+		if got := app(t.Context(), "lab", "check", args[0], args[1]); got.code != exitUnexpected {
+			t.Errorf("beside a file in which v3 lost a view: exit %d: %s%s", got.code, got.err, got.out)
+		}
+	}
+}

@@ -17,7 +17,8 @@ func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	for i, ids := range [][]string{{"L10", "L03"}, {"L03"}, {"L01"}} {
 		args := append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)
 		got := app(t.Context(), args...)
-		if got.code != exitOK || !strings.Contains(got.out, "Report:  "+filepath.Join(store, experiments.ReportFile)) {
+		judged := got.code == exitOK || got.code == exitInconclusive // on a busy machine a trial may show nothing
+		if !judged || !strings.Contains(got.out, "Report:  "+filepath.Join(store, experiments.ReportFile)) {
 			t.Fatalf("exit %d: %s%s", got.code, got.err, got.out)
 		}
 	}

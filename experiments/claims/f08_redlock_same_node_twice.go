@@ -107,7 +107,7 @@ func namedClient(ctx context.Context, q *kit.Quorum, name string, list []int) *k
 			_, failed := release(ctx, key)
 			return false, errors.Join(err, failed)
 		},
-		Release: release, Pause: kit.StepLease, Lease: kit.LongLease,
+		Release: release, Pause: 50 * time.Millisecond, Lease: kit.LongLease,
 	})
 }
 

@@ -18,8 +18,8 @@ const LockKey = "lock:counter"
 
 // Leases.
 const (
-	// StepLease is for clients whose lease must end: the trial waits for it.
-	StepLease = 50 * time.Millisecond
+	// StepLease is for clients whose lease must end: the trial waits for it. The steps before must be done by then, on a busy machine, too.
+	StepLease = 200 * time.Millisecond
 	// LongLease is for leases that must not end while a trial runs, on a busy machine either.
 	LongLease = time.Minute
 )

@@ -1,11 +1,14 @@
 package preflight
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/lockstrategy"
 )
 
 // sound is a server in which no rule but the one for lonely servers finds anything.
@@ -113,6 +116,18 @@ func TestWhatServersShareIsSaidOnce(t *testing.T) {
 	a.Node, b.Node, c.Node = "a:1", "b:2", "c:3"
 	found := weaknesses(quorum, []Facts{a, b, c})
 	if len(found) != 2 || !slices.Equal(found[0].Where, []string{"a:1", "b:2"}) || !slices.Equal(found[1].Where, []string{"c:3"}) {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// What refuses locks is named before what weakens them, and what is grave before the rest.
+func TestGraveWeaknessesComeFirst(t *testing.T) {
+	a, b := but(), but()
+	a.Node, b.Node = "127.0.0.1:1", "localhost:1"
+	a.run, b.run = "one", "one"
+	a.refusals = []lockstrategy.Refusal{{Step: lockstrategy.Publish, Err: errors.New("NOPERM")}}
+	found := weaknesses(quorum, []Facts{a, b})
+	if len(found) != 2 || !found[0].Grave || found[1].Grave {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -147,6 +147,27 @@ func TestWhatAPublishShows(t *testing.T) {
 	})
 }
 
+// A process finds out once whether it may subscribe, and not at each release.
+func TestAProcessAsksOnceForItsRight(t *testing.T) {
+	inBubble(t, func(t *testing.T, proxy *faultproxy.Proxy, _ *redis.Client) {
+		var connections atomic.Int64
+		client := newClient(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			connections.Add(1)
+			return proxy.DialContext(ctx, network, addr)
+		})
+		defer client.Close()
+		hub := pubsub.New(client, false)
+		defer hub.Close()
+		for range 10 {
+			hub.Publishing("c")(0)
+			synctest.Wait()
+		}
+		if n := connections.Load(); n != 1 {
+			t.Errorf("ten releases made %d connections, want 1", n)
+		}
+	})
+}
+
 // A process that listens and has never published learns whether it may, and its listeners are told when it may not.
 func TestAProcessLearnsThatItMayNotPublish(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,101 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// The server may grant the key to another as soon as it executes the release. So the context ends before.
+func TestSessionEndsItsContextBeforeItReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := NewSessions()
+		defer all.Close()
+		var lease *Lease
+		ended := false
+		lease, err := all.Lease(t.Context(), Request{}, Grant{
+			Key: "k", Asked: time.Now(), Lease: time.Minute, Renewed: true,
+			Renew:   func(context.Context) error { return nil },
+			Release: func(context.Context) (int, error) { ended = lease.Context().Err() != nil; return 0, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, lease)
+		if !ended {
+			t.Error("the key is given back, and the holder is not told before")
+		}
+	})
+}
+
+// What the server said to the last renewal is in the cause of the loss.
+func TestSessionSaysWhyNothingWasConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, readOnly := newFake(t, 30*time.Second), errors.New("READONLY")
+		f.renew = func(context.Context) error { return readOnly }
+		lease := mustAcquire(t, f, "k")
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrUnreachable) || !errors.Is(cause, readOnly) {
+			t.Errorf("it was lost with %v, want the server's answer in it", cause)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+// A renewal without an answer is tried again after a second, also when the lease is longer than twelve of them.
+func TestSessionTriesAgainAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 30*time.Second)
+		f.renew = func(context.Context) error { return ErrUnavailable }
+		lease := mustAcquire(t, f, "k")
+		time.Sleep(15*time.Second + time.Second/2)
+		if n := f.renewals.Load(); n != 6 { // after 10, 11 … 15 s
+			t.Errorf("%d tries in the first half of the lease, want 6", n)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
+// Some servers keep a key for three seconds at least. A release of a lease that is shorter is repeated for six.
+func TestSessionRepeatsItsReleaseOfAShortLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, 100*time.Millisecond)
+		f.release = ErrUnavailable
+		_ = mustAcquire(t, f, "k").Release(t.Context())
+		var counts [3]int32
+		for i, after := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
+			time.Sleep(after)
+			counts[i] = f.releases.Load()
+		}
+		if counts[1] == counts[0] {
+			t.Errorf("after one second %d releases, and after four no more", counts[0])
+		}
+		time.Sleep(time.Minute)
+		if n := f.releases.Load(); n != counts[2] {
+			t.Errorf("%d releases after 14 s, and %d a minute later", counts[2], n)
+		}
+	})
+}
+
+// A holder listens for a forced unlock after a twelfth of a short lease, and not before: most locks are released sooner.
+func TestASessionBeginsToListen(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		const lease, channel = 6 * time.Second, "redisson_lock__channel:{k}"
+		held := mustAcquire(t, newRedis(t, server, Timing{Lease: lease}), "k")
+		for _, c := range []struct {
+			after time.Duration
+			want  int
+		}{{lease/12 - time.Millisecond, 0}, {2 * time.Millisecond, 1}} {
+			time.Sleep(c.after)
+			synctest.Wait()
+			if n := server.PubSubNumSub(channel)[channel]; n != c.want {
+				t.Errorf("%d are subscribed, want %d", n, c.want)
+			}
+		}
+		mustRelease(t, held)
+	})
+}
