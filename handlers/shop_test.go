@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -149,6 +150,38 @@ func TestPayAndCancel(t *testing.T) {
 			t.Errorf("in stock are %v", stock)
 		}
 	}
+}
+
+// A request with a key that waits for the lock is in progress: the repetition ends neither it nor its key.
+func TestAnIdempotencyKeyThatWaits(t *testing.T) {
+	waits, granted := make(chan struct{}), make(chan struct{})
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = gate{waits, granted} })
+	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
+	const path, key = "/v1/shop/items/1/buy?buyer=7", "Idempotency-Key: k1"
+	first := make(chan answer)
+	go func() { first <- s.ask(http.MethodPost, path, "", key) }()
+	<-waits
+	s.ask(http.MethodPost, path, "", key).fails(t, http.StatusConflict, "in progress")
+	close(granted)
+	if got := <-first; got.status != http.StatusCreated {
+		t.Errorf("the first request: %d %s", got.status, got.body)
+	}
+}
+
+// gate is a lock that says that a caller waits, and grants when it is opened.
+type gate struct{ waits, granted chan struct{} }
+
+func (g gate) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	close(g.waits)
+	<-g.granted
+	return fn(ctx, 0)
+}
+
+// A 503 after the lock was lost says that the order may be there.
+func TestA503OfASaleSaysWhatMayHaveBeenWritten(t *testing.T) {
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[3].Lock = lock{err: leaseLost} })
+	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
+	s.ask(http.MethodPost, "/v3/shop/items/1/buy?buyer=7", "").fails(t, http.StatusServiceUnavailable, "lease lost", "the order may have been placed")
 }
 
 // A buyer must learn that the order is paid, and that perhaps nobody packs the parcel.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -223,6 +224,31 @@ func TestBadInput(t *testing.T) {
 }
 
 // Without Redis, fail closed is an error and fail open admits. A server that hangs counts as one that is down.
+// An answer is waited for no longer than is configured, whatever the client's own timeout is.
+func TestFailingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, err := ratelimit.Failing(silent{}, ratelimit.FailOpen, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if s, err := f.Allow(t.Context(), rates); err != nil || !s.Unchecked || time.Since(began) != time.Second {
+			t.Errorf("after %s: %+v, %v", time.Since(began), s, err)
+		}
+	})
+}
+
+// silent is a counter that never answers.
+type silent struct{}
+
+func (silent) Allow(ctx context.Context, _ ratelimit.Limit) (ratelimit.State, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Hour):
+	}
+	return ratelimit.State{}, ratelimit.ErrUnavailable
+}
+
 func TestFailing(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	for what, fault := range map[string]func(t *testing.T) *redis.Client{

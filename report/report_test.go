@@ -229,7 +229,9 @@ func TestMeasures(t *testing.T) {
 	var events []history.Event
 	for i, way := range []string{"spin", "sleep", "subscribe"} {
 		value := int64(900 / (i + 1))
-		events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: value, Text: "commands per acquisition"})
+		for _, v := range []int64{value + 50, value - 1, value} { // the median is shown
+			events = append(events, history.Event{Timeline: way, Kind: history.Measure, Value: v, Text: "commands per acquisition"})
+		}
 		for n := range 5 {
 			owner := fmt.Sprint(way, n)
 			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {

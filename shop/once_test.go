@@ -150,6 +150,17 @@ func testAFailedAttemptForgetsItsKey(t *testing.T, open engine) {
 	if _, replayed, err := once(s, "k", "buy", buys(s)); err != nil || replayed {
 		t.Errorf("got %v, %v", replayed, err)
 	}
+	ctx, leave := context.WithCancel(t.Context())
+	_, _, err := s.Once(ctx, "left", "buy", time.Hour, func(*shop.Attempt) (shop.Order, error) {
+		leave() // the buyer disconnects while it waits for the lock
+		return shop.Order{}, ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := once(s, "left", "buy", buys(s)); !errors.Is(err, shop.ErrSoldOut) {
+		t.Errorf("the key of a buyer that left: got %v", err)
+	}
 }
 
 // An order whose answer is lost after the COMMIT is there, and the repetition returns it.

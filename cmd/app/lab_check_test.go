@@ -150,7 +150,10 @@ func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
 // The worst of all verdicts counts, whether it is of a saved run or of a load tool's file.
 func TestLabCheckCountsRunsAndFiles(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
-	got := app(t.Context(), "lab", "run", "L03", "--embedded", "--trials=1", "--out="+store)
+	got := app(t.Context(), "lab", "run", "L03", "--embedded", "--trials=1", "--out="+store, "--json")
+	if !strings.Contains(got.out, `"redis": "miniredis"`) {
+		t.Errorf("it ran over another server, in spite of --embedded: %s", got.out)
+	}
 	if got.code != exitOK && got.code != exitInconclusive {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}

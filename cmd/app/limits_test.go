@@ -31,6 +31,8 @@ func TestInstancesShareALimit(t *testing.T) {
 			switch {
 			case n < 3 && (status != http.StatusOK || header.Get("RateLimit-Remaining") != []string{"2", "1", "0"}[n]):
 				t.Errorf("call %d: %d %v %s", n, status, header, body)
+			case n < 3 && header.Get("RateLimit-Policy") != "3;w=61": // a call may be on its way for 250 ms
+				t.Errorf("call %d: the policy is %q", n, header.Get("RateLimit-Policy"))
 			case n == 3 && (status != http.StatusTooManyRequests || header.Get("Retry-After") == "" || !strings.Contains(body, "come back in")):
 				t.Errorf("call %d: %d %v %s", n, status, header, body)
 			}
@@ -39,7 +41,28 @@ func TestInstancesShareALimit(t *testing.T) {
 		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != want {
 			t.Errorf("the supplier says %s", body)
 		}
+		for n := range 6 { // quotes have a limit of their own: five in five seconds
+			want := http.StatusOK
+			if n == 5 {
+				want = http.StatusTooManyRequests
+			}
+			if status, _, body := ask(t, http.MethodGet, []string{a.URL, b.URL}[n%2]+"/r5/quotes"); status != want {
+				t.Errorf("quote %d: %d %s, want %d", n, status, body, want)
+			}
+		}
 	})
+}
+
+// A supplier of one's own is called instead of the stand-in.
+func TestAnotherSupplier(t *testing.T) {
+	listening := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+	for flag, want := range map[string]string{"": "http://127.0.0.1:80", "http://supplier:81": "http://supplier:81"} {
+		f := limitFlags{Supplier: flag, SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
+		limited, err := f.open(t.Context(), &parts{redis: new(topology.Redis)}, listening)
+		if err != nil || limited.URL != want {
+			t.Errorf("--supplier=%s: %s, %v; want %s", flag, limited.URL, err, want)
+		}
+	}
 }
 
 // Redis is down: closed loses the call, and open makes it. Here the supplier has its log in the same Redis, and cannot take it.
@@ -49,8 +72,9 @@ func TestLimitersFail(t *testing.T) {
 	closed, open := serving(t, node), serving(t, node, "--limiter-fails=open")
 	node.Kill()
 	for url, want := range map[string]int{closed.URL: http.StatusServiceUnavailable, open.URL: http.StatusOK} {
-		if status, _, body := ask(t, http.MethodGet, url+"/r3/quotes"); status != want {
-			t.Errorf("%d %s, want %d", status, body, want)
+		status, header, body := ask(t, http.MethodGet, url+"/r3/quotes")
+		if remaining := header.Get("RateLimit-Remaining"); status != want || remaining != "" { // nobody has counted
+			t.Errorf("%d %s, want %d; %q calls remain", status, body, want, remaining)
 		}
 	}
 	if status, _, body := ask(t, http.MethodPost, open.URL+"/r3/supplier/call"); status != http.StatusBadGateway {

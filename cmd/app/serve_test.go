@@ -193,6 +193,27 @@ func TestTheReplicaIsAsked(t *testing.T) {
 	}
 }
 
+// An item stays in the cache for --cache-ttl.
+func TestTheCacheHasItsTTL(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance, client := serving(t, node, "--cache-ttl=1m", "--lease=5s"), redis.NewClient(&redis.Options{Addr: node.Addr})
+	defer client.Close()
+	put, err := http.NewRequestWithContext(t.Context(), http.MethodPut, instance.URL+"/c0/items/7", strings.NewReader(`{"text": "x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.DefaultClient.Do(put); err != nil || answer.Body.Close() != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/c0/items/7"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if left := client.PTTL(t.Context(), "c0:item:7").Val(); left <= 10*time.Second || left > time.Minute {
+		t.Errorf("it is kept for %s, want a minute", left)
+	}
+}
+
 // A message that is delivered twice makes one parcel, also when a worker that has died had got it 31 seconds ago.
 func TestAnInstancePacksOneParcel(t *testing.T) {
 	t.Parallel()

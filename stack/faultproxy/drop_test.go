@@ -62,8 +62,16 @@ func TestDroppedConnectionLeadsNowhereUntilMend(t *testing.T) {
 	})
 }
 
-// A write that has begun is over before Drop returns. It ends at the latest when its timeout does.
-func TestDropWaitsForWritesThatHaveBegun(t *testing.T) {
+// A write that has begun is over before Drop or Hang returns. It ends at the latest when its timeout does.
+func TestFaultsWaitForWritesThatHaveBegun(t *testing.T) {
+	for name, fault := range map[string]func(*faultproxy.Proxy){
+		"drop": func(p *faultproxy.Proxy) { p.Drop(0) }, "hang": func(p *faultproxy.Proxy) { p.Hang() },
+	} {
+		t.Run(name, func(t *testing.T) { waitsForWrites(t, fault) })
+	}
+}
+
+func waitsForWrites(t *testing.T, fault func(*faultproxy.Proxy)) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe() // nobody reads from it yet
 		p := faultproxy.New(func(context.Context) (net.Conn, error) { return near, nil })
@@ -79,10 +87,11 @@ func TestDropWaitsForWritesThatHaveBegun(t *testing.T) {
 				time.AfterFunc(time.Second, func() { _, _ = far.Read(make([]byte, 1)) })
 			}
 			began := time.Now()
-			p.Drop(0)
+			fault(p)
 			if took := time.Since(began); took != c.returnAfter {
-				t.Errorf("%+v: Drop returned after %s", c, took)
+				t.Errorf("%+v: it returned after %s", c, took)
 			}
+			p.Mend()
 		}
 		if _, _, err := receive(conn); !errors.Is(err, io.EOF) {
 			t.Errorf("after the timeout the client received %v", err)

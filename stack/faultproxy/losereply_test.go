@@ -27,6 +27,17 @@ func TestLostReplyWasExecuted(t *testing.T) {
 	})
 }
 
+// Mend cancels a loss that has not happened yet.
+func TestAMendedReplyIsNotLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
+		conn := client(t, p)
+		p.LoseReply(nil, nil)
+		p.Mend()
+		send(t, conn, "a")
+		expect(t, conn, "re:a", 0)
+	})
+}
+
 // A client that has stopped to wait for a reply may get it after the fault was made. It is not the one that is to be lost.
 func TestReplyToAnEarlierRequestIsNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *faultproxy.Proxy, _ *server) {
