@@ -155,7 +155,7 @@ func TestPayAndCancel(t *testing.T) {
 // A request with a key that waits for the lock is in progress: the repetition ends neither it nor its key.
 func TestAnIdempotencyKeyThatWaits(t *testing.T) {
 	waits, granted := make(chan struct{}), make(chan struct{})
-	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = gate{waits, granted} })
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = signalled{waits, granted} })
 	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
 	const path, key = "/v1/shop/items/1/buy?buyer=7", "Idempotency-Key: k1"
 	first := make(chan answer)
@@ -168,10 +168,10 @@ func TestAnIdempotencyKeyThatWaits(t *testing.T) {
 	}
 }
 
-// gate is a lock that says that a caller waits, and grants when it is opened.
-type gate struct{ waits, granted chan struct{} }
+// signalled is a lock that closes waits when a caller waits. It grants when granted is closed.
+type signalled struct{ waits, granted chan struct{} }
 
-func (g gate) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+func (g signalled) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 	close(g.waits)
 	<-g.granted
 	return fn(ctx, 0)
@@ -181,7 +181,8 @@ func (g gate) Do(ctx context.Context, _ string, fn func(context.Context, uint64)
 func TestA503OfASaleSaysWhatMayHaveBeenWritten(t *testing.T) {
 	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[3].Lock = lock{err: leaseLost} })
 	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
-	s.ask(http.MethodPost, "/v3/shop/items/1/buy?buyer=7", "").fails(t, http.StatusServiceUnavailable, "lease lost", "the order may have been placed")
+	got := s.ask(http.MethodPost, "/v3/shop/items/1/buy?buyer=7", "")
+	got.fails(t, http.StatusServiceUnavailable, "lease lost", "the order may have been placed")
 }
 
 // A buyer must learn that the order is paid, and that perhaps nobody packs the parcel.

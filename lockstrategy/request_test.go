@@ -80,7 +80,7 @@ func TestAClosedStrategyGrantsNothing(t *testing.T) {
 	})
 }
 
-// A process that has let others go first, who poll, polls like them from then on.
+// A process lets others go first that poll. From then on it polls like them.
 func TestAProcessThatYieldedToOthersThatPollPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Time
@@ -115,7 +115,7 @@ func TestAMessageDuringATryIsNotLost(t *testing.T) {
 			if tries++; tries == 4 {
 				return &Lease{}, 0, nil
 			}
-			if tries == 3 { // it listens, and has heard of that
+			if tries == 3 { // it is subscribed, and was told so
 				another.Publish(t.Context(), channelOf("k"), "0")
 				synctest.Wait()
 			}

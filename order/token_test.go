@@ -106,17 +106,23 @@ func testToken(t *testing.T, database fresh) {
 			if _, recorded := winners(o, nil); !slices.Equal(recorded, slices.Sorted(slices.Values(won))) {
 				t.Errorf("recorded are the wins of %v, want %v", recorded, won)
 			}
-			var written []uint64
-			for _, win := range o.Wins {
-				written = append(written, win.Driver)
-			}
-			if !slices.Equal(written, won) {
-				t.Errorf("the wins are those of %v, want the sequence in which they were written: %v", written, won)
-			}
+			inSequence(t, o.Wins, won)
 			if o.Driver != won[len(won)-1] || o.Token != c.stored {
 				t.Errorf("the order is %+v, want driver %d and fencing token %d", o, won[len(won)-1], c.stored)
 			}
 		})
+	}
+}
+
+// inSequence fails unless the wins are those of the drivers, in the sequence in which they were written.
+func inSequence(t *testing.T, wins []order.Win, drivers []uint64) {
+	t.Helper()
+	var written []uint64
+	for _, win := range wins {
+		written = append(written, win.Driver)
+	}
+	if !slices.Equal(written, drivers) {
+		t.Errorf("the wins are those of %v, want %v", written, drivers)
 	}
 }
 
