@@ -91,7 +91,9 @@ func (c Comparison) least(of func(Lock) (toV3 Cell)) string {
 	shortest, text := math.Inf(1), ""
 	for _, l := range c.Locks {
 		if ratio := of(l); ratio.Known && ratio.Value < shortest {
-			shortest, text = ratio.Value, fmt.Sprintf("%s (%s × the time of v3)", l.Name(), ratio.Text)
+			if shortest, text = ratio.Value, l.Name(); shortest != 1 { // 1: it is v3 itself
+				text += fmt.Sprintf(" (%s × the time of v3)", ratio.Text)
+			}
 		}
 	}
 	for _, l := range c.Locks {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"locklab/loadtest/peers/record"
@@ -149,6 +150,8 @@ func (g goal) judge(all rows) judged {
 		j.Measured, j.Met = number(value)+g.figure.unit, "no"
 		if value == g.bound.value || (value > g.bound.value) == g.bound.least {
 			j.Met = "yes"
+		} else if number(value) == number(g.bound.value) { // the difference is in the next digit
+			j.Measured = strconv.FormatFloat(value, 'f', 3, 64) + g.figure.unit
 		}
 	}
 	if why := cmp.Or(text.Lookup(j.Met+": "+g.text), text.Lookup(j.Met+": "+g.why)); why != nil {

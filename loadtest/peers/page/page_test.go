@@ -115,6 +115,7 @@ func TestJudge(t *testing.T) {
 		want string
 	}{
 		{goal{"", atMost(2), at(2, true), ""}, nil, "yes"},
+		{goal{"", atMost(2), at(2.004, true), ""}, nil, "no"},
 		{goal{"", atMost(2), at(2.1, true), ""}, nil, "no"},
 		{goal{"", atLeast(2), at(2, true), ""}, nil, "yes"},
 		{goal{"", atLeast(2), at(1.9, true), ""}, nil, "no"},
@@ -124,6 +125,10 @@ func TestJudge(t *testing.T) {
 		if got := c.goal.judge(c.all).Met; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.goal.bound, got, c.want)
 		}
+	}
+	near := goal{"", atMost(2), at(2.004, true), ""}
+	if got := near.judge(nil).Measured; got != "2.004" {
+		t.Errorf("%s, which is not met, is shown as the bound of 2.00", got)
 	}
 }
 
