@@ -53,9 +53,6 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
-		for range 3 { // one token each: the last one is the clock's own number
-			hold(mustAcquire(t, newRedis(t, server, Timing{}), "k"))
-		}
 		for i := range 5 {
 			if i == 3 {
 				server.SetTime(time.Now().Add(-time.Hour))
@@ -66,6 +63,22 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 			hold(<-second)
 			hold(<-third)
 			hold(mustAcquire(t, two, "k"))
+		}
+	})
+}
+
+// Grants in one microsecond: the last token is the clock's own number.
+func TestTokensOfOneMicrosecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		server.SetTime(time.Now())
+		r, last := newRedis(t, server, Timing{}), uint64(0)
+		for range 3 {
+			lease := mustAcquire(t, r, "k")
+			if lease.FencingToken() <= last {
+				t.Errorf("token %d was followed by %d", last, lease.FencingToken())
+			}
+			last = lease.FencingToken()
+			mustRelease(t, lease)
 		}
 	})
 }
