@@ -1,0 +1,133 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/pview"
+	"locklab/stack"
+)
+
+// What the flags of serve set is tested here where the program joins the parts, on an instance that runs.
+
+// put sends a body.
+func put(t *testing.T, url, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodPut, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("PUT %s: %d", url, answer.StatusCode)
+	}
+}
+
+// The password, and the address at which this machine reaches what Redis calls itself, come from flags.
+func TestServeWithAPasswordAndAMap(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node := testenv.Redis(t, true)
+	admin := redis.NewClient(&redis.Options{Addr: node.Addr})
+	defer admin.Close()
+	if err := admin.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := &stack.Node{Addr: "192.0.2.1:6379"} // nobody's: of the range for documentation
+	for name, instance := range map[string]*stack.Instance{
+		"a password": serving(t, node, "--redis-password=secret"),
+		"a map":      serving(t, elsewhere, "--redis-password=secret", "--addr-map="+elsewhere.Addr+"="+node.Addr),
+	} {
+		if status, _, body := ask(t, http.MethodPost, instance.URL+"/v0/pview"); status != http.StatusOK {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+}
+
+// ?from=replica asks a replica, where the counter may be old.
+func TestTheReplicaIsAsked(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	started, err := testenv.Stack(t).Topology(testenv.Context(t), "master-slave", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var others []string
+	for _, replica := range started.Nodes[1:] {
+		client := redis.NewClient(&redis.Options{Addr: replica.Addr})
+		defer client.Close()
+		err := client.ConfigSet(t.Context(), "replica-read-only", "no").Err()
+		if err == nil {
+			err = client.Set(t.Context(), pview.Key, 41, 0).Err() // which the master does not know
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = append(others, "--redis="+replica.Addr)
+	}
+	instance := serving(t, started.Nodes[0], append(others, "--topology=master-slave")...)
+	for path, want := range map[string]string{"/pview": `"value":0`, "/pview?from=replica": `"value":41`} {
+		if status, _, body := ask(t, http.MethodGet, instance.URL+path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+}
+
+// An item stays in the cache for --cache-ttl.
+func TestTheCacheHasItsTTL(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	instance, client := serving(t, node, "--cache-ttl=1m", "--lease=5s"), redis.NewClient(&redis.Options{Addr: node.Addr})
+	defer client.Close()
+	put(t, instance.URL+"/c0/items/7", `{"text": "x"}`)
+	if status, _, body := ask(t, http.MethodGet, instance.URL+"/c0/items/7"); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	if left := client.PTTL(t.Context(), "c0:item:7").Val(); left <= 10*time.Second || left > time.Minute {
+		t.Errorf("it is kept for %s, want a minute", left)
+	}
+}
+
+// A message that is delivered twice makes one parcel, also when a worker that has died had got it 31 seconds ago.
+func TestAnInstancePacksOneParcel(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node := testenv.Redis(t, true)
+	instance, client, ctx := serving(t, node), redis.NewClient(&redis.Options{Addr: node.Addr}), testenv.Context(t)
+	defer client.Close()
+	put(t, instance.URL+"/shop/items/1", `{"stock": 1}`)
+	for _, path := range []string{"/shop/parcels", "/v0/shop/items/1/buy?buyer=7", "/v0/shop/orders/1/pay"} {
+		if status, _, body := ask(t, http.MethodPost, instance.URL+path); status >= http.StatusMultipleChoices {
+			t.Fatalf("%s: %d %s", path, status, body)
+		}
+	}
+	const stream, group = "shop:paid", "parcels"
+	err := client.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []any{"order", 1}}).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: group, Consumer: "dead", Streams: []string{stream, ">"}}).Result()
+	if err != nil || len(read[0].Messages) != 2 {
+		t.Fatalf("%v, %v: want two messages", read, err)
+	}
+	for _, m := range read[0].Messages {
+		if err := client.Do(ctx, "xclaim", stream, group, "dead", 0, m.ID, "idle", 31_000, "justid").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, worked := ask(t, http.MethodPost, instance.URL+"/shop/parcels")
+	if _, _, body := ask(t, http.MethodGet, instance.URL+"/shop/orders/1"); !strings.Contains(body, `"parcels":1`) {
+		t.Errorf("two messages of one payment: %s; %s", worked, body)
+	}
+}
