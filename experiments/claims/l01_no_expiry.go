@@ -44,7 +44,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 		A takes the lock and dies before it has read. Time passes until every expiry is over, and B tries. The trial has a violation if the
 		lock still exists, has no expiry, and no living client holds it.`,
 	Anomaly:       "orphaned lock",
-	Takes:         time.Second,
+	Takes:         3 * time.Second,
 	Interleavings: kit.OrphanedLocks(naive.Compare, steps.V3, naive.SETNX),
 	Check:         kit.Noted(string(steps.OrphanedLock)),
 	Variants: []experiments.Variant{

@@ -41,7 +41,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 	How: `
 		A dies after its first command. With two commands that is between SETNX and EXPIRE. Then time passes until every expiry is over, and B
 		tries.`,
-	Takes:         time.Second,
+	Takes:         2 * time.Second,
 	Interleavings: kit.OrphanedLocks(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
 	Check:         kit.Noted(string(steps.OrphanedLock)),
 	Variants: []experiments.Variant{

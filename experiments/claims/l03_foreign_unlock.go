@@ -48,7 +48,7 @@ var _ = register(experiments.Experiment{
 		deleted, and B and C write the same value. For the comparison in the client, A is stopped between GET and DEL. SETNX alone has no
 		lease: B is refused, and C acquires after A's release.`,
 	Anomaly: "unlock by a non-owner",
-	Takes:   2 * time.Second,
+	Takes:   4 * time.Second,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},
 		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},

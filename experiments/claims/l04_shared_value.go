@@ -51,7 +51,7 @@ C                                                                     SET → OK
 	How: `
 		A and B are two attempts of one driver. A is slow; its lease ends; B takes the lock; A releases. C takes the lock that A has deleted,
 		and B and C write the same value. Both variants release by one script that compares.`,
-	Takes: time.Second,
+	Takes: 2 * time.Second,
 	Check: history.Counter,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.NonOwnerUnlock},

@@ -56,7 +56,7 @@ B                                            refused                        ente
 		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both
 		write the same value. In another variant three processes do so simultaneously, twenty times each. (A process here is a client with a
 		cohort of its own, which makes it one to Redis. All of them run in the lab's process.)`,
-	Takes: 2 * time.Second,
+	Takes: 3 * time.Second,
 	Check: reentered,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},

@@ -70,7 +70,7 @@ C                                                                     SET NX →
 		releases. Where the extension compares the value first, A changes nothing of B's, and C is refused. The run has what A0's
 		scripts do, with milliseconds; as printed, the script to extend does not parse. A3's acquire is read as tryLock, whose answer is
 		dropped.`,
-	Takes: 3 * time.Second,
+	Takes: 4 * time.Second,
 	Check: history.Counter,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},

@@ -49,7 +49,7 @@ B        lock → no                                            release → 1 "r
 	How: `
 		A takes the lock, reads and writes, and does not release it in time. B is refused. The lease ends. Then A releases, and so does B, as a
 		finally block would let it. A client that is told that it released a lock is a violation if it did not hold one.`,
-	Takes: time.Second,
+	Takes: 5 * time.Second,
 	Check: falselyReleased,
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, Violation: steps.FalseRelease},
