@@ -9,7 +9,7 @@ ENV GOCACHE=/go/cache
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
     CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.stamp=${VERSION}" -o /app ./cmd/app
 
-FROM scratch
+FROM scratch AS app
 COPY --from=build /app /app
 USER 65534:65534
 ENV LAB_LISTEN=0.0.0.0:8080

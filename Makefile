@@ -2,13 +2,15 @@
 
 GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+LICENCES := github.com/google/go-licenses@v1.6.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell git describe --always --dirty 2>/dev/null)
 APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 
-# The race detector needs a C compiler.
-RACE := $(if $(shell command -v "$$(go env CC)"),-race)
-
-.PHONY: help demo test doctor images up burst status down jmeter interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -16,10 +18,17 @@ help: ## Show this list
 demo: ## The main job: two instances, 666 simultaneous page views on every version, judged; DEMO="--keep" passes flags
 	@$(APP) demo $(DEMO)
 
-test: ## All tests; says at the end which real servers were missing. LAB_REQUIRE=all makes a missing one a failure
-	go vet ./...
-	go test $(RACE) -shuffle=on -count=1 -timeout=30m ./...
-	@go run ./internal/testenv/missing
+test: ## All tests. It says which servers are missing, and what passed only when run again; LAB_REQUIRE=all makes a missing server a failure
+	@.ci/test ./...
+
+check: ## What is checked beside the tests; PART="prose size" chooses, PART=help lists the parts, and without PART all run (an hour)
+	@.ci/check $(PART)
+
+# The locks whole, on every server; of the other packages the inner loop.
+race: ## The race detector; it needs a C compiler
+	@command -v "$$(go env CC)" >/dev/null || { echo "the race detector needs a C compiler: apt-get install gcc"; exit 1; }
+	go test -race -short -count=1 -timeout=30m ./...
+	go test -race -count=1 -timeout=30m ./lockstrategy
 
 doctor: ## Before a class: is this machine ready for docker compose, k6 and JMeter?
 	@$(APP) doctor
@@ -36,16 +45,16 @@ burst: ## 666 simultaneous requests on each of v0 to v4 of what is up, judged
 status: ## Show where the containers listen, or which is not ready and why
 	@$(APP) status
 
-down: ## Take the containers down; nothing stays
+down: ## Take the containers down, with their networks and data; images and build cache stay
 	@$(APP) down
 
 jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
 
-interop: ## The Redis lock beside real Redisson, two versions, three topologies (a minute); a part of make test
-	go test -count=1 -v ./loadtest/interop
+interop: ## The Redis lock beside real Redisson, three versions, four topologies (a minute)
+	LAB_CHECK=interop go test -count=1 -v ./loadtest/interop
 
-topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (10 minutes)
+topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (12 minutes)
 	@$(APP) lab topologies
 
 lint: ## golangci-lint, pinned here and not in go.mod; it checks which package imports which, too
@@ -56,11 +65,13 @@ prose: ## Check the language of pages, comments, help texts and messages with Va
 	@VALE="go run $(VALE)" go test -count=1 ./internal/prose
 	@go run ./internal/prose go run $(VALE)
 
-size: ## Lines of Go without tests, in all and of the parts that have a limit
+size: ## Lines of Go without tests: in all, of some parts, and by package
 	@.ci/size
 
-mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name. OF=4 PART=1 is a fourth of them
-	@go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt
+PACKAGES := ./pview ./order ./history ./experiments ./ratelimit ./shop ./cache ./experiments/steps
+
+mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 a fourth. SEED=1 draws N=27 changes of PACKAGES instead
+	@$(if $(SEED),go run ./internal/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt)
 
 cross: ## Build and vet for macOS and Windows
 	GOOS=darwin go vet ./...
@@ -88,11 +99,21 @@ microbench: ## Benchmarks of the locks and of a page view, one process, as Go pr
 readme: ## Run the demo 30 times, the workshop's experiments and each help, and write the results into README.md and docs (10 minutes); PART=help does one
 	go run ./internal/readme $(PART)
 
-screenshot: ## Make the picture of the README, docs/img/report.png, with Chromium
-	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestScreenshotOfTheReadme ./report
+screenshot: ## Make docs/img/page.png of the README and docs/img/report.png of the workshop, with Chromium
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/page.png" LAB_REQUIRE=all go test -count=1 -run=TestTheStory ./cmd/app
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestThePictureOfL11 ./report/html
 
 faults: ## Break the containers one by one and write what users see into docs/faults.md (15 minutes); FAULTS=mysql selects by name
 	go run ./internal/faults $(FAULTS)
+
+twelve: ## Start twelve instances in containers, load them with k6 and write what the supplier has seen into docs/ratelimit.md (9 minutes)
+	go run ./internal/twelve
+
+kubernetes: ## A Kubernetes of three nodes on this machine: deploys every topology, kills a node, writes docs/kubernetes.md (20 minutes; its first build 10 more). KUBERNETES=sentinel runs one
+	go run ./internal/kubernetes $(KUBERNETES)
+
+kubernetes-test: ## Decode and compare the manifests of deploy/kubernetes, which are a module of their own
+	cd deploy/kubernetes && go vet ./... && go test -count=1 ./...
 
 lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" is the default, LAB="run L03" runs one
 	@$(APP) lab $(or $(LAB),run --quick)
@@ -100,7 +121,7 @@ lab: ## Break every lock on purpose and judge what was seen; LAB="run --quick" i
 matrix: ## Lock by anomaly, from the saved runs: writes docs/matrix.md and a part of README.md
 	@$(APP) lab matrix --write
 
-compare: ## The locks on all backends side by side, from the saved runs and the file of make bench: writes docs/compare.md
+compare: ## The locks on all backends side by side, from the saved runs and the file of make bench: writes the tables of docs/compare.md
 	@$(APP) lab compare --write
 
 pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
@@ -109,3 +130,17 @@ pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the
 
 pages-check: ## Has every experiment its page?
 	@$(APP) lab pages --check
+
+dist: ## Archives for Linux, macOS and Windows with checksums and bills of materials in dist/, and dist-check (15 minutes the first time)
+	@.ci/licences $(LICENCES) .licences
+	@CGO_ENABLED=0 VERSION=$(STAMP) CYCLONEDX=$(CYCLONEDX) go run $(GORELEASER) release --snapshot --clean
+	@.ci/dist-check
+
+dist-check: ## Run the demo of this machine's archive in a folder that has nothing else (Linux)
+	@.ci/dist-check
+
+licences: ## The licences of everything that the program is linked from: writes docs/licences.md
+	@new=$$(mktemp) && .ci/licences $(LICENCES) >$$new && cat $$new >docs/licences.md && rm $$new
+
+vulnerabilities: ## Known vulnerabilities in functions that the program calls, by govulncheck; it needs jq
+	@.ci/vulnerabilities $(GOVULNCHECK) $(VULNDB)

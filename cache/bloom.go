@@ -7,6 +7,7 @@ import (
 
 	"github.com/bits-and-blooms/bloom/v3"
 	"github.com/redis/go-redis/v9"
+	"gorm.io/gorm"
 )
 
 // Bloom is a Bloom filter in Redis before a reader and a writer, the same for all processes. It lets no load through of an item that it
@@ -28,11 +29,11 @@ func NewBloom(client redis.Cmdable, key string, items uint, from Reader, to Writ
 	return &Bloom{from, to, client, key, bits, hashes}
 }
 
-// Build adds all items that exist. What is written meanwhile adds itself.
+// Build adds all items that exist. An item that is written meanwhile adds itself.
 func (b *Bloom) Build(ctx context.Context, db *Database) error {
 	var ids []uint64
-	if err := db.db.WithContext(ctx).Model(&Item{}).Pluck("id", &ids).Error; err != nil {
-		return answered(ctx, err)
+	if err := db.do(ctx, func(db *gorm.DB) error { return db.Model(&Item{}).Pluck("id", &ids).Error }); err != nil {
+		return err
 	}
 	if err := b.set(ctx, ids...); err != nil {
 		return err

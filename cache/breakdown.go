@@ -69,7 +69,7 @@ type Refreshing struct {
 	loading sync.WaitGroup
 }
 
-// NewRefreshing returns a cache over source. What it fills does not expire. prefix is that of the keys.
+// NewRefreshing returns a cache over source. Its items do not expire. prefix is that of the keys.
 func NewRefreshing(client redis.Cmdable, source Reader, prefix string, age time.Duration) (*Refreshing, error) {
 	if age < time.Millisecond {
 		return nil, fmt.Errorf("%w: items are refreshed when they are older than %s; it must be 1ms or more", ErrInvalid, age)

@@ -32,7 +32,7 @@ const (
 // TableName implements gorm's Tabler.
 func (Item) TableName() string { return Table }
 
-// What can go wrong. After ErrUnavailable a write may have been done, and the cache may have an old item.
+// Errors of a cache. After ErrUnavailable a write may have been done, and the cache may have an old item.
 var (
 	ErrNotFound    = errors.New("cache: item not found")
 	ErrUnavailable = errors.New("cache: server unavailable") // Redis or the database gave no usable answer

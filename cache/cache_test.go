@@ -146,6 +146,25 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// Only the cache's own keys are deleted.
+func TestDeleteAll(t *testing.T) {
+	l := newLab(t)
+	mine, other := l.aside(cache.Config{Prefix: "mine:"}), l.aside(cache.Config{Prefix: "other:"})
+	for id := range uint64(3) {
+		if err := errors.Join(mine.Set(t.Context(), cache.Item{ID: id}), other.Set(t.Context(), cache.Item{ID: id})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := mine.DeleteAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for prefix, want := range map[string]int{"mine:*": 0, "other:*": 3} {
+		if keys, err := l.Keys(t.Context(), prefix).Result(); err != nil || len(keys) != want {
+			t.Errorf("%s: %v, %v; want %d", prefix, keys, err, want)
+		}
+	}
+}
+
 func TestEmptyAnswers(t *testing.T) {
 	l := newLab(t)
 	keeps, passes := l.aside(cache.Config{Prefix: "keeps:", Empty: time.Second}), l.aside(cache.Config{Prefix: "passes:"})
@@ -277,18 +296,48 @@ func TestCountLoads(t *testing.T) {
 	}
 }
 
-// Two writers of one item each count one version, in MariaDB as in SQLite.
-func TestVersions(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { countVersions(t, newLab(t).db) })
+// MariaDB behaves as SQLite does, also with latin1 as its default character set.
+func TestDatabase(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testDatabase(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db")) })
 	t.Run("mariadb", func(t *testing.T) {
 		testenv.Needs(t, testenv.MariaDB)
-		server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+		server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--character-set-server=latin1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		db, _ := newDatabase(t, "mysql:"+server.DSN)
-		countVersions(t, db)
+		testDatabase(t, "mysql:"+server.DSN)
 	})
+}
+
+func testDatabase(t *testing.T, where string) {
+	db, raw := newDatabase(t, where)
+	t.Run("two writers count versions", func(t *testing.T) { countVersions(t, db) })
+	t.Run("each lost table is created again", func(t *testing.T) { eachLostTable(t, db, raw) })
+}
+
+// eachLostTable removes one table after the other. Reads, writes, the log and its worker need both.
+func eachLostTable(t *testing.T, db *cache.Database, raw *gorm.DB) {
+	s := &steps{Writer: db, Deleter: refusing{}, fail: errors.New("no Redis")}
+	log := cache.DeleteLog{Database: db, Cache: s}
+	for _, lost := range []string{"cache_items", "cache_deletes"} {
+		for name, call := range map[string]func() error{
+			"read":  func() error { _, err := db.Get(t.Context(), id); return err },
+			"write": func() error { _, err := db.Put(t.Context(), id, "семь"); return err },
+			"log":   func() error { _, err := log.Put(t.Context(), id, "七 🔒"); return err },
+			"retry": func() error { _, err := log.Retry(t.Context()); return err },
+		} {
+			put(t, log, "before")
+			if err := raw.Exec("DROP TABLE " + lost).Error; err != nil {
+				t.Fatal(err)
+			}
+			if err := call(); errors.Is(err, cache.ErrUnavailable) {
+				t.Errorf("%s without %s: %v", name, lost, err)
+			}
+		}
+	}
+	if item := put(t, log, "七 🔒"); item.Text != "七 🔒" {
+		t.Errorf("the text is %q", item.Text)
+	}
 }
 
 func countVersions(t *testing.T, db *cache.Database) {

@@ -9,22 +9,31 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+
+	"locklab/internal/tables"
 )
 
 // Database is the truth.
 type Database struct {
-	db    *gorm.DB
-	query time.Duration
-	loads atomic.Int64
+	db     *gorm.DB
+	tables *tables.Set
+	query  time.Duration
+	loads  atomic.Int64
 }
 
-// NewDatabase creates the tables when they are missing. A load takes query longer than the database needs: as long as a real one.
+// NewDatabase creates the tables when they are missing, as every call does. A load takes query longer than the database needs: as long
+// as a real one.
 func NewDatabase(ctx context.Context, db *gorm.DB, query time.Duration) (*Database, error) {
 	if query < 0 {
 		return nil, fmt.Errorf("%w: the time of a query is %s; it must not be negative", ErrInvalid, query)
 	}
-	err := db.WithContext(ctx).AutoMigrate(&Item{}, &pendingDelete{})
-	return &Database{db: db, query: query}, answered(ctx, err)
+	d := &Database{db: db, tables: tables.Of(&Item{}, &pendingDelete{}), query: query}
+	return d, d.do(ctx, d.tables.Create)
+}
+
+// do turns the error of a call into one of this package's.
+func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
+	return answered(ctx, d.tables.Do(d.db.WithContext(ctx), call))
 }
 
 // Get loads an item.
@@ -38,11 +47,11 @@ func (d *Database) Get(ctx context.Context, id uint64) (item Item, err error) {
 	case <-ctx.Done():
 		return item, answered(ctx, ctx.Err())
 	}
-	err = d.db.WithContext(ctx).Take(&item, id).Error
+	err = d.do(ctx, func(db *gorm.DB) error { return db.Take(&item, id).Error })
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return Item{}, fmt.Errorf("%w: %d", ErrNotFound, id)
 	}
-	return item, answered(ctx, err)
+	return item, err
 }
 
 // Loads is how many loads have reached the database.
@@ -72,11 +81,13 @@ func (d *Database) put(ctx context.Context, id uint64, text string, also func(*g
 		Columns:   []clause.Column{{Name: "id"}},
 		DoUpdates: clause.Assignments(map[string]any{"text": text, "version": gorm.Expr(Table + ".version + 1")}),
 	}
-	err = d.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		return errors.Join(
-			tx.Clauses(next).Create(&Item{ID: id, Text: text, Version: 1}).Error,
-			tx.Take(&item, id).Error, also(tx),
-		)
+	err = d.do(ctx, func(db *gorm.DB) error {
+		return db.Transaction(func(tx *gorm.DB) error {
+			return errors.Join(
+				tx.Clauses(next).Create(&Item{ID: id, Text: text, Version: 1}).Error,
+				tx.Take(&item, id).Error, also(tx),
+			)
+		})
 	})
-	return item, answered(ctx, err)
+	return item, err
 }

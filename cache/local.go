@@ -24,7 +24,7 @@ func NewLocal(source Reader, items int, ttl time.Duration) (*Local, error) {
 	return &Local{source, otter.Must(&options)}, nil
 }
 
-// Get implements [Reader]. That there is no such item is not kept.
+// Get implements [Reader]. A missing item is not kept.
 func (l *Local) Get(ctx context.Context, id uint64) (Item, error) {
 	if item, ok := l.cache.GetIfPresent(id); ok {
 		return item, nil

@@ -88,4 +88,24 @@ func (r *Redis) Delete(ctx context.Context, id uint64) error {
 	return answered(ctx, r.client.Del(ctx, r.key(id)).Err())
 }
 
+// DeleteAll forgets every item. An item that is filled in meanwhile may stay.
+func (r *Redis) DeleteAll(ctx context.Context) error {
+	cluster, is := r.client.(*redis.ClusterClient)
+	if !is {
+		return answered(ctx, r.deleteAll(ctx, r.client))
+	}
+	return answered(ctx, cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return r.deleteAll(ctx, master) }))
+}
+
+// deleteAll deletes the keys one by one: in a cluster they are of many slots.
+func (r *Redis) deleteAll(ctx context.Context, client redis.Cmdable) error {
+	keys := client.Scan(ctx, 0, r.Prefix+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := client.Del(ctx, keys.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return keys.Err()
+}
+
 func (r *Redis) key(id uint64) string { return fmt.Sprint(r.Prefix, id) }

@@ -54,6 +54,21 @@ func (w UpdateThenSet) Put(ctx context.Context, id uint64, text string) (Item, e
 	return item, err
 }
 
+// SetThenUpdate fills the new item in before the database has it, so without its version. Of two writers, the first to fill may be the
+// last to update. If the database refuses the update, the cache has an item that the database never had.
+type SetThenUpdate struct {
+	Database Writer
+	Cache    *Redis
+}
+
+// Put implements [Writer].
+func (w SetThenUpdate) Put(ctx context.Context, id uint64, text string) (Item, error) {
+	if err := w.Cache.Set(ctx, Item{ID: id, Text: text}); err != nil {
+		return Item{}, err
+	}
+	return w.Database.Put(context.WithoutCancel(ctx), id, text) // readers see the item already
+}
+
 // DoubleDelete deletes again after a delay, in the background, whatever a reader has filled meanwhile. The delay must be longer than the
 // slowest load and fill. A second delete that fails, or a crash before it, leaves an old item: see [DeleteLog].
 type DoubleDelete struct {
@@ -104,7 +119,7 @@ func (w DeleteLog) Put(ctx context.Context, id uint64, text string) (Item, error
 func (w DeleteLog) do(ctx context.Context, pending pendingDelete) error {
 	err := w.Cache.Delete(ctx, pending.ItemID)
 	if err == nil {
-		err = answered(ctx, w.Database.db.WithContext(ctx).Delete(&pending).Error)
+		err = w.Database.do(ctx, func(db *gorm.DB) error { return db.Delete(&pending).Error })
 	}
 	return err
 }
@@ -112,7 +127,7 @@ func (w DeleteLog) do(ctx context.Context, pending pendingDelete) error {
 // Retry does the deletes that are in the log, those of other processes too, and returns how many it found.
 func (w DeleteLog) Retry(ctx context.Context) (found int, err error) {
 	var log []pendingDelete
-	err = answered(ctx, w.Database.db.WithContext(ctx).Order("id").Limit(1000).Find(&log).Error)
+	err = w.Database.do(ctx, func(db *gorm.DB) error { return db.Order("id").Limit(1000).Find(&log).Error })
 	for _, pending := range log {
 		err = errors.Join(err, w.do(ctx, pending))
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"locklab/cache"
 )
 
@@ -89,6 +91,39 @@ func (l *leaving) Put(ctx context.Context, id uint64, text string) (cache.Item, 
 	return l.Writer.Put(ctx, id, text)
 }
 
+// Readers see the new item before the database has it. The database is updated even if the caller leaves then. An update that is refused
+// leaves the item in the cache.
+func TestSetThenUpdate(t *testing.T) {
+	l := newLab(t)
+	aside := l.aside(cache.Config{})
+	put(t, l.db, "old")
+	ctx, leave := context.WithCancel(t.Context())
+	leavesFirst := writerFunc(func(ctx context.Context, id uint64, text string) (cache.Item, error) {
+		leave()
+		if item, err := aside.Get(t.Context(), id); err != nil || item.Text != text || item.Version != 0 {
+			t.Errorf("before the update: %+v, %v", item, err)
+		}
+		return l.db.Put(ctx, id, text)
+	})
+	if item, err := (cache.SetThenUpdate{Database: leavesFirst, Cache: aside}).Put(ctx, id, "new"); err != nil || item.Version != 2 {
+		t.Errorf("%+v, %v", item, err)
+	}
+	reads(t, l.db, 2)
+	long := strings.Repeat("x", cache.MaxText+1)
+	if _, err := (cache.SetThenUpdate{Database: l.db, Cache: aside}).Put(t.Context(), id, long); !errors.Is(err, cache.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	if item, err := aside.Get(t.Context(), id); err != nil || item.Text != long {
+		t.Errorf("after an update that was refused: %+v, %v", item, err)
+	}
+}
+
+type writerFunc func(ctx context.Context, id uint64, text string) (cache.Item, error)
+
+func (f writerFunc) Put(ctx context.Context, id uint64, text string) (cache.Item, error) {
+	return f(ctx, id, text)
+}
+
 func TestDeleteLog(t *testing.T) {
 	l := newLab(t)
 	r := l.aside(cache.Config{})
@@ -118,7 +153,11 @@ func TestDeleteLog(t *testing.T) {
 func TestDeleteLogIsOneTransaction(t *testing.T) {
 	l := newLab(t)
 	put(t, l.db, "one")
-	if err := l.raw.Exec("DROP TABLE cache_deletes").Error; err != nil {
+	if err := l.raw.Callback().Create().After("gorm:create").Register("fail", func(tx *gorm.DB) {
+		if tx.Statement.Table == "cache_deletes" {
+			_ = tx.AddError(errors.New("the log is full"))
+		}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w := cache.DeleteLog{Database: l.db, Cache: l.aside(cache.Config{})}

@@ -4,25 +4,26 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"locklab/stack/compose"
 )
 
-// everyTopology loads the files for each topology, with the profile backends, the variables of .env and none of the shell.
+// everyTopology loads the files for each topology, with the backends, the default settings and none of the shell.
 func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	t.Helper()
 	for _, name := range settings(t) {
 		t.Setenv(name[0], "") // restores the variable after the test
 		os.Unsetenv(name[0])
 	}
-	t.Setenv(profiles, backends)
+	t.Setenv("BACKENDS", "1")
 	topologies, err := compose.Topologies("..")
 	if err != nil || len(topologies) != 4 {
 		t.Fatal(topologies, err)
@@ -38,13 +39,10 @@ func everyTopology(t *testing.T, test func(t *testing.T, p *compose.Project)) {
 	}
 }
 
-// Of Compose's variable, and of the profile with the servers that only some locks need.
-const profiles, backends = "COMPOSE_PROFILES", "backends"
-
-// settings are the lines of .env.
+// settings are the default settings.
 func settings(t *testing.T) [][2]string {
 	t.Helper()
-	text, err := os.ReadFile("../.env")
+	text, err := os.ReadFile("defaults.env")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +67,7 @@ func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 			}
 			seen[port.Number] = port.Service
 			if p.PortVariable(port.Number) == "" {
-				t.Errorf("no line of .env moves port %d of %s", port.Number, port.Service)
+				t.Errorf("no setting moves port %d of %s", port.Number, port.Service)
 			}
 		}
 		for name, service := range p.Files.Services {
@@ -85,36 +83,71 @@ func TestPortsArePublishedOnLoopbackOnly(t *testing.T) {
 func isRedis(s types.ServiceConfig) bool { return strings.HasPrefix(s.Image, "redis:") }
 
 // `up --wait` fails when a service without a health check ends, also when it succeeds. So every service that `up` starts has a health
-// check, or runs once and another service waits for its success.
+// check. The nodes of Redis have none: redis-ready and the instances ask them. Nobody waits for the live page or the welcome.
 func TestEveryServiceIsWaitedFor(t *testing.T) {
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
-		awaited := map[string]bool{}
 		for name, service := range p.Files.Services {
 			for on, dependency := range service.DependsOn {
 				other := p.Files.Services[on]
-				awaited[on] = awaited[on] || dependency.Condition == types.ServiceConditionCompletedSuccessfully
 				if len(other.Profiles) > 0 && dependency.Required {
 					t.Errorf("%s requires %s, which a profile leaves out", name, on)
 				}
 				if len(service.Profiles) > 0 {
 					t.Errorf("%s depends on %s: running it would also start that, as the shell's variables say, perhaps with another topology", name, on)
 				}
-				if !isRedis(service) && dependency.Condition != types.ServiceConditionHealthy {
+				if !isRedis(service) && checked(other.HealthCheck) && dependency.Condition != types.ServiceConditionHealthy {
 					t.Errorf("%s does not wait until %s is healthy", name, on)
 				}
 			}
 		}
 		for name, service := range p.Files.Services {
-			if compose.Starts(service) && !checked(service.HealthCheck) && !awaited[name] {
-				t.Errorf("%s has no health check, and no service waits for it", name)
+			node := isRedis(service) && name != "redis-ready"
+			if compose.Starts(service) && checked(service.HealthCheck) == (node || name == "welcome" || name == "page") {
+				t.Errorf("%s has a health check: %v", name, checked(service.HealthCheck))
+			}
+			_, proved := p.Files.Services["redis-ready"].DependsOn[name]
+			_, asked := p.Files.Services["app-1"].DependsOn[name]
+			if node && !proved && !asked {
+				t.Errorf("no service asks %s whether it answers", name)
 			}
 		}
 		for _, app := range []string{"app-1", "app-2"} {
-			for _, on := range []string{"redis-ready", "mysql", "redlock-1", "redlock-5", "etcd", "zookeeper", "memcached"} {
+			for _, on := range []string{"redis-ready", "mysql", "etcd", "zookeeper", "memcached"} {
 				if p.Files.Services[app].DependsOn[on].Condition != types.ServiceConditionHealthy {
 					t.Errorf("%s does not wait for %s", app, on)
 				}
 			}
+		}
+	})
+}
+
+// Each check is a process, and 25 labs on one machine have 25 times as many.
+func TestHealthChecksAreFew(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		perMinute := 0.0
+		for _, service := range p.Files.Services {
+			if compose.Starts(service) && checked(service.HealthCheck) {
+				perMinute += time.Minute.Seconds() / time.Duration(*service.HealthCheck.Interval).Seconds()
+			}
+		}
+		if perMinute > 100 {
+			t.Errorf("there are %.0f health checks a minute, with all servers", perMinute)
+		}
+	})
+}
+
+// The last line of a plain `docker compose up` is the welcome, so what is shown besides must be little.
+func TestOnlyTheInstancesAndTheWelcomeAreShown(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		for name, service := range p.Files.Services {
+			quiet := service.Attach != nil && !*service.Attach
+			shown := strings.HasPrefix(name, "app-") || name == "welcome"
+			if compose.Starts(service) && quiet == shown {
+				t.Errorf("`docker compose up` shows the log of %s: %v", name, !quiet)
+			}
+		}
+		if on := p.Files.Services["welcome"].DependsOn["nginx"]; on.Condition != types.ServiceConditionHealthy {
+			t.Error("the welcome does not wait for nginx")
 		}
 	})
 }
@@ -125,8 +158,32 @@ func TestImagesHaveExactTags(t *testing.T) {
 	exact := regexp.MustCompile(`^(quay\.io/coreos/)?[a-z0-9/]+:v?\d+\.\d+\.\d+[\w.-]*$`) // etcd's own are at Quay
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for _, service := range p.Files.Services {
-			if image := service.Image; image != p.Variable("APP_IMAGE") && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
+			if image := service.Image; !slices.Contains(ours(p), image) && !exact.MatchString(image) || strings.Contains(image, "bitnami") {
 				t.Errorf("%s is no official image with an exact tag", image)
+			}
+		}
+	})
+}
+
+// ours are the images that are in no registry.
+func ours(p *compose.Project) []string {
+	return []string{p.Variable("APP_IMAGE"), p.Variable("JMETER_IMAGE")}
+}
+
+// One service builds an image, and no service looks for it in a registry.
+func TestOurImagesAreBuiltOnce(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		built := map[string]int{}
+		for name, service := range p.Files.Services {
+			if service.Build != nil {
+				built[service.Image]++
+			} else if slices.Contains(ours(p), service.Image) && service.PullPolicy != types.PullPolicyNever {
+				t.Errorf("Compose looks for %s of %s in a registry", service.Image, name)
+			}
+		}
+		for _, image := range ours(p) {
+			if built[image] != 1 || len(built) != len(ours(p)) {
+				t.Errorf("so many services build an image: %v", built)
 			}
 		}
 	})
@@ -166,18 +223,46 @@ func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 			if service.ContainerName != "" || service.Privileged || service.NetworkMode == "host" {
 				t.Errorf("%s has a fixed name, privileges or the host's network", name)
 			}
-			if service.MemLimit == 0 {
-				t.Errorf("%s has no memory limit", name)
+			if service.MemLimit == 0 || service.PidsLimit <= 0 {
+				t.Errorf("%s has no limit of memory or of processes", name)
 			}
-			if name != "mysql" && // it starts as root, and drops the privileges itself
-				(!service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"})) {
-				t.Errorf("%s may write its root file system, or has capabilities", name)
+			if service.Logging == nil || service.Logging.Options["max-size"] == "" || service.Logging.Options["max-file"] == "" {
+				t.Errorf("the log of %s grows without a limit", name)
 			}
+			if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) ||
+				!slices.Equal(service.SecurityOpt, []string{"no-new-privileges:true"}) {
+				t.Errorf("%s may write its root file system, or has privileges", name)
+			}
+			// The other images have a user of their own.
+			own := append(ours(p), p.Variable("K6_IMAGE"), p.Variable("MEMCACHED_IMAGE"))
+			if service.User == "" && !slices.Contains(own, service.Image) || strings.HasPrefix(service.User, "root") ||
+				strings.HasPrefix(service.User, "0") {
+				t.Errorf("%s runs as root", name)
+			}
+			wantMounts(t, name, service)
 			if isRedis(service) && service.Restart != "no" {
 				t.Errorf("%s restarts by itself: a master that comes back empty empties its replicas", name)
 			}
 		}
 	})
+}
+
+// wantMounts checks the folders in memory of a service. A mount belongs to root unless it says otherwise, and a server without
+// capabilities, or the entrypoint of its image, cannot write there. Without a size it has half of the machine's memory.
+func wantMounts(t *testing.T, name string, service types.ServiceConfig) {
+	t.Helper()
+	owner := ":uid=999,gid=999,"
+	if strings.HasPrefix(service.Image, "zookeeper:") {
+		owner = ":uid=1000,gid=1000,"
+	}
+	for _, mount := range service.Tmpfs {
+		if !strings.Contains(mount, "size=") {
+			t.Errorf("the mount %s of %s has no limit", mount, name)
+		}
+		if !strings.HasPrefix(mount, "/tmp:") && !strings.Contains(mount, owner) {
+			t.Errorf("the mount %s of %s is not its user's, which is %s", mount, name, owner)
+		}
+	}
 }
 
 // A container that stops loses its name, which breaks a failover. So nodes have fixed addresses.
@@ -187,7 +272,10 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 		subnet, dynamic := netip.MustParsePrefix(pool.Subnet), netip.MustParsePrefix(pool.IPRange)
 		at := map[string]string{} // address:port → service
 		for name, service := range p.Files.Services {
-			address := service.Networks["lab"].Ipv4Address
+			address := ""
+			if network := service.Networks["lab"]; network != nil {
+				address = network.Ipv4Address
+			}
 			if address == "" {
 				if isRedis(service) && len(service.Ports) > 0 {
 					t.Errorf("%s has no address of its own", name)
@@ -220,53 +308,57 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Without the profile there are no such servers, and the instances are told of none.
-func TestBackendsAreAProfile(t *testing.T) {
+// One setting starts the servers and tells the instances of them. The addresses are always there.
+func TestBackendsHaveOneSwitch(t *testing.T) {
 	everyTopology(t, func(t *testing.T, _ *compose.Project) {
-		for _, chosen := range []string{"", "load"} {
-			p, err := compose.Load(t.Context(), "..", "", profiles+"="+chosen)
+		for setting, on := range map[string]bool{"BACKENDS=": false, "BACKENDS=0": false, "BACKENDS=1": true} {
+			p, err := compose.Load(t.Context(), "..", "", setting)
 			if err != nil {
 				t.Fatal(err)
 			}
-			app := p.Files.Services["app-1"]
+			app := p.Files.Services["app-1"].Environment
+			told := map[string]bool{"0": false, "1": true}
 			for name, variable := range map[string]string{"etcd": "LAB_ETCD", "zookeeper": "LAB_ZOOKEEPER", "memcached": "LAB_MEMCACHED"} {
-				if _, there := p.Files.Services[name]; there || app.Environment[variable] != nil {
-					t.Errorf("%s=%s: there is %s, or the instances are told of it", profiles, chosen, name)
+				if compose.Starts(p.Files.Services[name]) != on || *app[variable] == "" || told[*app["LAB_BACKENDS"]] != on {
+					t.Errorf("%s: up starts %s: %v; the instances are told %q, %q", setting, name, !on, *app[variable], *app["LAB_BACKENDS"])
 				}
 			}
 		}
 	})
 }
 
-// Every variable of the files has a line in .env: Compose replaces an unknown variable by nothing.
-func TestVariablesAreSet(t *testing.T) {
-	known := map[string]bool{"REDIS_TOPOLOGY": true}
-	for _, s := range settings(t) {
-		known[s[0]] = true
+// nginx sends requests to each of the twelve, and waits for it. Each divides the limit by twelve, and has a name of its own.
+func TestTwelveInstances(t *testing.T) {
+	files, err := cli.NewProjectOptions([]string{"../compose.twelve.yaml"}, cli.WithOsEnv)
+	if err != nil {
+		t.Fatal(err)
 	}
-	files, _ := filepath.Glob("redis-topologies/*")
-	for _, file := range append(files, "../docker-compose.yml", "backends.env") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(file, ".sh") {
+	p, err := files.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nginx := p.Services["nginx"]
+	at := slices.IndexFunc(nginx.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == "/etc/nginx/instances.conf" })
+	upstream, err := os.ReadFile(nginx.Volumes[at].Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, service := range p.Services {
+		if !strings.HasPrefix(name, "app-") {
 			continue
 		}
-		for _, used := range regexp.MustCompile(`[^$]\$\{(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
-			if !known[used[1]] {
-				t.Errorf("%s uses %s, which .env does not set", file, used[1])
-			}
+		found++
+		_, port, _ := strings.Cut(*service.Environment["LAB_LISTEN"], ":")
+		if line := fmt.Sprintf("\nserver %s:%s max_fails=0;\n", name, port); !strings.Contains(string(upstream), line) {
+			t.Errorf("nginx does not know %s at %s", name, port)
+		}
+		if nginx.DependsOn[name].Condition != types.ServiceConditionHealthy || *service.Environment["LAB_NODES"] != "12" ||
+			strings.Count(string(upstream), ":"+port+" ") != 1 || service.PullPolicy != types.PullPolicyNever && service.Build == nil {
+			t.Errorf("%s is not as the others: %+v", name, service)
 		}
 	}
-}
-
-func TestAnUnknownTopologyIsNamed(t *testing.T) {
-	_, err := compose.Load(t.Context(), "..", "ring")
-	if err == nil || !strings.Contains(err.Error(), `"ring"`) || !strings.Contains(err.Error(), "single, master-slave, sentinel, cluster") {
-		t.Errorf("the error is %v", err)
-	}
-	if _, err := compose.Load(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "checkout") {
-		t.Errorf("the error outside a checkout is %v", err)
+	if found != 12 {
+		t.Errorf("there are %d instances", found)
 	}
 }

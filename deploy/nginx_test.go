@@ -139,7 +139,34 @@ func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	}
 }
 
-// nginx does not repeat a request that an instance may have executed. That holds for GET and POST, and for both instances.
+// Requests to the live page do not count in the round robin, and no buffer holds its events back.
+func TestThePageIsBesideTheInstances(t *testing.T) {
+	one, two := instances(t)
+	more := make(chan struct{})
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("data: " + r.URL.Path + " " + r.Host + "\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-more
+	}))
+	t.Cleanup(page.Close)
+	n := start(t, address(one), address(two), "page:8070", address(page))
+	response, err := http.Get(n.url + "/ui/events?of=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	if want := "data: /ui/events " + strings.TrimPrefix(n.url, "http://") + "\n"; line != want || err != nil {
+		t.Errorf("it gets %q, %v; want %q", line, err, want)
+	}
+	close(more)
+	response.Body.Close()
+	record, err := burst.RunViews(t.Context(), burst.Target{URL: n.url}, "v0", 20, burst.Simultaneous)
+	if got := record.PerInstance(); err != nil || got["8080"] != 10 || got["8090"] != 10 {
+		t.Errorf("the instances got %v, %v", got, err)
+	}
+}
+
+// nginx does not repeat a request that an instance may have executed. The test sends GET and POST to both instances.
 func TestNoRequestIsRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc

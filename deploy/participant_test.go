@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 	}
 	for _, number := range []int{0, 1, 2, 10, 25, 49} {
 		var settings []string
-		if number > 0 { // 0 is the lab without .env.local
+		if number > 0 { // 0 is the lab without .env
 			out, err := exec.CommandContext(t.Context(), "sh", "participant", strconv.Itoa(number)).Output()
 			if err != nil {
 				t.Fatal(err)
@@ -31,7 +32,7 @@ func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
 		}
 		mine := map[string]bool{}
 		for _, topology := range topologies {
-			p, err := compose.Load(t.Context(), "..", topology, append(settings, profiles+"="+backends)...)
+			p, err := compose.Load(t.Context(), "..", topology, append(settings, "BACKENDS=1")...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,6 +66,7 @@ func TestIncludedFilesHaveNoEscapedVariables(t *testing.T) {
 	if err != nil || len(files) < 4 {
 		t.Fatal(files, err)
 	}
+	files = append(files, "lab.yaml", "app.yaml")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Contains(string(text), "$$") {
@@ -78,8 +80,8 @@ func TestSettingsOfOnesOwnAreIgnoredByGit(t *testing.T) {
 	if _, err := os.Stat("../.git"); err != nil {
 		testenv.Skip(t, "this is no git checkout")
 	}
-	if err := exec.CommandContext(t.Context(), "git", "check-ignore", "--quiet", "../.env.local").Run(); err != nil {
-		t.Errorf("git does not ignore .env.local: %v", err)
+	if err := exec.CommandContext(t.Context(), "git", "check-ignore", "--quiet", "../.env").Run(); err != nil {
+		t.Errorf("git does not ignore .env: %v", err)
 	}
 }
 
@@ -104,5 +106,47 @@ func TestScriptsOfK6HaveTheirOwnNumberOfUsers(t *testing.T) {
 				t.Errorf("%s.js with USERS=%q sends %v, want %s (%v)", script, users, got, want, err)
 			}
 		}
+	}
+}
+
+// The page for trainers has the sum of one lab's limits, and says what 25 labs need.
+func TestTheMemoryOfTheTrainersPage(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	text, err := os.ReadFile("../docs/trainer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compose.Load(t.Context(), "..", "single", "BACKENDS=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var limits float64
+	for _, service := range p.Files.Services {
+		if compose.Starts(service) {
+			limits += float64(service.MemLimit)
+		}
+	}
+	number := func(expression string, in []byte) float64 {
+		found := regexp.MustCompile(expression).FindSubmatch(in)
+		if found == nil {
+			t.Fatalf("there is no %s", expression)
+		}
+		value, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	const gib = 1 << 30
+	if said := number(`over .single. add up to ([\d.]+) GiB`, text); math.Abs(said-limits/gib) > 0.05 {
+		t.Errorf("the page says %.1f GiB, and the limits add up to %.2f", said, limits/gib)
+	}
+	used := number(`used (\d+) MiB without load`, text)
+	if said := number(`so 25 of\s+them use ([\d.]+) GiB`, text); math.Abs(said-25*used/1024) > 0.05 {
+		t.Errorf("25 labs of %.0f MiB use %.2f GiB, and the page says %.1f", used, 25*used/1024, said)
+	}
+	measured, err := os.ReadFile("../docs/compose.md")
+	if err != nil || number(`lab with the cluster used (\d+) MiB`, measured) != used {
+		t.Errorf("docs/compose.md says another number of MiB than %.0f (%v)", used, err)
 	}
 }

@@ -3,6 +3,7 @@
 package deploy_test
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -22,7 +23,7 @@ import (
 	"locklab/versions"
 )
 
-// nginx is a process with deploy/nginx.conf, changed to other addresses.
+// nginx is a process with deploy/nginx/nginx.conf, changed to other addresses.
 type nginx struct {
 	url string
 	log string // the access log
@@ -32,20 +33,26 @@ type nginx struct {
 func start(t *testing.T, one, two string, edits ...string) nginx {
 	t.Helper()
 	testenv.Needs(t, testenv.Nginx)
-	conf, err := os.ReadFile("nginx.conf")
+	conf, err := os.ReadFile("nginx/nginx.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, listen := t.TempDir(), freeAddress(t)
 	n := nginx{url: "http://" + listen, log: filepath.Join(dir, "access.log")}
+	upstream, err := os.ReadFile("nginx/two.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf = bytes.Replace(conf, []byte("include instances.conf;"), upstream, 1)
 	edits = append(edits, "app-1:8080", one, "app-2:8090", two, "listen 8000", "listen "+listen, "/dev/stdout", n.log, "/tmp/", dir+"/")
 	for i := 0; i < len(edits); i += 2 {
 		if !strings.Contains(string(conf), edits[i]) {
 			t.Fatalf("nginx.conf has no %q: adapt this test", edits[i])
 		}
 	}
+	text := strings.Replace(strings.NewReplacer(edits...).Replace(string(conf)), "page:8070", one, 1) // unless an edit has named another
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(strings.NewReplacer(edits...).Replace(string(conf))), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("nginx", "-p", dir, "-c", file, "-g", "daemon off;")

@@ -15,38 +15,48 @@ import (
 // Experiment is one claim, and how to see whether it is true. Its variants act and record. Check, a pure function, finds
 // violations in what was recorded. The judge compares them with what the variants expect.
 type Experiment struct {
-	ID      string // stable, as in the catalogue: L03-foreign-unlock
-	Title   string // of its page; empty: the words of the id
-	Article string // A0 … A4; of several: "A0, A2"
-	Claim   string // one sentence
-	Says    string // what the articles say about it, in our words
-	Errata  []Erratum
-	Lesson  Lesson
-	Drawing string // the interleaving, as a drawing in text
-	How     string // how the run makes it happen
-	Anomaly string // its column in the matrix; empty: it has none
+	ID       string   // stable, as in the catalogue: L03-foreign-unlock
+	Title    string   // of its page; empty: the words of the id
+	Articles Articles // that make the claim
+	Claim    string   // one sentence
+	Says     string   // what the articles say about it, in our words
+	// Elsewhere is what no article says and the claim needs, each with its source.
+	Elsewhere string
+	Errata    []Erratum
+	Lesson    Lesson
+	Drawing   string // the interleaving, as a drawing in text
+	How       string // how the run makes it happen
+	Anomaly   string // its column in the matrix; empty: it has none
+	Schedule
 
+	Check func(trial []history.Event) []history.Violation
+	Curve Curve // of its measurements; zero: none
+	// Interleavings are locks made of steps, and what is expected of all interleavings of these. app lab step and app lab
+	// explore use them.
+	Interleavings []Interleavings
+	Variants      []Variant // the control first: without it nothing is shown
+}
+
+// Articles are some of the five: A0 … A4.
+type Articles []string
+
+func (a Articles) String() string { return strings.Join(a, ", ") }
+
+// Schedule says where and when an experiment can run, and for how long.
+type Schedule struct {
 	Needs  []Need
 	Docker time.Duration // as Takes, when its Redis runs in the compose file's containers; 0: it cannot
 	Alone  bool          // it measures, so no other experiment runs at the same time
 	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each variant; 0: 3
-
-	// Interleavings are locks made of steps, and what is expected of all interleavings of these. app lab step and app lab
-	// explore use them.
-	Interleavings []Interleavings
-
-	Curve Curve // of its measurements; zero: none
-
-	Variants []Variant // the control first: without it nothing is shown
-	Check    func(trial []history.Event) []history.Violation
 }
 
 // Erratum is a point in which one article and a run disagree, or the article contradicts itself.
 type Erratum struct {
 	Article string // the one article that errs: A0 … A4
 	What    string
+	Where   string // the place in the article, with some of its words in backticks
 }
 
 // Lesson is what the page of an experiment teaches, written by hand. The page adds what a run showed.
@@ -61,11 +71,12 @@ type Lesson struct {
 	Start    bool // one of the first to look at
 }
 
-// Curve is a plot of what one variant measures: a point for each timeline, by its medians in two units.
+// Curve is a plot of what one variant measures: a point for each timeline, by its medians of two quantities.
 type Curve struct {
-	Variant string
-	X, Y    string // the units, as they are recorded
-	Line    string // how the names of those timelines begin whose points are joined; the others are what they are compared with
+	Variant  string
+	X, Y     Quantity
+	Line     string // what the timelines are whose points are joined
+	Compared string // the timeline with which they are compared
 }
 
 // Level is how much a reader should know before an experiment.
@@ -88,12 +99,13 @@ type Variant struct {
 	Anomaly  string          // its column there, where that is not the experiment's
 	Fault    bool            // each trial must record a fault with its proof, or it proves nothing
 	Needs    []Need          // without them the variant is left out, and the experiment runs all the same
+	Slow     bool            // it takes long, and --quick leaves it out
 	Trials   int             // where the experiment's own number would take too long; 0: that number
-	Every    steps.Violation // the run plays every interleaving with a note before each ([Plays]), and this note after each that violates
+	Every    steps.Violation // the run plays all interleavings: [history.Interleaving] stands before each, this behind each that violates
 	Run      Scenario
 }
 
-// Scenario acts and records. What must succeed for the trial to show anything goes through [Trial.Must].
+// Scenario acts and records. A step without which the trial shows nothing goes through [Trial.Must].
 type Scenario func(ctx context.Context, t *Trial)
 
 // Interleavings is a lock of which every interleaving of the steps is tried.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"locklab/experiments/steps"
-	"locklab/experiments/terminal"
 	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
@@ -84,8 +83,25 @@ func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bo
 	return l, err
 }
 
-// Plays begins the note before an interleaving that a variant plays.
-const Plays = "interleaving: "
+// Shortest looks for the shortest interleaving in which a lock violates, within the bounds of the experiment. It looks for expected
+// violations first, and ends with the first that it finds: that is the last of searched.
+func (e Experiment) Shortest(ctx context.Context, lock naive.Lock) (searched []Explored, err error) {
+	for _, expect := range []Expect{Sometimes, Never} {
+		for _, i := range e.Interleavings {
+			if i.Expect != expect || i.Lock.Name != lock.Name {
+				continue
+			}
+			x, err := i.Explore(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if searched = append(searched, x); x.Found.Counterexample != nil {
+				return searched, nil
+			}
+		}
+	}
+	return searched, nil
+}
 
 // Played are the variants that play every interleaving.
 func (e Experiment) Played() []Variant {
@@ -103,11 +119,11 @@ func (e Experiment) explorePlayed(ctx context.Context, v Variant, program string
 	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict, Command: program + " lab run " + e.ID}
 	for i, h := range r.Events {
 		switch {
-		case strings.HasPrefix(h.Text, Plays):
+		case h.Name == history.Interleaving:
 			played, begin = played+1, i
 		case h.Text == string(v.Every):
 			if violating++; violating == 1 {
-				l.Shortest, l.Events = strings.TrimPrefix(r.Events[begin].Text, Plays), r.Events[begin+1:i]
+				l.Shortest, l.Events = r.Events[begin].Text, r.Events[begin+1:i]
 			}
 		}
 	}
@@ -115,46 +131,14 @@ func (e Experiment) explorePlayed(ctx context.Context, v Variant, program string
 	return l, nil
 }
 
-// claims reports whether the experiment says anything about interleavings within b. That there is no violation it says for as many
-// clients and faults as it names, or fewer. That there is one it says for as many, or more.
+// claims reports whether the experiment says anything about interleavings within b. The absence of a violation also covers fewer
+// clients and faults than it names. A violation also covers more.
 func (i Interleavings) claims(b steps.Bounds) bool {
 	less, more := b, i.Bounds
 	if i.Expect == Sometimes {
 		less, more = more, less
 	}
 	return len(less.Clients) <= len(more.Clients) && less.Deaths <= more.Deaths && less.Expiry <= more.Expiry && less.Lost <= more.Lost
-}
-
-// Text is the result for people: a line for each lock, and the shortest interleaving that violates.
-func (x *Exploration) Text(colour bool) string {
-	t := terminal.NewTable("lock", "what may happen", "looked for", "all interleavings", "verdict")
-	for _, l := range x.Locks {
-		verdict := terminal.Trusted("not claimed")
-		if l.Verdict != nil {
-			verdict = l.Verdict.Painted(colour)
-		}
-		t.Row(l.Lock, l.mayHappen(), l.Violation, l.String(), verdict)
-	}
-	parts := []string{terminal.Wrap(x.Experiment+": "+x.Claim, terminal.Width), t.String()}
-	for _, l := range x.Locks {
-		if l.Shortest != "" {
-			parts = append(parts, fmt.Sprintf("%s: the shortest complete interleaving in which %s\n\n  %s\n\n%s\n  %s",
-				l.Lock, l.Violation, l.Shortest, history.Timelines(l.Events), l.Command))
-		}
-	}
-	return strings.Join(append(parts, steps.Legend), "\n\n") + "\n"
-}
-
-// mayHappen says what the interleavings are made of: the clients, and the moves beside their steps.
-func (l ExploredLock) mayHappen() string {
-	words := strings.Split(l.Clients, "")
-	for _, n := range []struct {
-		count int
-		move  string
-	}{{l.Deaths, "†"}, {l.Lost, "?"}, {l.Expiry, "…"}} {
-		words = append(words, slices.Repeat([]string{n.move}, n.count)...)
-	}
-	return strings.Join(words, " ")
 }
 
 // StepCommand is the command that plays moves.
@@ -177,7 +161,7 @@ func (e Experiment) WithSteps(all []Experiment) error {
 	return fmt.Errorf("%s has no lock that is a list of steps. These have: %s", e.ID, strings.Join(others, ", "))
 }
 
-// Locks are the experiment's locks that are lists of steps, each once. Those that are expected to violate come first.
+// Locks are the experiment's locks that are lists of steps, each once. Locks that are expected to violate come first.
 func (e Experiment) Locks() (all []naive.Lock) {
 	for _, expect := range []Expect{Sometimes, Never} {
 		for _, i := range e.Interleavings {

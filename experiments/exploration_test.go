@@ -11,7 +11,7 @@ import (
 
 // A violation that must not happen is unexpected, and the worst verdict is the exploration's.
 func TestAnExplorationIsJudged(t *testing.T) {
-	e, err := claims.Find("L03")
+	e, err := claims.All().Find("L03")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,5 +20,47 @@ func TestAnExplorationIsJudged(t *testing.T) {
 	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, "app", func(string) {})
 	if err != nil || x.Verdict == nil || *x.Verdict != experiments.Unexpected || *x.Locks[0].Verdict != experiments.Unexpected {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// An experiment without steps is refused, and the error names those that have some.
+func TestWithoutSteps(t *testing.T) {
+	with := experiments.Experiment{ID: "L1", Interleavings: make([]experiments.Interleavings, 1)}
+	without := experiments.Experiment{ID: "L2"}
+	all := []experiments.Experiment{with, without}
+	if err := with.WithSteps(all); err != nil {
+		t.Error(err)
+	}
+	const want = "L2 has no lock that is a list of steps. These have: L1"
+	if err := without.WithSteps(all); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// The shortest violation is looked for where one is expected first. A lock without one was tried for each violation.
+func TestTheShortestViolation(t *testing.T) {
+	for _, c := range []struct {
+		id, lock, moves string
+		searches        int
+	}{
+		{"L03", "SET NX PX, DEL", "A A A … B A B B B", 1},
+		{"L20", "SETNX, GETSET", "A A A A B C … B C A B C", 1}, // of two explorations the one that violates
+		{"L12", "compensated by script", "", 2},
+	} {
+		e, err := claims.All().Find(c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock, err := e.Lock(c.lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		searched, err := e.Shortest(t.Context(), lock)
+		if err != nil || len(searched) != c.searches {
+			t.Fatalf("%s, %s: %d searches, %v", c.id, c.lock, len(searched), err)
+		}
+		if found := steps.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
+			t.Errorf("%s, %s: %q", c.id, c.lock, found)
+		}
 	}
 }

@@ -123,7 +123,8 @@ type VariantJudgement struct {
 	Expect     Expect             `json:"expect"`
 	Strategy   string             `json:"strategy,omitempty"`
 	Trials     int                `json:"trials"`
-	Violations int                `json:"violations"` // trials with one
+	Repeats    int                `json:"repeats,omitempty"` // of these trials; see [Trial.ByChance]
+	Violations int                `json:"violations"`        // trials with one
 	Verdict    Verdict            `json:"verdict"`
 	Why        string             `json:"why,omitempty"`
 	LeftOut    string             `json:"left_out,omitempty"`  // see VariantRecord; the experiment's verdict does not count the variant
@@ -139,9 +140,20 @@ func (v VariantJudgement) Seen() string {
 	case v.Trials == 0:
 		return "no trial"
 	case v.Violations > 0:
-		return fmt.Sprintf("violation in %d of %s", v.Violations, trialCount(v.Trials))
+		return fmt.Sprintf("violation in %d of %s", v.Violations, v.trials())
 	}
-	return "no violation in " + trialCount(v.Trials)
+	return "no violation in " + v.trials()
+}
+
+// trials counts them, and says how many are repeats.
+func (v VariantJudgement) trials() string {
+	switch v.Repeats {
+	case 0:
+		return trialCount(v.Trials)
+	case 1:
+		return trialCount(v.Trials) + " (1 repeat)"
+	}
+	return fmt.Sprintf("%s (%d repeats)", trialCount(v.Trials), v.Repeats)
 }
 
 // Judge says what r shows about e. It reads nothing but r: a saved run is judged as it was on the day.
@@ -224,6 +236,9 @@ func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
 			events := history.Of(r.Events, variant.Name, t.Number)
 			found := e.Check(events)
 			o.Trials++
+			if t.Repeats > 0 {
+				v.Repeats++
+			}
 			o.Err = errors.Join(o.Err, sound(variant, t, events))
 			if len(found) > 0 {
 				o.Violations++
@@ -247,6 +262,9 @@ func sound(variant Variant, t TrialRecord, events []history.Event) error {
 	prefix := fmt.Sprintf("trial %d: ", t.Number)
 	if t.Err != "" {
 		return errors.New(prefix + t.Err)
+	}
+	if err := t.repeated(variant); err != nil {
+		return fmt.Errorf("%s%w", prefix, err)
 	}
 	if len(events) == 0 {
 		return errors.New(prefix + "it recorded nothing")

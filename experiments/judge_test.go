@@ -141,7 +141,7 @@ func combination(n int) (c judged, ok bool) {
 	return c, n == 0
 }
 
-// Every combination. What is not as expected says why.
+// Every combination. An unexpected verdict says why.
 func TestJudgeOfRecords(t *testing.T) {
 	count := map[Verdict]int{}
 	for n := 0; ; n++ {

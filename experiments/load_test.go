@@ -32,6 +32,21 @@ func TestDamagedRuns(t *testing.T) {
 			}
 		}
 	}
+	folder := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			remove(t, dir, name)
+			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	grown := func(name string, size int64) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, name), size); err != nil { // the file has a hole, and takes no space
+				t.Fatal(err)
+			}
+		}
+	}
 	gone := func(name string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) { remove(t, dir, name) }
 	}
@@ -41,18 +56,18 @@ func TestDamagedRuns(t *testing.T) {
 		says   string
 	}{
 		{"run.json is empty", whole(RunFile, ""), "run.json is damaged or cut short"},
-		{"run.json is cut short", whole(RunFile, `{"format": 2, "experi`), "run.json is damaged or cut short"},
+		{"run.json is cut short", whole(RunFile, `{"format": 3, "experi`), "run.json is damaged or cut short"},
 		{"something behind it", edit(RunFile, "{", "{} {"), "run.json is damaged or cut short"},
 		{"run.json is another program's", whole(RunFile, `{"metrics": {"http_reqs": 7}}`), "is not what app lab run writes"},
 		{"run.json is a list", whole(RunFile, `[1, 2]`), "is not what app lab run writes"},
 		{"run.json is null", whole(RunFile, `null`), "is not what app lab run writes"},
 		{"no experiment", edit(RunFile, "X01-test", ""), "is not what app lab run writes"},
-		{"a newer format", edit(RunFile, `"format": 2`, `"format": 3`), "has the format 3, and this program reads 2: judge it with the program"},
+		{"a newer format", edit(RunFile, `"format": 3`, `"format": 4`), "has the format 4, and this program reads 3: judge it with the program"},
 		{
-			"an older format", edit(RunFile, `"format": 2`, `"format": 1`),
-			"has the old format 1, and this program reads 2: run the experiment again with app lab run X01-test",
+			"an older format", edit(RunFile, `"format": 3`, `"format": 2`),
+			"has the old format 2, and this program reads 3: run the experiment again with app lab run X01-test",
 		},
-		{"no format", edit(RunFile, `"format": 2`, `"format": 0`), "has the old format 0"},
+		{"no format", edit(RunFile, `"format": 3`, `"format": 0`), "has the old format 0"},
 		{"text for a number", edit(RunFile, `"seed": 0`, `"seed": "x"`), "run.json is damaged"},
 		{"run.json is missing", gone(RunFile), "run.json is missing"},
 		{"history.jsonl is missing", gone(historyFile), "history.jsonl is missing"},
@@ -63,6 +78,9 @@ func TestDamagedRuns(t *testing.T) {
 			"history.jsonl is damaged or cut short",
 		},
 		{"run.json is a link", link(RunFile, "/etc/hostname"), "run.json is a link"},
+		{"run.json is a folder", folder(RunFile), "run.json is no file"},
+		{"history.jsonl is a folder", folder(historyFile), "history.jsonl is no file"},
+		{"history.jsonl is larger than any", grown(historyFile, largest+1), "and no run has more than"},
 		{"history.jsonl is a link", link(historyFile, "history.jsonl"), "history.jsonl is a link"},
 		{"an unknown experiment", edit(RunFile, "X01-test", "X99-none"), `there is no experiment "X99-none"`},
 		{"a variant that was removed", edit(RunFile, `"name": "subject"`, `"name": "object"`), `its variant "object"`},
@@ -72,9 +90,12 @@ func TestDamagedRuns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := save(t, t.TempDir(), ran())
 			c.damage(t, dir)
-			s := Rejudge(dir, find)
+			s := Catalogue{known}.Rejudge(dir)
 			if s.Judgement.Verdict != Inconclusive || !strings.Contains(s.Judgement.Why, c.says) {
 				t.Errorf("%s: %s, want %q", s.Judgement.Verdict, s.Judgement.Why, c.says)
+			}
+			if len(s.Judgement.Variants) == 0 && !s.Judgement.Void {
+				t.Errorf("no variant is judged, and the run counts: %+v", s.Judgement)
 			}
 		})
 	}
@@ -96,12 +117,9 @@ func remove(t *testing.T, dir, name string) {
 
 // A check that was not written for such a history may panic; the run is inconclusive all the same.
 func TestHistoryThatMakesNoSense(t *testing.T) {
-	fragile := func(string) (Experiment, error) {
-		e := known
-		e.Check = func(events []history.Event) []history.Violation { panic("no such event") }
-		return e, nil
-	}
-	s := Rejudge(save(t, t.TempDir(), ran()), fragile)
+	fragile := known
+	fragile.Check = func(events []history.Event) []history.Violation { panic("no such event") }
+	s := Catalogue{fragile}.Rejudge(save(t, t.TempDir(), ran()))
 	if s.Judgement.Verdict != Inconclusive || !strings.Contains(s.Judgement.Why, "makes no sense: no such event") {
 		t.Errorf("%+v", s.Judgement)
 	}
@@ -138,7 +156,7 @@ func TestNewestRunThatIsGone(t *testing.T) {
 					t.Errorf("%s has the runs %q", path, runs)
 				}
 			}
-			if j := Rejudge(newest, find).Judgement; j.Verdict != Inconclusive || !strings.Contains(j.Why, "leads nowhere") {
+			if j := (Catalogue{known}).Rejudge(newest).Judgement; j.Verdict != Inconclusive || !strings.Contains(j.Why, "leads nowhere") {
 				t.Errorf("%+v", j)
 			}
 		})
@@ -159,12 +177,12 @@ func FuzzLoad(f *testing.F) {
 	f.Add(run, events)
 	f.Add(run[:len(run)/2], events)
 	f.Add(run, events[:len(events)/2])
-	f.Add([]byte(`{"format":2,"experiment":"X01-test","variants":null}`), []byte{})
+	f.Add([]byte(`{"format":3,"experiment":"X01-test","variants":null}`), []byte{})
 	f.Fuzz(func(t *testing.T, run, events []byte) {
 		dir := t.TempDir()
 		write(t, dir, RunFile, string(run))
 		write(t, dir, historyFile, string(events))
-		s := Rejudge(dir, find)
+		s := Catalogue{known}.Rejudge(dir)
 		if s.Judgement.Verdict != AsExpected && s.Judgement.Why == "" {
 			t.Fatalf("%s, and nothing says why", s.Judgement.Verdict)
 		}

@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -11,7 +9,7 @@ import (
 )
 
 // Format is the version of the files that this program writes, and the only one that it reads.
-const Format = 2
+const Format = 3
 
 // Record is what a run of an experiment did and saw: enough to judge it again.
 type Record struct {
@@ -23,8 +21,10 @@ type Record struct {
 	Began       time.Time       `json:"began"`
 	Took        time.Duration   `json:"took_ns"`
 	Build       string          `json:"build"`
-	Machine     string          `json:"machine"` // operating system, processors, Go
-	Redis       string          `json:"redis"`   // which Redis ran, with its version
+	Machine     string          `json:"machine"`              // operating system, processors, Go
+	Redis       string          `json:"redis"`                // which Redis ran, with its version
+	Containers  bool            `json:"containers,omitempty"` // it ran in containers
+	Pace        Pace            `json:"pace,omitempty"`
 	Variants    []VariantRecord `json:"variants"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Left        string          `json:"left,omitempty"` // what an interrupted run could not remove
@@ -33,7 +33,7 @@ type Record struct {
 	Events []history.Event `json:"-"`
 }
 
-// VariantRecord is what became of a variant. What was expected of it stands in the experiment, not here.
+// VariantRecord is what became of a variant. The experiment has its expectation.
 type VariantRecord struct {
 	Name    string        `json:"name"`
 	Trials  []TrialRecord `json:"trials"`             // that ran to their end
@@ -42,9 +42,10 @@ type VariantRecord struct {
 
 // TrialRecord is what became of a trial.
 type TrialRecord struct {
-	Number int           `json:"number"`
-	Took   time.Duration `json:"took_ns"`
-	Err    string        `json:"error,omitempty"` // why it proves nothing
+	Number  int           `json:"number"`
+	Took    time.Duration `json:"took_ns"`
+	Err     string        `json:"error,omitempty"`   // why it proves nothing
+	Repeats int           `json:"repeats,omitempty"` // the trial before it, which did not show the expected violation; 0: it repeats none
 }
 
 // TookBy is how long the trials of a variant took.
@@ -59,54 +60,56 @@ func (r Record) TookBy(variant string) (all time.Duration) {
 	return all
 }
 
-// Measured is what was measured of one timeline, in one unit, in all trials of a variant.
+// Measured is what was measured of one timeline, of one quantity, in all trials of a variant.
 type Measured struct {
-	Unit, Variant, Timeline string
-	Values                  []int64 // sorted; there is at least one
+	Quantity
+	Variant, Timeline string
+	Values            []int64 // sorted; there is at least one
 }
 
 // Lowest is the smallest value.
 func (m Measured) Lowest() int64 { return m.Values[0] }
 
-// Median is the middle value; of an even number the smaller one of both.
-func (m Measured) Median() int64 { return m.Values[(len(m.Values)-1)/2] }
+// Median is the middle value; of an even number the mean of the two in the middle, rounded down.
+func (m Measured) Median() int64 { n := len(m.Values); return (m.Values[(n-1)/2] + m.Values[n/2]) / 2 }
 
 // Highest is the largest value.
 func (m Measured) Highest() int64 { return m.Values[len(m.Values)-1] }
 
-// Measures sums up what a run measured: by unit, and of one unit as it was first recorded.
+// Measures sums up what a run measured: by quantity, and of one quantity as it was first recorded.
 func (r Record) Measures() (all []Measured) {
 	for _, e := range r.Events {
 		if e.Kind != history.Measure {
 			continue
 		}
-		i := slices.IndexFunc(all, func(m Measured) bool { return m.Unit == e.Text && m.Variant == e.Variant && m.Timeline == e.Timeline })
+		q := Quantity{e.Name, Unit(e.Unit)}
+		i := slices.IndexFunc(all, func(m Measured) bool { return m.Quantity == q && m.Variant == e.Variant && m.Timeline == e.Timeline })
 		if i < 0 {
-			i, all = len(all), append(all, Measured{Unit: e.Text, Variant: e.Variant, Timeline: e.Timeline})
+			i, all = len(all), append(all, Measured{Quantity: q, Variant: e.Variant, Timeline: e.Timeline})
 		}
 		all[i].Values = append(all[i].Values, e.Value)
 	}
 	for _, m := range all {
 		slices.Sort(m.Values)
 	}
-	slices.SortStableFunc(all, func(a, b Measured) int { return strings.Compare(a.Unit, b.Unit) })
+	slices.SortStableFunc(all, func(a, b Measured) int { return strings.Compare(a.sorted(), b.sorted()) })
 	return all
 }
 
-// Point is a point of a curve: a timeline, and what was measured of it in both units.
+// Point is a point of a curve: a timeline, and what was measured of it.
 type Point struct {
 	Timeline string
 	X, Y     Measured
 }
 
-// Points are those of a run, as they were recorded. A timeline that was measured in one unit only has none.
+// Points are those of a run, as they were recorded. A timeline of which one quantity only was measured has none.
 func (c Curve) Points(r Record) (all []Point) {
 	measures := r.Measures()
-	of := func(timeline, unit string) int {
-		return slices.IndexFunc(measures, func(m Measured) bool { return m.Variant == c.Variant && m.Timeline == timeline && m.Unit == unit })
+	of := func(timeline string) int {
+		return slices.IndexFunc(measures, func(m Measured) bool { return m.Variant == c.Variant && m.Timeline == timeline && m.Quantity == c.Y })
 	}
 	for _, x := range measures {
-		if y := of(x.Timeline, c.Y); x.Variant == c.Variant && x.Unit == c.X && y >= 0 {
+		if y := of(x.Timeline); x.Variant == c.Variant && x.Quantity == c.X && y >= 0 {
 			all = append(all, Point{x.Timeline, x, measures[y]})
 		}
 	}
@@ -149,51 +152,4 @@ func (r Record) Telling(j VariantJudgement) (trial int, why string) {
 		return whole, "the first"
 	}
 	return whole, "in which the most happened"
-}
-
-// Label is the unit as people read it: what was recorded in µs is shown in ms, and tenths and thousandths as decimals.
-func (m Measured) Label() string {
-	label, _, _ := m.scale()
-	return label
-}
-
-// Text is a value as [Measured.Label] calls it.
-func (m Measured) Text(value int64) string {
-	_, by, decimals := m.scale()
-	shown := float64(value) / by
-	if by == 1000 && decimals == 0 { // ms: three digits
-		switch {
-		case math.Abs(shown) < 10:
-			decimals = 2
-		case math.Abs(shown) < 100:
-			decimals = 1
-		}
-	}
-	return grouped(strconv.FormatFloat(shown, 'f', decimals, 64))
-}
-
-// scale says how to show the values: by what they are divided, and how many decimals there are at least.
-func (m Measured) scale() (label string, by float64, decimals int) {
-	if label, ok := strings.CutPrefix(m.Unit, "µs"); ok {
-		return "ms" + label, 1000, 0
-	}
-	if label, ok := strings.CutSuffix(m.Unit, ", in tenths"); ok {
-		return label, 10, 1
-	}
-	if label, ok := strings.CutSuffix(m.Unit, ", in thousandths"); ok {
-		return label, 1000, 3
-	}
-	return m.Unit, 1, 0
-}
-
-// grouped puts a narrow space between thousands.
-func grouped(number string) string {
-	whole, decimals, _ := strings.Cut(number, ".")
-	for at := len(whole) - 3; at > 0 && whole[at-1] != '-'; at -= 3 {
-		whole = whole[:at] + "\u202f" + whole[at:]
-	}
-	if decimals != "" {
-		whole += "." + decimals
-	}
-	return whole
 }

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"strings"
 	"testing"
 
 	"locklab/history"
@@ -9,25 +8,32 @@ import (
 
 // People read ms and decimals, whatever unit was recorded.
 func TestMeasuredInPlainUnits(t *testing.T) {
+	next, wait, commands := Microseconds.Of("until the next holder"), Microseconds.Of("of the longest wait"), Tenths.Of("commands per wait")
 	for _, c := range []struct {
-		unit        string
+		of          Quantity
 		value       int64
 		label, text string
 	}{
-		{"µs until the next holder", 319_808, "ms until the next holder", "320"},
-		{"µs until the next holder", 6_836, "ms until the next holder", "6.84"},
-		{"µs, the longest wait", 27_804, "ms, the longest wait", "27.8"},
-		{"µs, the longest wait", 1_234_567_890, "ms, the longest wait", "1\u202f234\u202f568"},
-		{"µs until the next holder", -120, "ms until the next holder", "-0.12"},
-		{"commands per wait, in tenths", 45, "commands per wait", "4.5"},
-		{"commands per wait, in tenths", 172_900, "commands per wait", "17\u202f290.0"},
-		{"Jain's index, in thousandths", 998, "Jain's index", "0.998"},
-		{"updates lost", 630, "updates lost", "630"},
+		{next, 319_808, "ms until the next holder", "320"},
+		{next, 6_836, "ms until the next holder", "6.84"},
+		{wait, 27_804, "ms of the longest wait", "27.8"},
+		{wait, 1_234_567_890, "ms of the longest wait", "1\u202f234\u202f568"},
+		{next, -120, "ms until the next holder", "-0.12"},
+		{commands, 45, "commands per wait", "4.5"},
+		{commands, 172_900, "commands per wait", "17\u202f290.0"},
+		{Thousandths.Of("Jain's index"), 998, "Jain's index", "0.998"},
+		{Milliseconds.Of("without a grant"), 1_998, "ms without a grant", "1\u202f998"},
+		{Count.Of("updates lost"), 630, "updates lost", "630"},
 	} {
-		m := Measured{Unit: c.unit}
-		if m.Label() != c.label || m.Text(c.value) != c.text {
-			t.Errorf("%d %s is %s %q, want %s %q", c.value, c.unit, m.Text(c.value), m.Label(), c.text, c.label)
+		if c.of.Label() != c.label || c.of.Text(c.value) != c.text {
+			t.Errorf("%d %+v is %s %q, want %s %q", c.value, c.of, c.of.Text(c.value), c.of.Label(), c.text, c.label)
 		}
+	}
+	if ms, is := next.Milliseconds(1500); ms != 1.5 || !is {
+		t.Errorf("%v ms, %v", ms, is)
+	}
+	if _, is := commands.Milliseconds(1500); is {
+		t.Error("commands are a time")
 	}
 }
 
@@ -65,31 +71,24 @@ func TestTelling(t *testing.T) {
 	}
 }
 
-// A curve has a point for each timeline of its variant with both numbers, as they were recorded. A terminal shows them as a table, of a
-// single run.
+// A curve has a point for each timeline of its variant with both numbers, as they were recorded.
 func TestCurvePoints(t *testing.T) {
-	event := func(variant, timeline, unit string, value int64) history.Event {
-		return history.Event{Variant: variant, Timeline: timeline, Kind: history.Measure, Value: value, Text: unit}
+	event := func(variant, timeline string, of Quantity, value int64) history.Event {
+		e := of.Event(timeline, value)
+		e.Variant = variant
+		return e
 	}
-	const x, y = "commands, in tenths", "µs until the next holder"
+	x, y := Tenths.Of("commands"), Microseconds.Of("until the next holder")
 	e := Experiment{ID: "L09-waiting", Curve: Curve{Variant: "v", X: x, Y: y, Line: "sleep "}}
 	r := Record{Events: []history.Event{
 		event("other", "sleep 2 ms", x, 9), event("other", "sleep 2 ms", y, 9),
 		event("v", "sleep 2 ms", x, 70), event("v", "sleep 2 ms", y, 1500), event("v", "message", x, 47), event("v", "message", y, 550),
-		event("v", "message", x, 48), event("v", "message", x, 99), event("v", "half", x, 1),
+		event("v", "message", x, 48), event("v", "message", x, 99), event("v", "message", x, 50), event("v", "half", x, 1),
 	}}
 	points := e.Curve.Points(r)
 	if len(points) != 2 || points[0].Timeline != "sleep 2 ms" || points[0].Y.Median() != 1500 ||
-		points[1].X.Median() != 48 || points[1].Y.Median() != 550 {
+		points[1].X.Median() != 49 || points[1].Y.Median() != 550 {
 		t.Errorf("%+v", points)
-	}
-	run := Result{Saved: Saved{Experiment: e, Record: r}}
-	one, two := &Results{Runs: []Result{run}}, &Results{Runs: []Result{run, run}}
-	if text := one.Text(false); !strings.Contains(text, "commands  ms until the next holder") || !strings.Contains(text, "4.8") {
-		t.Errorf("no table in\n%s", text)
-	}
-	if text := two.Text(false); strings.Contains(text, "until the next holder") {
-		t.Errorf("of two runs there is a table:\n%s", text)
 	}
 	if points := (Curve{}).Points(r); points != nil {
 		t.Errorf("without a curve: %+v", points)

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,11 @@ func TestRunAndSaveSavesWhatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// What is missing is named with what installs it, before anything runs; and a group of experiments has a way out.
+// The error names a missing program and the command that installs it, before anything runs. A group can leave it out.
 func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := Experiment{ID: "F98-needy", Needs: []Need{RedisServer, "another"}}
-	other := Experiment{ID: "F99-other", Needs: []Need{RedisServer}}
+	needy := Experiment{ID: "F98-needy", Schedule: Schedule{Needs: []Need{RedisServer, "another"}}}
+	other := Experiment{ID: "F99-other", Schedule: Schedule{Needs: []Need{RedisServer}}}
 	modest := Experiment{ID: "L98-modest"}
 	err := new(Selection).Missing([]Experiment{needy, other, modest}, false)
 	for _, says := range []string{
@@ -52,19 +53,15 @@ func TestSelectionNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Of a group only what can run is kept. What is named runs, or says what it needs.
+// A group keeps only the experiments that can run. A named experiment runs, or the error says what it needs.
 func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	needy := Experiment{ID: "D98-needy", Needs: []Need{RedisServer, MariaDB}}
-	other := Experiment{ID: "F99-other", Needs: []Need{RedisServer}}
+	needy := Experiment{ID: "D98-needy", Schedule: Schedule{Needs: []Need{RedisServer, MariaDB}}}
+	other := Experiment{ID: "F99-other", Schedule: Schedule{Needs: []Need{RedisServer}}}
 	kept, missing := Selection{All: true}.Here([]Experiment{needy, other})
 	if len(kept) != 1 || kept[0].ID != other.ID || len(missing) != 1 ||
 		missing[0] != "D98-needy needs mariadbd, which is not on the PATH: apt-get install mariadb-server (or brew install mariadb)" {
 		t.Errorf("kept %v, missing %q", kept, missing)
-	}
-	r := Results{Missing: missing}
-	if text := r.Text(false); !strings.Contains(text, "Left out: "+missing[0]) {
-		t.Errorf("nobody is told: %s", text)
 	}
 	if kept, missing := (Selection{IDs: []string{"D98"}}).Here([]Experiment{needy}); len(kept) != 1 || len(missing) != 0 {
 		t.Errorf("named: kept %v, missing %q", kept, missing)
@@ -73,30 +70,34 @@ func TestSelectionLeavesOutWhatThisMachineCannotRun(t *testing.T) {
 
 // A run in containers starts and stops them; a run of one trial is shorter than one of three.
 func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
-	e := Experiment{ID: "F99-place", Takes: 6 * time.Second, Docker: 60 * time.Second, Variants: make([]Variant, 2)}
+	e := Experiment{ID: "F99-place", Schedule: Schedule{Takes: 6 * time.Second, Docker: 60 * time.Second}, Variants: make([]Variant, 2)}
 	for _, c := range []struct {
 		where  Options
 		trials int
-		usual  string
+		usual  time.Duration
 	}{
-		{Options{}, 3, " 6\n"},
-		{Options{}, 1, " 2\n"},
-		{Options{Docker: "dir", Image: "redis:7"}, 3, " 60\n"},
-		{Options{Docker: "dir", Image: "redis:7"}, 1, " 20\n"},
+		{Options{}, 3, 6 * time.Second},
+		{Options{}, 1, 2 * time.Second},
+		{Options{Docker: "dir", Image: "redis:7"}, 3, time.Minute},
+		{Options{Docker: "dir", Image: "redis:7"}, 1, 20 * time.Second},
 	} {
 		run := Result{Saved: Saved{Experiment: e, Record: Record{
-			Redis: c.where.Engine(), Variants: []VariantRecord{{Trials: make([]TrialRecord, c.trials)}, {Trials: make([]TrialRecord, c.trials)}},
+			Containers: c.where.Docker != "",
+			Variants:   []VariantRecord{{Trials: make([]TrialRecord, c.trials)}, {Trials: make([]TrialRecord, c.trials)}},
 		}}}
-		if text := (&Results{Runs: []Result{run}}).times().String(); !strings.Contains(text, c.usual) {
-			t.Errorf("%d trials, %s: want usual%s%s", c.trials, c.where.Engine(), c.usual, text)
+		if got := run.Usual(); got != c.usual {
+			t.Errorf("%d trials, %s: %s, want %s", c.trials, c.where.Engine(), got, c.usual)
 		}
 	}
 }
 
-// The longest experiments begin first, those that measure after all others, and the results keep the order of the list.
+// The longest experiments begin first. Experiments that measure run after all others, and the results keep the order of the list.
 func TestRunAllBeginsWithTheLongest(t *testing.T) {
 	var began []string
-	all := []Experiment{{ID: "L1", Takes: 1}, {ID: "L2", Takes: 9, Alone: true}, {ID: "L3", Takes: 3}, {ID: "L4", Takes: 2}}
+	var all []Experiment
+	for i, s := range []Schedule{{Takes: 1}, {Takes: 9, Alone: true}, {Takes: 3}, {Takes: 2}} {
+		all = append(all, Experiment{ID: fmt.Sprintf("L%d", i+1), Schedule: s})
+	}
 	results := RunAll(t.Context(), all, 1, func(e Experiment) Result {
 		began = append(began, e.ID)
 		return Result{Saved: Saved{Experiment: e}}

@@ -17,14 +17,17 @@ import (
 type Options struct {
 	Trials  int      // of each variant; 0: the experiment's own number
 	Seed    uint64   // of the random decisions
+	Quick   bool     // leave out the variants that are slow
 	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
 	Docker  string   // the checkout whose containers serve as Redis; empty: processes
 	Image   string   // of these
 	App     []string // the command line of an app instance, without its flags
+	Pace    Pace     // of this machine; 0: that of a quiet one
 	Build   string   // of this program
 	Command string   // that reproduces the run
 	Tell    func(what string)
 	Mutant  Mutant
+	History *history.Recorder // for somebody who looks on while it runs; nil: a new one
 }
 
 // Run runs every variant of e, and records. It returns a record in every case: it contains what went wrong. When ctx ends,
@@ -34,9 +37,9 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 	r := Record{
 		Format: Format, Experiment: e.ID, Claim: e.Claim, Command: o.Command, Seed: o.Seed, Began: began.UTC(), Build: o.Build,
 		Machine: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
-		Redis:   o.Engine(),
+		Redis:   o.Engine(), Containers: o.Docker != "", Pace: o.Pace,
 	}
-	recorder := history.NewRecorder()
+	recorder := cmp.Or(o.History, history.NewRecorder())
 	for i := range e.Variants {
 		r.Variants = append(r.Variants, e.runVariant(ctx, i, o, recorder, &r))
 	}
@@ -51,27 +54,41 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 	variant := e.Variants[i]
 	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}, LeftOut: variant.leftOut()}
 	trials := o.trialsOf(e, variant)
-	if done.LeftOut == "" && !o.Real && slices.Contains(variant.Needs, RedisServer) {
+	switch {
+	case done.LeftOut != "":
+	case !o.Real && slices.Contains(variant.Needs, RedisServer):
 		done.LeftOut = "needs a real redis-server, and this run uses miniredis"
+	case o.Quick && variant.Slow:
+		done.LeftOut = "is slow, and --quick leaves it out"
 	}
 	if done.LeftOut != "" {
 		trials = 0
 	}
-	for n := 1; n <= trials && ctx.Err() == nil; n++ {
+	for n, repeats := 1, 0; n <= trials && ctx.Err() == nil; {
 		if o.Tell != nil {
-			o.Tell(fmt.Sprintf("%s: %s, trial %d of %d", e.ID, variant.Name, n, trials))
+			o.Tell(fmt.Sprintf("%s: %s, trial %d of %d%s", e.ID, variant.Name, n, trials, repetition(repeats)))
 		}
 		t := &Trial{
-			Number: n, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, variant: variant.Name, recorder: recorder,
-			Rand: rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(n))),
+			Number: len(done.Trials) + 1, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, pace: o.Pace,
+			variant: variant.Name, recorder: recorder,
 		}
+		t.Rand = rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(t.Number)))
 		start := time.Now()
 		err := t.run(ctx, variant)
 		if ctx.Err() != nil { // a trial that was cut short does not count
 			r.Left = text(t.left)
 			break
 		}
-		done.Trials = append(done.Trials, TrialRecord{Number: n, Took: time.Since(start), Err: text(err)})
+		one := TrialRecord{Number: t.Number, Took: time.Since(start), Err: text(err)}
+		if repeats > 0 {
+			one.Repeats = t.Number - 1
+		}
+		done.Trials = append(done.Trials, one)
+		if repeats < MostRepeats && e.mustRepeat(variant, t, one) {
+			repeats++
+		} else {
+			n, repeats = n+1, 0
+		}
 	}
 	return done
 }
@@ -86,13 +103,10 @@ func (o Options) trialsOf(e Experiment, v Variant) int {
 	return cmp.Or(max(o.Trials, 0), v.Trials, o.TrialsOf(e))
 }
 
-// contained is the beginning of what Engine says of containers.
-const contained = "containers of "
-
 // Engine says what serves as Redis.
 func (o Options) Engine() string {
 	if o.Docker != "" {
-		return contained + o.Image
+		return "containers of " + o.Image
 	}
 	return stack.Engine(o.Real)
 }

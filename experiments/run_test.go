@@ -39,6 +39,18 @@ func TestRunRecords(t *testing.T) {
 	}
 }
 
+// A slow variant is left out of a quick run, and of no other.
+func TestAQuickRunLeavesSlowVariantsOut(t *testing.T) {
+	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
+	e.Variants = append(e.Variants, Variant{Name: "slow", Slow: true, Run: func(_ context.Context, t *Trial) { t.Note("A", "slowly") }})
+	for quick, count := range map[bool]int{false: 3, true: 2} {
+		r := Run(t.Context(), e, Options{Trials: 1, Quick: quick})
+		if left := r.Variants[2].LeftOut; r.Count != count || (left != "") != quick || e.Judge(r).Verdict != AsExpected {
+			t.Errorf("quick %t: %d events, left out %q, %+v", quick, r.Count, left, e.Judge(r))
+		}
+	}
+}
+
 // The same seed makes the same decisions; each trial has its own.
 func TestRunIsRepeatedByItsSeed(t *testing.T) {
 	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", fmt.Sprint(t.Rand.Uint64())) })
@@ -166,7 +178,9 @@ func TestMissing(t *testing.T) {
 	if err := Missing([]Experiment{{ID: "A"}}); err != nil {
 		t.Error(err)
 	}
-	err := Missing([]Experiment{{ID: "A", Needs: []Need{RedisServer}}, {ID: "B", Needs: []Need{RedisServer, "another"}}})
+	err := Missing([]Experiment{
+		{ID: "A", Schedule: Schedule{Needs: []Need{RedisServer}}}, {ID: "B", Schedule: Schedule{Needs: []Need{RedisServer, "another"}}},
+	})
 	for _, says := range []string{
 		"A, B need redis-server, which is not on the PATH: apt-get install", "B needs another, which is not on the PATH: install it",
 	} {

@@ -1,11 +1,9 @@
 package experiments
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -14,16 +12,16 @@ import (
 
 // Selection says which experiments are meant: some by their ids, or a group.
 type Selection struct {
-	IDs     []string // as the catalogue's Find accepts them
+	IDs     []string // as [Catalogue.Find] accepts them
 	All     bool
 	Quick   bool   // those that are not slow
 	Article string // those that it speaks of: A0 to A4, in any case; empty: any
 }
 
-var articles = []string{"A0", "A1", "A2", "A3", "A4"}
+var articles = Articles{"A0", "A1", "A2", "A3", "A4"}
 
-// Choose returns the experiments of all that are meant, each once. An error names the flag of app lab run that is wrong.
-func (s Selection) Choose(all []Experiment, find func(id string) (Experiment, error)) (chosen []Experiment, err error) {
+// Choose returns the experiments of the catalogue that are meant, each once. An error names the flag of app lab run that is wrong.
+func (s Selection) Choose(c Catalogue) (chosen []Experiment, err error) {
 	group := s.All || s.Quick || s.Article != ""
 	switch {
 	case len(s.IDs) == 0 && !group:
@@ -33,14 +31,12 @@ func (s Selection) Choose(all []Experiment, find func(id string) (Experiment, er
 	case s.All && (s.Quick || s.Article != ""):
 		return nil, errors.New("--all is given with --quick or --article; drop one of the two")
 	case s.Article != "" && !slices.Contains(articles, strings.ToUpper(s.Article)):
-		return nil, fmt.Errorf("--article is %q; allowed are %s", s.Article, strings.Join(articles, ", "))
+		return nil, fmt.Errorf("--article is %q; allowed are %s", s.Article, articles)
 	case group:
-		chosen = slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool {
-			return s.Quick && e.Slow || !strings.Contains(e.Article, strings.ToUpper(s.Article))
-		})
+		chosen = Filter{Article: strings.ToUpper(s.Article), Quick: s.Quick}.Of(c)
 	}
 	for _, id := range s.IDs {
-		e, err := find(id)
+		e, err := c.Find(id)
 		if err != nil {
 			return nil, err
 		}
@@ -114,29 +110,12 @@ const (
 	ZooKeeper   Need = "zookeeper" // jar files, and java
 	Etcd        Need = "etcd"      // or a checkout and go, to build one
 	Memcached   Need = "memcached"
-	Binlog      Need = "mariadb-binlog"
 )
 
-var installs = map[Need]string{
-	RedisServer: "apt-get install redis-server (or brew install redis)",
-	MariaDB:     "apt-get install mariadb-server (or brew install mariadb)",
-	ZooKeeper:   "apt-get install zookeeper (or brew install zookeeper)",
-	Etcd:        "apt-get install etcd-server (or brew install etcd)",
-	Memcached:   "apt-get install memcached (or brew install memcached)",
-	Binlog:      "apt-get install mariadb-client (or brew install mariadb)",
-}
+func (n Need) program() stack.Program { return stack.ProgramNamed(string(n)) }
 
 // met reports whether this machine has the program.
-func (n Need) met() bool {
-	switch n {
-	case ZooKeeper:
-		return stack.MissingZooKeeper() == nil
-	case Etcd:
-		return stack.MissingEtcd() == nil
-	}
-	_, missing := exec.LookPath(string(n))
-	return missing == nil
-}
+func (n Need) met() bool { return n.program().Missing() == nil }
 
 // Here keeps the experiments of a group whose needs this machine has. missing has a sentence for each need that it has not. Experiments
 // that are named by their ids are all kept, and so are those that need a redis-server: [Selection.Missing] tells of these.
@@ -154,15 +133,12 @@ func (s Selection) Here(chosen []Experiment) (kept []Experiment, missing []strin
 	kept = slices.DeleteFunc(slices.Clone(chosen), func(e Experiment) bool {
 		return slices.ContainsFunc(left, func(other Experiment) bool { return other.ID == e.ID })
 	})
-	if err := Missing(left); err != nil {
-		missing = strings.Split(err.Error(), "\n")
-	}
-	return kept, missing
+	return kept, missingFor(left)
 }
 
 // without says that a need is not met, and how to meet it.
 func (n Need) without() string {
-	return fmt.Sprintf("%s, which is not on the PATH: %s", n, cmp.Or(installs[n], "install it"))
+	return fmt.Sprintf("%s, which is not on the PATH: %s", n, n.program().Install())
 }
 
 // leftOut says why this machine cannot run the variant; empty: it can.
@@ -198,6 +174,14 @@ func LeftOut(all []Experiment) (err error) {
 // Missing returns an error that names each program that this machine does not have, the experiments that need it, and the
 // command that installs it.
 func Missing(all []Experiment) (err error) {
+	for _, sentence := range missingFor(all) {
+		err = errors.Join(err, errors.New(sentence))
+	}
+	return err
+}
+
+// missingFor has a sentence for each program that this machine does not have.
+func missingFor(all []Experiment) (sentences []string) {
 	by := make(map[Need][]string)
 	for _, e := range all {
 		for _, n := range e.Needs {
@@ -210,8 +194,8 @@ func Missing(all []Experiment) (err error) {
 			if len(by[n]) > 1 {
 				verb = "need"
 			}
-			err = errors.Join(err, fmt.Errorf("%s %s %s", strings.Join(by[n], ", "), verb, n.without()))
+			sentences = append(sentences, fmt.Sprintf("%s %s %s", strings.Join(by[n], ", "), verb, n.without()))
 		}
 	}
-	return err
+	return sentences
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"locklab/experiments/terminal"
 	"locklab/history"
 )
 
@@ -18,7 +17,7 @@ import (
 const (
 	RunFile     = "run.json"
 	historyFile = "history.jsonl"
-	ReportFile  = "report.html" // written by package report
+	ReportFile  = "report.html" // written by package report/html
 	latest      = "latest"
 )
 
@@ -140,7 +139,7 @@ func Load(dir string) (r Record, err error) {
 	case *head.Format < Format:
 		r.Experiment = head.Experiment
 		return r, fmt.Errorf("%s has the old format %d, and this program reads %d: run the experiment again with app lab run %s",
-			RunFile, *head.Format, Format, terminal.Printable(head.Experiment))
+			RunFile, *head.Format, Format, Printable(head.Experiment))
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
@@ -194,9 +193,9 @@ type Saved struct {
 	Judgement  Judgement
 }
 
-// Rejudge judges a saved run from its files alone. find returns the experiment with an id. Anything wrong with the files
+// Rejudge judges a saved run from its files alone. Anything wrong with the files
 // makes the judgement inconclusive, with the reason in it.
-func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
+func (c Catalogue) Rejudge(dir string) (s Saved) {
 	s = Saved{Dir: dir}
 	inconclusive := func(why string) Saved {
 		s.Judgement = Judgement{Experiment: s.Record.Experiment, Why: why, Void: true}
@@ -207,7 +206,7 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 	}
 	var damage error
 	s.Record, damage = Load(dir)
-	if e, err := find(s.Record.Experiment); err == nil && e.ID == s.Record.Experiment {
+	if e, err := c.Find(s.Record.Experiment); err == nil && e.ID == s.Record.Experiment {
 		s.Experiment = e
 	}
 	switch {
@@ -221,7 +220,7 @@ func Rejudge(dir string, find func(id string) (Experiment, error)) (s Saved) {
 }
 
 // Runs lists the saved runs that path names: path itself, the newest of an experiment, or the newest of each experiment of a
-// store. It is empty when path is none of these. Where an experiment has no newest run, [Rejudge] says so.
+// store. It is empty when path is none of these. Where an experiment has no newest run, [Catalogue.Rejudge] says so.
 func Runs(path string) (runs []string) {
 	if isRun(path) {
 		return []string{path}
@@ -238,6 +237,17 @@ func Runs(path string) (runs []string) {
 		return []string{filepath.Join(path, latest)}
 	}
 	return runs
+}
+
+// History names the saved runs of an experiment in store, the newest first. Each is a folder of store/<id>.
+func History(store, id string) (all []string) {
+	for _, name := range names(filepath.Join(store, id)) {
+		if name != latest && isRun(filepath.Join(store, id, name)) {
+			all = append(all, name)
+		}
+	}
+	slices.Reverse(all) // each is named after its time, and a folder is read in the order of its names
+	return all
 }
 
 // hasRuns reports whether dir is an experiment's: it has runs, or a link to its newest run.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,10 +38,12 @@ type Trial struct {
 
 	checkout string // whose containers serve as Redis; empty: processes
 	mutant   Mutant
+	pace     Pace
 	variant  string
 	recorder *history.Recorder
 	running  sync.WaitGroup
 	stop     func() // ends it early
+	byChance atomic.Bool
 
 	mu      sync.Mutex
 	cleanup []func() error
@@ -97,9 +100,9 @@ func (t *Trial) Heal(timeline, text string) {
 	t.Record(history.Event{Timeline: timeline, Kind: history.Heal, Text: text})
 }
 
-// Measure records a number in a unit.
-func (t *Trial) Measure(timeline string, value int64, unit string) {
-	t.Record(history.Event{Timeline: timeline, Kind: history.Measure, Value: value, Text: unit})
+// Measure records a value of a quantity.
+func (t *Trial) Measure(timeline string, value int64, of Quantity) {
+	t.Record(of.Event(timeline, value))
 }
 
 // Now is the time on the history's clock.
@@ -165,7 +168,7 @@ func caught(f func()) (err error) {
 	return nil
 }
 
-// trialTimeout bounds a trial, so that an event that never comes does not block the run.
+// trialTimeout bounds a trial on a quiet machine, so that an event that never comes does not block the run.
 const trialTimeout = 3 * time.Minute
 
 func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
@@ -175,7 +178,8 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	if t.checkout != "" {
 		t.Stack.UseContainers(t.checkout)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trialTimeout, fmt.Errorf("it was not over within %s", trialTimeout))
+	longest := t.Scaled(trialTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("it was not over within %s", longest))
 	t.stop = cancel
 	defer func() {
 		cancel()

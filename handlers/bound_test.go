@@ -72,7 +72,7 @@ func TestQueriesHaveABound(t *testing.T) {
 	}
 }
 
-// What a client declares and does not send must not keep a connection, nor make it wait for an answer.
+// A body that a client declares and does not send must not keep a connection, nor delay the answer.
 func TestBodiesThatDoNotArrive(t *testing.T) {
 	for name, test := range map[string]struct {
 		send   string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -26,11 +27,7 @@ type itemAnswer struct {
 
 // getItem reads an item through a cache. The number of loads is in the answer, and in a header for an item that does not exist.
 func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
-	return answered(func(c *gin.Context) error {
-		id, err := number("the item's id", c.Param("id"))
-		if err != nil {
-			return err
-		}
+	return identified("the item's id", func(c *gin.Context, id uint64) error {
 		ctx, loads := cache.CountLoads(c.Request.Context())
 		open, err := a.Caches.Open(ctx, v.Name)
 		if err != nil {
@@ -48,11 +45,7 @@ func (a *api) getItem(v variants.Variant) gin.HandlerFunc {
 
 // putItem inserts or updates an item, and makes the variant's cache follow.
 func (a *api) putItem(v variants.Variant) gin.HandlerFunc {
-	return answered(func(c *gin.Context) error {
-		id, err := number("the item's id", c.Param("id"))
-		if err != nil {
-			return err
-		}
+	return identified("the item's id", func(c *gin.Context, id uint64) error {
 		text, err := textOf(c.Request.Body)
 		if err != nil {
 			return err
@@ -77,8 +70,8 @@ func textOf(body io.Reader) (string, error) {
 		return "", unread(err)
 	}
 	text, is := onlyField(sent, "text").(string)
-	if !is {
-		return "", badRequest(`the body is no item: send {"text": "…"} with at most %d bytes`, cache.MaxText)
+	if !is || !utf8.Valid(sent) { // the decoder puts U+FFFD in place of what is no UTF-8
+		return "", badRequest(`the body is no item: send {"text": "…"} with at most %d bytes of UTF-8`, cache.MaxText)
 	}
 	return text, nil
 }

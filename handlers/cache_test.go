@@ -73,6 +73,7 @@ func TestBadItems(t *testing.T) {
 	for _, body := range []string{
 		"", "x", `{}`, `{"text": 7}`, `{"text": null}`, `{"text": {}}`, `["text", "a"]`, `{"text": "a"} {"text": "b"}`,
 		`{"text": "a"}}`, `{"text": "a"`, `{"text": "a", "id": 8}`, `{"text": "a", "text": "b"}`, `{"Text": "a"}`, `{"Text": "a", "text": "b"}`,
+		"{\"text\": \"a\xff\"}", "{\"text\": \"\xed\xa0\x80\"}", // no UTF-8
 	} {
 		s.ask(http.MethodPut, "/c0/items/7", body).fails(t, http.StatusBadRequest, `{"text"`)
 	}

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"locklab/cache"
+	"locklab/cache/variants"
 	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/pview"
@@ -29,6 +30,7 @@ var (
 	errNoToken      = errors.New("this resets data: send the instance's admin token as 'Authorization: Bearer TOKEN'")
 	errNoRoute      = errors.New("there is nothing here")
 	errNoMethod     = errors.New("method not allowed")
+	errLocked       = errors.New("locked, and nothing was written")
 )
 
 // clientGone is the status that nginx logs for a client that disconnected before its answer. No client receives it.
@@ -58,6 +60,7 @@ var statuses = []struct {
 	{shop.ErrInProgress, http.StatusConflict},
 	{shop.ErrKeyReused, http.StatusUnprocessableEntity},
 	{cache.ErrNotFound, http.StatusNotFound},
+	{variants.ErrAbsent, http.StatusNotFound},
 	{cache.ErrInvalid, http.StatusBadRequest},
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
@@ -66,6 +69,7 @@ var statuses = []struct {
 	{ratelimit.ErrRefused, http.StatusTooManyRequests},
 	{ratelimit.ErrUnavailable, http.StatusServiceUnavailable},
 	{errSupplier, http.StatusBadGateway},
+	{errLocked, http.StatusLocked},
 	{lockstrategy.ErrLost, http.StatusServiceUnavailable},
 	{lockstrategy.ErrUnavailable, http.StatusServiceUnavailable},
 	{pview.ErrUnavailable, http.StatusServiceUnavailable},
@@ -100,15 +104,6 @@ func staleAt(err error) string {
 	return ""
 }
 
-// answered makes a handler of one that answers or returns an error.
-func answered(handle func(c *gin.Context) error) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if err := handle(c); err != nil {
-			fail(c, err)
-		}
-	}
-}
-
 // fail answers with the error's status and its sentence. The refused write of a stale holder has a field of its own, because other
 // conflicts have the same status.
 func fail(c *gin.Context, err error) {
@@ -118,7 +113,7 @@ func fail(c *gin.Context, err error) {
 		status = clientGone
 	case broke && ctx.Err() != nil: // the instance stops, and its client is still connected
 		status = http.StatusServiceUnavailable
-	case waitedTooLong(err), errors.Is(err, shop.ErrInProgress):
+	case waitedTooLong(err), errors.Is(err, errLocked), errors.Is(err, shop.ErrInProgress):
 		c.Header("Retry-After", retryAfter)
 	}
 	if refusal := new(ratelimit.Refusal); errors.As(err, &refusal) {
@@ -131,6 +126,12 @@ func fail(c *gin.Context, err error) {
 	if resource := staleAt(err); resource != "" {
 		c.Set("stale", resource)
 		answer["stale"], answer["instance"] = true, c.GetString("instance")
+	}
+	if status == http.StatusLocked {
+		answer["locked"], answer["instance"] = lockedBy(err), c.GetString("instance")
+	}
+	if status >= http.StatusInternalServerError && ctx.Err() == nil && !waitedTooLong(err) {
+		c.Set("outage", err)
 	}
 	c.AbortWithStatusJSON(status, answer)
 }
@@ -157,6 +158,17 @@ func sentence(err error) string { return strings.ReplaceAll(err.Error(), "\n", "
 
 func badRequest(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errBadRequest, fmt.Sprintf(format, args...))
+}
+
+func unread(err error) error {
+	tooLarge := new(http.MaxBytesError)
+	switch {
+	case errors.As(err, &tooLarge):
+		return errBodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errBodyTooSlow
+	}
+	return badRequest("the body could not be read: %v", err)
 }
 
 // noRoute answers for a version that this instance does not have, and for every other unknown path.
@@ -192,16 +204,4 @@ func isVersion(segment string) bool {
 
 func (a *api) noMethod(c *gin.Context) {
 	fail(c, fmt.Errorf("%w: %.20s is not for this path, which takes %s", errNoMethod, c.Request.Method, c.Writer.Header().Get("Allow")))
-}
-
-// recovered answers for a handler that panics. gin's own recovery treats the error of any broken connection as a client that
-// disconnected, and answers 200.
-func (a *api) recovered(c *gin.Context) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause, "stack", string(debug.Stack()))
-			c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
-		}
-	}()
-	c.Next()
 }

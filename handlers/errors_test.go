@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -64,7 +63,7 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 					t.Errorf("Retry-After is %q", retry)
 				}
 			}
-			locks := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = lock{err: test.err} })
+			locks := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = guarded(lock{err: test.err}) })
 			check(locks.ask(http.MethodPost, "/v1/pview", ""))
 			check(locks.ask(http.MethodPost, "/v1/orders/1/grab?driver=12", ""))
 
@@ -100,6 +99,7 @@ func TestA503SaysWhatMayHaveBeenWritten(t *testing.T) {
 	} {
 		s := serve(t, func(s *instance, _ *handlers.Config) { s.views.err, s.orders.err = test.err, test.err })
 		for path, advice := range map[string]string{
+			"/orders":                     "; the order may have been made, and its number is unknown: a repeated request makes another one",
 			"/v2/pview":                   "; the view may have been counted: GET /pview reads the counter",
 			"/v3/orders/1/grab?driver=12": "; the driver may have won: the same request again tells",
 			"/v0/orders/1/grab?driver=12": "; the driver may have won: the same request again tells",
@@ -109,13 +109,17 @@ func TestA503SaysWhatMayHaveBeenWritten(t *testing.T) {
 				t.Errorf("%s: POST %s says %q", name, path, said)
 			}
 		}
+		said, _ := s.ask(http.MethodPut, "/pview", `{"value": 0}`).json(t)["error"].(string)
+		if strings.HasSuffix(said, "; the counter may have been set: GET /pview reads it") != test.written {
+			t.Errorf("%s: PUT /pview says %q", name, said)
+		}
 		if said := string(s.get("/pview").body); strings.Contains(said, "may have") { // it reads
 			t.Errorf("%s: GET /pview says %s", name, said)
 		}
 	}
 }
 
-// What the parts themselves say, not what a test imagines.
+// The real parts produce these errors; no test imagines them.
 func TestRedisThatIsAway(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer client.Close()
@@ -126,7 +130,7 @@ func TestRedisThatIsAway(t *testing.T) {
 	defer locks.Close()
 	s := serve(t, func(s *instance, cfg *handlers.Config) {
 		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
-		cfg.Versions[3].Lock = lockstrategy.Guard{Strategy: locks, Wait: time.Minute, Observer: s.metrics.Lock("v3")}
+		cfg.Versions[3].Lock = &lockstrategy.Guard{Strategy: locks, Observer: s.metrics.Lock("v3")}
 	})
 	for _, path := range []string{"/v0/pview", "/v1/pview", "/v2/pview", "/pview", "/pview?from=replica"} {
 		s.get(path).fails(t, http.StatusServiceUnavailable, "redis unavailable", "127.0.0.1:1")

@@ -1,19 +1,25 @@
 // Package handlers answers HTTP. It makes no decisions about locks.
 //
-// A request is bounded first (bound.go). A version is a prefix of the URL, with a lock or without ([Version]). One table turns errors
-// into statuses (errors.go). A client that disconnects ends its request's context, and the request stops waiting for the lock.
+// Every request passes this file, and is bounded first. A version is a prefix of the URL, with a lock or without ([Version]). One
+// table turns errors into statuses (errors.go). A client that disconnects ends its request's context, and the request stops waiting for
+// the lock.
 package handlers
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/order"
 	"locklab/pview"
@@ -29,7 +35,7 @@ type Locker interface {
 // Version is one way to do the same work, opened.
 type Version struct {
 	versions.Version
-	Lock Locker // nil: no lock, but one atomic command
+	Lock *lockstrategy.Guard // nil: no lock, but one atomic command
 }
 
 // Views counts page views.
@@ -49,26 +55,21 @@ type Orders interface {
 	GrabAtomic(ctx context.Context, a order.Attempt) (order.Result, error)
 }
 
-// Check asks a server that the instance needs whether it answers.
-type Check struct {
-	Name string
-	Ping func(ctx context.Context) error
-}
-
 // Config is what an instance is made of.
 type Config struct {
 	Instance   string // its name, in every answer
 	Topology   string // for people
 	Build      string // what the program was built from, for people
 	Versions   []Version
+	Wait       time.Duration // longest wait for a lock; a request may ask for less
 	Views      Views
 	Orders     Orders
-	Limited    Limited     // calls to a supplier, under a limit; without algorithms there are none
-	Shop       *shop.Store // nil: this instance has no shop
-	Parcels    shop.Worker // of the shop
-	Caches     Caches      // nil: there are none
-	Checks     []Check
-	Preflight  func(context.Context) []preflight.Found // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
+	Limited    Limited                                  // calls to a supplier, under a limit; without algorithms there are none
+	Shop       *shop.Store                              // nil: this instance has no shop
+	Parcels    shop.Worker                              // of the shop
+	Caches     Caches                                   // nil: there are none
+	Outages    *Outages                                 // of the instance's servers; nil: it has none
+	Preflight  func(context.Context) []preflight.Report // for /readyz: what weakens the locks, and what refuses them. Nil: there is none
 	Metrics    *Metrics
 	AdminToken string // required to reset data; empty: none is required
 	Log        *slog.Logger
@@ -76,9 +77,11 @@ type Config struct {
 
 type api struct{ Config }
 
+// The mode is gin's global variable: here no two instances set it simultaneously.
+func init() { gin.SetMode(gin.ReleaseMode) }
+
 // New returns the handler of an instance.
 func New(cfg Config) http.Handler {
-	gin.SetMode(gin.ReleaseMode)
 	a := &api{cfg}
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
@@ -104,7 +107,7 @@ func New(cfg Config) http.Handler {
 	r.POST("/orders", answered(a.createOrder))
 	for path, read := range map[string]gin.HandlerFunc{
 		"/pview":      answered(a.getView),
-		"/orders/:id": answered(a.getOrder),
+		"/orders/:id": identified(theOrder, a.getOrder),
 		"/healthz":    a.healthz,
 		"/readyz":     a.readyz,
 		"/metrics":    gin.WrapH(promhttp.HandlerFor(cfg.Metrics.registry, promhttp.HandlerOpts{})),
@@ -115,6 +118,65 @@ func New(cfg Config) http.Handler {
 	return r
 }
 
+func (a *api) observe(c *gin.Context) {
+	start := time.Now()
+	c.Next()
+	if c.Writer.Size() > 0 && strings.HasPrefix(c.Writer.Header().Get("Content-Type"), "application/json") {
+		_, _ = c.Writer.WriteString("\n") // a terminal shows its prompt on a line of its own
+	}
+	version := c.GetString("version")
+	a.Metrics.requests.WithLabelValues(version, strconv.Itoa(c.Writer.Status())).Inc()
+	if resource := c.GetString("stale"); resource != "" {
+		a.Metrics.stale.WithLabelValues(version, resource).Inc()
+	}
+	outage, _ := c.Get("outage")
+	if err, failed := outage.(error); failed && a.Outages != nil {
+		a.Outages.Failed("a request", err)
+	}
+	a.Log.Debug("request", "method", c.Request.Method, "path", c.Request.URL.Path,
+		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
+}
+
+// recovered answers for a handler that panics. gin's own recovery treats the error of any broken connection as a client that
+// disconnected, and answers 200.
+func (a *api) recovered(c *gin.Context) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			a.Log.Error("panic", "path", c.Request.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			c.AbortWithStatusJSON(http.StatusInternalServerError, gin.H{"error": "internal error; the instance's log says more"})
+		}
+	}()
+	c.Next()
+}
+
+// Bounds of a request. Every meaningful request is far below them.
+const (
+	maxBody  = 4 << 10 // bytes
+	maxQuery = 1 << 10 // bytes
+	readBody = 5 * time.Second
+	maxID    = 1<<31 - 1 // orders and drivers: what fits every database's signed integer
+)
+
+// bound refuses a request that is too large, and reads the body of every other one. net/http detects that a client has disconnected
+// only when it has read the whole request.
+func bound(c *gin.Context) {
+	if len(c.Request.URL.RawQuery) > maxQuery {
+		fail(c, errQueryTooLong)
+		return
+	}
+	connection := http.NewResponseController(c.Writer)
+	_ = connection.SetReadDeadline(time.Now().Add(readBody))
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	if err != nil {
+		// The deadline stays: net/http reads the rest of the body before it answers.
+		fail(c, unread(err))
+		return
+	}
+	// Without this, the deadline would end the request's context while it waits for a lock.
+	_ = connection.SetReadDeadline(time.Time{})
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+}
+
 // inVersion sets the version for metrics and logs: no other part of the URL may label a metric.
 func (a *api) inVersion(name string) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -123,16 +185,40 @@ func (a *api) inVersion(name string) gin.HandlerFunc {
 	}
 }
 
-func (a *api) observe(c *gin.Context) {
-	start := time.Now()
-	c.Next()
-	version := c.GetString("version")
-	a.Metrics.requests.WithLabelValues(version, strconv.Itoa(c.Writer.Status())).Inc()
-	if resource := c.GetString("stale"); resource != "" {
-		a.Metrics.stale.WithLabelValues(version, resource).Inc()
+// answered makes a handler of one that answers or returns an error.
+func answered(handle func(c *gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if err := handle(c); err != nil {
+			fail(c, err)
+		}
 	}
-	a.Log.Debug("request", "method", c.Request.Method, "path", c.Request.URL.Path,
-		"status", c.Writer.Status(), "took", time.Since(start), "value", c.GetInt64("value"))
+}
+
+// identified makes a handler of one that answers for the thing that a path names by its id. what is its kind, for people.
+func identified(what string, handle func(c *gin.Context, id uint64) error) gin.HandlerFunc {
+	return answered(func(c *gin.Context) error {
+		id, err := number(what, c.Param("id"))
+		if err != nil {
+			return err
+		}
+		return handle(c, id)
+	})
+}
+
+func one(c *gin.Context, name string) (string, error) {
+	values := c.QueryArray(name)
+	if len(values) > 1 {
+		return "", badRequest("%s is given %d times; give it once", name, len(values))
+	}
+	return c.Query(name), nil
+}
+
+func number(name, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 || n > maxID {
+		return 0, badRequest("%s is %.20q; it must be a whole number from 1 to %d", name, text, maxID)
+	}
+	return n, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -29,22 +29,17 @@ func (a *api) readyz(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), readiness)
 	defer cancel()
 	var (
-		mu          sync.Mutex
 		unreachable = map[string]string{}
-		found       []preflight.Found
+		found       []preflight.Report
 		asked       sync.WaitGroup
 	)
 	if a.Preflight != nil {
 		asked.Go(func() { found = a.Preflight(ctx) })
 	}
-	for _, check := range a.Checks {
-		asked.Go(func() {
-			if err := check.Ping(ctx); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				unreachable[check.Name] = sentence(err)
-			}
-		})
+	if a.Outages != nil {
+		for name, err := range a.Outages.Ask(c.Request.Context()) {
+			unreachable[name] = sentence(err)
+		}
 	}
 	asked.Wait()
 	for _, lock := range found {

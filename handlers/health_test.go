@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,9 +24,17 @@ func down(name string, err error) handlers.Check {
 	return handlers.Check{Name: name, Ping: func(context.Context) error { return err }}
 }
 
+// watching asks servers, and ends with the test.
+func watching(t *testing.T, servers ...handlers.Check) *handlers.Outages {
+	t.Helper()
+	o := handlers.NewOutages(slog.New(slog.DiscardHandler), servers...)
+	t.Cleanup(func() { _ = o.Close() })
+	return o
+}
+
 func TestHealthSaysThatTheProcessAnswers(t *testing.T) {
 	s := serve(t, func(s *instance, cfg *handlers.Config) { // whatever is behind it
-		cfg.Checks = []handlers.Check{down("redis", errors.New("refused"))}
+		cfg.Outages = watching(t, down("redis", errors.New("refused")))
 		s.views.err, s.orders.err = redisAway, mysqlAway
 	})
 	s.get("/healthz").is(t, http.StatusOK, map[string]any{
@@ -51,7 +60,7 @@ func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Checks = test.checks })
+			s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.Outages = watching(t, test.checks...) })
 			status, ready := http.StatusOK, len(test.unreachable) == 0
 			if !ready {
 				status = http.StatusServiceUnavailable
@@ -64,24 +73,24 @@ func TestReadinessNamesWhatIsUnreachable(t *testing.T) {
 	}
 }
 
-// What weakens a lock is told, and makes nothing unready.
+// A weakness of a lock is told, and makes nothing unready.
 func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 	for _, check := range []handlers.Check{up("redis"), down("redis", errors.New("refused"))} {
 		s := serve(t, func(_ *instance, cfg *handlers.Config) {
-			cfg.Checks = []handlers.Check{check}
-			cfg.Preflight = func(ctx context.Context) []preflight.Found {
+			cfg.Outages = watching(t, check)
+			cfg.Preflight = func(ctx context.Context) []preflight.Report {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("it may ask for ever")
 				}
-				return []preflight.Found{
-					{Lock: "v3", Report: preflight.Report{
-						Taken: noon, Servers: []preflight.Facts{{Node: "a:1"}},
+				return []preflight.Report{
+					{
+						Lock: "v3", Taken: noon,
 						Weaknesses: []preflight.Weakness{
 							{Where: []string{"a:1", "b:2"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true},
 						},
 						Unknown: []preflight.Unknown{{Where: []string{"a:1"}, What: "its policy", Why: "refused"}},
-					}},
-					{Lock: "v4", Report: preflight.Report{Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}}},
+					},
+					{Lock: "v4", Taken: noon, Weaknesses: []preflight.Weakness{}, Unknown: []preflight.Unknown{}},
 				}
 			}
 		})
@@ -108,15 +117,15 @@ func TestReadinessTellsWhatWeakensALock(t *testing.T) {
 // An instance whose servers answer and grant no lock is not ready, and says why.
 func TestReadinessNamesTheLockThatIsNotGranted(t *testing.T) {
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Checks = []handlers.Check{up("redis")}
-		cfg.Preflight = func(context.Context) []preflight.Found {
-			return []preflight.Found{{Lock: "v3", Report: preflight.Report{
-				Taken: noon, Unknown: []preflight.Unknown{},
+		cfg.Outages = watching(t, up("redis"))
+		cfg.Preflight = func(context.Context) []preflight.Report {
+			return []preflight.Report{{
+				Lock: "v3", Taken: noon, Unknown: []preflight.Unknown{},
 				Weaknesses: []preflight.Weakness{
 					{Where: []string{"a:1"}, What: "it is so", Why: "it does this", Remedy: "do that", Grave: true, Refuses: true},
 					{Where: []string{"a:1"}, What: "another", Why: "it does that", Remedy: "do this", Grave: true, Refuses: true},
 				},
-			}}}
+			}}
 		}
 	})
 	got := s.get("/readyz")
@@ -134,7 +143,7 @@ func TestReadinessDoesNotHang(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		cfg.Checks = []handlers.Check{{Name: "redis", Ping: hang}, up("sqlite"), {Name: "mysql", Ping: hang}}
+		cfg.Outages = watching(t, handlers.Check{Name: "redis", Ping: hang}, up("sqlite"), handlers.Check{Name: "mysql", Ping: hang})
 		recorder, began := httptest.NewRecorder(), time.Now()
 		handlers.New(cfg).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		if took := time.Since(began); took != 2*time.Second {
@@ -150,14 +159,14 @@ func TestReadinessDoesNotHang(t *testing.T) {
 func TestReadinessEndsWithItsClient(t *testing.T) {
 	asked, ended := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
-		cfg.Checks = []handlers.Check{{Name: "redis", Ping: func(ctx context.Context) error {
+		cfg.Outages = watching(t, handlers.Check{Name: "redis", Ping: func(ctx context.Context) error {
 			close(asked)
 			<-ctx.Done()
 			if errors.Is(ctx.Err(), context.Canceled) {
 				close(ended)
 			}
 			return ctx.Err()
-		}}}
+		}})
 	})
 	client, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {

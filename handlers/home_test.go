@@ -97,7 +97,7 @@ func TestEveryLineOfTheHomePageWorks(t *testing.T) {
 				}
 			}
 			if len(seen) != len(want) {
-				t.Errorf("it shows %d, want %d: %v", len(seen), len(want), seen)
+				t.Errorf("home.html shows %d requests, and want in this test has %d: %v", len(seen), len(want), seen)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<h1>Locklab, instance 8080</h1>", "topology: single", "one atomic command",
-		"RedLock over independent nodes",
+		"RedLock over independent nodes", "for 1m0s at most", "<code>?wait=0</code>",
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("it does not say %q", want)

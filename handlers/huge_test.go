@@ -17,6 +17,7 @@ import (
 // A key, an id, a query or a body of 10 MB is refused by a status 4xx and a sentence, and nothing is stored. The server refuses it before
 // it knows the endpoint. Each endpoint's own bounds refuse 15 KB, which net/http accepts in a header.
 func TestHugeRequestsAreRefused(t *testing.T) {
+	t.Parallel()
 	items, log := &caches{items: make(map[uint64]cache.Item)}, &supplier{}
 	s := serve(t, withShop, limited(log), func(_ *instance, cfg *handlers.Config) { cfg.Caches = items })
 	s.URL = listen(t, s.Config.Handler) // as an instance serves, with its bound of the headers
@@ -37,7 +38,8 @@ func TestHugeRequestsAreRefused(t *testing.T) {
 	}
 
 	s.get("/shop/items/1").is(t, http.StatusOK, map[string]any{
-		"instance": "8080", "item": 1.0, "pieces": 5.0, "stock": 5.0, "sold": 0.0, "oversold": 0.0, "orders": 0.0, "buyers": 0.0,
+		"instance": "8080", "item": 1.0, "pieces": 5.0, "stock": 5.0, "sold": 0.0, "oversold": 0.0, "unaccounted": 0.0,
+		"orders": 0.0, "buyers": 0.0, "versions": []any{},
 	})
 	s.ask(http.MethodPost, "/r3/supplier/call", "").hasHeaders(t, map[string]string{"RateLimit-Remaining": "2"}) // of three: it is the first
 	if s.views.value != 7 || len(s.orders.all) != 1 || len(s.orders.attempts) != 0 || len(items.items) != 0 || len(log.calls) != 1 {
@@ -59,7 +61,7 @@ func hugeLines(served []handlers.Version) (all []string) {
 	for _, version := range served {
 		v := version.Name
 		all = append(
-			all, "POST /"+v+"/pview HUGE", "POST /"+v+"/pview?x=HUGE",
+			all, "POST /"+v+"/pview HUGE", "POST /"+v+"/pview?x=HUGE", "POST /"+v+"/pview?wait=HUGE",
 			"POST /"+v+"/orders/HUGE/grab?driver=1", "POST /"+v+"/orders/1/grab?driver=HUGE", "POST /"+v+"/orders/1/grab?driver=1 HUGE",
 			"POST /"+v+"/shop/items/HUGE/buy?buyer=7", "POST /"+v+"/shop/items/1/buy?buyer=HUGE", "POST /"+v+"/shop/items/1/buy?buyer=7 HUGE",
 			"POST /"+v+"/shop/orders/HUGE/pay", "POST /"+v+"/shop/orders/HUGE/cancel",

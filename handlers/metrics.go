@@ -15,6 +15,7 @@ import (
 const (
 	acquired    = "acquired"
 	timedOut    = "timed_out"   // the wait was longer than allowed
+	taken       = "taken"       // the request was not to wait, and another held the lock
 	cancelled   = "cancelled"   // the client disconnected
 	unavailable = "unavailable" // the lock's server gave no answer
 	lost        = "lost"        // before it was released
@@ -48,7 +49,7 @@ func NewMetrics() *Metrics {
 		}, []string{"version"}),
 		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "locklab_leases_total",
-			Help: "Leases by outcome. Requested: acquired, timed_out, cancelled, unavailable. " +
+			Help: "Leases by outcome. Requested: acquired, timed_out, taken, cancelled, unavailable. " +
 				"Acquired: lost before release, or release unconfirmed.",
 		}, []string{"version", "outcome"}),
 		stale: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -63,7 +64,7 @@ func NewMetrics() *Metrics {
 
 // Lock returns the observer of one version's locks, with all outcomes and resources at zero.
 func (m *Metrics) Lock(version string) *LockMetrics {
-	for _, outcome := range []string{acquired, timedOut, cancelled, unavailable, lost, unconfirmed} {
+	for _, outcome := range []string{acquired, timedOut, taken, cancelled, unavailable, lost, unconfirmed} {
 		m.leases.WithLabelValues(version, outcome)
 	}
 	for _, resource := range resources {
@@ -88,12 +89,10 @@ type LockMetrics struct {
 
 var _ lockstrategy.Observer = (*LockMetrics)(nil)
 
-// Acquired counts a grant.
-func (l *LockMetrics) Acquired(waited time.Duration) { l.count(acquired, l.metrics.wait, waited) }
-
-// Refused counts a wait that ended without a grant, by its reason.
-func (l *LockMetrics) Refused(waited time.Duration, err error) {
-	l.count(refusal(err), l.metrics.wait, waited)
+// Asked counts a grant, or a wait that ended without one, by its reason.
+func (l *LockMetrics) Asked(waited time.Duration, err error) {
+	l.metrics.wait.WithLabelValues(l.version).Observe(waited.Seconds())
+	l.metrics.leases.WithLabelValues(l.version, outcomeOf(err)).Inc()
 }
 
 // Released counts the end of a lease.
@@ -107,18 +106,17 @@ func (l *LockMetrics) Released(held time.Duration, err error) {
 	}
 }
 
-// refusal names why a lock was not acquired.
-func refusal(err error) string {
+// outcomeOf names a grant, or why there was none.
+func outcomeOf(err error) string {
 	switch {
+	case err == nil:
+		return acquired
 	case errors.Is(err, lockstrategy.ErrUnavailable):
 		return unavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return timedOut
+	case errors.Is(err, lockstrategy.ErrTaken):
+		return taken
 	}
 	return cancelled
-}
-
-func (l *LockMetrics) count(outcome string, in *prometheus.HistogramVec, d time.Duration) {
-	in.WithLabelValues(l.version).Observe(d.Seconds())
-	l.metrics.leases.WithLabelValues(l.version, outcome).Inc()
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"locklab/handlers"
+	"locklab/lockstrategy"
 )
 
 // scrape returns what /metrics says, by series.
@@ -59,6 +60,7 @@ func TestMetricsTellWhatHappened(t *testing.T) {
 		`locklab_requests_total{status="404",version=""}`:          1,
 		`locklab_leases_total{outcome="acquired",version="v2"}`:    6,
 		`locklab_leases_total{outcome="timed_out",version="v2"}`:   0,
+		`locklab_leases_total{outcome="taken",version="v2"}`:       0,
 		`locklab_leases_total{outcome="cancelled",version="v2"}`:   0,
 		`locklab_leases_total{outcome="unavailable",version="v2"}`: 0,
 		`locklab_leases_total{outcome="lost",version="v2"}`:        0,
@@ -126,21 +128,22 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 func TestLeasesAreCountedByOutcome(t *testing.T) {
 	s := serve(t, func(s *instance, _ *handlers.Config) {
 		v3 := s.metrics.Lock("v3")
-		v3.Acquired(waited)
-		v3.Refused(waited, refused(tooLong))
-		v3.Refused(waited, refused(lockSlow)) // a server that is too slow is no queue that is too long
-		v3.Refused(waited, refused(context.Canceled))
+		v3.Asked(waited, nil)
+		v3.Asked(waited, refused(tooLong))
+		v3.Asked(waited, refused(lockSlow)) // a server that is too slow is no queue that is too long
+		v3.Asked(waited, refused(context.Canceled))
+		v3.Asked(waited, refused(lockstrategy.ErrTaken))
 		v3.Released(held, nil)
 		v3.Released(held, leaseLost)
 		v3.Released(held, errors.Join(lockAway))
 	})
 	series := s.scrape()
-	for _, outcome := range []string{"acquired", "timed_out", "unavailable", "cancelled", "lost", "unconfirmed"} {
+	for _, outcome := range []string{"acquired", "timed_out", "taken", "unavailable", "cancelled", "lost", "unconfirmed"} {
 		if got := series[fmt.Sprintf(`locklab_leases_total{outcome="%s",version="v3"}`, outcome)]; got != 1 {
 			t.Errorf("%s: %v", outcome, got)
 		}
 	}
-	if got := series[`locklab_lock_wait_seconds_sum{version="v3"}`]; got != 4*waited.Seconds() {
+	if got := series[`locklab_lock_wait_seconds_sum{version="v3"}`]; got != 5*waited.Seconds() {
 		t.Errorf("waited %v s", got)
 	}
 	if got := series[`locklab_lock_hold_seconds_sum{version="v3"}`]; got != 3*held.Seconds() {

@@ -1,10 +1,8 @@
 package handlers
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -12,8 +10,7 @@ import (
 	"locklab/order"
 )
 
-// maxID bounds orders and drivers: what fits every database's signed integer.
-const maxID = 1<<31 - 1
+const theOrder = "the order's id"
 
 type orderAnswer struct {
 	Instance string      `json:"instance"`
@@ -49,18 +46,14 @@ type grabAnswer struct {
 func (a *api) createOrder(c *gin.Context) error {
 	o, err := a.Orders.Create(c.Request.Context())
 	if err != nil {
-		return err
+		return maybe(err, "the order may have been made, and its number is unknown: a repeated request makes another one")
 	}
 	c.Header("Location", fmt.Sprintf("/orders/%d", o.ID))
 	c.JSON(http.StatusCreated, a.orderAnswer(o))
 	return nil
 }
 
-func (a *api) getOrder(c *gin.Context) error {
-	id, err := number("the order's id", c.Param("id"))
-	if err != nil {
-		return err
-	}
+func (a *api) getOrder(c *gin.Context, id uint64) error {
 	o, err := a.Orders.Get(c.Request.Context(), id)
 	if err != nil {
 		return notThis(err, id)
@@ -80,21 +73,28 @@ func (a *api) orderAnswer(o order.Order) orderAnswer {
 // grab lets a driver try to get an order under v's lock. A loser is told which driver has it. The winner may ask again, because the
 // first answer may be lost: it is told that it won, and nothing is written.
 func (a *api) grab(v Version) gin.HandlerFunc {
-	try := a.Orders.GrabAtomic
-	if v.Lock != nil {
-		try = func(ctx context.Context, at order.Attempt) (order.Result, error) {
-			return a.Orders.Grab(ctx, v.Lock, at)
-		}
-	}
-	return answered(func(c *gin.Context) error {
-		attempt, err := attemptOf(c)
+	return identified(theOrder, func(c *gin.Context, id uint64) error {
+		text, err := one(c, "driver")
 		if err != nil {
 			return err
 		}
-		attempt.Version, attempt.Instance = v.Name, a.Instance
-		result, err := try(c.Request.Context(), attempt)
+		driver, err := number("driver", text)
 		if err != nil {
-			return notThis(maybe(err, "the driver may have won: the same request again tells"), attempt.OrderID)
+			return err
+		}
+		lock, err := a.lockOf(c, v)
+		if err != nil {
+			return err
+		}
+		attempt := order.Attempt{OrderID: id, Driver: driver, Version: v.Name, Instance: a.Instance}
+		var result order.Result
+		if ctx := c.Request.Context(); lock == nil {
+			result, err = a.Orders.GrabAtomic(ctx, attempt)
+		} else {
+			result, err = a.Orders.Grab(ctx, lock, attempt)
+		}
+		if err != nil {
+			return notThis(maybe(err, "the driver may have won: the same request again tells"), id)
 		}
 		status, why := http.StatusOK, "the order was open"
 		switch {
@@ -104,41 +104,12 @@ func (a *api) grab(v Version) gin.HandlerFunc {
 			status, why = http.StatusConflict, fmt.Sprintf("driver %d already has the order", result.Winner)
 		}
 		c.JSON(status, grabAnswer{
-			Instance: a.Instance, Version: v.Name, Order: attempt.OrderID, Driver: attempt.Driver,
+			Instance: a.Instance, Version: v.Name, Order: id, Driver: driver,
 			Won: result.Won, Again: result.Again, Winner: result.Winner, Why: why,
 			WaitedMS: milliseconds(result.Waited), HeldMS: milliseconds(result.Held), Token: result.Token,
 		})
 		return nil
 	})
-}
-
-func attemptOf(c *gin.Context) (order.Attempt, error) {
-	id, err := number("the order's id", c.Param("id"))
-	if err != nil {
-		return order.Attempt{}, err
-	}
-	text, err := one(c, "driver")
-	if err != nil {
-		return order.Attempt{}, err
-	}
-	driver, err := number("driver", text)
-	return order.Attempt{OrderID: id, Driver: driver}, err
-}
-
-func one(c *gin.Context, name string) (string, error) {
-	values := c.QueryArray(name)
-	if len(values) > 1 {
-		return "", badRequest("%s is given %d times; give it once", name, len(values))
-	}
-	return c.Query(name), nil
-}
-
-func number(name, text string) (uint64, error) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n == 0 || n > maxID {
-		return 0, badRequest("%s is %.20q; it must be a whole number from 1 to %d", name, text, maxID)
-	}
-	return n, nil
 }
 
 func notThis(err error, id uint64) error { return fmt.Errorf("order %d: %w", id, err) }

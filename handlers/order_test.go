@@ -23,7 +23,7 @@ func TestAnOrderIsMadeAndRead(t *testing.T) {
 
 	s.ask(http.MethodPost, "/v3/orders/1/grab?driver=12", "")
 	s.orders.all[0].Wins = append(s.orders.all[0].Wins, order.Win{Driver: 13, Version: "v1", Instance: "8090", At: noon})
-	win := map[string]any{"driver": 12.0, "version": "v3", "instance": "8080", "fence": 42.0, "at": "2024-05-06T12:00:00Z"}
+	win := map[string]any{"driver": 12.0, "version": "v3", "instance": "8080", "fence": 42.0 * 256, "at": "2024-05-06T12:00:00Z"}
 	other := map[string]any{"driver": 13.0, "version": "v1", "instance": "8090", "fence": 0.0, "at": "2024-05-06T12:00:00Z"}
 	taken := with(with(with(open, "status", "granted"), "driver", 12.0), "winners", []any{win, other})
 	s.get(where).is(t, http.StatusOK, taken)
@@ -44,7 +44,7 @@ func TestEveryVersionGrabs(t *testing.T) {
 			case "v0":
 				won["waited_ms"], won["held_ms"] = 0.0, 0.0
 			case "v3":
-				won["fence"] = 42.0
+				won["fence"] = 42.0 * 256
 			}
 			s.ask(method, "/"+version+path+"12", "").is(t, http.StatusOK, won)
 			lost := with(with(with(won, "driver", 13.0), "won", false), "why", "driver 12 already has the order")

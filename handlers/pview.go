@@ -3,7 +3,6 @@ package handlers
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,12 +29,17 @@ type viewAnswer struct {
 }
 
 func (a *api) increment(v Version) gin.HandlerFunc {
-	count := a.Views.IncrementAtomic
-	if v.Lock != nil {
-		count = func(ctx context.Context) (pview.View, error) { return a.Views.Increment(ctx, v.Name, v.Lock) }
-	}
 	return answered(func(c *gin.Context) error {
-		view, err := count(c.Request.Context())
+		lock, err := a.lockOf(c, v)
+		if err != nil {
+			return err
+		}
+		var view pview.View
+		if ctx := c.Request.Context(); lock == nil {
+			view, err = a.Views.IncrementAtomic(ctx)
+		} else {
+			view, err = a.Views.Increment(ctx, v.Name, lock)
+		}
 		if err != nil {
 			return maybe(err, "the view may have been counted: GET /pview reads the counter")
 		}
@@ -75,7 +79,10 @@ func (a *api) setView(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.answerValue(c, value, a.Views.Set(c.Request.Context(), value))
+	if err := a.Views.Set(c.Request.Context(), value); err != nil {
+		return maybe(err, "the counter may have been set: GET /pview reads it")
+	}
+	return a.answerValue(c, value, nil)
 }
 
 func (a *api) answerValue(c *gin.Context, value int64, err error) error {

@@ -19,7 +19,7 @@ func TestEveryVersionCountsAView(t *testing.T) {
 			case "v0": // nothing to wait for
 				want["waited_ms"], want["held_ms"] = 0.0, 0.0
 			case "v3":
-				want["fence"] = 42.0
+				want["fence"] = 42.0 * 256
 			}
 			s.ask(method, "/"+version+"/pview", "").is(t, http.StatusOK, want)
 		}

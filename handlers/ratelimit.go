@@ -49,9 +49,9 @@ func (a *api) limits(r gin.IRoutes) {
 		r.GET("/"+algorithm.Name+"/quotes", a.inVersion(algorithm.Name), limited(algorithm.Limiter, a.Limited.Incoming), a.quote)
 	}
 	route := SupplierPath(":algorithm", ":operation")
-	r.POST(route, answered(a.supplierCall))
+	r.POST(route, a.atSupplier(a.Limited.Supplier.Call))
 	r.GET(route, answered(a.supplierLog))
-	r.DELETE(route, a.admin, answered(a.supplierForget))
+	r.DELETE(route, a.admin, a.atSupplier(a.Limited.Supplier.Forget))
 }
 
 // SupplierPath is where the stand-in for the supplier takes the calls of an operation. Each algorithm has a log of its own.
@@ -141,16 +141,18 @@ func (a *api) logOf(c *gin.Context) (name string, limit ratelimit.Limit, err err
 	return algorithm + ":" + operation, a.Limited.Operations[operation], errors.Join(err, a.knownOperation(operation))
 }
 
-func (a *api) supplierCall(c *gin.Context) error {
-	name, _, err := a.logOf(c)
-	if err != nil {
+// atSupplier does something with the log that a path names.
+func (a *api) atSupplier(do func(ctx context.Context, name string) error) gin.HandlerFunc {
+	return answered(func(c *gin.Context) error {
+		name, _, err := a.logOf(c)
+		if err == nil {
+			err = do(c.Request.Context(), name)
+		}
+		if err == nil {
+			c.Status(http.StatusNoContent)
+		}
 		return err
-	}
-	if err := a.Limited.Supplier.Call(c.Request.Context(), name); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
-	return nil
+	})
 }
 
 // supplierReport is what the supplier has seen, judged.
@@ -173,17 +175,5 @@ func (a *api) supplierLog(c *gin.Context) error {
 	}
 	most, _ := ratelimit.Worst(calls, limit.Window)
 	c.JSON(http.StatusOK, supplierReport{len(calls), limit.Count, limit.Window.Milliseconds(), most, max(0, most-limit.Count)})
-	return nil
-}
-
-func (a *api) supplierForget(c *gin.Context) error {
-	name, _, err := a.logOf(c)
-	if err != nil {
-		return err
-	}
-	if err := a.Limited.Supplier.Forget(c.Request.Context(), name); err != nil {
-		return err
-	}
-	c.Status(http.StatusNoContent)
 	return nil
 }

@@ -119,7 +119,7 @@ func TestCallsToTheSupplierAreLimited(t *testing.T) {
 			t.Errorf("it tells where the supplier is: %s", got.body)
 		}
 	}
-	if got := s.get("/supplier/r3/rates"); got.body != `{"calls":3,"limit":3,"window_ms":90000,"most_in_one_window":3,"over":0}` {
+	if got := s.get("/supplier/r3/rates"); got.body != `{"calls":3,"limit":3,"window_ms":90000,"most_in_one_window":3,"over":0}`+"\n" {
 		t.Errorf("the supplier says %s", got.body)
 	}
 	if got := s.ask(http.MethodPost, "/r4/supplier/call", ""); got.status != http.StatusOK {

@@ -37,7 +37,7 @@ type instance struct {
 	versions []handlers.Version
 }
 
-// parts makes what an instance is made of, with all versions. v2 has a real cohort, v3 issues the fencing token 42; a test sets the
+// parts makes what an instance is made of, with all versions. v2 has a real cohort, v3 issues the fencing token 42 × 256; a test sets the
 // fakes' failures.
 func parts(t testing.TB) (*instance, handlers.Config) {
 	s := &instance{t: t, views: &views{}, orders: &orders{}, metrics: handlers.NewMetrics(), log: &lines{}}
@@ -49,13 +49,13 @@ func parts(t testing.TB) (*instance, handlers.Config) {
 	s.metrics.Queue("v2", s.cohort.Waiting)
 	return s, handlers.Config{
 		Instance: "8080", Topology: "single", Views: s.views, Orders: s.orders, Metrics: s.metrics,
-		Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Wait: longestWait, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		Versions: []handlers.Version{
 			version("v0", nil),
-			version("v1", lockstrategy.Guard{Strategy: lockstrategy.None{}, Observer: s.metrics.Lock("v1")}),
-			version("v2", lockstrategy.Guard{Strategy: s.cohort, Observer: s.metrics.Lock("v2")}),
-			version("v3", lock{token: 42}),
-			version("v4", lock{}),
+			version("v1", &lockstrategy.Guard{Strategy: lockstrategy.None{}, Observer: s.metrics.Lock("v1")}),
+			version("v2", &lockstrategy.Guard{Strategy: s.cohort, Observer: s.metrics.Lock("v2")}),
+			version("v3", guarded(lock{number: 42})),
+			version("v4", guarded(lock{})),
 		},
 	}
 }
@@ -64,10 +64,16 @@ func parts(t testing.TB) (*instance, handlers.Config) {
 var versionNames = []any{"v0", "v1", "v2", "v3", "v4"}
 
 // version is an entry of the table with a lock; nil: without.
-func version(name string, lock handlers.Locker) handlers.Version {
+func version(name string, lock *lockstrategy.Guard) handlers.Version {
 	v, _ := versions.Find(name)
 	return handlers.Version{Version: v, Lock: lock}
 }
+
+// longestWait is the instance's. No test waits for so long.
+const longestWait = time.Minute
+
+// guarded is a fake as the lock of a version.
+func guarded(s lockstrategy.Strategy) *lockstrategy.Guard { return &lockstrategy.Guard{Strategy: s} }
 
 // serve starts an instance that ends with the test.
 func serve(t testing.TB, changes ...func(*instance, *handlers.Config)) *instance {
@@ -135,6 +141,9 @@ func (a answer) json(t testing.TB) map[string]any {
 	if kind := a.header.Get("Content-Type"); kind != "application/json; charset=utf-8" {
 		t.Errorf("Content-Type is %q, the body %q", kind, a.body)
 	}
+	if strings.TrimSpace(a.body)+"\n" != a.body { // for a terminal
+		t.Errorf("it is not one line with its end: %q", a.body)
+	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(a.body), &fields); err != nil {
 		t.Fatalf("%v: %q", err, a.body)
@@ -179,17 +188,17 @@ func with(fields map[string]any, name string, value any) map[string]any {
 	return fields
 }
 
-// lock is a Locker that grants immediately, with a fencing token, or fails.
+// lock grants immediately, with a fencing token of its number × 256, or fails.
 type lock struct {
-	token uint64
-	err   error
+	number uint64
+	err    error
 }
 
-func (l lock) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+func (l lock) Acquire(ctx context.Context, _ string, _ ...lockstrategy.Option) (*lockstrategy.Lease, error) {
 	if l.err != nil {
-		return l.err
+		return nil, l.err
 	}
-	return fn(ctx, l.token)
+	return lockstrategy.NewSessions().Begin(ctx, lockstrategy.Request{}, lockstrategy.Grant{Number: l.number})
 }
 
 // Durations that every fake reports, as answers have them.

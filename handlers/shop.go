@@ -20,16 +20,20 @@ const (
 	attemptLease   = time.Minute // for which a request whose instance has died stays in progress
 )
 
+const theItem = "the item"
+
 // saleAnswer is what the database says about an item: the verdict of a sale.
 type saleAnswer struct {
-	Instance string `json:"instance"`
-	Item     uint64 `json:"item"`
-	Pieces   int64  `json:"pieces"`   // that there were at the beginning
-	Stock    int64  `json:"stock"`    // that are left, by the last write
-	Sold     int64  `json:"sold"`     // pieces, without those of cancelled orders
-	Oversold int64  `json:"oversold"` // pieces that were sold and not there
-	Orders   int64  `json:"orders"`
-	Buyers   int64  `json:"buyers"` // fewer than orders: some have several
+	Instance    string   `json:"instance"`
+	Item        uint64   `json:"item"`
+	Pieces      int64    `json:"pieces"`      // that there were at the beginning
+	Stock       int64    `json:"stock"`       // that are left, by the last write
+	Sold        int64    `json:"sold"`        // pieces, without those of cancelled orders
+	Oversold    int64    `json:"oversold"`    // pieces that were sold and not there
+	Unaccounted int64    `json:"unaccounted"` // stock + sold - pieces; not 0: a buyer has overwritten another's stock
+	Orders      int64    `json:"orders"`
+	Buyers      int64    `json:"buyers"`   // fewer than orders: some have several
+	Versions    []string `json:"versions"` // that sold; several: this is no verdict on one of them
 }
 
 // buyAnswer is the answer to a buyer. All of a sale is stored, so that a repetition gets the same.
@@ -41,7 +45,7 @@ type buyAnswer struct {
 	Quantity int64  `json:"quantity"`
 	Sold     bool   `json:"sold"`
 	Order    uint64 `json:"order,omitempty"`
-	Left     int64  `json:"left"` // pieces in stock after this order
+	Left     *int64 `json:"left,omitempty"` // pieces in stock; absent: the request was refused for another reason
 	Why      string `json:"why"`
 }
 
@@ -63,22 +67,18 @@ func (a *api) shopRoutes(r *gin.Engine) {
 	}
 	for _, v := range a.Versions {
 		at, in := "/"+v.Name+"/shop", a.inVersion(v.Name)
-		r.POST(at+"/items/:id/buy", in, answered(func(c *gin.Context) error { return a.buy(c, v) }))
-		r.POST(at+"/orders/:id/pay", in, answered(func(c *gin.Context) error { return a.change(c, v, shop.Paid) }))
-		r.POST(at+"/orders/:id/cancel", in, answered(func(c *gin.Context) error { return a.change(c, v, shop.Cancelled) }))
+		r.POST(at+"/items/:id/buy", in, identified(theItem, func(c *gin.Context, id uint64) error { return a.buy(c, v, id) }))
+		r.POST(at+"/orders/:id/pay", in, identified(theOrder, a.change(v, shop.Paid)))
+		r.POST(at+"/orders/:id/cancel", in, identified(theOrder, a.change(v, shop.Cancelled)))
 	}
-	r.PUT("/shop/items/:id", a.admin, answered(a.stockItem))
-	r.GET("/shop/items/:id", answered(a.getSale))
-	r.GET("/shop/orders/:id", answered(a.getShopOrder))
+	r.PUT("/shop/items/:id", a.admin, identified(theItem, a.stockItem))
+	r.GET("/shop/items/:id", identified(theItem, a.getSale))
+	r.GET("/shop/orders/:id", identified(theOrder, a.getShopOrder))
 	r.POST("/shop/parcels", answered(a.packParcels))
 }
 
 // stockItem begins a sale.
-func (a *api) stockItem(c *gin.Context) error {
-	item, err := number("the item", c.Param("id"))
-	if err != nil {
-		return err
-	}
+func (a *api) stockItem(c *gin.Context, item uint64) error {
 	pieces, err := valueOf(c.Request.Body, "stock", maxID)
 	if err == nil {
 		err = a.Shop.Stock(c.Request.Context(), item, pieces)
@@ -86,19 +86,18 @@ func (a *api) stockItem(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.getSale(c)
+	return a.getSale(c, item)
 }
 
-func (a *api) getSale(c *gin.Context) error {
-	item, err := number("the item", c.Param("id"))
-	if err != nil {
-		return err
-	}
+func (a *api) getSale(c *gin.Context, item uint64) error {
 	r, err := a.Shop.Report(c.Request.Context(), item)
 	if err != nil {
 		return notInStock(err, item)
 	}
-	c.JSON(http.StatusOK, saleAnswer{a.Instance, r.ID, r.Pieces, r.Stock, r.Sold, max(0, r.Sold-r.Pieces), r.Orders, r.Buyers})
+	c.JSON(http.StatusOK, saleAnswer{
+		Instance: a.Instance, Item: r.ID, Pieces: r.Pieces, Stock: r.Stock, Sold: r.Sold, Oversold: max(0, r.Sold-r.Pieces),
+		Unaccounted: r.Unaccounted(), Orders: r.Orders, Buyers: r.Buyers, Versions: append([]string{}, r.Versions...),
+	})
 	return nil
 }
 
@@ -111,8 +110,13 @@ func notInStock(err error, item uint64) error {
 
 // buy sells under v's lock, or by a conditional UPDATE. With once=true a buyer gets one order of the item: by a lock and a check, or by a
 // unique key. A request with an idempotency key that comes again gets the order of the first.
-func (a *api) buy(c *gin.Context, v Version) error {
-	p, once, err := a.purchaseOf(c, v)
+func (a *api) buy(c *gin.Context, v Version, item uint64) error {
+	p := shop.Purchase{ItemID: item, Quantity: 1, Version: v.Name, Instance: a.Instance}
+	once, err := read(c, &p)
+	if err != nil {
+		return err
+	}
+	lock, err := a.lockOf(c, v)
 	if err != nil {
 		return err
 	}
@@ -120,23 +124,26 @@ func (a *api) buy(c *gin.Context, v Version) error {
 	sell := func(attempt *shop.Attempt) (shop.Order, error) {
 		p.Attempt = attempt
 		switch {
-		case v.Lock == nil && once:
+		case lock == nil && once:
 			return a.Shop.SubmitUnique(ctx, p)
-		case v.Lock == nil:
+		case lock == nil:
 			return a.Shop.BuyAtomic(ctx, p)
 		case once:
-			return a.Shop.Submit(ctx, v.Lock, p, true)
+			return a.Shop.Submit(ctx, lock, p, true)
 		}
-		return a.Shop.Buy(ctx, v.Lock, p)
+		return a.Shop.Buy(ctx, lock, p)
 	}
 	order, err := a.withKey(c, sell)
 	answer := buyAnswer{
 		Instance: a.Instance, Version: v.Name, Item: p.ItemID, Buyer: p.Buyer, Quantity: p.Quantity,
-		Sold: true, Order: order.ID, Left: order.Left, Why: "there was enough in stock",
+		Sold: true, Order: order.ID, Left: &order.Left, Why: "there was enough in stock",
 	}
 	switch {
 	case errors.Is(err, shop.ErrSoldOut), errors.Is(err, shop.ErrDuplicate):
-		answer.Sold, answer.Why = false, sentence(err)
+		answer.Sold, answer.Left, answer.Why = false, nil, sentence(err)
+		if none := new(shop.SoldOut); errors.As(err, none) {
+			answer.Left = &none.Left
+		}
 		c.JSON(http.StatusConflict, answer)
 		return nil
 	case err != nil:
@@ -160,7 +167,9 @@ func (a *api) withKey(c *gin.Context, sell func(*shop.Attempt) (shop.Order, erro
 	if err != nil {
 		return shop.Order{}, unread(err)
 	}
-	content := c.Request.URL.RequestURI() + "\n" + string(body)
+	query := c.Request.URL.Query()
+	query.Del("wait") // the same purchase, however long it waits
+	content := c.Request.URL.EscapedPath() + "?" + query.Encode() + "\n" + string(body)
 	order, replayed, err := a.Shop.Once(c.Request.Context(), keys[0], content, attemptLease, sell)
 	if replayed && err == nil {
 		c.Header(replayedHeader, "true")
@@ -168,24 +177,21 @@ func (a *api) withKey(c *gin.Context, sell func(*shop.Attempt) (shop.Order, erro
 	return order, err
 }
 
-func (a *api) purchaseOf(c *gin.Context, v Version) (p shop.Purchase, once bool, err error) {
-	p = shop.Purchase{Quantity: 1, Version: v.Name, Instance: a.Instance}
-	if p.ItemID, err = number("the item", c.Param("id")); err != nil {
-		return p, false, err
-	}
+// read reads what a buyer wants from the query.
+func read(c *gin.Context, p *shop.Purchase) (once bool, err error) {
 	texts := make(map[string]string)
 	for _, name := range []string{"buyer", "quantity", "once"} {
 		if texts[name], err = one(c, name); err != nil {
-			return p, false, err
+			return false, err
 		}
 	}
 	if p.Buyer, err = number("buyer", texts["buyer"]); err != nil {
-		return p, false, err
+		return false, err
 	}
 	if text, given := c.GetQuery("quantity"); given {
 		quantity, err := number("quantity", text)
 		if err != nil {
-			return p, false, err
+			return false, err
 		}
 		p.Quantity = int64(quantity)
 	}
@@ -196,41 +202,33 @@ func (a *api) purchaseOf(c *gin.Context, v Version) (p shop.Purchase, once bool,
 	default:
 		err = badRequest("once is %.20q; allowed are true and false", texts["once"])
 	}
-	return p, once, err
+	return once, err
 }
 
 // change pays or cancels an order, under v's lock or by a conditional UPDATE. A paid order gets a message for its parcel.
-func (a *api) change(c *gin.Context, v Version, to shop.State) error {
-	id, err := number("the order's id", c.Param("id"))
-	if err != nil {
-		return err
-	}
-	ctx := c.Request.Context()
-	if v.Lock == nil {
-		err = a.Shop.ChangeAtomic(ctx, id, to)
-	} else {
-		err = a.Shop.Change(ctx, v.Lock, id, to)
-	}
-	if err != nil {
-		return notThis(maybe(err, fmt.Sprintf("the order may be %s: GET /shop/orders/%d tells", to, id)), id)
-	}
-	if to == shop.Paid {
-		if err := a.Parcels.Queue.Publish(context.WithoutCancel(ctx), id); err != nil {
-			return fmt.Errorf("order %d is paid, and the message for its parcel may not have been sent: %w", id, err)
+func (a *api) change(v Version, to shop.State) func(c *gin.Context, id uint64) error {
+	return func(c *gin.Context, id uint64) error {
+		lock, err := a.lockOf(c, v)
+		if err != nil {
+			return err
 		}
+		ctx := c.Request.Context()
+		if lock == nil {
+			err = a.Shop.ChangeAtomic(ctx, id, to)
+		} else {
+			err = a.Shop.Change(ctx, lock, id, to)
+		}
+		if err != nil {
+			return notThis(maybe(err, fmt.Sprintf("the order may be %s: GET /shop/orders/%d tells", to, id)), id)
+		}
+		if to == shop.Paid {
+			_ = a.Parcels.Queue.Publish(context.WithoutCancel(ctx), id) // if it fails, a worker sends what is in the outbox
+		}
+		return a.getShopOrder(c, id)
 	}
-	return a.answerShopOrder(c, id)
 }
 
-func (a *api) getShopOrder(c *gin.Context) error {
-	id, err := number("the order's id", c.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.answerShopOrder(c, id)
-}
-
-func (a *api) answerShopOrder(c *gin.Context, id uint64) error {
+func (a *api) getShopOrder(c *gin.Context, id uint64) error {
 	o, err := a.Shop.Order(c.Request.Context(), id)
 	if err != nil {
 		return notThis(err, id)

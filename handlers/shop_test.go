@@ -13,6 +13,7 @@ import (
 
 	"locklab/handlers"
 	"locklab/internal/testenv"
+	"locklab/lockstrategy"
 	"locklab/order"
 	"locklab/shop"
 )
@@ -49,13 +50,33 @@ func TestASaleUntilNothingIsLeft(t *testing.T) {
 		}
 		s.ask(http.MethodPost, "/"+version+"/shop/items/1/buy?buyer=7&quantity=2", "").is(t, http.StatusCreated, sold)
 		refused := map[string]any{
-			"instance": "8080", "version": version, "item": 1.0, "buyer": 8.0, "quantity": 2.0, "sold": false, "left": 0.0,
+			"instance": "8080", "version": version, "item": 1.0, "buyer": 8.0, "quantity": 2.0, "sold": false, "left": 1.0,
 			"why": "shop: not enough in stock: of item 1 there are 1 left, and 2 were wanted",
 		}
 		s.ask(http.MethodPost, "/"+version+"/shop/items/1/buy?buyer=8&quantity=2", "").is(t, http.StatusConflict, refused)
 		s.get("/shop/items/1").is(t, http.StatusOK, map[string]any{
-			"instance": "8080", "item": 1.0, "pieces": 3.0, "stock": 1.0, "sold": 2.0, "oversold": 0.0, "orders": 1.0, "buyers": 1.0,
+			"instance": "8080", "item": 1.0, "pieces": 3.0, "stock": 1.0, "sold": 2.0, "oversold": 0.0, "unaccounted": 0.0,
+			"orders": 1.0, "buyers": 1.0, "versions": []any{version},
 		})
+	}
+}
+
+// The verdict names the versions that sold, and counts each piece once.
+func TestTheVerdictOfASale(t *testing.T) {
+	s := onSale(t, 3)
+	for _, version := range []string{"v3", "v0", "v3"} {
+		s.ask(http.MethodPost, "/"+version+"/shop/items/1/buy?buyer=7", "")
+	}
+	verdict := func() string {
+		a := s.get("/shop/items/1").json(t)
+		return fmt.Sprint("stock ", a["stock"], ", sold ", a["sold"], ", unaccounted ", a["unaccounted"], ", versions ", a["versions"])
+	}
+	if got, want := verdict(), "stock 0, sold 3, unaccounted 0, versions [v0 v3]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.ask(http.MethodPost, "/v3/shop/orders/2/cancel", "")
+	if got, want := verdict(), "stock 1, sold 2, unaccounted 0, versions [v3]"; got != want {
+		t.Errorf("after a cancelled order: %s, want %s", got, want)
 	}
 }
 
@@ -69,7 +90,8 @@ func TestOneOrderForABuyer(t *testing.T) {
 		}
 		got := s.ask(http.MethodPost, path+"7", "")
 		why, _ := got.json(t)["why"].(string)
-		if got.status != http.StatusConflict || !strings.Contains(why, "buyer 7 already has an order of item 1") {
+		_, told := got.json(t)["left"]
+		if got.status != http.StatusConflict || !strings.Contains(why, "buyer 7 already has an order of item 1") || told {
 			t.Errorf("%s again: %d %s", version, got.status, got.body)
 		}
 		if got := s.ask(http.MethodPost, path+"8", ""); got.status != http.StatusCreated {
@@ -155,7 +177,9 @@ func TestPayAndCancel(t *testing.T) {
 // A request with a key that waits for the lock is in progress: the repetition ends neither it nor its key.
 func TestAnIdempotencyKeyThatWaits(t *testing.T) {
 	waits, granted := make(chan struct{}), make(chan struct{})
-	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[1].Lock = signalled{waits, granted} })
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) {
+		cfg.Versions[1].Lock = guarded(signalled{waits, granted})
+	})
 	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
 	const path, key = "/v1/shop/items/1/buy?buyer=7", "Idempotency-Key: k1"
 	first := make(chan answer)
@@ -171,32 +195,43 @@ func TestAnIdempotencyKeyThatWaits(t *testing.T) {
 // signalled is a lock that closes waits when a caller waits. It grants when granted is closed.
 type signalled struct{ waits, granted chan struct{} }
 
-func (g signalled) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+func (g signalled) Acquire(ctx context.Context, key string, _ ...lockstrategy.Option) (*lockstrategy.Lease, error) {
 	close(g.waits)
 	<-g.granted
-	return fn(ctx, 0)
+	return lockstrategy.None{}.Acquire(ctx, key)
 }
 
 // A 503 after the lock was lost says that the order may be there.
 func TestA503OfASaleSaysWhatMayHaveBeenWritten(t *testing.T) {
-	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[3].Lock = lock{err: leaseLost} })
+	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) { cfg.Versions[3].Lock = guarded(lock{err: leaseLost}) })
 	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 2}`)
 	got := s.ask(http.MethodPost, "/v3/shop/items/1/buy?buyer=7", "")
 	got.fails(t, http.StatusServiceUnavailable, "lease lost", "the order may have been placed")
 }
 
-// A buyer must learn that the order is paid, and that perhaps nobody packs the parcel.
-func TestAPaymentWithoutItsMessageSaysSo(t *testing.T) {
+// A payment needs no Redis: its message is in the outbox, and a worker sends it when Redis is back.
+func TestAPaymentWhileTheQueueIsAway(t *testing.T) {
+	var back *redis.Client
+	parcels := new(shop.Worker)
 	s := serve(t, withShop, func(_ *instance, cfg *handlers.Config) {
+		back, _ = cfg.Parcels.Queue.Redis.(*redis.Client)
 		gone := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr, MaxRetries: -1})
 		_ = gone.Close()
 		cfg.Parcels.Queue.Redis = gone
+		*parcels = cfg.Parcels
 	})
 	s.ask(http.MethodPut, "/shop/items/1", `{"stock": 1}`)
 	s.ask(http.MethodPost, "/v0/shop/items/1/buy?buyer=7", "")
-	s.ask(http.MethodPost, "/v0/shop/orders/1/pay", "").fails(t, http.StatusServiceUnavailable, "order 1 is paid", "may not have been sent")
-	if state := s.get("/shop/orders/1").json(t)["state"]; state != "paid" {
-		t.Errorf("the order is %v", state)
+	if got := s.ask(http.MethodPost, "/v0/shop/orders/1/pay", ""); got.status != http.StatusOK || got.json(t)["state"] != "paid" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	s.ask(http.MethodPost, "/shop/parcels", "").fails(t, http.StatusServiceUnavailable, "after 0 messages")
+	parcels.Queue.Redis = back
+	if worked, err := parcels.Next(t.Context()); !worked || err != nil {
+		t.Fatalf("%v, %v", worked, err)
+	}
+	if n := s.get("/shop/orders/1").json(t)["parcels"]; n != 1.0 {
+		t.Errorf("the order has %v parcels", n)
 	}
 }
 

@@ -64,25 +64,26 @@ func TestAStaleWriteIsAConflictOfItsOwn(t *testing.T) {
 	}
 }
 
-// What the counter itself says. While a holder with the fencing token 1 is between reading and writing, another with the fencing
-// token 42 counts a view.
+// The counter itself refuses a stale write. While a holder with the fencing token 256 is between reading and writing, another one with the
+// token 42 × 256 counts a view.
 func TestAHolderThatSleptIsRefused(t *testing.T) {
 	node := testenv.Redis(t, false)
 	client := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1})
 	defer client.Close()
 	s := serve(t, func(_ *instance, cfg *handlers.Config) {
 		cfg.Views = pview.NewCounter(client, func() redis.UniversalClient { return client })
-		cfg.Versions[4].Lock = lock{token: 1}
+		cfg.Versions[4].Lock = guarded(lock{number: 1})
 	})
 	slept := false
 	client.AddHook(afterFirstRead{func() {
 		slept = true
-		if newer := s.ask(http.MethodPost, "/v3/pview", "").json(t); newer["value"] != 1.0 || newer["fence"] != 42.0 {
+		if newer := s.ask(http.MethodPost, "/v3/pview", "").json(t); newer["value"] != 1.0 || newer["fence"] != 42.0*256 {
 			t.Errorf("the newer holder was told %v", newer)
 		}
 	}, &slept})
 	s.ask(http.MethodPost, "/v4/pview", "").
-		wasStale(t, `pview: stale holder: its fencing token is "v4 1", and the registered one of the last reader is "v3 42"; nothing was changed`)
+		wasStale(t, `pview: stale holder: its fencing token is "v4 256", and the registered one of the last reader is "v3 10752"; `+
+			`nothing was changed`)
 	if got := s.get("/pview").json(t)["value"]; got != 1.0 || !slept {
 		t.Errorf("the counter is %v (slept: %t)", got, slept)
 	}

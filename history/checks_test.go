@@ -44,7 +44,7 @@ func TestHolders(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
-	testCheck(t, Exclusion, []checkCase{
+	cases := []checkCase{
 		{"nothing", "", ""},
 		{"one after the other", "A grant lock\nA release lock\nB grant lock\nB release lock", ""},
 		{"at the very moment", "A grant lock\nA release lock\n= B grant lock", ""},
@@ -59,6 +59,25 @@ func TestOverlaps(t *testing.T) {
 			"three", "A grant lock\nB grant lock\nC grant lock",
 			"A and B both held lock [1 2]; A and C both held lock [1 3]; B and C both held lock [2 3]",
 		},
+	}
+	testCheck(t, Exclusion, cases)
+	for _, c := range cases {
+		if all := Holders(script(t, c.history)); len(all) > 1 {
+			if a, b := all[0], all[1]; a.Overlaps(b) != (c.want != "") || b.Overlaps(a) != (c.want != "") {
+				t.Errorf("%s: the two overlap: %v", c.name, a.Overlaps(b))
+			}
+		}
+	}
+}
+
+// A fault excuses the two sessions that it may have ended: not those that began after it, nor those that overlapped before it.
+func TestAFaultExcusesWhatItMayHaveEnded(t *testing.T) {
+	const both = "A and B both held k [%s]"
+	testCheck(t, Exclusion, []checkCase{
+		{"between the grants", "A request k\nA grant k\nserver fault k\nserver heal k\nB request k\nB grant k", ""},
+		{"while it lasts", "server fault k\nA request k\nA grant k\nB request k\nB grant k", ""},
+		{"before both", "server fault k\nserver heal k\nA request k\nA grant k\nB request k\nB grant k", fmt.Sprintf(both, "3 4 5 6")},
+		{"after both", "A request k\nA grant k\nB request k\nB grant k\nserver fault k\nserver heal k", fmt.Sprintf(both, "1 2 3 4")},
 	})
 }
 

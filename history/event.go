@@ -18,7 +18,7 @@ import (
 // Kind is what happened.
 type Kind string
 
-// What a client believes about a lock.
+// Beliefs of a client about a lock.
 const (
 	Request  Kind = "request"  // it requests the key
 	Grant    Kind = "grant"    // it holds the key; with a fencing token, where the lock issues one
@@ -30,7 +30,7 @@ const (
 	Die      Kind = "die"      // it stops for good, whatever it holds
 )
 
-// What the resource saw, and what it stores.
+// Effects on the resource.
 const (
 	Read  Kind = "read"  // a client read a value
 	Write Kind = "write" // a client wrote a value, and the resource confirmed it
@@ -48,7 +48,7 @@ const (
 	Heal    Kind = "heal"    // the fault is over
 	Left    Kind = "left"    // the server stores a lock that no client holds
 	Command Kind = "command" // one command to a server, and its reply
-	Measure Kind = "measure" // a number: Value, in the unit that Text names
+	Measure Kind = "measure" // a number: Value, in Unit; Name says of what
 	Note    Kind = "note"    // a remark for the reader
 )
 
@@ -65,7 +65,9 @@ type Event struct {
 	Owner    string        `json:"owner,omitempty"` // of the lock, one for each attempt: it joins a Request and its results
 	Token    uint64        `json:"token,omitempty"` // the fencing token
 	Value    int64         `json:"value,omitempty"`
-	Text     string        `json:"text,omitempty"`
+	Unit     string        `json:"unit,omitempty"`  // of the Value of a Measure
+	Name     string        `json:"name,omitempty"`  // by which code finds the event, where its kind does not say enough
+	Text     string        `json:"text,omitempty"`  // for people; code reads it in Refuse, Lose and Released only
 	Proof    string        `json:"proof,omitempty"` // of a fault: the observation that shows it
 }
 
@@ -81,11 +83,14 @@ const (
 	Canceled    = "canceled"
 )
 
-// What [Check] reads in the text of a Request and of a Fault.
+// The names of events. [Check] reads the first three.
 const (
-	Unbounded   = "without a bound" // the request waits as long as it takes
-	Explicit    = "lease of "       // the beginning: the lease is not renewed
-	LateRequest = "late request"    // the beginning: a request arrives after its sender timed out
+	Unbounded    = "unbounded"    // a Request waits as long as it takes
+	Explicit     = "explicit"     // the lease of a Request is not renewed
+	LateRequest  = "late request" // a Fault: a request arrives after its sender timed out
+	TimePasses   = "time passes"  // a Note: a moment of a trial without a clock ends
+	Load         = "load"         // a Command: the database is asked for what a cache does not have
+	Interleaving = "interleaving" // a Note before an interleaving that is played: its Text has the moves
 )
 
 // Summary is the event in a few words, for a timeline.
@@ -97,7 +102,10 @@ func (e Event) Summary() string {
 	case Read, Write, Final, Stale:
 		words = append(words, string(e.Kind), fmt.Sprint(e.Value))
 	case Measure:
-		words = append(words, fmt.Sprint(e.Value))
+		if words = append(words, fmt.Sprint(e.Value)); e.Unit != "" {
+			words = append(words, e.Unit)
+		}
+		words = append(words, e.Name)
 	case Fault:
 		return "✗ " + e.Text
 	case Heal:

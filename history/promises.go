@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -15,7 +14,7 @@ type Promise string
 const (
 	MutualExclusion Promise = "mutual exclusion"   // one holder until the lock is lost, or until a fault of the server
 	GrowingTokens   Promise = "growing tokens"     // fencing tokens grow from holder to holder
-	ArrivalOrder    Promise = "order of arrival"   // a process serves its callers in the order of their arrival
+	ArrivalOrder    Promise = "order of arrival"   // a process serves its callers first in, first out
 	Notice          Promise = "notice of the loss" // the holder whose key was taken away learns it within a lease
 	Reentrance      Promise = "re-entrance"        // a holder that enters again has the same token
 	Waiting         Promise = "unbounded wait"     // it ends with the lock, unless the server cannot be reached
@@ -114,18 +113,18 @@ func single(events []Event) (found []Violation) {
 	asked, tokens := make(map[string]string), make(map[string]uint64) // by owner
 	for _, e := range events {
 		calm = calm && e.Kind != Fault
-		late = late || e.Kind == Fault && strings.HasPrefix(e.Text, LateRequest)
+		late = late || e.Kind == Fault && e.Name == LateRequest
 		promise, what := Promise(""), ""
 		switch {
 		case e.Kind == Request:
-			asked[e.Owner] = e.Text
+			asked[e.Owner] = e.Name
 		case e.Kind == Grant:
 			tokens[e.Owner] = e.Token
 		case e.Kind == Reenter && e.Token != tokens[e.Owner]:
 			promise, what = Reentrance, fmt.Sprintf("the holder with the token %d entered again with the token %d", tokens[e.Owner], e.Token)
 		case e.Kind == Refuse && e.Text != Unavailable && asked[e.Owner] == Unbounded:
 			promise, what = Waiting, "an unbounded wait ended: "+e.Text
-		case calm && unexpected(e, strings.HasPrefix(asked[e.Owner], Explicit)):
+		case calm && unexpected(e, asked[e.Owner] == Explicit):
 			promise, what = Calm, "without a fault: "+e.Text
 		case e.Kind == Left && !late:
 			promise, what = Leftover, "no client holds the key, and the server stores it"

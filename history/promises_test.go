@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k: unavailable",
 		}, []Promise{Calm}, ""},
 		{"left locked by a late request", []string{
-			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k", "net fault: " + LateRequest, "server left k",
+			"A@1 request k", "A@1 grant k 10", "A@1 release k", "A@1 released k", "net fault: late", "server left k",
 		}, nil, ""},
 		{"left locked after another fault", []string{
 			"A@1 request k", "A@1 grant k 10", "net fault: cut", "A@1 release k", "A@1 released k", "server left k",
@@ -127,8 +127,11 @@ func TestCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			events := script(t, reasons.Replace(strings.Join(c.events, "\n")))
 			for i := range events {
-				if events[i].Kind == Request {
-					events[i].Text = Unbounded
+				switch {
+				case events[i].Kind == Request:
+					events[i].Name = Unbounded
+				case events[i].Kind == Fault && events[i].Text == "late":
+					events[i].Name = LateRequest
 				}
 			}
 			found, err := Check(events, lease)
@@ -145,6 +148,28 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.err)
 			}
 		})
+	}
+}
+
+// A release that is sent before the end of a lease that is not renewed may arrive after it. Another failure is one.
+func TestAnExplicitLeaseMayEndUnderItsRelease(t *testing.T) {
+	for why, want := range map[string][]Promise{Gone: nil, Expired: nil, Unavailable: {Calm}} {
+		for text, renewed := range map[string]bool{Explicit: false, "": true} {
+			events := script(t, "A@1 request k\nA@1 grant k 10\nA@1 release k\nA@1 released k: "+why)
+			events[0].Name = text
+			wanted := want
+			if renewed && why == Gone {
+				wanted = []Promise{Calm}
+			}
+			found, err := Check(events, time.Second)
+			var promises []Promise
+			for _, v := range found {
+				promises = append(promises, v.Promise)
+			}
+			if err != nil || !slices.Equal(promises, wanted) {
+				t.Errorf("%q, %q: violated: %v, %v; want %v", text, why, found, err, wanted)
+			}
+		}
 	}
 }
 

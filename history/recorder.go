@@ -1,7 +1,6 @@
 package history
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ type Recorder struct {
 
 	mu     sync.Mutex
 	events []Event
-	owners int
 }
 
 // NewRecorder returns a recorder whose time begins now.
@@ -30,19 +28,23 @@ func (r *Recorder) Add(e Event) {
 	r.events = append(r.events, e)
 }
 
-// NewOwner returns an owner that no other event of this recorder has.
-func (r *Recorder) NewOwner() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.owners++
-	return fmt.Sprintf("#%d", r.owners)
-}
-
 // Began is when its time began.
 func (r *Recorder) Began() time.Time { return r.began }
 
 // Now is the time on the recorder's clock.
 func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
+
+// Last returns what was recorded so far in the last trial.
+func (r *Recorder) Last() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from := len(r.events)
+	for from > 0 && r.events[from-1].Variant == r.events[len(r.events)-1].Variant &&
+		r.events[from-1].Trial == r.events[len(r.events)-1].Trial {
+		from--
+	}
+	return slices.Clone(r.events[from:])
+}
 
 // Events returns what was recorded so far.
 func (r *Recorder) Events() []Event {

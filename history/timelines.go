@@ -100,7 +100,7 @@ func (t *sheet) row(at string, cell func(name string) string) {
 	lines := 1
 	cells := make(map[string][]string)
 	for _, name := range t.names {
-		cells[name] = wrap(cell(name), t.width[name])
+		cells[name] = Wrap(cell(name), t.width[name])
 		lines = max(lines, len(cells[name]))
 	}
 	for n := range lines {
@@ -122,7 +122,7 @@ func list(events []Event) string {
 	const margin = "   "
 	var b strings.Builder
 	for _, e := range events {
-		for i, line := range wrap(e.Timeline+": "+e.Summary(), Columns-timeWidth-len(margin)) {
+		for i, line := range Wrap(e.Timeline+": "+e.Summary(), Columns-timeWidth-len(margin)) {
 			at := ""
 			if i == 0 {
 				at = milliseconds(e)
@@ -137,8 +137,8 @@ func milliseconds(e Event) string { return fmt.Sprintf("%.1f", float64(e.At.Micr
 
 func length(text string) int { return len([]rune(text)) }
 
-// wrap breaks text into lines of at most width, at a space where there is one.
-func wrap(text string, width int) (lines []string) {
+// Wrap breaks text into lines of at most width, at a space where there is one.
+func Wrap(text string, width int) (lines []string) {
 	rest := []rune(text)
 	for len(rest) > width {
 		end := width

@@ -14,16 +14,32 @@ import (
 // Cohort puts one first-in-first-out queue per key in front of a strategy ("lock cohorting", Dice, Marathe, Shavit 2012). Only the
 // first caller of a queue competes: a process is one contender, whatever its load. On release the lease is handed off to the next
 // caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
-// that wait go first (see [Request].Others).
+// that wait go first (yield.go).
 //
-// A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options then
-// change nothing.
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request (holder.go). The options
+// then change nothing.
 //
-// A cohort knows the order of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
+// A cohort knows the sequence of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
 // error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// [TryOnce] gets [ErrTaken] while another caller of the process holds the key or competes for it, even if the key is free. That caller may
-// be yielding, or releasing a lost lease. Otherwise TryOnce asks the server, and does not yield.
+// [TryOnce] gets [ErrTaken] while another caller of the process holds the key or competes for it. The key may be free then, while that
+// caller yields. Otherwise TryOnce asks the server, and does not yield.
+//
+// The queue of a key has four states. All transitions happen under one mutex:
+//
+//	from       event                                  to         what is done
+//	idle       a caller arrives                       competing  it asks the strategy
+//	competing  the strategy grants                    held       the caller holds, and a turn begins
+//	competing  it refuses, or the caller leaves       next       the error is the caller's own
+//	competing  it is unavailable                      idle       every caller that waits gets that error
+//	held       a release within the bounds            held       the lease is handed off to the first caller that waits
+//	held       another release                        releasing  the lease is given back to the strategy
+//	held       the lease is lost                      next       its contexts have ended
+//	held       it is lost on its way to a caller      competing  that caller asks the strategy
+//	releasing  the strategy has answered              next       the debt of the yield rule is noted
+//
+// "next" is competing when a caller waits, and idle otherwise. In every other state a caller that arrives goes to the end of the queue. A
+// caller that leaves the queue changes no state, unless its turn has just come: then it gives back what it got.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff
@@ -33,31 +49,24 @@ type Cohort struct {
 	closed bool
 }
 
-// queue is the callers that wait for one key. Its head is the caller that holds the key or competes for it, and is no longer in the list.
-// There is a queue while it has a head, and for yieldWindow afterwards. One of handOff, next and disperse follows each head.
+// queue is the callers of one key. There is a queue while it is not idle, and for debtKept afterwards when the process has a debt.
 type queue struct {
-	list.List           // of *caller, in the order of their arrival
-	busy      bool      // it has a head
-	others    int       // processes that the next caller lets go first: see Lease.Others
-	idle      time.Time // since when it has none
-	used      HandOff   // sum of the turns since the process last yielded; only where others cannot be counted
+	state   state
+	waiting list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
+	turn    *turn     // while it is held
+	debt    debt
+	idle    time.Time // since when
 }
 
-// owe sets how many others the next caller lets go first. Others that cannot be counted poll, and each yield to them costs a pause (v5
-// in docs/benchmark.md, uncontended). So a process yields to them only after it has used up the bounds of a turn.
-func (q *queue) owe(others int, t *turn, bounds HandOff) {
-	q.others = others
-	if others != Unknown {
-		return
-	}
-	q.used.Count += int(t.holders)
-	q.used.Time += time.Since(t.began)
-	if q.used.Count < bounds.Count && q.used.Time < bounds.Time {
-		q.others = 0
-	} else {
-		q.used = HandOff{}
-	}
-}
+// state is what happens to a key in this process.
+type state int
+
+const (
+	idle state = iota
+	competing
+	held
+	releasing
+)
 
 // caller is one call of Acquire. It is passed by pointer and its frames are small, because ten thousand callers may wait (memory in
 // docs/benchmark.md).
@@ -66,30 +75,25 @@ type caller struct {
 	waiting context.Context // bounds the wait
 	key     string
 	request Request
-	ready   chan call // receives once
+	ready   chan answer // receives once
 }
 
 // private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
-func (w *caller) private() bool { return w.request.Lease != nil || w.request.Renew != nil }
+func (w *caller) private() bool { return w.request.Expiry != nil || w.request.Renew != nil }
 
-// refused is the error of a caller whose wait has ended.
-func (w *caller) refused() error { return notAcquired(w.key, ended(w.waiting)) }
-
-// call tells a caller that it is the head, or that its wait has ended.
-type call struct {
-	turn *turn // whose lease is handed off; nil: the caller competes
-	err  error // why the wait has ended
+// refused is the error of a caller whose wait has ended. after may wrap a [Holder].
+func (w *caller) refused(after error) error {
+	reason := ended(w.waiting)
+	if holder := (Holder{}); errors.As(after, &holder) {
+		reason = fmt.Errorf("%w: %w", reason, holder)
+	}
+	return notAcquired(w.key, reason)
 }
 
-// yieldWindow is how long a process remembers that it has to yield, when no caller comes (row 8 × 1 of docs/benchmark.md).
-const yieldWindow = 100 * time.Millisecond
-
-// HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults ("Sustained" in docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
-// interrupted.
-type HandOff struct {
-	Count int           // leases in a row; 0: 256, 1: no hand-off
-	Time  time.Duration // since the key came to the process; 0: 100 ms
+// answer ends a caller's wait.
+type answer struct {
+	turn *turn // whose lease is handed off; nil: the caller competes
+	err  error // why the caller gets none
 }
 
 // NewCohort puts a cohort in front of strategy.
@@ -97,11 +101,11 @@ func NewCohort(strategy Strategy, bounds HandOff) (*Cohort, error) {
 	if bounds.Count < 0 || bounds.Time < 0 {
 		return nil, fmt.Errorf("lock: hand-off of %d leases in %s: the bounds are positive", bounds.Count, bounds.Time)
 	}
-	bounds = HandOff{Count: cmp.Or(bounds.Count, 256), Time: cmp.Or(bounds.Time, 100*time.Millisecond)}
+	bounds = HandOff{Count: cmp.Or(bounds.Count, 128), Time: cmp.Or(bounds.Time, 100*time.Millisecond)}
 	return &Cohort{strategy: strategy, bounds: bounds, queues: make(map[string]*queue)}, nil
 }
 
-// Acquire waits until the caller is the head of key's queue. Then it takes the lease that is handed off to it, or competes.
+// Acquire waits until the caller is the first of key's queue. Then it takes the lease that is handed off to it, or competes.
 func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	if lease := c.enterAgain(ctx, key); lease != nil {
 		return lease, nil
@@ -118,7 +122,7 @@ func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*L
 
 func newCaller(ctx context.Context, key string, options []Option) (*caller, error) {
 	request, err := NewRequest(options...)
-	return &caller{ctx: ctx, waiting: ctx, key: key, request: request, ready: make(chan call, 1)}, err
+	return &caller{ctx: ctx, waiting: ctx, key: key, request: request, ready: make(chan answer, 1)}, err
 }
 
 // acquireWithin waits no longer than the request allows.
@@ -131,9 +135,9 @@ func (c *Cohort) acquireWithin(w *caller) (*Lease, error) {
 
 func (c *Cohort) acquire(w *caller) (*Lease, error) {
 	if w.waiting.Err() != nil {
-		return nil, w.refused()
+		return nil, w.refused(nil)
 	}
-	element, err := c.enter(w)
+	element, err := c.arrive(w)
 	switch {
 	case err != nil:
 		return nil, notAcquired(w.key, err)
@@ -141,104 +145,34 @@ func (c *Cohort) acquire(w *caller) (*Lease, error) {
 		return c.compete(w)
 	}
 	select {
-	case call := <-w.ready:
-		return c.take(w, call)
+	case a := <-w.ready:
+		return c.take(w, a)
 	case <-w.waiting.Done():
 		c.leave(w, element)
-		return nil, w.refused()
+		return nil, w.refused(Holder{Here: true})
 	}
 }
 
-// enter puts the caller into its key's queue; nil: the queue was empty, and the caller is its head.
-func (c *Cohort) enter(w *caller) (*list.Element, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.queues[w.key]
-	switch {
-	case c.closed:
-		return nil, errClosed
-	case q == nil:
-		c.queues[w.key] = &queue{busy: true}
-		return nil, nil
-	case !q.busy:
-		q.busy = true
-		return nil, nil
-	case w.request.Once:
-		return nil, ErrTaken
-	}
-	return q.PushBack(w), nil
-}
-
-// take returns the lease that was handed off to the caller. If there is none, or it was lost meanwhile, the caller competes.
-func (c *Cohort) take(w *caller, call call) (*Lease, error) {
-	if call.err != nil {
-		return nil, call.err
-	}
-	if call.turn != nil {
-		if lease := call.turn.lease(w.ctx); lease != nil {
-			return lease, nil
-		}
-	}
-	return c.compete(w)
-}
-
-// leave takes a caller out of its key's queue. If it became the head at the same moment, the next caller does instead.
-func (c *Cohort) leave(w *caller, element *list.Element) {
-	c.mu.Lock()
-	select {
-	case late := <-w.ready:
-		c.mu.Unlock()
-		switch {
-		case late.turn != nil:
-			_, _ = c.handOff(context.Background(), late.turn)
-		case late.err == nil:
-			c.next(w.key)
-		}
-	default:
-		c.queues[w.key].Remove(element)
-		c.mu.Unlock()
-	}
-}
-
-// compete asks the strategy. Whatever goes wrong, also a panic, the queue gets its next head.
+// compete asks the strategy. Whatever goes wrong, also a panic, the queue goes on.
 func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
-	defer func() {
-		switch {
-		case lease != nil:
-		case errors.Is(err, ErrUnavailable):
-			c.disperse(w.key, err)
-		default:
-			c.next(w.key)
-		}
-	}()
 	request := w.request
 	request.Wait = nil // waiting is bounded
-	c.mu.Lock()
-	q := c.queues[w.key]
 	if !request.Once { // one attempt does not yield
-		request.Others, q.others = q.others, 0
+		request.Yield = c.takeDebt(w.key)
 	}
-	request.Tokens = uint64(min(c.bounds.Count, perCaller*(1+q.Len())))
-	c.mu.Unlock()
+	defer func() {
+		if lease == nil {
+			c.failed(w, request.Yield, err)
+		}
+	}()
 	granted, err := c.strategy.Acquire(bare{w.waiting}, w.key, func(r *Request) { *r = request })
-	if err != nil {
-		c.mu.Lock()
-		// This caller failed before the others went first, so the next one yields. It owes half, and one at least, which costs probeAfter:
-		// callers that leave early do not keep their process from a free lock. Others that are not known (-1) are owed nothing more.
-		q.others = cmp.Or(q.others, (request.Others+1)/2)
-		c.mu.Unlock()
-	}
 	switch {
-	case err != nil && w.waiting.Err() != nil:
-		return nil, w.refused()
-	case err != nil:
-		return nil, err
+	case err == nil:
+		return c.granted(w, granted), nil
+	case w.waiting.Err() != nil && !errors.Is(err, ErrUnavailable): // which says more than that the wait is over
+		err = w.refused(err)
 	}
-	t := newTurn(c, w.key, granted, w.private())
-	if lease = t.lease(w.ctx); lease == nil {
-		return nil, notAcquired(w.key, context.Cause(granted.Context()))
-	}
-	return lease, nil
+	return nil, err
 }
 
 // bare is a context without its values: a turn has several holders, each with the values of its own context.
@@ -247,80 +181,224 @@ type bare struct{ context.Context }
 // Value finds nothing.
 func (bare) Value(any) any { return nil }
 
-// perCaller is how many fencing tokens a turn reserves for each caller that waits: a caller may come again in the same turn. Tokens
-// are taken from the server's clock and must not outrun it. 32 tokens stand for 32 µs, and a grant takes longer than that.
-const perCaller = 32
+// take returns the lease that was handed off to the caller. If there is none, or it was lost meanwhile, the caller competes.
+func (c *Cohort) take(w *caller, a answer) (*Lease, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if a.turn != nil {
+		if lease := c.takeOver(w, a.turn); lease != nil {
+			return lease, nil
+		}
+	}
+	return c.compete(w)
+}
 
-// handOff hands the lease off to the next caller, or gives the key back and lets the next caller compete.
-func (c *Cohort) handOff(ctx context.Context, t *turn) (others int, err error) {
+// ---- Transitions ----
+
+// arrive puts the caller into its key's queue; nil: the queue was idle, and the caller competes.
+func (c *Cohort) arrive(w *caller) (*list.Element, error) {
 	c.mu.Lock()
-	q := c.queues[t.key]
-	if first := q.Front(); first != nil && !first.Value.(*caller).private() && t.mayPass(c.bounds) {
-		q.Remove(first).(*caller).ready <- call{turn: t}
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	q := c.queues[w.key]
+	if q == nil {
+		q = new(queue)
+		c.queues[w.key] = q
+	}
+	switch {
+	case q.state == idle:
+		q.state = competing
+		return nil, nil
+	case w.request.Once:
+		return nil, fmt.Errorf("%w: %w", ErrTaken, Holder{Here: true})
+	}
+	return q.waiting.PushBack(w), nil
+}
+
+// leave takes a caller out of the queue. If its wait ended at the same moment, it gives back what it got.
+func (c *Cohort) leave(w *caller, element *list.Element) {
+	c.mu.Lock()
+	select {
+	case late := <-w.ready:
+		c.mu.Unlock()
+		switch {
+		case late.turn != nil:
+			if lease := c.takeOver(w, late.turn); lease != nil {
+				_ = lease.Release(context.Background())
+				return
+			}
+			c.failed(w, 0, nil)
+		case late.err == nil:
+			c.failed(w, 0, nil)
+		}
+	default:
+		c.queues[w.key].waiting.Remove(element)
+		c.mu.Unlock()
+	}
+}
+
+// granted begins a turn, with the caller that has competed as its first holder.
+func (c *Cohort) granted(w *caller, granted *Lease) *Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[w.key]
+	t := &turn{granted: granted, private: w.private(), began: time.Now(), fresh: time.Until(granted.Until())}
+	q.state, q.turn = held, t
+	lease := c.holdLocked(w, t)
+	t.forget = context.AfterFunc(granted.Context(), func() { c.lost(w.key, t) })
+	return lease
+}
+
+// holdLocked makes the caller the holder.
+func (c *Cohort) holdLocked(w *caller, t *turn) *Lease {
+	h := &holder{cohort: c, key: w.key, turn: t, token: t.granted.FencingToken()}
+	if h.token > 0 {
+		h.token += uint64(t.holders)
+	}
+	h.ctx, h.cancel = context.WithCancelCause(t.granted.Context()) // a loss ends it before the next caller competes
+	h.entries.Store(1)
+	t.holders++
+	t.holder = h
+	return h.lease(w.ctx)
+}
+
+// takeOver makes the caller the holder of a lease that was handed off to it. nil: the lease was lost on its way, and the caller competes.
+func (c *Cohort) takeOver(w *caller, t *turn) *Lease {
+	c.mu.Lock()
+	q := c.queues[w.key]
+	current := q.turn == t
+	if current && t.granted.Context().Err() == nil {
+		defer c.mu.Unlock()
+		return c.holdLocked(w, t)
+	}
+	if current { // this caller learns of the loss before lost is called
+		t.endLocked(q)
+		q.state = competing
+	}
+	c.mu.Unlock()
+	if current {
+		_ = t.granted.Release(context.Background())
+	}
+	return nil
+}
+
+// failed lets the next caller compete, after one that has failed and gives back what it owes. If the strategy is unavailable no caller
+// waits for it.
+func (c *Cohort) failed(w *caller, owed int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[w.key]
+	q.debt.giveBack(owed)
+	if errors.Is(err, ErrUnavailable) && w.waiting.Err() == nil { // otherwise only this caller's wait is over, whatever the server does
+		q.end(err)
+		delete(c.queues, w.key)
+		return
+	}
+	c.nextLocked(w.key)
+}
+
+// release ends the time of a holder: it hands the lease off to the next caller, or gives it back.
+func (c *Cohort) release(ctx context.Context, h *holder) (listeners int, err error) {
+	c.mu.Lock()
+	q, t := c.queues[h.key], h.turn
+	if q == nil || q.turn != t { // it was lost, perhaps while it is released
+		c.mu.Unlock()
+		return 0, loss(t.granted.Context())
+	}
+	t.holder = nil
+	if first := q.waiting.Front(); first != nil && !first.Value.(*caller).private() && t.mayPass(c.bounds) {
+		q.waiting.Remove(first).(*caller).ready <- answer{turn: t}
 		c.mu.Unlock()
 		runtime.Gosched() // the next holder works first, because everybody behind it waits
 		return 0, nil
 	}
+	t.endLocked(q)
+	q.state = releasing
 	c.mu.Unlock()
-	others, err = t.end(ctx)
-	c.mu.Lock()
-	q.owe(others, t, c.bounds)
-	c.mu.Unlock()
-	c.next(t.key)
-	return others, err
-}
-
-// next lets the first caller in the queue compete.
-func (c *Cohort) next(key string) {
+	err = t.granted.Release(ctx)
+	listeners = t.granted.Listeners()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	q.debt.add(listeners, HandOff{t.holders, time.Since(t.began)}, c.bounds)
+	c.nextLocked(h.key)
+	return listeners, err
+}
+
+// endLocked ends a turn, before its lease is given back or because it was lost.
+func (t *turn) endLocked(q *queue) {
+	t.forget()
+	q.turn = nil
+}
+
+// lost ends the turn of a lease that was lost. If it is on its way to a caller, that caller finds out, and competes.
+func (c *Cohort) lost(key string, t *turn) {
+	c.mu.Lock()
 	q := c.queues[key]
-	if first := q.Front(); first != nil {
-		q.Remove(first).(*caller).ready <- call{}
+	if q == nil || q.turn != t {
+		c.mu.Unlock()
 		return
 	}
-	if q.others == 0 && q.used == (HandOff{}) {
+	h := t.holder
+	t.endLocked(q)
+	q.state = competing
+	if h != nil {
+		c.nextLocked(key)
+	}
+	c.mu.Unlock()
+	_ = t.granted.Release(context.Background()) // a lost lease, too, is released
+}
+
+// nextLocked lets the first caller in the queue compete.
+func (c *Cohort) nextLocked(key string) {
+	q := c.queues[key]
+	if first := q.waiting.Front(); first != nil {
+		q.state = competing
+		q.waiting.Remove(first).(*caller).ready <- answer{}
+		return
+	}
+	q.state, q.idle = idle, time.Now()
+	if q.debt.none() {
 		delete(c.queues, key)
 		return
 	}
-	q.busy, q.idle = false, time.Now()
-	time.AfterFunc(yieldWindow, func() {
+	time.AfterFunc(debtKept, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.queues[key] == q && !q.busy && time.Since(q.idle) >= yieldWindow {
+		if c.queues[key] == q && q.state == idle && time.Since(q.idle) >= debtKept {
 			delete(c.queues, key)
 		}
 	})
 }
 
-// disperse ends the wait of every caller with err. The queue has no head then.
-func (c *Cohort) disperse(key string, err error) {
+func (c *Cohort) takeDebt(key string) (releases int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queues[key].end(err)
-	delete(c.queues, key)
+	return c.queues[key].debt.take()
 }
 
 // end ends the wait of every caller.
 func (q *queue) end(err error) {
-	for first := q.Front(); first != nil; first = q.Front() {
-		q.Remove(first).(*caller).ready <- call{err: err}
+	for first := q.waiting.Front(); first != nil; first = q.waiting.Front() {
+		q.waiting.Remove(first).(*caller).ready <- answer{err: err}
 	}
 }
 
-// Waiting returns how many callers wait in all queues, the heads not counted.
+// Waiting returns how many callers wait in all queues. A caller that competes or holds is not counted.
 func (c *Cohort) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
 	for _, q := range c.queues {
-		n += q.Len()
+		n += q.waiting.Len()
 	}
 	return n
 }
 
 // Close ends the wait of every caller in a queue. From now on callers get [ErrUnavailable]. Leases that are held stay held, and can be
-// released. Close does not close the strategy, in which the head of a queue may wait.
+// released. Close does not close the strategy, which a caller may be asking.
 func (c *Cohort) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

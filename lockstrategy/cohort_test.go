@@ -3,8 +3,6 @@ package lockstrategy
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +10,7 @@ import (
 
 // Time in these tests is that of a synctest bubble: a Sleep there is the subject and takes none.
 
-// What a cohort promises over real backends is in the conformance suite. Here is what needs a look inside, or time that
+// The conformance suite tests the promises of a cohort over real backends. The tests here look inside, or need time that
 // is fake.
 
 // wait lets a caller wait for key in c, and returns when it does.
@@ -46,7 +44,7 @@ func TestCohortPassesOnATurnThatCameTooLate(t *testing.T) {
 			c := newCohort(t, newFake(t, time.Minute), bounds)
 			first := mustAcquire(t, c, "k")
 			w := callerOf(t)
-			element, err := c.enter(w)
+			element, err := c.arrive(w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,17 +63,17 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
 		w := callerOf(t)
-		if _, err := c.enter(w); err != nil {
+		if _, err := c.arrive(w); err != nil {
 			t.Fatal(err)
 		}
-		turn := first.behind.(*holder).turn
+		turn := first.origin.(*holder).turn
 		mustRelease(t, first)
-		call := <-w.ready
-		session := turn.granted.behind.(*session)
+		handedOff := <-w.ready
+		session := turn.granted.origin.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()
-		lease, err := c.take(w, call)
+		lease, err := c.take(w, handedOff)
 		if err != nil || f.grants.Load() != 2 {
 			t.Fatalf("%v after %d grants, want a second one", err, f.grants.Load())
 		}
@@ -86,13 +84,58 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 	})
 }
 
+// A lease may be lost while it is released: the holder is told, because another client may have worked beside it.
+func TestCohortTellsOfALossDuringTheRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCohort(t, newFake(t, time.Minute), HandOff{})
+		lease := mustAcquire(t, c, "k")
+		h := lease.origin.(*holder)
+		h.cancel(nil) // the release has begun
+		session := h.turn.granted.origin.(*session)
+		session.mu.Lock()
+		session.loseLocked(ErrGone)
+		session.mu.Unlock()
+		synctest.Wait()
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
+			t.Errorf("the release says %v, want ErrGone", err)
+		}
+	})
+}
+
+// A caller whose wait ends while the server gives no answer learns that. The callers behind it wait for themselves.
+func TestCohortLetsOthersWaitLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, calls := newFake(t, time.Minute), 0
+		f.acquire = func(Request) error {
+			if calls++; calls == 1 {
+				time.Sleep(time.Second) // of the bubble: a timeout
+				return ErrUnavailable
+			}
+			return nil
+		}
+		c := newCohort(t, f, HandOff{})
+		hasty := make(chan error)
+		go func() { _, err := c.Acquire(t.Context(), "k", WaitAtMost(10*time.Millisecond)); hasty <- err }()
+		synctest.Wait()
+		patient := wait(t, c)
+		if err := <-hasty; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the hasty caller got %v", err)
+		}
+		lease := <-patient
+		if lease == nil {
+			t.Fatal("the patient caller got no lease")
+		}
+		mustRelease(t, lease)
+	})
+}
+
 // The next holder may begin as soon as the lease is handed off. So the context of the one before ends first. This test is in no bubble: a
 // goroutine that waits for a mutex stops its clock.
 func TestCohortEndsAContextBeforeItHandsOff(t *testing.T) {
 	c := newCohort(t, newFake(t, time.Minute), HandOff{})
 	first := mustAcquire(t, c, "k")
 	w := callerOf(t)
-	if _, err := c.enter(w); err != nil {
+	if _, err := c.arrive(w); err != nil {
 		t.Fatal(err)
 	}
 	c.mu.Lock() // nothing is handed off meanwhile
@@ -220,124 +263,6 @@ func TestCohortHandsOffNoLeaseWithOneCallersBounds(t *testing.T) {
 	}
 }
 
-// A lease that is handed off leaves the first holder's context behind: that has ended, and its values are not the next holder's.
-func TestCohortKeepsContextsApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		type tag struct{}
-		c := newCohort(t, newFake(t, time.Minute), HandOff{Count: 100, Time: time.Hour})
-		first, err := c.Acquire(context.WithValue(t.Context(), tag{}, "the first request's"), "k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := wait(t, c)
-		mustRelease(t, first)
-		second := <-next
-		if first.Context().Err() == nil {
-			t.Error("the context of a released lease has not ended")
-		}
-		if got := second.Context().Value(tag{}); got != nil {
-			t.Errorf("the second holder has %v", got)
-		}
-		mustRelease(t, second)
-	})
-}
-
-// Under the context of a lease that was lost nobody enters again: there would be nothing to hold.
-func TestCohortEntersNoLeaseThatWasLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, time.Minute)
-		f.renew = func(context.Context) error { return ErrGone }
-		c := newCohort(t, f, HandOff{})
-		lease := mustAcquire(t, c, "k")
-		next := wait(t, c)
-		<-lease.Context().Done()
-		mustRelease(t, <-next) // the next caller's turn has come, although nobody has released
-		another := mustAcquire(t, c, "k")
-		defer func() { mustRelease(t, another) }()
-		work := context.WithoutCancel(lease.Context()) // the caller still knows its lease
-		if again, err := c.Acquire(work, "k", TryOnce()); again != nil || !errors.Is(err, ErrNotAcquired) {
-			t.Errorf("it entered again: %v", err)
-		}
-		if err := lease.Release(t.Context()); !errors.Is(err, ErrGone) {
-			t.Errorf("the release of the lost lease says %v", err)
-		}
-	})
-}
-
-// Tokens are one range per turn: a turn ends when they are used up, whatever the bounds say.
-func TestCohortGivesEachHolderATokenOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t, time.Minute)
-		f.token = 1000
-		var asked []uint64
-		f.acquire = func(r Request) error { asked = append(asked, r.Tokens); f.token += 1000; return nil }
-		c := newCohort(t, f, HandOff{Count: 100, Time: time.Hour})
-		first := mustAcquire(t, c, "k")
-		var all []<-chan *Lease
-		for range 2 * perCaller {
-			all = append(all, wait(t, c))
-		}
-		tokens := []uint64{first.FencingToken()}
-		mustRelease(t, first)
-		for _, next := range all {
-			lease := <-next
-			tokens = append(tokens, lease.FencingToken())
-			mustRelease(t, lease)
-		}
-		for i, token := range tokens {
-			want := 2000 + uint64(i)
-			if i >= perCaller { // those that the first turn had reserved are used up
-				want = 3000 + uint64(i-perCaller)
-			}
-			if token != want {
-				t.Fatalf("holder %d has token %d, want %d", i, token, want)
-			}
-		}
-		if want := []uint64{perCaller, 100}; !slices.Equal(asked, want) {
-			t.Errorf("it reserved %d tokens, want %d: for each caller that waits, and no more than the count", asked, want)
-		}
-	})
-}
-
-// Under the context of a lease that entered again, what was acquired in between is held, too. A second wait
-// would deadlock the bubble.
-func TestAnOwnerEntersAgainOverSeveralKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, ctx := newCohort(t, None{}, HandOff{}), t.Context()
-		var held []*Lease
-		for _, key := range []string{"a", "b", "a", "b", "a"} {
-			lease, err := c.Acquire(ctx, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held, ctx = append(held, lease), lease.Context()
-		}
-		for _, lease := range held {
-			mustRelease(t, lease)
-		}
-		for _, key := range []string{"a", "b"} {
-			mustRelease(t, mustAcquire(t, c, key)) // both are free
-		}
-		if left := fmt.Sprint(c.queues); len(c.queues) != 0 {
-			t.Error("something is left: ", left)
-		}
-	})
-}
-
-// A caller does not enter again under a context that has ended.
-func TestCohortDoesNotEnterAgainUnderAnEndedContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCohort(t, newFake(t, time.Minute), HandOff{})
-		lease := mustAcquire(t, c, "k")
-		ctx, cancel := context.WithCancel(lease.Context())
-		cancel()
-		if _, err := c.Acquire(ctx, "k"); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		mustRelease(t, lease)
-	})
-}
-
 // A cohort that is closed tells the callers that wait. A lease that was on its way to a caller that has left goes back.
 func TestCohortCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -345,7 +270,7 @@ func TestCohortCloses(t *testing.T) {
 		c := newCohort(t, f, HandOff{})
 		first := mustAcquire(t, c, "k")
 		left := callerOf(t)
-		element, err := c.enter(left)
+		element, err := c.arrive(left)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,5 +320,20 @@ func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
 			t.Fatal("the next caller got no lease")
 		}
 		mustRelease(t, lease)
+	})
+}
+
+// A server that gives no answer says more than that the caller's wait is over: whether another has the key is not known then.
+func TestCohortTellsThatTheServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.acquire = func(Request) error {
+			time.Sleep(2 * time.Second) // the time of a request
+			return ErrUnavailable
+		}
+		_, err := newCohort(t, f, HandOff{}).Acquire(t.Context(), "k", WaitAtMost(time.Second))
+		if !errors.Is(err, ErrUnavailable) || errors.As(err, new(Holder)) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 func yieldsOf(f *fake, answer func(r Request, n int) error) *[]int {
 	yields := new([]int)
 	f.acquire = func(r Request) error {
-		*yields = append(*yields, r.Others)
+		*yields = append(*yields, r.Yield)
 		return answer(r, len(*yields))
 	}
 	return yields
@@ -36,7 +36,7 @@ func wantYields(t *testing.T, got, want []int) {
 func TestCohortYieldsAfterItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = 3
+		f.notifies = 3
 		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{Count: 1})
 		first := mustAcquire(t, c, "k")
@@ -44,9 +44,9 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		mustRelease(t, first)
 		mustRelease(t, <-next)
 		mustRelease(t, mustAcquire(t, c, "k")) // right after
-		time.Sleep(yieldWindow)                // the debt's time is over
+		time.Sleep(debtKept)                   // the debt's time is over
 		synctest.Wait()
-		f.others = 0
+		f.notifies = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
 		mustRelease(t, mustAcquire(t, c, "k"))
 		wantYields(t, *yields, []int{0, 3, 3, 0, 0})
@@ -60,17 +60,17 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = 1
+		f.notifies = 1
 		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{})
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(yieldWindow / 2) // the debt is kept
+		time.Sleep(debtKept / 2) // the debt is kept
 		lease := mustAcquire(t, c, "k")
-		time.Sleep(yieldWindow / 4) // the second turn ends before the first one's debt
+		time.Sleep(debtKept / 4) // the second turn ends before the first one's debt
 		mustRelease(t, lease)
-		time.Sleep(yieldWindow / 2) // the time of the first turn's debt is over
+		time.Sleep(debtKept / 2) // the time of the first turn's debt is over
 		mustRelease(t, mustAcquire(t, c, "k"))
-		time.Sleep(2 * yieldWindow) // that of the second, too
+		time.Sleep(2 * debtKept) // that of the second, too
 		mustRelease(t, mustAcquire(t, c, "k"))
 		wantYields(t, *yields, []int{0, 1, 1, 0})
 	})
@@ -80,7 +80,7 @@ func TestCohortKeepsTheDebtOfTheLastTurn(t *testing.T) {
 func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = 1
+		f.notifies = 1
 		yields := yieldsOf(f, func(r Request, _ int) error {
 			if r.Once {
 				return ErrTaken
@@ -100,9 +100,9 @@ func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = 4
+		f.notifies = 4
 		yields := yieldsOf(f, func(r Request, _ int) error {
-			if r.Others > 1 {
+			if r.Yield > 1 {
 				return context.DeadlineExceeded
 			}
 			return nil
@@ -121,7 +121,7 @@ func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
 func TestCohortCountsTheLeasesOfItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
-		f.others = Unknown
+		f.notifies = Unknown
 		yields := yieldsOf(f, func(Request, int) error { return nil })
 		c := newCohort(t, f, HandOff{Count: 4, Time: time.Hour})
 		for range 5 { // turns of two leases

@@ -5,7 +5,17 @@ import "time"
 // Commands are what [Redis] sends to a server for an owner that tries once, as arguments of one command each. Experiments use them
 // to choose the interleaving of several owners.
 func Commands(key, owner string, lease time.Duration) (acquire, release []any) {
-	acquire = []any{"EVAL", acquireSource, 2, key, tokenKey(key), lease.Milliseconds(), owner, 1}
+	acquire = []any{"EVAL", acquireSource, 2, key, tokenKey(key), lease.Milliseconds(), owner}
 	release = []any{"EVAL", releaseSource, 2, key, channelOf(key), owner, "publish"}
 	return acquire, release
+}
+
+// Token is the fencing token of the lease that a reply to the acquire of [Commands] grants; 0: it grants none.
+func Token(reply any) uint64 {
+	if values, ok := reply.([]any); ok && len(values) > 0 {
+		if number, ok := values[0].(int64); ok && number > 0 {
+			return uint64(number) << tokenBits
+		}
+	}
+	return 0
 }

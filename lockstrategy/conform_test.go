@@ -1,13 +1,17 @@
 package lockstrategy_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
@@ -22,38 +26,71 @@ var withAndWithoutCohort = map[string]bool{"alone": false, "cohort": true}
 
 func TestProcessMutexConforms(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, locktest.Backend{Cohort: true, Open: func(t *testing.T, s locktest.Settings) locktest.Client {
-		return locktest.Client{Opened: open(t, lockstrategy.NameProcess, lockstrategy.Backends{HandOff: s.HandOff})}
-	}})
+	locktest.RunInBubbles(t, func(*testing.T) locktest.Backend {
+		return locktest.Backend{Cohort: true, Open: func(t *testing.T, s locktest.Settings) locktest.Client {
+			return locktest.Client{Opened: open(t, lockstrategy.NameProcess, lockstrategy.Backends{HandOff: s.HandOff})}
+		}}
+	})
 }
 
 func TestRedisConforms(t *testing.T) {
 	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		for name, cohort := range withAndWithoutCohort {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				node := testenv.Redis(t, real)
-				b := redisBackend(client(t, node.Addr), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
-					return client(t, behind(t, s.Wire, node.Addr))
+	for name, cohort := range withAndWithoutCohort {
+		t.Run("miniredis/"+name, func(t *testing.T) {
+			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
+				dial := inBubble(t)
+				b := redisBackend(inMemory(t, nil, dial), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+					return inMemory(t, s.Wire, dial)
 				})
 				b.Wired = true
-				locktest.Run(t, b)
+				return b
 			})
-		}
+		})
+		t.Run("redis-server/"+name, func(t *testing.T) {
+			t.Parallel()
+			if !cohort { // the cases behind a cohort are the same and more
+				testenv.Slow(t)
+			}
+			testenv.Needs(t, testenv.RedisServer)
+			node := testenv.Redis(t, true)
+			b := redisBackend(client(t, node.Addr), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
+				return client(t, behind(t, s.Wire, node.Addr))
+			})
+			b.Wired = true
+			locktest.Run(t, b)
+		})
+	}
+}
+
+// inBubble starts a miniredis in the bubble of a test, and returns what connects to it.
+func inBubble(t *testing.T) (dial func() (net.Conn, error)) {
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	t.Cleanup(func() {
+		synctest.Wait() // a connection in the background is made, or has failed
+		server.Close()
 	})
+	return server.Dial
+}
+
+// inMemory opens a client in a bubble, behind a wire if there is one.
+func inMemory(t *testing.T, wire *locktest.Wire, dial func() (net.Conn, error)) *redis.Client {
+	near := func(context.Context, string, string) (net.Conn, error) { return dial() }
+	if wire != nil {
+		near = wire.Before(t, dial)
+	}
+	c := inMemoryClient(near)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // In the other topologies the clients find the servers by themselves, so no wire lies between.
 func TestRedisConformsInEveryTopology(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []topology.Kind{topology.MasterSlave, topology.Sentinel, topology.Cluster} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			testenv.Needs(t, testenv.RedisServer)
-			started, err := testenv.Stack(t).Topology(testenv.Context(t), string(kind), true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			started := testenv.Topology(t, string(kind))
 			connect := func(t *testing.T, _ locktest.Settings) redis.UniversalClient {
 				r, err := topology.Open(testenv.Context(t), topology.Config{
 					Kind: kind, Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster,
@@ -82,7 +119,7 @@ func redisBackend(
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			c, sent := connect(t, s), new(counter)
 			c.AddHook(sent)
-			r := must(lockstrategy.NewRedis(c, lockstrategy.Timing{Lease: s.Lease, Request: request(s)}))(t)
+			r := must(lockstrategy.NewRedis(c, lockstrategy.Timing{Expiry: s.Lease, Request: request(s)}))(t)
 			opened := behindCohort(t, cohort, r, r.Close, s.HandOff)
 			opened.Admin = r
 			return locktest.Client{Opened: opened, Crash: func() { _ = c.Close() }, Sent: sent.count}
@@ -96,7 +133,7 @@ func redisBackend(
 			},
 			Forget:      func(t *testing.T, key string) { must(admin.Del(t.Context(), key).Result())(t) },
 			Listening:   func(t *testing.T, key string) int { return listening(t, admin, "redisson_lock__channel:{"+key+"}") },
-			ForgetToken: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_fence:{"+key+"}").Result())(t) },
+			ForgetToken: func(t *testing.T, key string) { must(admin.Del(t.Context(), "locklab_grant:{"+key+"}").Result())(t) },
 			Foreign: func(t *testing.T, key, owner string) {
 				must(admin.HSet(t.Context(), key, owner, 2).Result())(t)
 				must(admin.PExpire(t.Context(), key, time.Hour).Result())(t)
@@ -118,29 +155,48 @@ func listening(t *testing.T, admin redis.UniversalClient, channel string) int {
 
 func TestRedLockConforms(t *testing.T) {
 	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		for name, cohort := range withAndWithoutCohort {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				locktest.Run(t, redlockBackend(t, redlockNodes(t, real), cohort))
+	for name, cohort := range withAndWithoutCohort {
+		t.Run("miniredis/"+name, func(t *testing.T) {
+			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
+				var dials []func() (net.Conn, error)
+				for range 5 {
+					dials = append(dials, inBubble(t))
+				}
+				connect := func(t *testing.T, wire *locktest.Wire) (all []redis.UniversalClient) {
+					for _, dial := range dials {
+						all = append(all, inMemory(t, wire, dial))
+					}
+					return all
+				}
+				return redlockBackend(connect(t, nil), cohort, connect)
 			})
-		}
-	})
+		})
+		t.Run("redis-server/"+name, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.RedisServer)
+			nodes := redlockNodes(t, true)
+			locktest.Run(t, redlockBackend(clients(t, nodes), cohort, func(t *testing.T, wire *locktest.Wire) (all []redis.UniversalClient) {
+				for _, node := range nodes {
+					all = append(all, client(t, behind(t, wire, node.Addr)))
+				}
+				return all
+			}))
+		})
+	}
 }
 
-func redlockBackend(t *testing.T, nodes []*stack.Node, cohort bool) locktest.Backend {
-	admins := clients(t, nodes)
+// redlockBackend is RedLock over whatever connect connects to.
+func redlockBackend(
+	admins []redis.UniversalClient, cohort bool, connect func(*testing.T, *locktest.Wire) []redis.UniversalClient,
+) locktest.Backend {
 	return locktest.Backend{
 		Wired: true, Polls: true, Cohort: cohort, Yields: cohort,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
-			var own []redis.UniversalClient
-			sent := new(counter)
-			for _, node := range nodes {
-				c := client(t, behind(t, s.Wire, node.Addr))
+			own, sent := connect(t, s.Wire), new(counter)
+			for _, c := range own {
 				c.AddHook(sent)
-				own = append(own, c)
 			}
-			r := must(lockstrategy.NewRedLock(own, lockstrategy.Timing{Lease: s.Lease, Request: request(s)}))(t)
+			r := must(lockstrategy.NewRedLock(own, lockstrategy.Timing{Expiry: s.Lease, Request: request(s)}))(t)
 			return locktest.Client{
 				Opened: behindCohort(t, cohort, r, r.Close, s.HandOff),
 				Crash: func() {
@@ -245,7 +301,12 @@ func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return next
 }
 
-// request is as long as the lease allows: the machine is busy with all the other cases.
+// request is long beside a lease of minutes: the machine is busy with all the other cases. Beside a short one, a request that hangs leaves
+// time for another.
 func request(s locktest.Settings) time.Duration {
-	return min(2*time.Second, s.Lease*3/5)
+	most := 2 * time.Second
+	if s.Lease > time.Minute {
+		most *= 10
+	}
+	return cmp.Or(s.Request, min(most, s.Lease*3/5))
 }

@@ -5,51 +5,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"locklab/internal/tables"
 )
 
-// DatabaseConfig configures [NewDatabase]. The zero value means the defaults.
-type DatabaseConfig struct {
-	Timing
-	Name string // of the database in errors; empty: its kind
-}
-
 // Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
-// the last fencing token. A0, A2, A3 and A4 name such a lock. One UPDATE takes it. The table is created when it is missing. Rows are never
+// the last fencing token. A2 names such a lock. One UPDATE takes it. The table is created when it is missing. Rows are never
 // deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
 // There is one holder while three conditions hold. The database keeps what it has committed. Its clock does not jump ahead. The holder
 // stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or
 // changes the row.
 //
-// A token is the database's time in microseconds when that is larger than the last token, and follows the last token otherwise. So tokens
+// The number of a grant is the database's time since 2000 in steps of 32 µs. It is the last number plus one when that is larger. So tokens
 // grow when the clock is set back. They also grow when the table is lost, unless the clock is set back as well. SQLite's clock counts
 // milliseconds: there a token may repeat when the row is lost in the millisecond of its grant.
 //
-// A caller that waits asks again after a pause, in no order. A [Cohort] keeps that to one caller per process.
+// A caller that waits asks again after a pause, without a queue. A [Cohort] keeps that to one caller per process.
 type Database struct {
-	db       *gorm.DB
-	sql      dialect
-	cfg      DatabaseConfig
-	process  string        // the first half of every owner of this process
-	attempt  atomic.Uint64 // the second half of an owner
-	sessions *Sessions
+	base
+	db     *gorm.DB
+	sql    dialect
+	name   string // of the database, in errors
+	timing Timing
 }
 
-var _ Strategy = (*Database)(nil)
-
-// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. It sends nothing. Close it before db.
+// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is what errors call it; empty: its kind. NewDatabase sends nothing.
+// Close the lock before db.
 //
 // A connection to MySQL or MariaDB should put the values into its statements (interpolateParams), or each request makes two round trips.
 // A connection to SQLite must wait for its lock (busy_timeout), or callers that compete get [ErrUnavailable].
-func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
-	timing, err := cfg.checked()
+func NewDatabase(db *gorm.DB, name string, timing Timing) (*Database, error) {
+	timing, err := timing.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +52,9 @@ func NewDatabase(db *gorm.DB, cfg DatabaseConfig) (*Database, error) {
 		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
 	}
 	return &Database{
-		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}), sql: dialect,
-		cfg:     DatabaseConfig{timing, cmp.Or(cfg.Name, db.Name())},
-		process: uuid.NewString(), sessions: NewSessions(),
+		base: newBase(), sql: dialect, name: cmp.Or(name, db.Name()), timing: timing,
+		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}),
 	}, nil
-}
-
-// Close ends the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and can be released.
-func (d *Database) Close() error {
-	d.sessions.Close()
-	return nil
 }
 
 // databasePoll is short: a try of a caller that waits only reads, and a [Cohort] has one such caller for each key.
@@ -82,13 +66,10 @@ func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (
 	if key == "" || len(key) > longestName {
 		return nil, notAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
 	}
-	o := rowOwner{Database: d, key: key, name: d.process + ":" + strconv.FormatUint(d.attempt.Add(1), 10)}
-	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (*Lease, error) {
-		grant, err := o.acquire(ctx, request)
-		if err != nil || grant.Token == 0 {
-			return nil, err
-		}
-		return d.sessions.Lease(ctx, request, grant)
+	o := rowOwner{Database: d, key: key, name: d.newOwner()}
+	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (g Grant, granted bool, err error) {
+		g, err = o.acquire(ctx, request)
+		return g, g.Number > 0, err
 	})
 }
 
@@ -97,34 +78,25 @@ func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (
 type rowOwner struct {
 	*Database
 	key, name string
-	lease     time.Duration
+	expiry    time.Duration
 	renewed   bool
 	refused   bool // another held the key at the last attempt
 }
 
-// acquire asks once. Without a token in the grant another holds the key.
+// acquire asks once. Without a number in the grant another holds the key.
 func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) {
-	if o.lease, o.renewed = o.cfg.Lease, request.Lease == nil; !o.renewed {
-		o.lease = *request.Lease
-	}
-	g := Grant{
-		Key: o.key, Tokens: request.Tokens, Asked: time.Now(), Lease: o.lease, Renewed: o.renewed,
-		Renew: o.renew, Release: o.release,
-	}
+	o.expiry, o.renewed = request.expiry(o.timing.Expiry)
+	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release}
 	values := o.values()
-	values["tokens"] = request.Tokens
 	err := o.do(ctx, func(db *gorm.DB) error {
 		if o.refused { // a caller that waits reads, which delays nobody
 			if held, err := count(db, o.sql.held, values); err != nil || held > 0 {
 				return err
 			}
 		}
-		last, err := o.sql.ask(db, o.sql.take, values)
-		if err == nil && last == 0 { // another holds the key, or nobody has held it yet
-			last, err = o.sql.ask(db, o.sql.insert, values)
-		}
-		if last > 0 {
-			g.Token = last - request.Tokens + 1
+		var err error
+		if g.Number, err = o.sql.ask(db, o.sql.take, values); err == nil && g.Number == 0 { // another holds the key, or nobody has held it yet
+			g.Number, err = o.sql.ask(db, o.sql.insert, values)
 		}
 		return err
 	})
@@ -132,7 +104,7 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 		o.sessions.compensate(g)
 		return Grant{}, o.unavailable("acquire", err)
 	}
-	o.refused = g.Token == 0
+	o.refused = g.Number == 0
 	return g, nil
 }
 
@@ -153,7 +125,7 @@ func (o *rowOwner) renew(ctx context.Context) error {
 }
 
 // release frees the key. How many others wait for it is not known: they poll.
-func (o *rowOwner) release(ctx context.Context) (others int, err error) {
+func (o *rowOwner) release(ctx context.Context) (listeners int, err error) {
 	return Unknown, o.own(ctx, "release", func(db *gorm.DB) (int64, error) {
 		done := db.Exec(o.sql.release, o.values())
 		return done.RowsAffected, done.Error
@@ -178,20 +150,20 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 
 // values are what every statement of the owner knows.
 func (o *rowOwner) values() map[string]any {
-	return map[string]any{"key": o.key, "owner": o.name, "lease": o.lease.Microseconds()}
+	return map[string]any{"key": o.key, "owner": o.name, "lease": o.expiry.Microseconds()}
 }
 
 func (d *Database) unavailable(what string, err error) error {
-	return fmt.Errorf("%w: %s: %s: %w", ErrUnavailable, d.cfg.Name, what, err)
+	return fmt.Errorf("%w: %s: %s: %w", ErrUnavailable, d.name, what, err)
 }
 
 // do bounds a call, and creates the table for it if that is missing. It does not end with ctx: an answer must not get lost.
 func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Request)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timing.Request)
 	defer cancel()
 	db := d.db.WithContext(ctx)
 	err := call(db)
-	if !tableMissing(err) {
+	if !tables.Missing(err) {
 		return err
 	}
 	if err := db.Exec(d.sql.create).Error; err != nil {

@@ -2,7 +2,9 @@ package lockstrategy_test
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	sqlitedriver "github.com/glebarez/go-sqlite"
 	"github.com/glebarez/sqlite"
 	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/driver/mysql"
@@ -19,21 +22,35 @@ import (
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/locktest"
+	"locklab/stack"
 )
 
 func TestDatabaseConforms(t *testing.T) {
-	for name, connect := range databases {
-		for layer, cohort := range withAndWithoutCohort {
-			t.Run(name+"/"+layer, func(t *testing.T) {
-				if name == "mariadb" { // SQLite runs in this process, slowly under the race detector: it gets the machine for itself
-					t.Parallel()
-				}
-				b := databaseBackend(t, connect(t), cohort)
-				b.Wired, b.Serial = name == "mariadb", name == "sqlite"
-				locktest.Run(t, b)
-			})
-		}
+	t.Parallel()
+	for layer, cohort := range withAndWithoutCohort {
+		t.Run("sqlite/"+layer, func(t *testing.T) { // SQLite is a part of this process, so its time can be that of a bubble
+			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend { return databaseBackend(t, sqliteFile(t), cohort) })
+		})
+		t.Run("mariadb/"+layer, func(t *testing.T) {
+			t.Parallel()
+			b := databaseBackend(t, mariaDB(t), cohort)
+			b.Wired = true
+			locktest.Run(t, b)
+		})
 	}
+}
+
+// SQLite asks the operating system for the time. Here julianday('now') asks Go, whose time may be that of a bubble. It has the milliseconds
+// that SQLite has.
+func init() {
+	sqlitedriver.MustRegisterDeterministicScalarFunction("julianday", 1,
+		func(_ *sqlitedriver.FunctionContext, at []sqldriver.Value) (sqldriver.Value, error) {
+			if at[0] != "now" {
+				return nil, fmt.Errorf("julianday(%v): only now is known here", at[0])
+			}
+			const epoch = 210866760000000 // 1970 in milliseconds since noon in Greenwich on November 24, 4714 B.C.
+			return float64(epoch+time.Now().UnixMilli()) / (24 * 60 * 60 * 1000), nil
+		})
 }
 
 func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *gorm.DB, cohort bool) locktest.Backend {
@@ -43,11 +60,8 @@ func databaseBackend(t *testing.T, connect func(*testing.T, locktest.Settings) *
 		Fenced: true, Cohort: cohort, Polls: true,
 		Open: func(t *testing.T, s locktest.Settings) locktest.Client {
 			db := connect(t, s)
-			timeout := request(s)
-			if db.Name() == "sqlite" { // its writers wait for each other, in this process, under the race detector
-				timeout = min(20*time.Second, s.Lease*3/5)
-			}
-			d := must(lockstrategy.NewDatabase(db, lockstrategy.DatabaseConfig{Timing: lockstrategy.Timing{Lease: s.Lease, Request: timeout}}))(t)
+			timing := lockstrategy.Timing{Expiry: s.Lease, Request: request(s)}
+			d := must(lockstrategy.NewDatabase(db, "", timing))(t)
 			return locktest.Client{Opened: behindCohort(t, cohort, d, d.Close, s.HandOff), Crash: func() { closePool(db) }, Sent: statements(t, db)}
 		},
 		Server: &locktest.Server{
@@ -82,7 +96,7 @@ func onDatabases(t *testing.T, test func(t *testing.T, one, two *gorm.DB)) {
 
 func databaseLock(t *testing.T, db *gorm.DB, lease time.Duration) *lockstrategy.Opened {
 	t.Helper()
-	return open(t, lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Named: "the database", Lease: lease})
+	return open(t, lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Named: "the database", Expiry: lease})
 }
 
 // grantedAt acquires and releases, and returns the token.
@@ -102,10 +116,12 @@ func TestTokensOfADatabaseGrowOverALoss(t *testing.T) {
 		last := uint64(0)
 		for _, loss := range []string{
 			"SELECT 1", "UPDATE locklab_locks SET token = 7", "DELETE FROM locklab_locks", "DROP TABLE locklab_locks",
+			"UPDATE locklab_locks SET token = 1795349313468964", // an older version's
 		} {
 			first := grantedAt(t, databaseLock(t, one, 0))
+			granted := time.Now()
 			testenv.Eventually(t, "SQLite's clock, which counts milliseconds, has moved", func() bool {
-				return time.Now().UnixMicro() > int64(first)+2000
+				return time.Since(granted) > 2*time.Millisecond
 			})
 			if err := two.Exec(loss).Error; err != nil {
 				t.Fatal(err)
@@ -194,7 +210,7 @@ func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
 	connect := sqliteFile(t)
 	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
 	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
-	waiter := must(lockstrategy.NewDatabase(two, lockstrategy.DatabaseConfig{Timing: lockstrategy.Timing{Request: 200 * time.Millisecond}}))(t)
+	waiter := must(lockstrategy.NewDatabase(two, "", lockstrategy.Timing{Request: 200 * time.Millisecond}))(t)
 	defer waiter.Close()
 	sent := statements(t, two)
 	granted := make(chan error, 1)
@@ -222,8 +238,7 @@ func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
 
 func TestADatabaseThatRefusesIsNamed(t *testing.T) {
 	t.Parallel()
-	testenv.Needs(t, testenv.MariaDB)
-	server := must(testenv.Stack(t).MariaDB(testenv.Context(t)))(t)
+	server := sharedMariaDB.Of(t)
 	dsn := must(driver.ParseDSN(server.DSN))(t)
 	dsn.User, dsn.Passwd, dsn.Logger = "nobody", "hunter2", new(driver.NopLogger)
 	_, err := databaseLock(t, gormDB(t, mysql.New(mysql.Config{DSNConfig: dsn, SkipInitializeWithVersion: true})), 0).Acquire(t.Context(), "k")
@@ -283,16 +298,27 @@ func sqliteFile(t *testing.T) func(*testing.T, locktest.Settings) *gorm.DB {
 	}
 }
 
-// mariaDB starts a server, and returns what connects to it.
+var sharedMariaDB = testenv.Shared[*stack.Database]{
+	Need: testenv.MariaDB,
+	Start: func(ctx context.Context, s *stack.Stack) (*stack.Database, error) {
+		return s.MariaDB(ctx, "--max-connections=1000")
+	},
+}
+
+// mariaDatabases is how many tests have made a database on the shared server.
+var mariaDatabases atomic.Int64
+
+// mariaDB makes a database, and returns what connects to it.
 func mariaDB(t *testing.T) func(*testing.T, locktest.Settings) *gorm.DB {
-	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
-	if err != nil {
+	server := sharedMariaDB.Of(t)
+	name := fmt.Sprintf("test_%d", mariaDatabases.Add(1))
+	if err := gormDB(t, mysql.Open(server.DSN)).Exec("CREATE DATABASE " + name).Error; err != nil {
 		t.Fatal(err)
 	}
 	return func(t *testing.T, s locktest.Settings) *gorm.DB {
 		dsn := must(driver.ParseDSN(server.DSN))(t)
-		dsn.Addr, dsn.ClientFoundRows, dsn.InterpolateParams, dsn.Timeout = behind(t, s.Wire, server.Addr), true, true, time.Second
+		dsn.DBName = name
+		dsn.Addr, dsn.ClientFoundRows, dsn.InterpolateParams, dsn.Timeout = behind(t, s.Wire, server.Addr), true, true, 5*time.Second
 		dsn.Logger = new(driver.NopLogger) // connections are cut on purpose
 		return gormDB(t, mysql.New(mysql.Config{DSNConfig: dsn}))
 	}

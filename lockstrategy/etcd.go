@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -32,11 +29,9 @@ import (
 // time again. The context of a holder that lives ends by its own clock. A process that dies while it waits stops those behind it for
 // positionLease and about a second.
 type Etcd struct {
-	client   *clientv3.Client
-	timing   Timing
-	process  string        // the first half of the name of every key of this process
-	attempt  atomic.Uint64 // the second half
-	sessions *Sessions
+	base
+	client *clientv3.Client
+	timing Timing
 
 	mu   sync.Mutex
 	idle []*etcdLease // without a key, and fresh enough for the next contender
@@ -52,17 +47,7 @@ func NewEtcd(client *clientv3.Client, timing Timing) (*Etcd, error) {
 	if client == nil {
 		return nil, errors.New("lock: etcd needs a client")
 	}
-	return &Etcd{
-		client: client, timing: timing,
-		process: uuid.NewString(), sessions: NewSessions(),
-	}, nil
-}
-
-// Close ends the repeated releases. Callers that wait, or ask from now on, get [ErrUnavailable]. Leases that are held stay held, and can
-// be released.
-func (e *Etcd) Close() error {
-	e.sessions.Close()
-	return nil
+	return &Etcd{base: newBase(), client: client, timing: timing}, nil
 }
 
 // positionLease is for how long the position of a process that waits is kept without a sign of it. It is longer than an election.
@@ -74,26 +59,38 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	if key == "" {
 		return nil, notAcquired(key, errors.New("a lock needs a name"))
 	}
-	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
-	c := &contender{Etcd: e, key: key, prefix: prefix, unfollow: func() {}}
-	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
-	c.wake = w.wake
-	granted := false
-	lease, err := w.acquire(ctx, key, options, func(r Request) (_ *Lease, most time.Duration, err error) {
-		switch granted, err = c.try(ctx, r); {
-		case granted:
-			lease, err := e.sessions.Lease(ctx, r, c.grant(r))
-			return lease, 0, err
-		case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease: // it has its position still, and soon there is a leader
-			return nil, pollInterval, nil
-		}
-		return nil, w.interval, err
-	})
-	c.unfollow()
-	if !granted {
-		c.leave()
+	request, err := NewRequest(options...)
+	if err != nil {
+		return nil, notAcquired(key, err)
 	}
-	return lease, err
+	waiting, cancel := request.within(ctx)
+	defer cancel()
+	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
+	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
+	c := &contender{Etcd: e, key: key, prefix: prefix, wake: w.wake, unfollow: func() {}}
+	granted := false
+	defer func() {
+		c.unfollow()
+		if !granted {
+			c.leave()
+		}
+	}()
+	var pause time.Duration
+	for err = w.yield(waiting, request.Yield); err == nil; err = w.wait(waiting, pause) {
+		pause = w.interval
+		granted, err = c.try(ctx, request)
+		switch {
+		case granted:
+			return e.sessions.Begin(ctx, request, c.grant())
+		case err != nil && c.revision > 0 && time.Since(c.seen) < positionLease: // it has its position still, and soon there is a leader
+			pause = pollInterval
+		case err != nil:
+			return nil, notAcquired(key, err)
+		case request.Once:
+			return nil, notAcquired(key, w.taken())
+		}
+	}
+	return nil, notAcquired(key, err)
 }
 
 // contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late, and
@@ -121,10 +118,8 @@ func (e *Etcd) within(ctx context.Context) (context.Context, context.CancelFunc)
 func (c *contender) try(ctx context.Context, r Request) (granted bool, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
-	span := c.timing.Lease
-	if c.private = r.Lease != nil; c.private {
-		span = *r.Lease
-	}
+	span, renewed := r.expiry(c.timing.Expiry)
+	c.private = !renewed
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
 			defer c.drop(c.held) // not before the key has another one: an earlier request may have given it this one
@@ -150,7 +145,7 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 
 // enter takes the key if it has no queue, or else the last position in it. The name is new: whatever has the last one stays as it is.
 func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
-	c.name = c.prefix + c.process + ":" + strconv.FormatUint(c.attempt.Add(1), 10)
+	c.name = c.prefix + c.newOwner()
 	granted, _, err = c.create(ctx)
 	if granted || err != nil || r.Once {
 		return granted, err
@@ -217,12 +212,7 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 // late: etcd tells watchers of the past that rarely.
 func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
-	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() {
-		select {
-		case c.wake <- struct{}{}:
-		default: // it is awake already
-		}
-	})
+	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { notify(c.wake) })
 }
 
 // onDelete calls f once when a key is deleted after a revision, or may have been. A server without a leader ends the watch, and another
@@ -248,10 +238,10 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 }
 
 // grant is what was granted.
-func (c *contender) grant(r Request) Grant {
+func (c *contender) grant() Grant {
 	return Grant{
-		Key: c.key, Token: uint64(c.revision) << tokenBits, Tokens: min(r.Tokens, 1<<tokenBits),
-		Asked: *c.held.confirmed.Load(), Lease: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
+		Key: c.key, Number: uint64(c.revision),
+		Asked: *c.held.confirmed.Load(), Expiry: c.held.span, Renewed: !c.private, Renew: c.renew, Release: c.release,
 		Watch: func(notify func(released bool)) (stop func()) {
 			return c.onDelete(c.name, c.revision, func() { notify(false) })
 		},
@@ -288,7 +278,7 @@ func (c *contender) renew(ctx context.Context) error {
 
 // release deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
 // key may have been created, or may be created yet.
-func (c *contender) release(ctx context.Context) (others int, err error) {
+func (c *contender) release(ctx context.Context) (listeners int, err error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	if c.revision == 0 {
@@ -310,7 +300,7 @@ func (c *contender) release(ctx context.Context) (others int, err error) {
 // leave deletes the key in the queue, and releases what may have been granted.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
-		c.sessions.compensate(Grant{Key: c.key, Lease: c.timing.Lease, Release: c.release})
+		c.sessions.compensate(Grant{Key: c.key, Expiry: c.timing.Expiry, Release: c.release})
 		if c.sessions.ctx.Err() != nil { // a lock that is closed has begun nothing
 			_, _ = c.release(context.Background())
 		}

@@ -51,7 +51,7 @@ func TestEtcdALateAdvanceChangesNothing(t *testing.T) {
 		return send()
 	}))
 	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{Lease: 4 * time.Second}), 2)
+	waiter := inQueue(t, admin, etcdLock(t, client, lockstrategy.Timing{Expiry: 4 * time.Second}), 2)
 	released(t, first)
 	lease := <-waiter
 	granted := etcdKeys(t, admin, "k")[0].Lease

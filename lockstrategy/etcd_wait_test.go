@@ -76,7 +76,7 @@ func TestEtcdAHolderLearnsOfADeletionThatWasCompacted(t *testing.T) {
 	addrs := etcdServers(t, 1).Addrs()
 	admin, from := etcdClient(t, addrs), make(chan int64)
 	held := streams(func(s grpc.ClientStream) grpc.ClientStream { return watching{s, from} })
-	lease := must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.Timing{Lease: time.Hour}).Acquire(t.Context(), "k"))(t)
+	lease := must(etcdLock(t, etcdClient(t, addrs, held), lockstrategy.Timing{Expiry: time.Hour}).Acquire(t.Context(), "k"))(t)
 	deleted := must(admin.Delete(t.Context(), etcdQueue("k"), clientv3.WithPrefix()))(t).Header.Revision
 	must(admin.Put(t.Context(), "another", ""))(t)
 	must(admin.Compact(t.Context(), deleted+1))(t)
@@ -122,7 +122,7 @@ func (s watching) SendMsg(m any) error {
 func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
-	lock := etcdLock(t, admin, lockstrategy.Timing{Lease: 3 * time.Second})
+	lock := etcdLock(t, admin, lockstrategy.Timing{Expiry: 3 * time.Second})
 	released(t, must(lock.Acquire(t.Context(), "k"))(t))
 	time.Sleep(1500 * time.Millisecond)
 	lease := must(lock.Acquire(t.Context(), "k"))(t)
@@ -132,7 +132,7 @@ func TestEtcdAnOldLeaseIsNotUsedAgain(t *testing.T) {
 	released(t, lease)
 }
 
-// Its key would stop those behind it for as long as its position is kept.
+// The caller's key would stop later callers for as long as its position is kept.
 func TestEtcdAWaiterThatLeavesTakesItsKeyAway(t *testing.T) {
 	t.Parallel()
 	admin := etcdClient(t, etcdServers(t, 1).Addrs())
@@ -190,7 +190,7 @@ func TestEtcdAWaiterOutlastsALostConnection(t *testing.T) {
 	watched := etcdClient(t, []string{must(proxy.Listen())(t)}, grpc.WithChainUnaryInterceptor(failures(failed), counted(answered)))
 	before := answered.Load()
 	first := must(etcdLock(t, admin, lockstrategy.Timing{}).Acquire(t.Context(), "k"))(t)
-	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{}), 2)
+	waiter := inQueue(t, admin, etcdLock(t, watched, lockstrategy.Timing{Request: 2 * time.Second}), 2)
 	testenv.Eventually(t, "it has two leases, a refusal, and a position", func() bool { return answered.Load() >= before+4 })
 	proxy.Cut()
 	<-failed // it has looked in vain

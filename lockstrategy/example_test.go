@@ -72,7 +72,7 @@ func ExampleTryOnce() {
 	fmt.Println(err)
 	fmt.Println("another's:", errors.Is(err, lockstrategy.ErrTaken))
 	// Output:
-	// lock: not acquired: lock:pview: lock: another holds it
+	// lock: not acquired: lock:pview: lock: another holds it: a caller of this process has it, or is the next
 	// another's: true
 }
 
@@ -99,7 +99,7 @@ func ExampleLeaseFor() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
-	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.LeaseFor(50*time.Millisecond))
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.LeaseFor(500*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}

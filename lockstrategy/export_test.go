@@ -28,7 +28,7 @@ func BrokenLocks() []Broken {
 		{"renewal that creates the key", misspelt(renew, renewSource,
 			"if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then\n  return 0\nend", "redis.call('hset', KEYS[1], ARGV[2], 1)")},
 		{"token that does not grow", misspelt(acquire, acquireSource,
-			"local token = time[1] * 1000000 + time[2]", "local token = 10000000000000000 - time[1] * 1000000 - time[2]")},
+			"local number = (time[1] - 946684800)", "local number = (2 ^ 32 - time[1])")},
 		{"cohort that serves the last caller first", openLIFO},
 	}
 }
@@ -40,16 +40,12 @@ func misspelt(script func(*Redis) **redis.Script, source, right, wrong string) f
 		if strings.Count(source, right) != 1 {
 			return nil, fmt.Errorf("the script has not got %q once: follow its change here", right)
 		}
-		r, err := NewRedis(b.Redis, Timing{Lease: b.Lease, Request: b.Request})
+		r, err := NewRedis(b.Redis, Timing{Expiry: b.Expiry, Request: b.Request})
 		if err != nil {
 			return nil, err
 		}
 		*script(r) = redis.NewScript(strings.Replace(source, right, wrong, 1))
-		opened, err := withCohort(r, r.Close, nil, b.HandOff)
-		if err == nil {
-			opened.Admin = r
-		}
-		return opened, err
+		return withCohort(r, b.HandOff)
 	}
 }
 
@@ -69,8 +65,8 @@ func (l lifo) Acquire(ctx context.Context, key string, list ...Option) (*Lease, 
 		time.Sleep(time.Nanosecond) // of the bubble: it passes when everybody waits, so the caller stands in the queue
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if q := l.queues[key]; q != nil && q.Len() > 1 {
-			q.MoveToFront(q.Back())
+		if q := l.queues[key]; q != nil && q.waiting.Len() > 1 {
+			q.waiting.MoveToFront(q.waiting.Back())
 		}
 	}()
 	return l.Cohort.Acquire(ctx, key, list...)

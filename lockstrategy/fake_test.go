@@ -12,11 +12,11 @@ import (
 type fake struct {
 	Sessions *Sessions
 	lease    time.Duration
-	token    uint64 // of the next grant; 0: none
+	number   uint64 // of the next grant; 0: none
 	grants   atomic.Int32
 	renewals atomic.Int32
 	releases atomic.Int32
-	others   int                         // what a release says
+	notifies int                         // what a release says: see Lease.Listeners
 	acquire  func(Request) error         // nil: every key is free
 	answers  func()                      // after a grant; nil: immediately
 	renew    func(context.Context) error // nil: it is confirmed
@@ -33,42 +33,45 @@ func newFake(t *testing.T, lease time.Duration) *fake {
 // Acquire implements Strategy.
 func (f *fake) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	request, err := NewRequest(options...)
-	if err == nil && f.acquire != nil {
-		err = f.acquire(request)
-	}
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
+	g, _, err := f.try(key, request)
+	if err != nil {
+		return nil, notAcquired(key, err)
+	}
+	return f.Sessions.Begin(ctx, request, g)
+}
+
+func (f *fake) try(key string, request Request) (g Grant, granted bool, err error) {
+	if f.acquire != nil {
+		if err := f.acquire(request); err != nil {
+			return g, false, err
+		}
+	}
 	f.grants.Add(1)
-	g := Grant{
-		Key: key, Asked: time.Now(), Lease: f.lease, Renewed: request.Lease == nil, Watch: f.watch,
-		Token: f.token, Tokens: request.Tokens,
-		Renew: func(ctx context.Context) error {
-			f.renewals.Add(1)
-			if f.renew == nil {
-				return nil
-			}
-			return f.renew(ctx)
-		},
-		Release: func(ctx context.Context) (int, error) {
-			if ctx.Err() != nil {
-				return 0, ctx.Err()
-			}
-			f.releases.Add(1)
-			return f.others, f.release
-		},
-	}
-	if request.Lease != nil {
-		g.Lease = *request.Lease
-	}
+	g = Grant{Key: key, Asked: time.Now(), Watch: f.watch, Number: f.number, Renew: f.renewed, Release: f.released}
+	g.Expiry, g.Renewed = request.expiry(f.lease)
 	if f.answers != nil {
 		f.answers()
 	}
-	lease, err := f.Sessions.Lease(ctx, request, g)
-	if err != nil {
-		return nil, notAcquired(key, err)
+	return g, true, nil
+}
+
+func (f *fake) renewed(ctx context.Context) error {
+	f.renewals.Add(1)
+	if f.renew == nil {
+		return nil
 	}
-	return lease, nil
+	return f.renew(ctx)
+}
+
+func (f *fake) released(ctx context.Context) (int, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	f.releases.Add(1)
+	return f.notifies, f.release
 }
 
 func newCohort(t *testing.T, s Strategy, bounds HandOff) *Cohort {

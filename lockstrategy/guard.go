@@ -10,15 +10,14 @@ import (
 type Guard struct {
 	Strategy Strategy
 	Wait     time.Duration // longest wait for the lock; 0: as long as the caller's context
+	Once     bool          // one attempt, without a wait
 	Observer Observer      // may be nil
 }
 
 // Observer is told what happened to each lock. Its methods are called from many goroutines.
 type Observer interface {
-	// Acquired reports a grant, and how long it was waited for.
-	Acquired(waited time.Duration)
-	// Refused reports a wait that ended without a lease; err wraps ErrNotAcquired.
-	Refused(waited time.Duration, err error)
+	// Asked reports how long was waited for a lease. err is why there is none, and wraps ErrNotAcquired; nil: it was granted.
+	Asked(waited time.Duration, err error)
 	// Released reports the end of a lease, how long it was held, and what Release returned.
 	Released(held time.Duration, err error)
 }
@@ -29,36 +28,42 @@ type Observer interface {
 func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) (err error) {
 	asked := time.Now()
 	lease, err := g.acquire(ctx, key)
+	granted := time.Now()
+	if g.Observer != nil {
+		g.Observer.Asked(granted.Sub(asked), err)
+	}
 	if err != nil {
-		g.observe(func(o Observer) { o.Refused(time.Since(asked), err) })
 		return err
 	}
-	granted := time.Now()
-	g.observe(func(o Observer) { o.Acquired(granted.Sub(asked)) })
 	defer func() { // deferred: a panic in fn must not keep the lock
 		end := lease.Release(ctx)
-		g.observe(func(o Observer) { o.Released(time.Since(granted), end) })
+		if g.Observer != nil {
+			g.Observer.Released(time.Since(granted), end)
+		}
 		if errors.Is(end, ErrLost) {
 			err = errors.Join(end, err)
 		}
 	}()
 
-	// It ends with the caller's context and with the lease, whichever is first.
+	// fn's context ends with the caller's context or with the lease, whichever is first.
 	work, cancel := context.WithCancelCause(lease.under(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
 	return fn(work, lease.FencingToken())
 }
 
+// Within is the guard with another longest wait. 0: it makes one attempt, and does not wait.
+func (g Guard) Within(wait time.Duration) Guard {
+	g.Wait, g.Once = wait, wait <= 0
+	return g
+}
+
 func (g Guard) acquire(ctx context.Context, key string) (*Lease, error) {
-	if g.Wait > 0 {
+	switch {
+	case g.Once:
+		return g.Strategy.Acquire(ctx, key, TryOnce())
+	case g.Wait > 0:
 		return g.Strategy.Acquire(ctx, key, WaitAtMost(g.Wait))
 	}
 	return g.Strategy.Acquire(ctx, key)
-}
-
-func (g Guard) observe(tell func(Observer)) {
-	if g.Observer != nil {
-		tell(g.Observer)
-	}
 }

@@ -131,9 +131,15 @@ type recorder struct {
 	end                         error // of the last release
 }
 
-func (r *recorder) Acquired(d time.Duration) { r.note(func() { r.acquired++; r.waited += d }) }
-
-func (r *recorder) Refused(d time.Duration, _ error) { r.note(func() { r.refused++; r.waited += d }) }
+func (r *recorder) Asked(d time.Duration, err error) {
+	r.note(func() {
+		if r.waited += d; err == nil {
+			r.acquired++
+		} else {
+			r.refused++
+		}
+	})
+}
 
 func (r *recorder) Released(d time.Duration, end error) {
 	r.note(func() { r.released++; r.held += d; r.end = end })
@@ -143,4 +149,24 @@ func (r *recorder) note(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f()
+}
+
+func TestGuardMakesOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		guard := Guard{Strategy: newCohort(t, None{}, HandOff{}), Wait: time.Minute}
+		began, ran := time.Now(), false
+		err := guard.Within(0).Do(t.Context(), "k", func(context.Context, uint64) error {
+			ran = true
+			for wait, want := range map[time.Duration]error{0: ErrTaken, time.Second: context.DeadlineExceeded} {
+				err := guard.Within(wait).Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
+				if holder := (Holder{}); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
+					t.Errorf("within %s: %v, want %v and a holder here", wait, err, want)
+				}
+			}
+			return nil
+		})
+		if took := time.Since(began); err != nil || !ran || took != time.Second { // the second attempt waited
+			t.Errorf("ran %t, after %s: %v", ran, took, err)
+		}
+	})
 }

@@ -17,17 +17,17 @@ type Strategy interface {
 
 // Lease is a held lock. It has a lifetime: its context.
 type Lease struct {
-	ctx           context.Context
-	token, tokens uint64 // the first, and how many
-	behind        behind
-	released      atomic.Bool
-	others        atomic.Int64
+	ctx       context.Context
+	token     uint64
+	origin    origin
+	released  atomic.Bool
+	listeners atomic.Int64
 }
 
-// behind is what a lease delegates to: its session, or its holder in a [Cohort].
-type behind interface {
+// origin is what a lease delegates to: its session, or its holder in a [Cohort].
+type origin interface {
 	until() time.Time
-	release(ctx context.Context) (others int, err error)
+	release(ctx context.Context) (listeners int, err error)
 }
 
 // Context ends when the lock is no longer held: with a cause that wraps [ErrLost] after a loss, with [context.Canceled] after the
@@ -38,11 +38,11 @@ func (l *Lease) Context() context.Context { return l.ctx }
 func (l *Lease) FencingToken() uint64 { return l.token }
 
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
-func (l *Lease) Until() time.Time { return l.behind.until() }
+func (l *Lease) Until() time.Time { return l.origin.until() }
 
-// Others is how many other processes waited for the key when it was given back with this lease. It is 0 before that and after a
-// hand-off, and [Unknown] where the backend cannot tell.
-func (l *Lease) Others() int { return int(l.others.Load()) }
+// Listeners is how many other processes were notified when the key was given back with this lease: those that wait. It is 0 before that
+// and after a hand-off, and [Unknown] where the backend cannot tell. The yield rule reads it (yield.go).
+func (l *Lease) Listeners() int { return int(l.listeners.Load()) }
 
 // Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
 // its leases: only the last release gives the lock back. It works under a ctx that has ended.
@@ -51,26 +51,21 @@ func (l *Lease) Others() int { return int(l.others.Load()) }
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
 // repeated in the background, and the lock is free at the latest when the server ends the lease.
 func (l *Lease) Release(ctx context.Context) error {
-	if l.behind == nil || l.released.Swap(true) {
+	if l.origin == nil || l.released.Swap(true) {
 		return ErrNotHeld
 	}
-	others, err := l.behind.release(ctx)
-	l.others.Store(int64(others))
+	listeners, err := l.origin.release(ctx)
+	l.listeners.Store(int64(listeners))
 	return err
 }
 
-// Unknown is what Lease.Others says where the backend cannot tell.
-const Unknown = -1
-
 // Request is what a caller of Acquire asks for: the result of its options.
 type Request struct {
-	Once  bool           // make one attempt
-	Wait  *time.Duration // longest wait; nil: as long as the context
-	Lease *time.Duration // time of a lease that is not renewed; nil: the strategy's own, renewed
-	Renew *time.Duration // longest time under renewal; nil: until the release
-	// A decorator asks for these:
-	Tokens uint64 // how many fencing tokens to reserve, from the lease's own on; at least 1
-	Others int    // how many other processes to let go first, as told by Lease.Others: the yield rule
+	Once   bool           // make one attempt
+	Wait   *time.Duration // longest wait; nil: as long as the context
+	Expiry *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	Renew  *time.Duration // longest time under renewal; nil: until the release
+	Yield  int            // a decorator's: how many releases by other processes to let pass first, or Unknown (yield.go)
 }
 
 // Option changes how a lock is acquired.
@@ -85,7 +80,7 @@ func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d 
 
 // LeaseFor takes a lease of d that is not renewed. Afterwards it is lost with [ErrExpired], and the lock is free even if its holder
 // hangs (ZooKeeper: when its session ends). Less than ten milliseconds are refused.
-func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Lease = &d } }
+func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Expiry = &d } }
 
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
 // [LeaseFor], the shorter one counts.
@@ -93,19 +88,27 @@ func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.Renew = &
 
 // NewRequest applies options, and refuses those that cannot work.
 func NewRequest(options ...Option) (Request, error) {
-	r := Request{Tokens: 1}
+	var r Request
 	for _, option := range options {
 		option(&r)
 	}
 	switch {
 	case r.Wait != nil && *r.Wait <= 0:
 		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
-	case r.Lease != nil && *r.Lease < shortestLease:
-		return r, fmt.Errorf("a lease of %s: the shortest is %s", *r.Lease, shortestLease)
+	case r.Expiry != nil && *r.Expiry < shortestLease:
+		return r, fmt.Errorf("a lease of %s: the shortest is %s", *r.Expiry, shortestLease)
 	case r.Renew != nil && *r.Renew <= 0:
 		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.Renew)
 	}
 	return r, nil
+}
+
+// expiry is how long a lease lasts, and whether it is renewed. own is the strategy's.
+func (r Request) expiry(own time.Duration) (expiry time.Duration, renewed bool) {
+	if r.Expiry != nil {
+		return *r.Expiry, false
+	}
+	return own, true
 }
 
 // within bounds the wait, and only the wait: the lease outlives the bound.
@@ -116,14 +119,19 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, which is the limit: %w", *r.Wait, context.DeadlineExceeded))
 }
 
+// A fencing token is the number that a store gives a grant, and in its last tokenBits the hand-offs since. So a hand-off needs no request,
+// and a grant has room for 256 leases. Numbers that are times stay below 2^45 until 2035, so that their
+// tokens stay below 2^53, which JavaScript keeps exactly.
+const tokenBits = 8
+
 // Errors of Acquire, and of leases. One that carries ErrNotAcquired also wraps the reason: the context's own error,
 // [ErrExpired], or another of these.
 var (
 	ErrNotAcquired = errors.New("lock: not acquired")
 	// ErrTaken answers an attempt that was not to wait: another holds the key.
 	ErrTaken = errors.New("lock: another holds it")
-	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. What it may
-	// have granted is released in the background as soon as the server answers, and ends with its lease otherwise.
+	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. A grant
+	// that may exist is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
 
 	// ErrNotHeld answers a second release of the same lease.
@@ -140,6 +148,24 @@ var (
 	ErrUnreachable = fmt.Errorf("%w: no renewal was confirmed in time", ErrLost)
 )
 
+// Holder is what an attempt has learned of the other client that has the key. An error of Acquire wraps it after such an attempt, also
+// when a wait has ended. No strategy knows the other client's name: owners have random ones.
+type Holder struct {
+	Here bool          // it is a caller of the same process, which has the key, or competes for it
+	Left time.Duration // what is left of its lease, unless it renews that; 0: this strategy cannot tell
+}
+
+func (h Holder) Error() string {
+	switch {
+	case h.Here:
+		return "a caller of this process has it, or is the next"
+	case h.Left > 0:
+		return fmt.Sprintf("another client has it, for %s unless it renews its lease", h.Left.Round(time.Millisecond))
+	}
+	return "another client has it, or is the next; for how long is not known"
+}
+
+// notAcquired is the error of an Acquire that has failed because of cause.
 func notAcquired(key string, cause error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNotAcquired, key, cause)
 }

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
-	"github.com/google/uuid"
 )
 
 // Memcached is a lock in Memcached (A0): an item under the lock's key, with an expiry, that `add` stores only where there is none.
@@ -29,16 +26,12 @@ import (
 // stale holder. A counter would be an item, which can be evicted. The numbers of cas begin again when the server restarts.
 //
 // The server counts whole seconds. It keeps a key for up to three seconds longer than its lease, unless the holder releases it. A caller
-// that waits polls, and callers compete in no order: a [Cohort] keeps that to one caller per process.
+// that waits polls, and callers compete without a queue: a [Cohort] keeps that to one caller per process.
 type Memcached struct {
-	client   *memcache.Client
-	timing   Timing
-	process  string        // the first half of every owner of this process
-	attempt  atomic.Uint64 // the second half of an owner
-	sessions *Sessions
+	base
+	client *memcache.Client
+	timing Timing
 }
-
-var _ Strategy = (*Memcached)(nil)
 
 const (
 	memcachedPoll = 5 * time.Millisecond // between two tries, at most: a request costs microseconds (v8 in docs/benchmark.md, bursts)
@@ -52,7 +45,7 @@ const (
 func NewMemcached(client *memcache.Client, timing Timing) (*Memcached, error) {
 	timing, err := timing.checked()
 	if err == nil {
-		_, err = expiry(timing.Lease)
+		_, err = itemExpiry(timing.Expiry)
 	}
 	switch {
 	case err != nil:
@@ -64,13 +57,7 @@ func NewMemcached(client *memcache.Client, timing Timing) (*Memcached, error) {
 			client.Timeout, timing.Request)
 	}
 	client.Timeout = cmp.Or(client.Timeout, timing.Request)
-	return &Memcached{client: client, timing: timing, process: uuid.NewString(), sessions: NewSessions()}, nil
-}
-
-// Close ends the repeated releases. Callers that wait get [ErrUnavailable]. Leases that are held stay held, and can be released.
-func (m *Memcached) Close() error {
-	m.sessions.Close()
-	return nil
+	return &Memcached{base: newBase(), client: client, timing: timing}, nil
 }
 
 // Acquire tries, and tries again after a short pause while another holds key. A key is refused that Memcached cannot store.
@@ -78,14 +65,8 @@ func (m *Memcached) Acquire(ctx context.Context, key string, options ...Option) 
 	if err := checkItemKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	o := itemOwner{Memcached: m, key: key, name: m.process + ":" + strconv.FormatUint(m.attempt.Add(1), 10)}
-	return m.sessions.Poll(ctx, key, options, memcachedPoll, func(request Request) (*Lease, error) {
-		grant, granted, err := o.acquire(request)
-		if err != nil || !granted {
-			return nil, err
-		}
-		return m.sessions.Lease(ctx, request, grant)
-	})
+	o := itemOwner{Memcached: m, key: key, name: m.newOwner()}
+	return m.sessions.Poll(ctx, key, options, memcachedPoll, o.acquire)
 }
 
 // checkItemKey refuses the keys that Memcached refuses.
@@ -98,9 +79,9 @@ func checkItemKey(key string) error {
 	return nil
 }
 
-// expiry is how many seconds to ask for so that the server keeps an item for lease at least. The server counts the ticks of a clock, one
-// each second. The first may come immediately. And when ticks come a little late, they add up until a second is left out.
-func expiry(lease time.Duration) (seconds int32, err error) {
+// itemExpiry is how many seconds to ask for so that the server keeps an item for lease at least. The server counts the ticks of a clock,
+// one each second. The first may come immediately. And when ticks come a little late, they add up until a second is left out.
+func itemExpiry(lease time.Duration) (seconds int32, err error) {
 	const lost = 2 * time.Second
 	if lease > longestItem-lost {
 		return 0, fmt.Errorf("a lease of %s: the longest in Memcached is %s", lease, longestItem-lost)
@@ -118,11 +99,9 @@ type itemOwner struct {
 
 // acquire asks once. granted is false when another holds the key.
 func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) {
-	g = Grant{Key: o.key, Lease: o.timing.Lease, Renewed: request.Lease == nil, Renew: o.renew, Release: o.release}
-	if !g.Renewed {
-		g.Lease = *request.Lease
-	}
-	if o.seconds, err = expiry(g.Lease); err != nil {
+	g = Grant{Key: o.key, Renew: o.renew, Release: o.release}
+	g.Expiry, g.Renewed = request.expiry(o.timing.Expiry)
+	if o.seconds, err = itemExpiry(g.Expiry); err != nil {
 		return g, false, err
 	}
 	g.Asked = time.Now()
@@ -141,17 +120,17 @@ func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) 
 func (o *itemOwner) renew(context.Context) error { return o.store("renew", o.seconds) }
 
 // release stores an item that has expired. A delete would not compare: it could remove the item of the next owner.
-func (o *itemOwner) release(context.Context) (others int, err error) {
+func (o *itemOwner) release(context.Context) (listeners int, err error) {
 	return Unknown, o.store("release", -1)
 }
 
-// releaseLate is release after an add without a reply, which may still arrive. That there is no item proves nothing before the lease's
+// releaseLate is release after an add without a reply, which may still arrive. A missing item proves nothing before the lease's
 // end.
-func (o *itemOwner) releaseLate(ctx context.Context) (others int, err error) {
-	if others, err = o.release(ctx); errors.Is(err, ErrGone) {
+func (o *itemOwner) releaseLate(ctx context.Context) (listeners int, err error) {
+	if listeners, err = o.release(ctx); errors.Is(err, ErrGone) {
 		err = fmt.Errorf("%w: %s may still be stored", ErrUnavailable, o.key)
 	}
-	return others, err
+	return listeners, err
 }
 
 // store gives this owner's item a new expiry, in seconds; -1: it has expired. It begins again when the item has changed between gets

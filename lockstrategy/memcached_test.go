@@ -40,7 +40,7 @@ func memcachedBackend(t *testing.T, server *stack.Memcached, cohort bool) lockte
 			}
 			c := cacheAt(t, behind(t, s.Wire, server.Addr))
 			c.Timeout = request(s)
-			m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Lease: s.Lease, Request: request(s)}))(t)
+			m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Expiry: s.Lease, Request: request(s)}))(t)
 			return locktest.Client{
 				Opened: behindCohort(t, cohort, m, m.Close, s.HandOff), Crash: c.crash, Sent: func() int { return int(c.answers.Load()) },
 			}
@@ -163,7 +163,7 @@ func (c cacheConn) Read(answer []byte) (int, error) {
 // memcachedLock opens a lock on c that ends with the test.
 func memcachedLock(t testing.TB, c *cache, lease time.Duration) *lockstrategy.Memcached {
 	t.Helper()
-	m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Lease: lease}))(t)
+	m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Expiry: lease}))(t)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }

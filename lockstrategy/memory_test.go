@@ -14,9 +14,9 @@ import (
 
 // store is a lock server in this process.
 type store struct {
-	mu    sync.Mutex
-	locks map[string]held
-	token uint64
+	mu     sync.Mutex
+	locks  map[string]held
+	number uint64
 }
 
 type held struct {
@@ -35,15 +35,13 @@ type memoryLock struct {
 
 // Acquire asks every millisecond: this store notifies nobody.
 func (m *memoryLock) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
-	return m.sessions.Poll(ctx, key, options, time.Millisecond, func(request lockstrategy.Request) (*lockstrategy.Lease, error) {
-		grant := lockstrategy.Grant{Key: key, Tokens: request.Tokens, Asked: time.Now(), Lease: m.lease, Renewed: request.Lease == nil}
-		if !grant.Renewed {
-			grant.Lease = *request.Lease
+	return m.sessions.Poll(ctx, key, options, time.Millisecond, func(r lockstrategy.Request) (g lockstrategy.Grant, granted bool, err error) {
+		g = lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: m.lease, Renewed: r.Expiry == nil}
+		if !g.Renewed {
+			g.Expiry = *r.Expiry
 		}
-		if granted, err := m.grant(&grant); !granted || err != nil {
-			return nil, err
-		}
-		return m.sessions.Lease(ctx, request, grant)
+		granted, err = m.grant(&g)
+		return g, granted, err
 	})
 }
 
@@ -53,10 +51,10 @@ func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
 			return nil
 		}
 		granted = true
-		g.Token = m.token + 1
-		m.token += g.Tokens
-		owner := strconv.FormatUint(g.Token, 10)
-		m.locks[g.Key] = held{owner, time.Now().Add(g.Lease)}
+		m.number++
+		g.Number = m.number
+		owner := strconv.FormatUint(g.Number, 10)
+		m.locks[g.Key] = held{owner, time.Now().Add(g.Expiry)}
 		owned := func(change func()) error {
 			return m.ask(func() error {
 				if m.locks[g.Key].owner != owner {
@@ -66,9 +64,9 @@ func (m *memoryLock) grant(g *lockstrategy.Grant) (granted bool, err error) {
 				return nil
 			})
 		}
-		lease := g.Lease
+		expiry := g.Expiry
 		g.Renew = func(context.Context) error {
-			return owned(func() { m.locks[g.Key] = held{owner, time.Now().Add(lease)} })
+			return owned(func() { m.locks[g.Key] = held{owner, time.Now().Add(expiry)} })
 		}
 		g.Release = func(context.Context) (int, error) {
 			return lockstrategy.Unknown, owned(func() { delete(m.locks, g.Key) })
@@ -88,35 +86,40 @@ func (m *memoryLock) ask(request func() error) error {
 	return request()
 }
 
+// The store needs no time but that of a bubble.
 func TestMemoryConforms(t *testing.T) {
 	t.Parallel()
 	for name, cohort := range withAndWithoutCohort {
 		t.Run(name, func(t *testing.T) {
-			s := &store{locks: make(map[string]held)}
-			locktest.Run(t, locktest.Backend{
-				Fenced: true, Cohort: cohort, Yields: cohort,
-				Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
-					m := &memoryLock{store: s, lease: settings.Lease, sessions: lockstrategy.NewSessions()}
-					return locktest.Client{
-						Opened: behindCohort(t, cohort, m, func() error { m.sessions.Close(); return nil }, settings.HandOff),
-						Crash:  func() { s.change(func() { m.crashed = true }) },
-						Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
-					}
-				},
-				Server: &locktest.Server{
-					Entries: func(_ *testing.T, key string) (all []string) {
-						s.change(func() {
-							if h, ok := s.locks[key]; ok && time.Now().Before(h.expires) {
-								all = append(all, h.owner)
-							}
-						})
-						return all
-					},
-					Forget:      func(_ *testing.T, key string) { s.change(func() { delete(s.locks, key) }) },
-					ForgetToken: func(*testing.T, string) {}, // it cannot lose it
-				},
-			})
+			locktest.RunInBubbles(t, func(*testing.T) locktest.Backend { return memoryBackend(cohort) })
 		})
+	}
+}
+
+func memoryBackend(cohort bool) locktest.Backend {
+	s := &store{locks: make(map[string]held)}
+	return locktest.Backend{
+		Fenced: true, Cohort: cohort, Yields: cohort,
+		Open: func(t *testing.T, settings locktest.Settings) locktest.Client {
+			m := &memoryLock{store: s, lease: settings.Lease, sessions: lockstrategy.NewSessions()}
+			return locktest.Client{
+				Opened: behindCohort(t, cohort, m, func() error { m.sessions.Close(); return nil }, settings.HandOff),
+				Crash:  func() { s.change(func() { m.crashed = true }) },
+				Sent:   func() (n int) { s.change(func() { n = m.sent }); return n },
+			}
+		},
+		Server: &locktest.Server{
+			Entries: func(_ *testing.T, key string) (all []string) {
+				s.change(func() {
+					if h, ok := s.locks[key]; ok && time.Now().Before(h.expires) {
+						all = append(all, h.owner)
+					}
+				})
+				return all
+			},
+			Forget:      func(_ *testing.T, key string) { s.change(func() { delete(s.locks, key) }) },
+			ForgetToken: func(*testing.T, string) {}, // it cannot lose it
+		},
 	}
 }
 

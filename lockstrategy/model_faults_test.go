@@ -22,7 +22,7 @@ func (w *world) harm(ctx context.Context, f fault) {
 	}
 	begin := make([]history.Event, len(keys))
 	for i, key := range keys {
-		begin[i] = history.Event{Kind: history.Fault, Timeline: server, Key: key, Owner: w.recorder.NewOwner(), Text: string(f.deed)}
+		begin[i] = history.Event{Kind: history.Fault, Timeline: server, Key: key, Owner: w.recorder.newOwner(), Text: string(f.deed)}
 		w.recorder.Add(begin[i])
 	}
 	if err := w.breakWord(ctx, f); err != nil {
@@ -57,7 +57,7 @@ func (w *world) breakWord(ctx context.Context, f fault) error {
 // disturb does what f says to the network of a process.
 func (w *world) disturb(f fault) {
 	network, text := fmt.Sprintf("network of process %d", f.process), fmt.Sprintf("%s: %s", f.deed, f.lasts)
-	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: network, Text: text})
+	w.recorder.Add(history.Event{Kind: history.Fault, Timeline: network, Name: string(f.deed), Text: text})
 	switch n := w.all[f.process].network; f.deed {
 	case cut:
 		n.cut(f.lasts)

@@ -14,7 +14,7 @@ import (
 )
 
 // beginning is how much of a message is the same in each run of a program: the command and the name of its script.
-// That name is a hash of the script. So a seed means another run when a script has changed.
+// Its name is a hash of the script. So a seed means another run when a script has changed.
 const beginning = 48
 
 // network is the fault proxy between a process and the server. Each message takes its time.

@@ -12,7 +12,6 @@ package lockstrategy_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"locklab/history"
@@ -34,6 +33,7 @@ type script []turn
 type turn struct {
 	pause   time.Duration // before it
 	key     string
+	name    string // of the request: history.Unbounded, history.Explicit or none
 	note    string // how it is asked for
 	options []lockstrategy.Option
 	cancel  time.Duration // the wait is canceled after this; 0: it is not
@@ -94,7 +94,7 @@ func newProgram(seed uint64, server bool) program {
 
 func (p *program) turn(rng *rand.Rand, keys []string) turn {
 	t := turn{
-		pause: upTo(rng, 20*time.Millisecond), key: pick(rng, keys...), note: history.Unbounded,
+		pause: upTo(rng, 20*time.Millisecond), key: pick(rng, keys...),
 		hold: upTo(rng, 10*time.Millisecond), again: rng.IntN(5) == 0, quits: rng.IntN(3) > 0,
 	}
 	if rng.IntN(4) == 0 {
@@ -107,13 +107,15 @@ func (p *program) turn(rng *rand.Rand, keys []string) turn {
 	case 1:
 		t.note, t.options = fmt.Sprintf("within %s", d), []lockstrategy.Option{lockstrategy.WaitAtMost(d)}
 	case 2:
-		t.note, t.options = history.Explicit+d.String(), []lockstrategy.Option{lockstrategy.LeaseFor(d)}
+		t.name, t.note, t.options = history.Explicit, "lease of "+d.String(), []lockstrategy.Option{lockstrategy.LeaseFor(d)}
 	case 3:
 		t.note, t.options = fmt.Sprintf("at most %s", d), []lockstrategy.Option{lockstrategy.RenewAtMost(d)}
 	case 4:
 		t.note, t.cancel = fmt.Sprintf("canceled after %s", d), d
+	default:
+		t.name = history.Unbounded
 	}
-	if strings.HasPrefix(t.note, history.Explicit) {
+	if t.name == history.Explicit {
 		t.hold = upTo(rng, 2*d)
 	}
 	return t

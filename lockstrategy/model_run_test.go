@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,11 +30,20 @@ const (
 // world is where a program runs.
 type world struct {
 	program  program
-	recorder *history.Recorder
+	recorder *recorder
 	server   *miniredis.Miniredis // nil: there is none
 	admin    *process             // its network is always well
 	all      []*process
 }
+
+// recorder numbers the owners in its events.
+type recorder struct {
+	*history.Recorder
+	owners atomic.Int64
+}
+
+// newOwner returns an owner that no other event has.
+func (r *recorder) newOwner() string { return fmt.Sprintf("#%d", r.owners.Add(1)) }
 
 // process is one application with a lock.
 type process struct {
@@ -50,7 +60,7 @@ type process struct {
 // callers comes first to a mutex. A failure of that kind comes back after some runs of its seed.
 func runModel(t *testing.T, p program, open modelOpen, server bool) (events []history.Event) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{program: p, recorder: history.NewRecorder()}
+		w := &world{program: p, recorder: &recorder{Recorder: history.NewRecorder()}}
 		if server {
 			w.server = miniredis.NewMiniRedis()
 			w.server.ClockTTL(true)
@@ -83,14 +93,21 @@ func (w *world) start(number int, open modelOpen) (*process, error) {
 		dial = w.server.Dial
 	}
 	p := &process{name: fmt.Sprintf("process %d", number), network: newNetwork(dial, w.program.Seed, number)}
-	p.client = redis.NewClient(&redis.Options{
-		Dialer: p.network.DialContext, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
-		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	p.client = inMemoryClient(p.network.DialContext)
 	var err error
-	p.lock, err = open(lockstrategy.Backends{Redis: p.client, Lease: w.program.Lease, HandOff: w.program.HandOff})
+	p.lock, err = open(lockstrategy.Backends{Redis: p.client, Expiry: w.program.Lease, HandOff: w.program.HandOff})
 	return p, err
+}
+
+// inMemoryClient opens a client in a bubble.
+func inMemoryClient(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Dialer: dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, // as package topology has it
+		Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1, PoolSize: 100, // no waiting for a connection: those timers outlive a bubble
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
+		},
+	})
 }
 
 // play runs all callers and all faults, waits until every compensating release is over, and records the locks that are left.
@@ -129,7 +146,7 @@ func (w *world) follow(ctx context.Context, c caller, s script) {
 
 // caller is one goroutine of a process.
 type caller struct {
-	recorder *history.Recorder
+	recorder *recorder
 	process  *process
 	number   int
 }
@@ -141,10 +158,12 @@ type attempt struct {
 }
 
 func (a attempt) record(kind history.Kind, token uint64, text string) {
-	a.recorder.Add(history.Event{
-		Kind: kind, Process: a.process.name, Timeline: fmt.Sprintf("%s caller %d", a.process.name, a.number),
-		Key: a.key, Owner: a.owner, Token: token, Text: text,
-	})
+	a.add(history.Event{Kind: kind, Token: token, Text: text})
+}
+
+func (a attempt) add(e history.Event) {
+	e.Process, e.Timeline, e.Key, e.Owner = a.process.name, fmt.Sprintf("%s caller %d", a.process.name, a.number), a.key, a.owner
+	a.recorder.Add(e)
 }
 
 // take tries once to get a key, and releases it. It returns why the key was refused.
@@ -156,8 +175,8 @@ func (c caller) take(ctx context.Context, t turn) error {
 		defer time.AfterFunc(t.cancel, cancel).Stop()
 		defer cancel()
 	}
-	a := attempt{c, t.key, c.recorder.NewOwner()}
-	a.record(history.Request, 0, t.note)
+	a := attempt{c, t.key, c.recorder.newOwner()}
+	a.add(history.Event{Kind: history.Request, Name: t.name, Text: t.note})
 	lease, err := c.process.lock.Acquire(waiting, t.key, t.options...)
 	if err != nil {
 		a.record(history.Refuse, 0, reason(err))

@@ -18,7 +18,11 @@ import (
 
 // The Redis lock keeps its promises in random runs with faults. MODEL_SEED and MODEL_RUNS say which: `make model`.
 func TestModel(t *testing.T) {
-	first, runs := setting(t, "MODEL_SEED", 1), setting(t, "MODEL_RUNS", 250)
+	usual := uint64(250)
+	if testing.Short() {
+		usual = 50
+	}
+	first, runs := setting(t, "MODEL_SEED", 1), setting(t, "MODEL_RUNS", usual)
 	var seen tally
 	began := time.Now()
 	t.Run("runs", func(t *testing.T) {
@@ -101,7 +105,7 @@ func explain(found []history.Violation, events []history.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// What breaks a lock is noticed, by the check that is meant for it, and soon.
+// The check of a promise finds a lock that violates it, and soon.
 func TestModelCatchesBrokenLocks(t *testing.T) {
 	want := map[string]history.Promise{
 		"release without compare":                  history.MutualExclusion,

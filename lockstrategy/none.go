@@ -9,8 +9,6 @@ import (
 // which another process does not see.
 type None struct{}
 
-var _ Strategy = None{}
-
 // Acquire grants key, unless ctx has ended.
 func (None) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
 	request, err := NewRequest(options...)
@@ -21,8 +19,6 @@ func (None) Acquire(ctx context.Context, key string, options ...Option) (*Lease,
 		return nil, notAcquired(key, err)
 	}
 	g := Grant{Key: key, Asked: time.Now()}
-	if request.Lease != nil {
-		g.Lease = *request.Lease
-	}
-	return NewSessions().Lease(ctx, request, g)
+	g.Expiry, _ = request.expiry(0)
+	return NewSessions().Begin(ctx, request, g)
 }

@@ -11,84 +11,92 @@ import (
 )
 
 const (
-	// A caller that lets n others go first tries nevertheless after n times probeAfter without a notification, and after longestProbe
-	// at the latest. So a listener that has died costs milliseconds (row 8 × 1 of docs/benchmark.md).
-	probeAfter   = 3 * time.Millisecond
-	longestProbe = 50 * time.Millisecond
 	pollInterval = 50 * time.Millisecond // between two tries of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
+	longestWait  = time.Second           // between two tries of one that is: what a lost message costs (TestTheRightToPublishIsTakenAway)
 )
 
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
-// waiter decides when a caller that waits tries again: when a release is notified, and after a time at the latest. A notification
+// waiter decides when a caller of Acquire tries again: when a release is notified, and after a time at the latest. A notification
 // is a hint that may get lost; the time decides.
 type waiter struct {
-	hubs     []*pubsub.Hub // one for each server; none: this waiter polls, or is woken by its strategy
-	channel  string
+	hubs     []*pubsub.Hub   // one for each server; none: this waiter polls, or is woken by its strategy
+	channel  string          // on which releases are published
 	life     context.Context // of the strategy: it ends when that is closed
 	interval time.Duration   // between two tries of a caller that is not subscribed
-	yield    int             // releases by other processes to let pass first; see Request.Others
 
-	wake  chan struct{}
-	probe time.Duration
-	stops []func()
+	until    time.Time // when another holder's lease ends unless it is renewed, as the last try has learned; zero: not known
+	yielding yielding
+	wake     chan struct{}
+	stops    []func()
 }
 
-// acquire tries until key is granted. try returns a lease, or the longest time, above 0, to wait for a notification.
-func (w *waiter) acquire(ctx context.Context, key string, opts []Option, try func(Request) (*Lease, time.Duration, error)) (*Lease, error) {
-	request, err := NewRequest(opts...)
-	if err != nil {
-		return nil, notAcquired(key, err)
-	}
-	ctx, cancel := request.within(ctx)
-	defer cancel()
-	defer w.stop()
-	w.yield = request.Others
-	for most := time.Duration(0); ; {
-		if err := w.wait(ctx, most); err != nil {
-			return nil, notAcquired(key, err)
-		}
-		var lease *Lease
-		lease, most, err = try(request)
-		switch {
-		case err != nil:
-			return nil, notAcquired(key, err)
-		case lease != nil:
-			return lease, nil
-		case request.Once:
-			return nil, notAcquired(key, ErrTaken)
-		}
-	}
-}
+// holder is what the last try has learned of the client that has the key.
+func (w *waiter) holder() Holder { return Holder{Left: max(0, time.Until(w.until))} }
 
-// wait returns when it is time to try, or why that is pointless. most is the longest time; 0: this is the first try.
-func (w *waiter) wait(ctx context.Context, most time.Duration) error {
+// taken is the error of a caller that tries once.
+func (w *waiter) taken() error { return fmt.Errorf("%w: %w", ErrTaken, w.holder()) }
+
+// yield lets releases by other processes pass before the first try, as the request says. It returns an error when that try is pointless.
+func (w *waiter) yield(ctx context.Context, releases int) error {
 	switch {
 	case ctx.Err() != nil:
 		return ended(ctx)
 	case w.life.Err() != nil:
 		return errClosed
-	case most == 0 && w.yield == 0:
+	case releases == 0:
 		return nil
+	case releases == Unknown: // they poll, so a pause is enough
+		_, err := w.sleep(ctx, w.interval+w.interval/5)
+		return err
 	}
-	if w.yield != Unknown { // Unknown: the others poll, so a pause is enough
-		w.listen()
+	w.yielding = yieldTo(releases)
+	w.listen()
+	_, err := w.sleep(ctx, w.yielding.probe)
+	return err
+}
+
+// wait waits after a try that was refused: for a notification, and for most at the longest. It returns why another try is pointless.
+func (w *waiter) wait(ctx context.Context, most time.Duration) error {
+	w.listen()
+	subscribed := w.subscribed()
+	if subscribed {
+		most = min(most, longestWait)
+	} else {
+		most = min(most, w.interval/2+rand.N(w.interval/2))
 	}
-	timer := time.NewTimer(w.timeout(most))
+	silent, err := w.sleep(ctx, most)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", err, w.holder())
+	case silent && subscribed && most == longestWait:
+		// The right to publish may have been taken away since it was tried. Then this process polls from its next try on. Otherwise each
+		// try that finds the key held again would cost longestWait (TestTheRightToPublishIsTakenAwayFromAll).
+		for _, hub := range w.hubs {
+			hub.TryPublishAgain(w.channel)
+		}
+	}
+	return nil
+}
+
+// sleep returns when it is woken and owes nothing, or after most since the last notification: silent. The error says why another try is
+// pointless.
+func (w *waiter) sleep(ctx context.Context, most time.Duration) (silent bool, err error) {
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return ended(ctx)
+			return false, ended(ctx)
 		case <-w.life.Done():
-			return errClosed
-		case <-w.wake:
-			if !w.yields() {
-				return nil
-			}
-			timer.Reset(w.probe) // another process has released: one more probe
+			return false, errClosed
 		case <-timer.C:
-			return nil
+			return true, nil
+		case <-w.wake:
+			if w.yielding.paid(w.passed()) {
+				return false, nil
+			}
+			timer.Reset(w.yielding.probe) // another process has released: one more probe
 		}
 	}
 }
@@ -98,15 +106,18 @@ func (w *waiter) listen() {
 	if w.wake != nil {
 		return
 	}
-	w.wake, w.probe = make(chan struct{}, 1), min(probeAfter*time.Duration(max(1, w.yield)), longestProbe)
+	w.wake = make(chan struct{}, 1)
 	for _, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, func(bool) {
-			select {
-			case w.wake <- struct{}{}:
-			default: // it is awake already
-			}
-		}))
+		w.stops = append(w.stops, hub.Listen(w.channel, func(bool) { notify(w.wake) }))
 		hub.TryPublish(w.channel)
+	}
+}
+
+// notify wakes a waiter, unless it is awake already.
+func notify(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -116,30 +127,15 @@ func (w *waiter) stop() {
 	}
 }
 
-// yields reports whether to go on waiting: since this process released last, the others have released fewer than w.yield times.
-func (w *waiter) yields() bool {
-	passed := 0
+// passed is how many releases by other processes the server that knows most has notified since this process released last.
+func (w *waiter) passed() (most int) {
 	for _, hub := range w.hubs {
-		passed = max(passed, hub.Others(w.channel))
+		most = max(most, hub.ByOthers(w.channel))
 	}
-	return passed < w.yield
+	return most
 }
 
 // subscribed reports whether a release is notified.
 func (w *waiter) subscribed() bool {
 	return slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) })
-}
-
-// timeout is the longest wait for a notification. most: see wait.
-func (w *waiter) timeout(most time.Duration) time.Duration {
-	switch {
-	case w.yield == Unknown: // they poll
-		w.yield = 0
-		return w.interval + w.interval/5
-	case most == 0: // whether another holds the lock is not known
-		return w.probe
-	case !w.subscribed():
-		return min(w.interval/2+rand.N(w.interval/2), most)
-	}
-	return most
 }

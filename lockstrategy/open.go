@@ -2,7 +2,9 @@ package lockstrategy
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -41,83 +43,109 @@ type Backends struct {
 	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
 	Etcd      *clientv3.Client        // for NameEtcd
 	Memcached *memcache.Client        // for NameMemcached
-	Lease     time.Duration           // 0: DefaultLease
-	Request   time.Duration           // longest wait for one answer of a server; 0: two seconds, or a third of a shorter lease
-	HandOff   HandOff                 // of the cohort
+	Expiry    time.Duration           // of a lease, unless it is renewed; 0: DefaultLease
+	Request   time.Duration           // longest wait for one answer, not for NameRedLock; 0: two seconds, or a third of a shorter lease
+	// NodeTimeout is that wait for a node of NameRedLock; 0: DefaultNodeTimeout, or a third of a shorter lease
+	NodeTimeout time.Duration
+	HandOff     HandOff // of the cohort
+}
+
+// Use sets the part of one kind of server: its client, RedLock's nodes, or the addresses of ZooKeeper's servers. It panics on another type.
+func (b *Backends) Use(part any) {
+	switch part := part.(type) {
+	case redis.UniversalClient:
+		b.Redis = part
+	case []redis.UniversalClient:
+		b.Nodes = part
+	case *gorm.DB:
+		b.Database = part
+	case []string:
+		b.ZooKeeper = part
+	case *clientv3.Client:
+		b.Etcd = part
+	case *memcache.Client:
+		b.Memcached = part
+	default:
+		panic(fmt.Sprintf("lock: no strategy is built on a %T", part))
+	}
 }
 
 // Opened is a strategy ready for use, and what it holds open.
 type Opened struct {
 	Strategy
-	Cohort *Cohort      // nil: this strategy has no queue
-	Admin  Admin        // nil: its locks cannot be inspected
-	Close  func() error // ends its goroutines and connections; not the clients it was given
+	Bare   Strategy                    // without its cohort
+	Cohort *Cohort                     // nil: this strategy has no queue
+	Admin  Admin                       // nil: its locks cannot be inspected
+	Ping   func(context.Context) error // asks its servers; nil: it has been given a client that can
+	Close  func() error                // ends its goroutines and connections; not the clients it was given
 }
 
 // Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
 // that cannot work.
 func Open(name string, b Backends) (*Opened, error) {
-	timing := Timing{b.Lease, b.Request}
+	var s Strategy
+	var err error
+	timing := Timing{b.Expiry, b.Request}
 	switch name {
 	case NameNone:
-		return &Opened{Strategy: None{}, Close: func() error { return nil }}, nil
+		return &Opened{Strategy: None{}, Bare: None{}, Close: func() error { return nil }}, nil
 	case NameProcess:
-		return withCohort(None{}, func() error { return nil }, nil, b.HandOff)
+		s = None{}
 	case NameRedis:
-		r, err := NewRedis(b.Redis, timing)
-		opened, err := withCohort(r, r.Close, err, b.HandOff)
-		if err == nil {
-			opened.Admin = r
-		}
-		return opened, err
+		s, err = NewRedis(b.Redis, timing)
 	case NameRedLock:
-		r, err := NewRedLock(b.Nodes, timing)
-		return withCohort(r, r.Close, err, b.HandOff)
+		s, err = NewRedLock(b.Nodes, Timing{b.Expiry, b.NodeTimeout})
 	case NameDatabase:
-		d, err := NewDatabase(b.Database, DatabaseConfig{Name: b.Named, Timing: timing})
-		return withCohort(d, d.Close, err, b.HandOff)
+		s, err = NewDatabase(b.Database, b.Named, timing)
 	case NameZooKeeper:
-		z, err := NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Lease: b.Lease, Request: b.Request})
-		return withCohort(z, z.Close, err, b.HandOff)
+		s, err = NewZooKeeper(b.ZooKeeper, ZooKeeperConfig{Timing: timing})
 	case NameEtcd:
-		e, err := NewEtcd(b.Etcd, timing)
-		return withCohort(e, e.Close, err, b.HandOff)
+		s, err = NewEtcd(b.Etcd, timing)
 	case NameMemcached:
-		m, err := NewMemcached(b.Memcached, timing)
-		return withCohort(m, m.Close, err, b.HandOff)
+		s, err = NewMemcached(b.Memcached, timing)
+	default:
+		err = fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("lock: no strategy %q: there are %s", name, strings.Join(names, ", "))
-}
-
-// withCohort puts a cohort in front of a strategy, if that was opened without an error.
-func withCohort(s Strategy, closeStrategy func() error, err error, bounds HandOff) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	return withCohort(s, b.HandOff)
+}
+
+// withCohort puts a cohort in front of a strategy.
+func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
 	c, err := NewCohort(s, bounds)
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Strategy: c, Cohort: c, Close: func() error {
+	opened := &Opened{Strategy: c, Bare: s, Cohort: c, Close: func() error {
 		c.Close()
-		return closeStrategy()
-	}}, nil
+		if closer, ok := s.(io.Closer); ok {
+			return closer.Close()
+		}
+		return nil
+	}}
+	opened.Admin, _ = s.(Admin)
+	if z, ok := s.(*ZooKeeper); ok {
+		opened.Ping = z.Ping
+	}
+	return opened, nil
 }
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
 type Timing struct {
-	Lease   time.Duration // the server frees the key after this time unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	Expiry  time.Duration // of a lease: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
 // checked applies the defaults and checks the relations lease > 2 × renewal > request.
 func (t Timing) checked() (Timing, error) {
-	t.Lease = cmp.Or(t.Lease, DefaultLease)
-	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Lease/3))
-	if renewal := t.Lease / 3; t.Lease < shortestLease || t.Request <= 0 || 2*renewal <= t.Request {
+	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
+	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
+	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Request <= 0 || 2*renewal <= t.Request {
 		return t, fmt.Errorf(
 			"lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout",
-			t.Lease, t.Request, shortestLease)
+			t.Expiry, t.Request, shortestLease)
 	}
 	return t, nil
 }

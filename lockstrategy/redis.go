@@ -1,9 +1,13 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
+	_ "embed" // the scripts
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,19 +17,27 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
+// The scripts of the Redis lock.
+var (
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed renew.lua
+	renewSource string
+	//go:embed release.lua
+	releaseSource string
+)
+
 // Redis is a lock on one Redis: a single server, a master, or the key's master in a cluster. It speaks the wire protocol of
 // Redisson's RLock (A1), so Java services can use the same locks.
 //
 // There may be two holders when one pauses past its lease or ignores its context. There may be two when the server loses the key:
-// in a failover, a restart with data loss, an eviction, or a clock jump.
-// Callers compete on the server in no order: a [Cohort] queues those of one process.
+// in a failover, a restart with data loss, an eviction, or a clock jump. A key may be deleted by hand.
+// Callers compete on the server without a queue: a [Cohort] queues those of one process.
 type Redis struct {
-	client   redis.UniversalClient
-	timing   Timing
-	process  string        // the first half of every owner of this process
-	attempt  atomic.Uint64 // the second half of an owner: decimal, as Redisson's thread id
-	hub      *pubsub.Hub
-	sessions *Sessions
+	server
+	owners
+	timing Timing
+	hub    *pubsub.Hub
 
 	acquireScript, renewScript, releaseScript *redis.Script
 }
@@ -40,8 +52,8 @@ func NewRedis(client redis.UniversalClient, timing Timing) (*Redis, error) {
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
-		client: client, timing: timing, process: uuid.NewString(), sessions: NewSessions(),
-		hub:           pubsub.New(client, cluster),
+		server: server{client: client, request: timing.Request, sessions: NewSessions()},
+		owners: newOwners(), timing: timing, hub: pubsub.New(client, cluster),
 		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
 	}, nil
 }
@@ -56,54 +68,85 @@ func (r *Redis) Close() error {
 
 // Acquire tries. While another holds key it waits for a notification, or until the other's lease ends, and tries again.
 func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
-	if err := checkKey(key); err != nil {
+	request, err := NewRequest(options...)
+	if err == nil {
+		err = checkKey(key)
+	}
+	if err != nil {
 		return nil, notAcquired(key, err)
 	}
+	ctx, cancel := request.within(ctx)
+	defer cancel()
 	w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
-	o := owner{Redis: r, key: key, name: r.process + ":" + strconv.FormatUint(r.attempt.Add(1), 10)}
-	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
-		grant, rest, err := o.acquire(ctx, request)
-		if err != nil || grant.Token == 0 {
-			return nil, rest, err
+	defer w.stop()
+	o := &owner{Redis: r, key: key, name: r.newOwner()}
+	o.expiry, o.renewed = request.expiry(r.timing.Expiry)
+	var grant Grant
+	var left time.Duration // of another's lease; 0: its key has no expiry
+	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, cmp.Or(left, longestWait)) {
+		grant, left, err = o.acquire(ctx)
+		w.until = time.Now().Add(left)
+		switch {
+		case err != nil:
+			return nil, notAcquired(key, err)
+		case grant.Number > 0:
+			return r.sessions.Begin(ctx, request, grant)
+		case request.Once:
+			return nil, notAcquired(key, w.taken())
 		}
-		lease, err := r.sessions.Lease(ctx, request, grant)
-		return lease, 0, err
-	})
+	}
+	return nil, notAcquired(key, err)
 }
 
 // owner is one call of Acquire. No other call has its name, so an acquire or a renewal that is executed twice changes nothing. A release
 // that is executed twice frees nothing more, but answers [ErrGone].
 type owner struct {
 	*Redis
-	key, name     string
-	lease, extend time.Duration // extend: what a renewal sets; 0: it only asks
+	key, name string
+	expiry    time.Duration
+	renewed   bool
 }
 
-// acquire sends one request. A token of 0 is a refusal: another owner has the key, and rest is what is left of its lease.
-func (o *owner) acquire(ctx context.Context, request Request) (g Grant, rest time.Duration, err error) {
-	if o.lease, o.extend = o.timing.Lease, o.timing.Lease; request.Lease != nil {
-		o.lease, o.extend = *request.Lease, 0
-	}
-	g = Grant{
-		Key: o.key, Tokens: request.Tokens, Asked: time.Now(), Lease: o.lease, Renewed: o.extend > 0,
-		Renew: o.renew, Release: o.release, Watch: o.watch,
-	}
-	reply, err := o.run(ctx, o.acquireScript, []string{o.key, tokenKey(o.key)}, o.lease.Milliseconds(), o.name, request.Tokens).Int64Slice()
-	if err != nil {
-		if mayHaveRun(err) {
-			o.sessions.compensate(g)
-		}
+// owners makes the names of owners: no two are alike.
+type owners struct {
+	process string        // the first half of each
+	attempt atomic.Uint64 // the second half: decimal, as Redisson's thread id
+}
+
+func newOwners() owners { return owners{process: uuid.NewString()} }
+
+func (o *owners) newOwner() string { return o.process + ":" + strconv.FormatUint(o.attempt.Add(1), 10) }
+
+// acquire sends one request. A number of 0 is a refusal: another owner has the key, and left is what is left of its lease. 0: that key has
+// no expiry.
+func (o *owner) acquire(ctx context.Context) (g Grant, left time.Duration, err error) {
+	if err := o.ready(ctx); err != nil {
 		return g, 0, unavailable("acquire", o.key, err)
 	}
-	g.Token = uint64(reply[0])
-	if rest = time.Duration(reply[1]+1) * time.Millisecond; reply[1] == -1 { // that key has no expiry
-		rest = o.timing.Lease
+	g = Grant{
+		Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed,
+		Renew: o.renew, Release: o.release,
+		// Watch notifies true when a release of the key is published, and false when messages may have been lost.
+		Watch: func(notify func(released bool)) (stop func()) { return o.hub.Listen(channelOf(o.key), notify) },
 	}
-	return g, rest, nil
+	reply, err := o.run(ctx, o.acquireScript, []string{o.key, tokenKey(o.key)}, o.expiry.Milliseconds(), o.name).Int64Slice()
+	switch {
+	case mayHaveRun(err):
+		o.sessions.compensate(o.late(g))
+		return g, 0, unavailable("acquire", o.key, err)
+	case err != nil:
+		return g, 0, unavailable("acquire", o.key, err)
+	}
+	g.Number = uint64(reply[0])
+	return g, time.Duration(reply[1]+1) * time.Millisecond, nil
 }
 
 func (o *owner) renew(ctx context.Context) error {
-	held, err := o.run(ctx, o.renewScript, []string{o.key}, o.extend.Milliseconds(), o.name).Bool()
+	var extension time.Duration // 0: the script only asks whether the owner still holds the key
+	if o.renewed {
+		extension = o.expiry
+	}
+	held, err := o.run(ctx, o.renewScript, []string{o.key}, extension.Milliseconds(), o.name).Bool()
 	switch {
 	case err != nil:
 		return unavailable("renew", o.key, err)
@@ -114,28 +157,55 @@ func (o *owner) renew(ctx context.Context) error {
 }
 
 // release frees the key, and says how many other processes were notified: published leaves this process's own subscription out.
-func (o *owner) release(ctx context.Context) (others int, err error) {
+func (o *owner) release(ctx context.Context) (listeners int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
 	reply, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hub.Publish()).Int64Slice()
 	if err != nil {
 		published(pubsub.Unpublished)
 		return 0, unavailable("release", o.key, err)
 	}
-	others = published(int(reply[1])) // pubsub.Refused is Unknown
+	listeners = published(int(reply[1])) // pubsub.Refused is Unknown
 	if reply[0] == 0 {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
 	}
-	return others, nil
+	return listeners, nil
 }
 
-// watch calls notify(true) when a release of the key is published, and notify(false) when messages may have been lost.
-func (o *owner) watch(notify func(released bool)) (stop func()) {
-	return o.hub.Listen(channelOf(o.key), notify)
+// tryNotify implements a step of [Probe].
+func (r *Redis) tryNotify(ctx context.Context, key string) error {
+	return r.ask(ctx, func(ctx context.Context) error { return r.hub.Try(ctx, channelOf(key)) })
 }
 
-// run executes a script within the time for one request, whatever becomes of ctx: an answer must not get lost.
-func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timing.Request)
-	defer cancel()
-	return script.Run(ctx, r.client, keys, args...)
+// run executes a script within the time for one request, whatever becomes of ctx.
+func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply *redis.Cmd) {
+	_ = r.ask(ctx, func(ctx context.Context) error {
+		reply = script.Run(ctx, r.client, keys, args...)
+		return reply.Err()
+	})
+	return reply
+}
+
+// tokenKey names the number of a lock's last grant, of which fencing tokens are made.
+func tokenKey(key string) string { return prefixed(grantPrefix, key) }
+
+// channelOf names the channel on which the release of key is published.
+func channelOf(key string) string { return prefixed("redisson_lock__channel", key) }
+
+// prefixed names what belongs to key so that it lies in key's cluster slot, as Redisson does.
+func prefixed(prefix, key string) string {
+	if strings.Contains(key, "{") {
+		return prefix + ":" + key
+	}
+	return prefix + ":{" + key + "}"
+}
+
+// checkKey refuses keys whose counter and channel would lie in another slot, and Redisson's too.
+func checkKey(key string) error {
+	if key == "" {
+		return errors.New("a lock needs a name")
+	}
+	if _, tag, braced := strings.Cut(key, "{"); braced && strings.Index(tag, "}") < 1 {
+		return fmt.Errorf("%q has an opening brace without a {tag}: its token counter and channel would lie in another slot of a cluster", key)
+	}
+	return nil
 }

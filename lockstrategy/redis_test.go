@@ -8,21 +8,18 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 )
 
-// What Java sees: docs/lock.md, section "The protocol".
+// The protocol that Java sees: docs/lock.md, section "The protocol".
 func TestRedisSpeaksRedisson(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		admin := client(t, testenv.Redis(t, real).Addr)
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Lease: 30 * time.Second})
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Expiry: 30 * time.Second})
 		for key, channel := range map[string]string{
 			"lock:pview":     "redisson_lock__channel:{lock:pview}",
 			"lock:order:{7}": "redisson_lock__channel:lock:order:{7}",
@@ -117,7 +114,7 @@ func TestRedisThatDoesNotAnswer(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
 		admin := client(t, node.Addr)
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Lease: 3 * time.Second, Request: 200 * time.Millisecond})
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Expiry: 3 * time.Second, Request: 200 * time.Millisecond})
 		ctx := testenv.Context(t)
 		if err := admin.Ping(ctx).Err(); err != nil { // so that a connection is there
 			t.Fatal(err)
@@ -218,118 +215,12 @@ func TestRedisIsClosedAtAnyMoment(t *testing.T) {
 	}
 }
 
-// Where the user may not publish, or not subscribe, a release does not know how many other processes wait.
-func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
-		c := limited(t, testenv.Redis(t, true).Addr, "&*", rights)
-		for name, b := range map[string]lockstrategy.Backends{
-			lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
-		} {
-			lock := open(t, name, b)
-			testenv.Eventually(t, name+" with "+rights+" does not know how many others wait", func() bool { // it finds out in the background
-				lease := must(lock.Acquire(t.Context(), "lock:k"))(t)
-				if err := lease.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				return lease.Others() == lockstrategy.Unknown
-			})
-		}
-	}
-}
-
-// limited opens a client whose user may do everything but what rules, ACL rules of Redis, take away.
-func limited(t *testing.T, addr string, rules ...any) *redis.Client {
-	t.Helper()
-	all := append([]any{"acl", "setuser", "lab", "on", ">secret", "~*", "+@all"}, rules...)
-	if err := client(t, addr).Do(t.Context(), all...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// A process that has never released anything waits behind one that may not publish either: it learns that before the lease ends.
-func TestAFirstWaiterThatMayNotPublishPolls(t *testing.T) {
-	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	c := limited(t, testenv.Redis(t, true).Addr, "&*", "-publish")
-	for name, b := range map[string]lockstrategy.Backends{
-		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
-	} {
-		key := "lock:" + name
-		lease := must(open(t, name, b).Acquire(t.Context(), key, lockstrategy.LeaseFor(time.Hour)))(t)
-		waits := open(t, name, b)
-		granted := make(chan error, 1)
-		go func() {
-			_, err := waits.Acquire(t.Context(), key, lockstrategy.WaitAtMost(10*time.Second))
-			granted <- err
-		}()
-		testenv.Eventually(t, "it waits", func() bool {
-			channels, err := c.PubSubChannels(t.Context(), "*"+key+"*").Result()
-			return err == nil && len(channels) > 0
-		})
-		if err := lease.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-granted; err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
-func TestWithoutPubSubProcessesShare(t *testing.T) {
-	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
-		t.Run(rights, func(t *testing.T) {
-			t.Parallel()
-			testenv.Needs(t, testenv.RedisServer)
-			addr := testenv.Redis(t, true).Addr
-			share(t, func() *redis.Client { return limited(t, addr, "&*", rights) })
-		})
-	}
-}
-
-// share lets two processes want a key all the time until each has had its share. None may have many times as much as the other.
-func share(t *testing.T, connect func() *redis.Client) {
-	t.Helper()
-	var grants [2]atomic.Int64
-	var all sync.WaitGroup
-	enough := func() bool { return grants[0].Load() >= 40 && grants[1].Load() >= 40 || t.Failed() }
-	for p := range grants {
-		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: connect(), HandOff: lockstrategy.HandOff{Count: 4}})
-		for range 2 {
-			all.Go(func() {
-				for !enough() {
-					lease, err := lock.Acquire(t.Context(), "lock:k", lockstrategy.WaitAtMost(time.Minute))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					grants[p].Add(1)
-					if err := lease.Release(t.Context()); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	one, two := grants[0].Load(), grants[1].Load()
-	if t.Logf("grants: %d and %d", one, two); max(one, two) > 5*min(one, two) {
-		t.Error("one of them has nearly all")
-	}
-}
-
 // A counter that is no number, or too large, grants no lock and keeps none. The error says which key to delete.
 func TestATokenCounterThatCannotGrowIsNamed(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		ctx, admin := testenv.Context(t), client(t, testenv.Redis(t, real).Addr)
 		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin})
-		const key, counter = "lock:pview", "locklab_fence:{lock:pview}"
+		const key, counter = "lock:pview", "locklab_grant:{lock:pview}"
 		for _, wrong := range []string{"abc", "inf", "9223372036854775808", "1152921504606846976", "9007199254740991"} {
 			admin.Set(ctx, counter, wrong, 0)
 			for range 2 { // it stays wrong until somebody mends it
@@ -360,6 +251,30 @@ func TestATokenCounterThatCannotGrowIsNamed(t *testing.T) {
 		admin.RPush(ctx, counter, "list")
 		if _, err := lock.Acquire(ctx, key); err == nil || !strings.Contains(err.Error(), counter) || admin.Exists(ctx, key).Val() != 0 {
 			t.Errorf("with a list as its counter it says %v", err)
+		}
+	})
+}
+
+// A refusal says how much is left of the holder's lease, if its key has an expiry.
+func TestRedisKnowsWhatIsLeftOfTheLease(t *testing.T) {
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		admin := client(t, testenv.Redis(t, real).Addr)
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: admin, Expiry: time.Minute})
+		ctx := testenv.Context(t)
+		for _, ttl := range []time.Duration{20 * time.Second, 0} { // of Java, which may have none
+			if err := errors.Join(admin.HSet(ctx, "k", "another:1", 1).Err(), admin.Persist(ctx, "k").Err()); err != nil {
+				t.Fatal(err)
+			}
+			if ttl > 0 {
+				admin.PExpire(ctx, "k", ttl)
+			}
+			for _, option := range []lockstrategy.Option{lockstrategy.TryOnce(), lockstrategy.WaitAtMost(100 * time.Millisecond)} {
+				_, err := lock.Acquire(ctx, "k", option)
+				holder := lockstrategy.Holder{}
+				if !errors.As(err, &holder) || holder.Here || holder.Left > ttl+time.Millisecond || ttl-holder.Left > 15*time.Second {
+					t.Errorf("%s are left, and it says %s: %v", ttl, holder.Left, err)
+				}
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,29 +22,34 @@ import (
 // other nodes once a majority has answered.
 //
 // Exclusion holds while a majority of the nodes keeps its keys. It breaks when a node that restarts empty, or whose clock jumps
-// ahead, votes again within the lease. It issues no fencing token. Every caller competes, in no order: a [Cohort] queues those of
-// one process.
+// ahead, votes again within the lease (Kleppmann 2016; antirez, "Is Redlock safe?"). It issues no fencing token. Every caller competes,
+// without a queue: a [Cohort] queues those of one process.
 type RedLock struct {
 	nodes    []*node
 	hubs     []*pubsub.Hub // one for each node
 	sessions *Sessions
-	timing   Timing
+	expiry   time.Duration
 }
 
-var _ Strategy = (*RedLock)(nil)
+// DefaultNodeTimeout is far below a lease, and longer than a busy machine delays an answer. A2 and A4 ask the nodes one after another. A4
+// gives each 5 to 50 ms for a lease of 10 s, A2 some tens of milliseconds for 30 s. All nodes are asked simultaneously here, so a longer
+// timeout costs nothing while a majority answers.
+const DefaultNodeTimeout = 500 * time.Millisecond
 
-// NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them.
+// NewRedLock returns a lock over nodes, which must be independent of each other: no replicas. Close it before them. [Timing.Request] bounds
+// the answer of one node; 0: [DefaultNodeTimeout], or a third of a shorter lease.
 func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) {
+	timing.Request = cmp.Or(timing.Request, min(DefaultNodeTimeout, cmp.Or(timing.Expiry, DefaultLease)/3))
 	timing, err := timing.checked()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("lock: redlock: the timeout of a node (--node-timeout) counts as request timeout: %w", err)
 	}
 	if len(nodes) == 0 {
 		return nil, errors.New("lock: redlock needs at least one node, and five to be of use")
 	}
-	r := &RedLock{sessions: NewSessions(), timing: timing}
+	r := &RedLock{sessions: NewSessions(), expiry: timing.Expiry}
 	for _, client := range nodes {
-		r.nodes = append(r.nodes, &node{client: client, request: timing.Request, sessions: r.sessions})
+		r.nodes = append(r.nodes, &node{server{client: client, request: timing.Request, sessions: r.sessions}})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil
@@ -62,22 +68,31 @@ func (r *RedLock) Close() error {
 // Acquire tries until a majority of the nodes has granted key: when a release is notified, and after random pauses. So contenders
 // that have shared the nodes between them do not meet again. It returns an error when a majority of the nodes gives no answer.
 func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*Lease, error) {
+	request, err := NewRequest(options...)
+	if err != nil {
+		return nil, notAcquired(key, err)
+	}
+	ctx, cancel := request.within(ctx)
+	defer cancel()
 	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
-	return w.acquire(ctx, key, options, func(request Request) (*Lease, time.Duration, error) {
-		pause := shortPause + rand.N(longPause-shortPause)
+	defer w.stop()
+	var pause time.Duration
+	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, pause) {
+		pause = shortPause + rand.N(longPause-shortPause)
 		grant, err := r.try(key, request)
 		switch {
 		case err == nil:
-			lease, err := r.sessions.Lease(ctx, request, grant)
-			return lease, 0, err
+			return r.sessions.Begin(ctx, request, grant)
 		case len(silent(err)) > len(r.nodes)-r.majority():
-			return nil, 0, r.unavailable("acquire", err)
+			return nil, notAcquired(key, r.unavailable("acquire", err))
+		case request.Once:
+			return nil, notAcquired(key, w.taken())
 		}
-		return nil, pause, nil
-	})
+	}
+	return nil, notAcquired(key, err)
 }
 
-// Pauses between tries when nothing is notified: of redsync's order (rows of v4 in docs/benchmark.md).
+// Pauses between tries when nothing is notified: a tenth of redsync's 50 to 250 ms, because a notification usually comes first.
 const (
 	shortPause = 5 * time.Millisecond
 	longPause  = 25 * time.Millisecond
@@ -85,11 +100,9 @@ const (
 
 // try asks every node once.
 func (r *RedLock) try(key string, request Request) (Grant, error) {
-	g := Grant{Key: key, Asked: time.Now(), Lease: r.timing.Lease, Renewed: request.Lease == nil}
-	if !g.Renewed {
-		g.Lease = *request.Lease
-	}
-	q := r.newQuorum(key, g.Lease)
+	g := Grant{Key: key, Asked: time.Now()}
+	g.Expiry, g.Renewed = request.expiry(r.expiry)
+	q := r.newQuorum(key, g.Expiry)
 	g.Renew, g.Release = q.renew, q.release
 	err := q.mutex.TryLock()
 	if err != nil {
@@ -101,22 +114,28 @@ func (r *RedLock) try(key string, request Request) (Grant, error) {
 // quorum is one attempt, and the holder of what it was granted.
 type quorum struct {
 	*RedLock
-	key   string
-	votes []*vote
-	mutex *redsync.Mutex
+	key, value string
+	lease      time.Duration
+	votes      []*vote
+	mutex      *redsync.Mutex
 }
 
 func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
-	q := &quorum{RedLock: r, key: key}
+	// The value is known before the answers are, or what they say could not be taken back.
+	q := &quorum{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
 	pools := make([]nodes.Pool, len(r.nodes))
 	for i, n := range r.nodes {
 		q.votes = append(q.votes, &vote{node: n, asked: make(chan struct{})})
 		pools[i] = q.votes[i]
 	}
-	value := uuid.NewString() // known before the answers are, or what they say could not be taken back
-	q.mutex = redsync.New(pools...).NewMutex("redlock:"+key, redsync.WithValue(value), redsync.WithExpiry(lease),
-		redsync.WithGenValueFunc(func() (string, error) { return value, nil }), redsync.WithFailFast(true))
+	q.mutex = q.over(pools...)
 	return q
+}
+
+// over is the attempt on some of its nodes.
+func (q *quorum) over(pools ...nodes.Pool) *redsync.Mutex {
+	return redsync.New(pools...).NewMutex(redlockPrefix+q.key, redsync.WithValue(q.value), redsync.WithExpiry(q.lease),
+		redsync.WithGenValueFunc(func() (string, error) { return q.value, nil }), redsync.WithFailFast(true))
 }
 
 // takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
@@ -124,8 +143,14 @@ func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
 func (q *quorum) takeBack(g Grant) {
 	for _, v := range q.votes {
 		if <-v.asked; mayHaveRun(v.err) {
-			g.Release = func(context.Context) (int, error) { return 0, v.takeBack(q.mutex.Name(), q.mutex.Value()) }
-			q.sessions.compensate(g)
+			g.Release = func(ctx context.Context) (int, error) {
+				_, err := q.over(v).UnlockContext(ctx)
+				if len(silent(err)) > 0 {
+					return 0, fmt.Errorf("%w: %s: %w", ErrUnavailable, v, err)
+				}
+				return 0, nil
+			}
+			q.sessions.compensate(v.late(g))
 		}
 	}
 }
@@ -144,7 +169,7 @@ func (q *quorum) renew(ctx context.Context) error {
 }
 
 // release frees the nodes, and says how many other processes were notified.
-func (q *quorum) release(ctx context.Context) (others int, err error) {
+func (q *quorum) release(ctx context.Context) (listeners int, err error) {
 	released, err := q.mutex.UnlockContext(ctx)
 	switch {
 	case released:
@@ -157,17 +182,31 @@ func (q *quorum) release(ctx context.Context) (others int, err error) {
 
 // publish notifies on every node, and returns when a majority has answered. Its result is the most processes that one node has
 // notified. Unknown: none has.
-func (q *quorum) publish() (others int) {
+func (q *quorum) publish() (listeners int) {
 	notified := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
 		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
 	}
-	others = Unknown
+	listeners = Unknown
 	for range q.majority() {
-		others = max(others, <-notified)
+		listeners = max(listeners, <-notified)
 	}
-	return others
+	return listeners
 }
+
+// tryNotify implements a step of [Probe]. One node that notifies is enough.
+func (r *RedLock) tryNotify(_ context.Context, key string) (err error) {
+	for i, n := range r.nodes {
+		err = n.ask(func(ctx context.Context) error { return r.hubs[i].Try(ctx, redlockChannel(key)) })
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// redlockPrefix and the lock's key are the key on each node.
+const redlockPrefix = "redlock:"
 
 // redlockChannel names the channel on which the release of key is published on each node.
 func redlockChannel(key string) string { return "redlock_channel:" + key }

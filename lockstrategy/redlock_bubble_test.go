@@ -152,7 +152,7 @@ func TestRedLockWithThreeNodesAway(t *testing.T) {
 	})
 }
 
-// What three nodes may have granted would keep everybody from a majority until the lease ends.
+// Grants of three nodes whose answers are lost would keep everybody from a majority until the lease ends.
 func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
 		for _, node := range slow[2:] {
@@ -204,7 +204,7 @@ func TestRedLockLeavesAnothersKeyAlone(t *testing.T) {
 	}
 }
 
-// Every node is asked and told, although a majority is enough. What a node counts are other processes.
+// Every node is asked and told, although a majority is enough. A node counts the other processes only.
 func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
 		another := sameNodes(t, servers)
@@ -222,8 +222,8 @@ func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			mustRelease(t, lease)
-			if others := len(waiting) - 1; lease.Others() != others {
-				t.Errorf("it says that %d others wait, want %d", lease.Others(), others)
+			if others := len(waiting) - 1; lease.Listeners() != others {
+				t.Errorf("it says that %d others wait, want %d", lease.Listeners(), others)
 			}
 			all.Wait()
 			time.Sleep(time.Second)
@@ -238,7 +238,7 @@ func TestRedLockReleasesAndNotifiesOnEveryNode(t *testing.T) {
 
 // Nodes know of different listeners. The largest number of a majority counts, whether it is the first of the answers or the last.
 func TestRedLockCountsTheOthersOfOneNode(t *testing.T) {
-	for _, late := range [][5]time.Duration{{0, 2, 2, 2, 2}, {1, 0, 0, 2, 2}} { // seconds; the first node has the listener
+	for _, late := range [][5]time.Duration{{0, 2, 2, 2, 2}, {1, 0, 0, 2, 2}} { // quarters of the timeout; the first node has the listener
 		redlockInBubble(t, "publish", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
 			listener := inMemory(t, servers[0]).Subscribe(t.Context(), redlockChannel("k"))
 			defer listener.Close()
@@ -246,11 +246,11 @@ func TestRedLockCountsTheOthersOfOneNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, node := range slow {
-				node.late.Store(int64(late[i] * time.Second / 2))
+				node.late.Store(int64(late[i] * DefaultNodeTimeout / 4))
 			}
 			lease := mustAcquire(t, r, "k")
-			if mustRelease(t, lease); lease.Others() != 1 {
-				t.Errorf("late by %d: it says that %d others wait, want 1", late, lease.Others())
+			if mustRelease(t, lease); lease.Listeners() != 1 {
+				t.Errorf("late by %d: it says that %d others wait, want 1", late, lease.Listeners())
 			}
 		})
 	}
@@ -294,7 +294,7 @@ func sameNodes(t *testing.T, servers []*miniredis.Miniredis) *RedLock {
 // A node that is asked late for the key is told of the release later still.
 func TestRedLockReleaseDoesNotOvertake(t *testing.T) {
 	redlockInBubble(t, "set", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {
-		slow[1].late.Store(int64(time.Second))
+		slow[1].late.Store(int64(DefaultNodeTimeout / 2)) // it executes the request
 		mustRelease(t, mustAcquire(t, r, "k"))
 		time.Sleep(2 * time.Second)
 		if servers[1].Exists("redlock:k") {
@@ -386,11 +386,11 @@ func (n *timesOut) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 
 // A node that hangs is pinged with pauses, also when its client fails immediately.
 func TestRedLockPingsWithPauses(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		hook, c, sessions := new(timesOut), inMemory(t, server), NewSessions()
+	inBubble(t, func(t *testing.T, redis *miniredis.Miniredis) {
+		hook, c, sessions := new(timesOut), inMemory(t, redis), NewSessions()
 		defer sessions.Close()
 		c.AddHook(hook)
-		n := &node{client: c, request: 2 * time.Second, sessions: sessions}
+		n := &node{server{client: c, request: 2 * time.Second, sessions: sessions}}
 		_ = n.ask(func(ctx context.Context) error { return c.Set(ctx, "k", 1, 0).Err() })
 		time.Sleep(time.Minute)
 		if pings := hook.pings.Load(); pings < 20 || pings > 130 {

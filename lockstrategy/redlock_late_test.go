@@ -1,11 +1,13 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 )
 
 // A refused try may leave its key on two nodes that execute the request and lose the answer. Two such tries would leave it on four, and
@@ -50,12 +52,12 @@ func TestRedLockCompensatesASilentMinority(t *testing.T) {
 // A release is published on every node, and counts once for a process that lets others go first.
 func TestRedLockCountsAReleaseOnce(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
-		w := waiter{hubs: r.hubs, channel: redlockChannel("k"), life: t.Context(), yield: 2}
+		w := waiter{hubs: r.hubs, channel: redlockChannel("k"), life: t.Context(), yielding: yieldTo(2)}
 		w.listen()
 		defer w.stop()
 		time.Sleep(time.Second)
 		for released := range 2 {
-			if !w.yields() {
+			if w.yielding.paid(w.passed()) {
 				t.Errorf("after %d releases it competes, want 2", released)
 			}
 			for _, server := range servers {
@@ -63,8 +65,37 @@ func TestRedLockCountsAReleaseOnce(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if w.yields() {
+		if !w.yielding.paid(w.passed()) {
 			t.Error("after two releases it still lets others go first")
+		}
+	})
+}
+
+// Three nodes hang: the caller is told after the timeout of one node, and then without a wait.
+func TestRedLockWaitsForItsNodesOnce(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, _ []*miniredis.Miniredis, slow []*slowNode) {
+		var clients []redis.UniversalClient
+		for _, n := range r.nodes {
+			clients = append(clients, n.client)
+		}
+		for _, node := range slow[2:] {
+			node.late.Store(int64(time.Hour))
+		}
+		for _, timeout := range []time.Duration{0, 50 * time.Millisecond} {
+			lock, err := NewRedLock(clients, Timing{Request: timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []time.Duration{cmp.Or(timeout, DefaultNodeTimeout), 0} {
+				began := time.Now()
+				if _, err := lock.Acquire(t.Context(), "k"); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("got %v, want ErrUnavailable", err)
+				}
+				if took := time.Since(began); took != want {
+					t.Errorf("with a node timeout of %s it was told after %s, want %s", timeout, took, want)
+				}
+			}
+			_ = lock.Close()
 		}
 	})
 }

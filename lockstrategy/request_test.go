@@ -23,7 +23,7 @@ func TestARequestIsBounded(t *testing.T) {
 		hook.late.Store(int64(time.Hour))
 		client := inMemory(t, server)
 		client.AddHook(hook)
-		r, err := NewRedis(client, Timing{Lease: 30 * time.Second, Request: 500 * time.Millisecond})
+		r, err := NewRedis(client, Timing{Expiry: 30 * time.Second, Request: 500 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestARequestIsBounded(t *testing.T) {
 	})
 }
 
-// What was never sent, or was refused, is not compensated.
+// A request that was never sent, or was refused, is not compensated.
 func TestWhatMayHaveRun(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -44,7 +44,7 @@ func TestWhatMayHaveRun(t *testing.T) {
 		{nil, false},
 		{&net.OpError{Op: "dial", Err: io.EOF}, false},
 		{fmt.Errorf("node: %w", errHanging), false},
-		{answer("OOM command not allowed"), false},
+		{refusal("OOM command not allowed"), false},
 		{&net.OpError{Op: "read", Err: io.EOF}, true},
 		{io.EOF, true},
 		{context.DeadlineExceeded, true},
@@ -55,13 +55,13 @@ func TestWhatMayHaveRun(t *testing.T) {
 	}
 }
 
-// answer is an error that the server answers, as [redis.Error].
-type answer string
+// refusal is an error that the server answers, as [redis.Error].
+type refusal string
 
-func (a answer) Error() string { return string(a) }
-func (answer) RedisError()     {}
+func (r refusal) Error() string { return string(r) }
+func (refusal) RedisError()     {}
 
-var _ redis.Error = answer("")
+var _ redis.Error = refusal("")
 
 // A strategy that is closed grants nothing: nobody would repeat its releases.
 func TestAClosedStrategyGrantsNothing(t *testing.T) {
@@ -86,13 +86,11 @@ func TestAProcessThatYieldedToOthersThatPollPolls(t *testing.T) {
 		var tries []time.Time
 		all := NewSessions()
 		defer all.Close()
-		options := []Option{func(r *Request) { r.Others = Unknown }}
+		options := []Option{func(r *Request) { r.Yield = Unknown }}
 		began := time.Now()
-		_, err := all.Poll(t.Context(), "k", options, pollInterval, func(Request) (*Lease, error) {
-			if tries = append(tries, time.Now()); len(tries) > 5 {
-				return &Lease{}, nil
-			}
-			return nil, nil
+		_, err := all.Poll(t.Context(), "k", options, pollInterval, func(Request) (g Grant, granted bool, err error) {
+			tries = append(tries, time.Now())
+			return g, len(tries) > 5, nil
 		})
 		if waited := tries[0].Sub(began); err != nil || waited <= pollInterval {
 			t.Errorf("it tried after %s: %v", waited, err)
@@ -110,22 +108,22 @@ func TestAMessageDuringATryIsNotLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
 		w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf("k"), life: t.Context(), interval: pollInterval}
-		tries, began := 0, time.Now()
-		_, err := w.acquire(t.Context(), "k", nil, func(Request) (*Lease, time.Duration, error) {
+		defer w.stop()
+		tries, began, err := 0, time.Now(), w.yield(t.Context(), 0)
+		for ; err == nil; err = w.wait(t.Context(), time.Hour) {
 			if tries++; tries == 4 {
-				return &Lease{}, 0, nil
+				break
 			}
 			if tries == 3 { // it is subscribed, and was told so
 				another.Publish(t.Context(), channelOf("k"), "0")
 				synctest.Wait()
 			}
 			if tries == 2 {
-				time.AfterFunc(time.Minute, func() { another.Publish(context.Background(), channelOf("k"), "0") })
+				time.AfterFunc(longestWait/2, func() { another.Publish(context.Background(), channelOf("k"), "0") })
 			}
-			return nil, time.Hour, nil
-		})
-		if waited := time.Since(began); err != nil || waited != time.Minute {
-			t.Errorf("after %s and %d tries: %v, want a minute", waited, tries, err)
+		}
+		if waited := time.Since(began); err != nil || waited != longestWait/2 {
+			t.Errorf("after %s and %d tries: %v, want %s", waited, tries, err, longestWait/2)
 		}
 	})
 }

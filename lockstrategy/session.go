@@ -10,23 +10,23 @@ import (
 
 // Grant is what a backend says about a key that it has just granted. Each of its functions returns after a timeout of its own.
 type Grant struct {
-	Key           string
-	Token, Tokens uint64                                            // the fencing token, how many are reserved from it on; 0: there is none
-	Asked         time.Time                                         // when the request was sent: the lease cannot have begun earlier
-	Lease         time.Duration                                     // after which the server frees the key; 0: it does not end by itself
-	Renewed       bool                                              // Renew extends the lease; otherwise it asks whether the key is still held
-	Renew         func(ctx context.Context) error                   // an error that wraps ErrLost is final, others are tried again
-	Release       func(ctx context.Context) (others int, err error) // may be called again. See Lease.Others
-	Watch         func(notify func(released bool)) (stop func())    // tells that somebody else may have released the key; nil: never
+	Key     string
+	Number  uint64                                               // grows from grant to grant, below 2^56; 0: this store issues none
+	Asked   time.Time                                            // when the request was sent: the lease cannot have begun earlier
+	Expiry  time.Duration                                        // after which the server frees the key; 0: it does not end by itself
+	Renewed bool                                                 // Renew extends the lease; otherwise it asks whether the key is still held
+	Renew   func(ctx context.Context) error                      // an error that wraps ErrLost is final, others are tried again
+	Release func(ctx context.Context) (listeners int, err error) // may be called again. See Lease.Listeners
+	Watch   func(notify func(released bool)) (stop func())       // tells that somebody else may have released the key; nil: never
 }
 
 // session keeps one granted lock: it renews it, and ends its context when it can no longer be relied on.
 type session struct {
 	Grant
-	all   *Sessions
-	bound time.Time       // no longer than this, renewed or not; zero: no bound
-	ctx   context.Context // the lease's: it has ended when the session is over
-	end   context.CancelCauseFunc
+	all    *Sessions
+	bound  time.Time       // no longer than this, renewed or not; zero: no bound
+	ctx    context.Context // the lease's: it has ended when the session is over
+	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	expires  time.Time // as last confirmed; zero: never
@@ -37,26 +37,28 @@ type session struct {
 	unwatch  func()
 }
 
-// Lease begins a session. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given back, and
-// the error is an [ErrExpired].
-func (all *Sessions) Lease(ctx context.Context, r Request, g Grant) (*Lease, error) {
+// Begin begins the session of a grant. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given
+// back, and the error wraps [ErrNotAcquired] and [ErrExpired].
+func (all *Sessions) Begin(ctx context.Context, r Request, g Grant) (*Lease, error) {
 	s := &session{Grant: g, all: all}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.mu.Lock() // tick may come before the field timer is set
+	defer s.mu.Unlock()
 	s.confirmedLocked(g.Asked)
 	if r.Renew != nil {
 		s.bound = time.Now().Add(*r.Renew)
 	}
-	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	end := s.untilLocked()
-	switch left := time.Until(end); {
-	case end.IsZero() && g.Watch == nil: // nothing to keep
-	case g.Lease > 0 && left <= 0:
+	until := s.untilLocked()
+	left := time.Until(until)
+	switch {
+	case until.IsZero() && g.Watch == nil: // nothing to keep
+	case g.Expiry > 0 && left <= 0:
 		all.compensate(g)
-		return nil, fmt.Errorf("%w when its grant arrived", ErrExpired)
+		return nil, notAcquired(g.Key, fmt.Errorf("%w when its grant arrived", ErrExpired))
 	default:
-		s.timer = time.AfterFunc(time.Hour, s.tick)
-		s.timer.Reset(max(0, min(left, g.Lease/12, startDelay))) // the field is set before tick runs
+		s.timer = time.AfterFunc(max(0, min(left, g.Expiry/12, startDelay)), s.tick)
 	}
-	return &Lease{ctx: s.ctx, token: g.Token, tokens: g.Tokens, behind: s}, nil
+	return &Lease{ctx: s.ctx, token: g.Number << tokenBits, origin: s}, nil
 }
 
 // startDelay, or a twelfth of a short lease, passes before a session subscribes: a lock that is released sooner costs no subscription. It
@@ -67,13 +69,13 @@ const startDelay = 2500 * time.Millisecond
 func (s *session) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, end := time.Now(), s.untilLocked()
+	now, until := time.Now(), s.untilLocked()
 	if s.ctx.Err() != nil {
 		return
 	}
-	if !end.IsZero() && !now.Before(end) {
+	if !until.IsZero() && !now.Before(until) {
 		cause := ErrExpired
-		if s.Renewed && s.failing != nil && !end.Equal(s.bound) {
+		if s.Renewed && s.failing != nil && !until.Equal(s.bound) {
 			cause = fmt.Errorf("%w: %w", ErrUnreachable, s.failing)
 		}
 		s.loseLocked(cause)
@@ -122,7 +124,7 @@ func (s *session) ask(released bool) {
 	case errors.Is(err, ErrLost):
 		s.loseLocked(err)
 	case err != nil:
-		s.failing, s.due = err, time.Now().Add(min(max(s.Lease/12, time.Millisecond), time.Second))
+		s.failing, s.due = err, time.Now().Add(min(max(s.Expiry/12, time.Millisecond), time.Second))
 		s.wakeLocked()
 	default:
 		s.confirmedLocked(asked)
@@ -134,11 +136,11 @@ func (s *session) ask(released bool) {
 // the millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
 func (s *session) confirmedLocked(asked time.Time) {
 	s.failing, s.released = nil, false
-	if s.Lease > 0 && (s.Renewed || s.expires.IsZero()) {
-		s.expires = asked.Add(s.Lease - s.Lease/100 - time.Millisecond)
+	if s.Expiry > 0 && (s.Renewed || s.expires.IsZero()) {
+		s.expires = asked.Add(s.Expiry - s.Expiry/100 - time.Millisecond)
 	}
 	if s.Renewed {
-		s.due = asked.Add(s.Lease / 3) // not from the answer: a slow server would cost the lease
+		s.due = asked.Add(s.Expiry / 3) // not from the answer: a slow server would cost the lease
 	}
 }
 
@@ -150,7 +152,7 @@ func (s *session) loseLocked(cause error) {
 }
 
 func (s *session) endLocked(cause error) {
-	s.end(cause)
+	s.cancel(cause)
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -159,22 +161,22 @@ func (s *session) endLocked(cause error) {
 	}
 }
 
-// release implements behind. As soon as it begins, nobody may rely on the lock, whatever the server answers.
-func (s *session) release(ctx context.Context) (others int, err error) {
+// release implements origin. As soon as it begins, nobody may rely on the lock, whatever the server answers.
+func (s *session) release(ctx context.Context) (listeners int, err error) {
 	s.mu.Lock()
 	s.endLocked(nil)
 	s.mu.Unlock()
 	if lost := loss(s.ctx); lost != nil || s.Release == nil {
 		return 0, lost
 	}
-	others, err = s.Release(context.WithoutCancel(ctx))
+	listeners, err = s.Release(context.WithoutCancel(ctx))
 	if errors.Is(err, ErrUnavailable) {
 		s.all.compensate(s.Grant)
 	}
-	return others, err
+	return listeners, err
 }
 
-// until implements behind.
+// until implements origin.
 func (s *session) until() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,8 +200,8 @@ type Sessions struct {
 
 // NewSessions returns an empty set of sessions for a new strategy.
 func NewSessions() *Sessions {
-	ctx, end := context.WithCancel(context.Background())
-	return &Sessions{ctx: ctx, close: end}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Sessions{ctx: ctx, close: cancel}
 }
 
 // Close ends the repeated releases. Leases that are held stay held, and can be released.
@@ -219,16 +221,16 @@ func (all *Sessions) inBackground(f func()) {
 	}
 }
 
-// compensate releases in the background what the server may still have: until it confirms that, or the lease has surely ended. (Some
-// servers keep a short lease for three seconds.) A failover may bring the key back. Pauses spare a server that is away.
+// compensate releases in the background what the server may still have, until it confirms that. It ends after two leases, or after six
+// seconds: some servers keep a short lease for three. A failover may bring the key back. Pauses spare a server that is away.
 func (all *Sessions) compensate(g Grant) {
 	if g.Release == nil {
 		return
 	}
 	all.inBackground(func() {
 		ctx, cancel := all.ctx, func() {}
-		if g.Lease > 0 {
-			ctx, cancel = context.WithTimeout(ctx, 2*max(g.Lease, 3*time.Second))
+		if g.Expiry > 0 {
+			ctx, cancel = context.WithTimeout(ctx, 2*max(g.Expiry, 3*time.Second))
 		}
 		defer cancel()
 		for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

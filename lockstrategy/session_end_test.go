@@ -17,8 +17,8 @@ func TestSessionEndsItsContextBeforeItReleases(t *testing.T) {
 		defer all.Close()
 		var lease *Lease
 		ended := false
-		lease, err := all.Lease(t.Context(), Request{}, Grant{
-			Key: "k", Asked: time.Now(), Lease: time.Minute, Renewed: true,
+		lease, err := all.Begin(t.Context(), Request{}, Grant{
+			Key: "k", Asked: time.Now(), Expiry: time.Minute, Renewed: true,
 			Renew:   func(context.Context) error { return nil },
 			Release: func(context.Context) (int, error) { ended = lease.Context().Err() != nil; return 0, nil },
 		})
@@ -32,7 +32,7 @@ func TestSessionEndsItsContextBeforeItReleases(t *testing.T) {
 	})
 }
 
-// What the server said to the last renewal is in the cause of the loss.
+// The cause of a loss has the server's error for the last renewal.
 func TestSessionSaysWhyNothingWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, readOnly := newFake(t, 30*time.Second), errors.New("READONLY")
@@ -85,7 +85,7 @@ func TestSessionRepeatsItsReleaseOfAShortLease(t *testing.T) {
 func TestASessionBeginsToListen(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		const lease, channel = 6 * time.Second, "redisson_lock__channel:{k}"
-		held := mustAcquire(t, newRedis(t, server, Timing{Lease: lease}), "k")
+		held := mustAcquire(t, newRedis(t, server, Timing{Expiry: lease}), "k")
 		for _, c := range []struct {
 			after time.Duration
 			want  int

@@ -89,7 +89,7 @@ func TestSessionOfAHolderThatDidNotRun(t *testing.T) {
 		lease := mustAcquire(t, newFake(t, time.Minute), "k")
 		time.Sleep(time.Minute / 2) // it was renewed once
 		synctest.Wait()
-		s := lease.behind.(*session)
+		s := lease.origin.(*session)
 		s.mu.Lock()
 		s.expires = time.Now()
 		s.mu.Unlock()
@@ -157,7 +157,7 @@ func TestSessionSurvivesRenewalsThatFailForAWhile(t *testing.T) {
 	})
 }
 
-// It is notified that the lock may be gone, and the server does not answer the question: it asks again.
+// The session receives a hint that the lock is gone, and the server does not answer its question: it asks again.
 func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, 0)
@@ -184,7 +184,7 @@ func TestSessionAsksUntilItIsAnswered(t *testing.T) {
 	})
 }
 
-// The message of a release was a hint: the server still has the lock. What is lost later was not freed by force.
+// The message of a release was a hint: the server still has the lock. A later loss is no forced unlock.
 func TestSessionForgetsAHintThatWasWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)
@@ -256,7 +256,7 @@ func TestSessionCountsFromBeforeItAsked(t *testing.T) {
 	})
 }
 
-// A release that was not confirmed is repeated, until it is or the lease has surely ended.
+// A release that was not confirmed is repeated until it is, for two leases at most.
 func TestSessionRepeatsItsRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, time.Minute)

@@ -39,7 +39,7 @@ func newRedis(t *testing.T, server *miniredis.Miniredis, cfg Timing) *Redis {
 // Tokens grow although the server's clock stands still or goes back, and no two holders have the same.
 func TestTokensGrowWithoutTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		server.SetTime(time.Now())
+		server.SetTime(time.Now().Add(2 * time.Hour)) // the bubble's clock begins where the numbers do
 		one := newCohort(t, newRedis(t, server, Timing{}), HandOff{Count: 3, Time: time.Hour})
 		two := newCohort(t, newRedis(t, server, Timing{}), HandOff{})
 		last := uint64(0)
@@ -48,14 +48,14 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 				t.Errorf("token %d was followed by %d", last, lease.FencingToken())
 			}
 			last = lease.FencingToken()
-			if ttl := server.TTL("locklab_fence:{k}"); ttl < 23*time.Hour {
+			if ttl := server.TTL("locklab_grant:{k}"); ttl < 23*time.Hour {
 				t.Errorf("the counter is kept for %s, want a day", ttl)
 			}
 			mustRelease(t, lease)
 		}
 		for i := range 5 {
 			if i == 3 {
-				server.SetTime(time.Now().Add(-time.Hour))
+				server.SetTime(time.Now().Add(time.Hour))
 			}
 			first := mustAcquire(t, one, "k")
 			second, third := wait(t, one), wait(t, one)
@@ -67,8 +67,8 @@ func TestTokensGrowWithoutTheClock(t *testing.T) {
 	})
 }
 
-// Grants in one microsecond: the last token is the clock's own number.
-func TestTokensOfOneMicrosecond(t *testing.T) {
+// Grants within one step of 32 µs: the last number is the clock's own.
+func TestTokensOfOneStep(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		server.SetTime(time.Now())
 		r, last := newRedis(t, server, Timing{}), uint64(0)
@@ -89,7 +89,7 @@ func TestTokensGrowWithoutTheCounter(t *testing.T) {
 		r := newRedis(t, server, Timing{})
 		first := mustAcquire(t, r, "k")
 		mustRelease(t, first)
-		server.Del("locklab_fence:{k}")
+		server.Del("locklab_grant:{k}")
 		time.Sleep(time.Millisecond)
 		second := mustAcquire(t, r, "k")
 		if second.FencingToken() <= first.FencingToken() {
@@ -118,6 +118,32 @@ func TestARepeatedAcquireIsHarmless(t *testing.T) {
 	})
 }
 
+// A client that sends the commands by hand gets a token of the same kind as the lock's.
+func TestTheTokenOfACommandGrows(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		client, r := inMemory(t, server), newRedis(t, server, Timing{})
+		first := mustAcquire(t, r, "k")
+		mustRelease(t, first)
+		acquire, release := Commands("k", "owner", time.Minute)
+		reply, err := client.Do(t.Context(), acquire...).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := client.Do(t.Context(), "EVAL", acquireSource, 2, "k", tokenKey("k"), 1000, "another").Result()
+		if Token(again) != 0 {
+			t.Errorf("a refusal has the token %d", Token(again))
+		}
+		if err := client.Do(t.Context(), release...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		last := mustAcquire(t, r, "k")
+		if token := Token(reply); token <= first.FencingToken() || token >= last.FencingToken() {
+			t.Errorf("between %d and %d there was %d", first.FencingToken(), last.FencingToken(), token)
+		}
+		mustRelease(t, last)
+	})
+}
+
 // A caller that leaves in the middle of a request gets what the server grants: it would stay locked otherwise.
 func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
@@ -142,7 +168,7 @@ func TestRedisHearsTheAnswerOfACallerThatLeft(t *testing.T) {
 // A renewal extends the lease where it counts: on the server.
 func TestARenewalExtendsTheKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		lease := mustAcquire(t, newRedis(t, server, Timing{Lease: time.Minute}), "k")
+		lease := mustAcquire(t, newRedis(t, server, Timing{Expiry: time.Minute}), "k")
 		for range 10 {
 			time.Sleep(time.Minute)
 			synctest.Wait()

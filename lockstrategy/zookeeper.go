@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // ZooKeeperConfig configures [NewZooKeeper]. The zero value means the defaults.
 type ZooKeeperConfig struct {
-	Lease   time.Duration // session timeout, within the servers' bounds; 0: DefaultLease. A dead holder's key is locked for so long
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+	Timing // Expiry is the session timeout, within the servers' bounds. A dead holder's key is locked for so long
 
 	// Dial opens a connection. nil: that of [net.Dialer].
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -26,7 +24,7 @@ type ZooKeeperConfig struct {
 // There is one holder while a majority of the servers keeps its data and the holder stops when its lease's context ends. There may be
 // two when a holder ignores its context or pauses for longer than the session timeout, or when the servers lose their disks.
 //
-// A lease ends half a session timeout after the last write that a majority has confirmed. That is the creation of its node, or a
+// A lease ends half a session timeout after the last write that a majority has confirmed. Such a write is the creation of its node, or a
 // renewal, which writes to the node. The end of the session itself is told too late: after the servers have granted the key to the next
 // caller. A ping or a read proves too little: a server that is cut off from the others answers them for some time. It is half
 // because the leader counts a session from up to a third of the timeout, and half a tick, before such a write. So the timeout must be
@@ -49,7 +47,7 @@ type ZooKeeper struct {
 
 // NewZooKeeper returns a lock on the ensemble whose servers are at addrs (host:port). It connects when it is first used.
 func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
-	timing, err := Timing{cfg.Lease, cfg.Request}.checked()
+	timing, err := cfg.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +57,7 @@ func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
-	cfg.Lease, cfg.Request = timing.Lease, timing.Request
+	cfg.Timing = timing
 	return &ZooKeeper{client: newZooKeeperClient(addrs, cfg), sessions: NewSessions()}, nil
 }
 

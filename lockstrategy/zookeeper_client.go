@@ -144,7 +144,7 @@ func (c *zooKeeperClient) connect() (up <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conn == nil && c.life.Err() == nil {
-		c.conn, c.events, err = zk.Connect(c.addrs, c.cfg.Lease, zk.WithDialer(c.dial), zk.WithHostProvider(c),
+		c.conn, c.events, err = zk.Connect(c.addrs, c.cfg.Expiry, zk.WithDialer(c.dial), zk.WithHostProvider(c),
 			zk.WithEventCallback(c.changed), zk.WithLogger(c), zk.WithLogInfo(false))
 	}
 	return c.up, err

@@ -19,12 +19,12 @@ import (
 type position struct {
 	*ZooKeeper
 	key, parent string
-	guid        string        // begins the node's name: so the node is found when the answer to its creation is lost
-	created     chan struct{} // closed when it is known whether there is a node
-	path        string        // of the node; empty: there is none
-	failed      error         // why there is none
-	asked       time.Time     // when the node's creation was sent
-	token       uint64
+	guid        string          // begins the node's name: so the node is found when the answer to its creation is lost
+	created     chan struct{}   // closed when it is known whether there is a node
+	path        string          // of the node; empty: there is none
+	failed      error           // why there is none
+	asked       time.Time       // when the node's creation was sent
+	number      uint64          // of the transaction that created the node
 	deleted     <-chan zk.Event // closed when the node is gone
 	ended       sync.Once       // its lease
 }
@@ -112,7 +112,7 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 		case before == "":
 			return p.lease(ctx, request)
 		case request.Once:
-			return nil, ErrTaken
+			return nil, fmt.Errorf("%w: %w", ErrTaken, Holder{})
 		}
 		deleted, err := ask(ctx, p.client, func(c *zk.Conn) (<-chan zk.Event, error) {
 			_, _, deleted, err := c.ChildrenW(before)
@@ -129,7 +129,7 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 		case <-p.deleted:
 		case <-p.client.disconnected():
 		case <-ctx.Done():
-			return nil, ended(ctx)
+			return nil, fmt.Errorf("%w: %w", ended(ctx), Holder{})
 		case <-p.sessions.ctx.Done():
 			return nil, errClosed
 		}
@@ -149,7 +149,7 @@ func (p *position) look(c *zk.Conn) (before string, err error) {
 		both.Go(func() error {
 			_, stat, deleted, err := c.ChildrenW(p.path)
 			if err == nil {
-				p.deleted, p.token = deleted, uint64(stat.Czxid)<<tokenBits
+				p.deleted, p.number = deleted, uint64(stat.Czxid)
 			}
 			return err
 		})
@@ -193,16 +193,15 @@ func sequence(name string) (int64, error) {
 // would end first. The session of the lease ends it in time.
 func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 	g := Grant{
-		Key: p.key, Token: p.token, Tokens: min(request.Tokens, 1<<tokenBits), Asked: p.asked,
-		Lease: p.client.sessionTimeout() / 2, Renewed: true, Renew: p.renew, Watch: p.watch,
+		Key: p.key, Number: p.number, Asked: p.asked, Expiry: p.client.sessionTimeout() / 2, Renewed: true, Renew: p.renew, Watch: p.watch,
 	}
-	if time.Since(p.asked) > g.Lease/3 {
+	if time.Since(p.asked) > g.Expiry/3 {
 		g.Asked = time.Now()
 		if err := p.renew(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if d := request.Lease; d != nil && (request.Renew == nil || *d < *request.Renew) {
+	if d := request.Expiry; d != nil && (request.Renew == nil || *d < *request.Renew) {
 		request.Renew = d
 	}
 	g.Release = func(ctx context.Context) (int, error) {
@@ -213,7 +212,7 @@ func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 	if err := p.hold(); err != nil {
 		return nil, err
 	}
-	lease, err := p.sessions.Lease(ctx, request, g)
+	lease, err := p.sessions.Begin(ctx, request, g)
 	if err != nil {
 		p.over(ErrUnavailable)
 		return nil, err
@@ -270,7 +269,7 @@ func (p *position) leave(ctx context.Context, err error) {
 }
 
 // release deletes the node, if there is one. The servers notify the next in the queue.
-func (p *position) release(ctx context.Context) (others int, err error) {
+func (p *position) release(ctx context.Context) (listeners int, err error) {
 	select {
 	case <-p.created:
 	case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -16,6 +17,9 @@ import (
 	"gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"locklab/internal/reach"
+	"locklab/internal/tables"
 )
 
 // Most connections that a store opens; a call waits for a free one within its bound. SQLite has one writer at a time, and more
@@ -27,8 +31,7 @@ const (
 
 // Config says where the orders are kept.
 type Config struct {
-	Database string        // "sqlite:PATH" or "mysql:DSN", the DSN as go-sql-driver/mysql has it
-	Think    time.Duration // between reading and writing an order; A2 sleeps one second
+	Database string // "sqlite:PATH" or "mysql:DSN", the DSN as go-sql-driver/mysql has it
 }
 
 // Validate says what is wrong with a configuration, without opening anything. The error shows no password.
@@ -44,37 +47,34 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	for last := error(nil); ; {
-		s := &Store{name: from.name, think: cfg.Think}
-		// Several instances may create the tables at the same moment; the second try finds them.
-		if s.db, err = from.open(ctx); err == nil {
-			return s, nil
-		}
-		if why := hopeless(err); why != "" {
-			return nil, fmt.Errorf("database %s: %s: %w", from.name, why, err)
-		}
-		if ctx.Err() == nil || last == nil { // a try that ctx cut short says nothing
-			last = err
-		}
-		if pause(ctx, 100*time.Millisecond) != nil {
-			return nil, fmt.Errorf("database %s: not reached in time: %w", from.name, last)
-		}
+	s := &Store{name: from.name}
+	err = reach.Until(ctx, 100*time.Millisecond, func(ctx context.Context) (err error) {
+		s.tables = tables.Of(&Order{}, &Win{})
+		s.db, err = from.open(ctx, s.tables)
+		return err
+	}, hopeless)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", from.name, err)
 	}
+	return s, nil
 }
 
-// hopeless says what is wrong with a file of SQLite that will not be another one at the next try; empty: it is worth one.
-func hopeless(err error) string {
-	for text, why := range map[string]string{
+// hopeless returns an error that the next try will have, too, with what to do about it; nil: the next try is worth it.
+func hopeless(err error) error {
+	if errors.Is(err, tables.ErrCharset) {
+		return err
+	}
+	for text, why := range map[string]string{ // of a file of SQLite
 		"file is not a database":           "the file is no SQLite database: name another one, or remove it",
 		"database disk image is malformed": "the file is corrupt: name another one, or remove it",
 		"attempt to write a readonly":      "this user may not write it: give it the right, or name another file",
 		"unable to open database file":     "it is a folder, or this user may not write there: name another file",
 	} {
 		if strings.Contains(err.Error(), text) {
-			return why
+			return fmt.Errorf("%s: %w", why, err)
 		}
 	}
-	return ""
+	return nil
 }
 
 // source is where a database is.
@@ -110,9 +110,12 @@ func (c Config) parse() (source, error) {
 		if err != nil { // left out of the message: it may quote the password
 			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value")
 		}
+		if dsn.Collation != "" && !strings.HasPrefix(dsn.Collation, "utf8mb4_") {
+			return source{}, fmt.Errorf("its collation is %s: name one of utf8mb4, or none", dsn.Collation)
+		}
 		dsn.ParseTime = true
 		dsn.ClientFoundRows = true                        // a row that matches counts, as in SQLite, also when nothing in it changes
-		dsn.InterpolateParams = dsn.Collation == ""       // one round trip for a statement; not every collation can be quoted safely
+		dsn.InterpolateParams = true                      // one round trip for a statement; utf8mb4 can be quoted safely
 		dsn.Timeout = cmp.Or(dsn.Timeout, answer)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, answer) // for what no context bounds
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }
@@ -123,7 +126,7 @@ func (c Config) parse() (source, error) {
 
 // open connects and creates the tables. gorm's own first queries have no context: they are sent only after the database has
 // answered a ping that has one.
-func (f source) open(ctx context.Context) (*gorm.DB, error) {
+func (f source) open(ctx context.Context, all *tables.Set) (*gorm.DB, error) {
 	pool, err := sql.Open(f.driver, f.dsn)
 	if err != nil {
 		return nil, err
@@ -135,23 +138,12 @@ func (f source) open(ctx context.Context) (*gorm.DB, error) {
 		db, err = gorm.Open(f.dialect(pool), &gorm.Config{Logger: logger.Discard, DisableAutomaticPing: true})
 	}
 	if err == nil {
-		err = createTables(db.WithContext(ctx))
+		err = all.Create(db.WithContext(ctx))
 	}
 	if err != nil {
 		_ = pool.Close()
 	}
 	return db, err
-}
-
-// createTables creates missing tables and columns. gorm panics over a column that another instance adds at the same moment. Each
-// of its statements is complete on its own, and the next try finds the column.
-func createTables(db *gorm.DB) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("create tables: %v", cause)
-		}
-	}()
-	return db.AutoMigrate(&Order{}, &Win{})
 }
 
 // sqliteURI sets SQLite up for several processes. Readers run beside one writer (WAL). A writer waits for the write lock instead of

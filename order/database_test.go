@@ -135,12 +135,21 @@ func TestMariaDBWithoutItsTablesSaysWhy(t *testing.T) {
 	}
 }
 
-// Text of some encodings cannot be quoted safely, and the driver refuses to quote it. Then the server gets values apart from the statement.
+// A DSN may name a collation of utf8mb4. Any other character set is refused: it would change or refuse text.
 func TestMariaDBWithACollation(t *testing.T) {
 	t.Parallel()
-	s := open(t, createIn(t, mariaDB(t))+"?collation=gbk_chinese_ci", 0)
+	where := createIn(t, mariaDB(t))
+	s := open(t, where+"?collation=utf8mb4_bin", 0)
 	if result, err := grabber(granted(1), create(t, s))(s, 7); err != nil || !result.Won {
 		t.Errorf("got %+v, %v", result, err)
+	}
+	for parameter, says := range map[string]string{
+		"collation=gbk_chinese_ci": "name one of utf8mb4", "charset=latin1": "the connection has latin1",
+	} {
+		if _, err := order.OpenStore(testenv.Context(t), order.Config{Database: where + "?" + parameter}); err == nil ||
+			!strings.Contains(err.Error(), says) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want %q without waiting", parameter, err, says)
+		}
 	}
 }
 
@@ -266,6 +275,8 @@ func notOpened(t *testing.T, database, want string) {
 }
 
 func TestMySQLThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	notOpened(t, "mysql:lab:"+password+"@tcp(127.0.0.1:1)/orders", "mysql 127.0.0.1:1/orders")
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts and never answers
 	if err != nil {
@@ -278,6 +289,7 @@ func TestMySQLThatIsNotThere(t *testing.T) {
 // A writer of another process that does not let go.
 func TestSQLiteThatIsLocked(t *testing.T) {
 	t.Parallel() // it mostly waits
+	testenv.Slow(t)
 	where := sqlite(t)
 	s := open(t, where, 0)
 	id := create(t, s)

@@ -14,6 +14,7 @@ import (
 const drivers = 20
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, database fresh) {
 		for _, c := range []struct {
 			name string
@@ -179,7 +180,7 @@ func testWin(t *testing.T, database fresh) {
 	}
 }
 
-// It would think for an hour.
+// Without the refusal the grab would think for an hour.
 func testGone(t *testing.T, database fresh) {
 	s := open(t, database(t), time.Hour)
 	id := create(t, s)

@@ -1,6 +1,6 @@
 // Package order is the order that several drivers want to grab (A2). It may go to one of them.
 //
-// [Store.Grab] reads the order, thinks, and writes. What it read may be old by then: without a lock around it, every driver that
+// [Store.Grab] reads the order, thinks, and writes. The order may have changed by then: without a lock around it, every driver that
 // read "open" is told that it won. [Store.GrabAtomic] is one conditional UPDATE, which needs no lock. Both write a [Win] for each
 // driver that is told so, in the transaction that writes the order. Two winners are visible in the data, not only in answers.
 //

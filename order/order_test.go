@@ -74,7 +74,7 @@ func executeIn(t *testing.T, where, statement string) {
 // open opens a store that ends with the test.
 func open(t *testing.T, database string, think time.Duration) *order.Store {
 	t.Helper()
-	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: database, Think: think})
+	s, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func open(t *testing.T, database string, think time.Duration) *order.Store {
 			t.Error(err)
 		}
 	})
-	return s
+	return s.Thinking(think)
 }
 
 // openTwo opens two stores on one database, as two instances have it.

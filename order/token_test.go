@@ -85,7 +85,7 @@ func testToken(t *testing.T, database fresh) {
 		// The second write finds the row as it will leave it: MySQL counts no change.
 		{"one driver twice without a fencing token", []holder{{1, 0, "v3"}, {1, 0, "v3"}}, nil, 0},
 		{"without a fencing token first", []holder{{1, 0, "v3"}, {2, 0, "v3"}, {3, 1, "v3"}}, nil, 1},
-		// What a check at the write alone cannot see: both have read, and the older holder writes first.
+		// A check at the write alone does not see this: both have read, and the older holder writes first.
 		{"a stale holder that writes first is refused", []holder{{1, 1, "v3"}, {2, 2, "v3"}}, []uint64{1}, 2},
 		// Between the two, a holder of another lock takes the place of the token, so that the second is not compared with it.
 		{"a token granted twice around another lock", []holder{{1, 5, "v3"}, {2, 2, "v7"}, {3, 5, "v3"}}, []uint64{1, 2}, 5},

@@ -111,6 +111,7 @@ func testReplica(t *testing.T, addr string) {
 }
 
 func TestRedisThatGoesAway(t *testing.T) {
+	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
 		c := client(t, node.Addr).WithTimeout(timeout)

@@ -1,13 +1,13 @@
 // Package pview counts page views (A4): one number in Redis that two instances increment.
 //
 // [Counter.Increment] reads the number, adds one and writes it back, in two round trips that are not atomic. Two increments that run
-// simultaneously lose an update. That is its purpose: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
+// simultaneously lose an update. The gap is deliberate: the lab tries locks around it. [Counter.IncrementAtomic] is one INCR, which
 // needs no lock.
 //
 // A holder with a fencing token registers it at the read, with a random name. Only the holder that has registered last can write; the
 // others are refused ([ErrStale]). A read is refused, too, if the registered token is of the same lock and not older. So whatever happens
 // to the locks, no update of two holders with tokens is lost, even if a split brain grants one token twice. A check at the write alone
-// has a gap (experiment L22).
+// has a gap (experiment L22). [Counter.Set] takes the registration over, so that no holder in flight overwrites it.
 //
 // What is NOT guaranteed: a request without an answer may have been counted. A read or a write without a token is never refused, and
 // may overwrite the update of a holder with one. A Redis that loses its last writes in a failover loses their tokens too.
@@ -38,15 +38,18 @@ var (
 	readSource string
 	//go:embed write.lua
 	writeSource string
+	//go:embed set.lua
+	setSource string
 
 	readScript  = redis.NewScript(readSource)
 	writeScript = redis.NewScript(writeSource)
+	setScript   = redis.NewScript(setSource)
 )
 
 // ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
 var ErrUnavailable = errors.New("pview: redis unavailable")
 
-// ErrStale says that a read or a write was refused and changed nothing: another holder has read.
+// ErrStale says that a read or a write was refused and changed nothing: another holder has read, or the counter was set.
 var ErrStale = errors.New("pview: stale holder")
 
 // ErrNotNumber says that the counter's key holds something that is not a number.
@@ -132,7 +135,7 @@ func (c *Counter) read(ctx context.Context, by holder) (int64, error) {
 // holder's read and act after it. Without a token nothing is checked.
 func (c *Counter) write(ctx context.Context, value int64, by holder) error {
 	if by.token == 0 {
-		return c.Set(ctx, value)
+		return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
 	}
 	_, err := c.check(ctx, writeScript, by, value)
 	return err
@@ -152,10 +155,11 @@ func (c *Counter) check(ctx context.Context, script *redis.Script, by holder, va
 	return reply[1], nil
 }
 
-// Set writes the counter without the lock. The registered fencing token stays as it is: it belongs to the lock's holders, and setting
-// the counter makes no holder stale.
+// Set writes the counter without the lock. A holder with a fencing token that has read before cannot write any more: it gets
+// [ErrStale]. A holder without one (v1, v2, v4, v8) overwrites the value with what it has read, plus one. An IncrementAtomic that
+// comes later adds to it.
 func (c *Counter) Set(ctx context.Context, value int64) error {
-	return answered(ctx, c.master.Set(ctx, Key, value, 0).Err())
+	return answered(ctx, setScript.Run(ctx, c.master, []string{Key, TokenKey}, value, rand.Text()).Err())
 }
 
 func get(ctx context.Context, from redis.Cmdable) (int64, error) {

@@ -101,6 +101,8 @@ func TestCounter(t *testing.T) {
 			{"a stale holder that writes first is refused", testStaleFirst},
 			{"fencing tokens are checked", testToken},
 			{"the newest fencing token stays", testTokenStays},
+			{"setting takes the registration over", testSetTakesOver},
+			{"setting registers nobody", testSetRegistersNobody},
 			{"a fencing token that is lost", testTokenIsLost},
 			{"fencing tokens of two locks", testTwoLocks},
 			{"a token granted twice around another lock", testTokenTwice},

@@ -99,7 +99,7 @@ func testTwoHolders(t *testing.T, addr string) {
 	increments(t, paused, 4, 13)
 }
 
-// What a check at the write alone cannot see: both holders have read, and the older one writes first. The read of the newer one
+// A check at the write alone does not see this: both holders have read, and the older one writes first. The read of the newer one
 // refuses that write: otherwise both would be told 11, and one update would be lost.
 func testStaleFirst(t *testing.T, addr string) { testFirstReaderWrites(t, addr, 1, 2) }
 
@@ -183,6 +183,7 @@ func testTokenStays(t *testing.T, addr string) {
 	lasts(t, addr)
 	stale(t, c, 4, 5)
 	increments(t, c, 0, 1)
+	lasts(t, addr)
 	if _, err := c.IncrementAtomic(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +193,41 @@ func testTokenStays(t *testing.T, addr string) {
 	increments(t, c, 6, 1)
 	increments(t, c, 7, 2)
 	lasts(t, addr)
+}
+
+// A holder in flight does not overwrite a value that was set, whichever lock it has. The next holder goes on from there, and an older one
+// is refused.
+func testSetTakesOver(t *testing.T, addr string) {
+	admin := counter(client(t, addr))
+	c, hook := hooked(t, addr)
+	for i, name := range []string{"v3", "v7", "v3"} {
+		token := uint64(10 + i)
+		increment := func(token uint64) (pview.View, error) { return c.Increment(t.Context(), name, granted(token)) }
+		hook.afterRead = func() { set(t, admin, 100) }
+		if _, err := increment(token); !errors.Is(err, pview.ErrStale) {
+			t.Errorf("%s: a holder that has read before: %v, want ErrStale", name, err)
+		}
+		hook.afterRead = nil
+		holds(t, admin, 100)
+		for _, old := range []uint64{token - 1, token} {
+			if _, err := increment(old); !errors.Is(err, pview.ErrStale) {
+				t.Errorf("%s: the token %d after %d: %v, want ErrStale", name, old, token, err)
+			}
+		}
+		if view, err := increment(token + 1); err != nil || view.Value != 101 {
+			t.Errorf("%s: the next holder: %+v, %v", name, view, err)
+		}
+	}
+}
+
+// A counter that no holder has read has no registration, also after it was set.
+func testSetRegistersNobody(t *testing.T, addr string) {
+	c := client(t, addr)
+	set(t, counter(c), 5)
+	if n := c.Exists(t.Context(), pview.TokenKey).Val(); n != 0 {
+		t.Error("there is a registration")
+	}
+	increments(t, counter(c), 1, 6)
 }
 
 // A holder whose token is deleted between its read and its write is refused: whether another one has read since is not known. The next
@@ -287,6 +323,7 @@ func testCommands(t *testing.T, addr string) {
 // A cluster refuses a script whose keys are in different slots; that all keys are at the same node
 // is not enough.
 func TestTokenInACluster(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node, err := testenv.Stack(t).Redis(testenv.Context(t), "cluster", true, "--cluster-enabled", "yes")
 	if err != nil {

@@ -69,7 +69,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // WriteHeaders writes the headers RateLimit-Limit, -Policy, -Remaining and -Reset of a call that was admitted. Seconds are rounded up.
-// What was not checked has no remaining calls to tell.
+// A call that was not checked has no number of remaining calls.
 func WriteHeaders(h http.Header, limit Limit, state State) {
 	h.Set("RateLimit-Limit", strconv.Itoa(limit.Count))
 	h.Set("RateLimit-Policy", fmt.Sprintf("%d;w=%d", limit.Count, seconds(limit.Window)))

@@ -89,6 +89,7 @@ func TestOneNode(t *testing.T) {
 
 // Twelve nodes ask simultaneously, more often than the limit allows.
 func TestTwelveNodes(t *testing.T) {
+	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		c := client(t, testenv.Redis(t, real).Addr)
 		for name, want := range map[string]int{"r1": 12 * 24, "r3": 24, "r4": 24, "r5": 24, "r6": 2, "r7": 24, "r8": 24} {
@@ -250,6 +251,7 @@ func (silent) Allow(ctx context.Context, _ ratelimit.Limit) (ratelimit.State, er
 }
 
 func TestFailing(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	for what, fault := range map[string]func(t *testing.T) *redis.Client{
 		"down": func(t *testing.T) *redis.Client { return client(t, "127.0.0.1:1") },
@@ -282,7 +284,7 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// What a limiter refuses stays refused with fail open.
+// A call that a limiter refuses stays refused with fail open.
 func TestFailOpenKeepsRefusals(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		l, err := ratelimit.Failing(open(t, client(t, testenv.Redis(t, real).Addr), "r3", 1)[0], ratelimit.FailOpen, time.Minute)

@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// Buy reads the stock, thinks, and writes the stock that is left, inside lock. What it read may be old by then, if lock excludes nobody.
+// Buy reads the stock, thinks, and writes the stock that is left, inside lock. The stock may have changed by then, if lock excludes nobody.
 func (s *Store) Buy(ctx context.Context, lock Locker, p Purchase) (order Order, err error) {
 	var item Item
 	err = s.locked(ctx, lock, itemKey(p.ItemID),
@@ -62,7 +62,7 @@ func (p Purchase) read(db *gorm.DB, item *Item) error {
 }
 
 func (p Purchase) soldOut(item Item) error {
-	return fmt.Errorf("%w: of item %d there are %d left, and %d were wanted", ErrSoldOut, item.ID, item.Stock, p.Quantity)
+	return SoldOut{Item: item.ID, Left: item.Stock, Wanted: p.Quantity}
 }
 
 // write writes the stock that is left of what was read, and the order.

@@ -57,7 +57,8 @@ func (q Queue) next(ctx context.Context, worker string, idle time.Duration) (*me
 // Guard is how a worker recognises a message that it has worked on before.
 type Guard string
 
-// The guards. MarkBefore and MarkAfter mark it in Redis, before or after the work in the database. OneTransaction does both there.
+// The guards. MarkBefore and MarkAfter mark it in Redis, before or after the work in the database. OneTransaction does both there, and
+// empties the outbox: it is the only guard under which every paid order gets one parcel.
 const (
 	NoGuard        Guard = "none"
 	MarkBefore     Guard = "mark-before"
@@ -79,16 +80,25 @@ type handled struct {
 	OrderID uint64 `gorm:"primaryKey;autoIncrement:false"`
 }
 
-// Next works on one message and acknowledges it. It reports false when there is none. After an error the message comes back.
+// Next works on one message and acknowledges it. It reports false when there is none, in the outbox neither. After an error the message
+// comes back.
 func (w Worker) Next(ctx context.Context) (worked bool, err error) {
 	m, err := w.Queue.next(ctx, w.Name, w.Idle)
+	if err == nil && m == nil && w.Guard == OneTransaction {
+		if err = w.Store.sendOwed(ctx, w.Queue); err == nil {
+			m, err = w.Queue.next(ctx, w.Name, w.Idle)
+		}
+	}
 	if err != nil || m == nil {
 		return false, answered(ctx, err)
 	}
-	if _, err = w.Store.Order(ctx, m.order); err == nil {
+	switch _, err = w.Store.Order(ctx, m.order); {
+	case errors.Is(err, ErrNotFound): // a new stock has removed the order
+		err = w.Store.do(ctx, func(db *gorm.DB) error { return settle(db, m.order) })
+	case err == nil:
 		err = w.handle(ctx, m)
 	}
-	if err == nil || errors.Is(err, ErrNotFound) { // a new stock has removed the order
+	if err == nil {
 		err = w.Queue.Redis.XAck(ctx, stream, group, m.id).Err()
 	}
 	if err == nil {
@@ -119,16 +129,17 @@ func (w Worker) handle(ctx context.Context, m *message) error {
 	return err
 }
 
-// inTransaction marks the message and does the work: both or none.
+// inTransaction marks the message, does the work and takes the message out of the outbox: all or nothing.
 func (w Worker) inTransaction(ctx context.Context, m *message) error {
 	return w.Store.transaction(ctx, func(tx *gorm.DB) error {
-		switch err := tx.Create(&handled{m.order}).Error; {
+		err := tx.Create(&handled{m.order}).Error
+		switch {
+		case err == nil:
+			err = tx.Create(&Parcel{OrderID: m.order, Worker: w.Name}).Error
 		case duplicate(tx, err): // it was worked on before
-			return nil
-		case err != nil:
-			return err
+			err = nil
 		}
-		return tx.Create(&Parcel{OrderID: m.order, Worker: w.Name}).Error
+		return errors.Join(err, settle(tx, m.order))
 	})
 }
 

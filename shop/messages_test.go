@@ -21,6 +21,8 @@ func queue(t *testing.T, real bool) *redis.Client {
 	return c
 }
 
+func queueOf(t *testing.T) shop.Queue { return shop.Queue{Redis: queue(t, false)} }
+
 // paid makes an order and publishes its message so often.
 func paid(t *testing.T, s *shop.Store, q shop.Queue, times int) uint64 {
 	t.Helper()
@@ -54,7 +56,9 @@ func drain(t *testing.T, w shop.Worker) (n int) {
 		if !worked {
 			return n
 		}
-		n++
+		if n++; n > 100 {
+			t.Fatal("messages come back for ever")
+		}
 	}
 }
 
@@ -87,11 +91,12 @@ func TestMessages(t *testing.T) {
 		engines(t, func(t *testing.T, open engine) {
 			for name, test := range map[string]func(t *testing.T, conn *redis.Client, db *gorm.DB){
 				"each message is worked on": testEachMessageIsWorkedOn, "a message that comes twice": testAMessageThatComesTwice,
-				"a message without its order": testAMessageWithoutItsOrder,
+				"a message without its order": testAMessageWithoutItsOrder, "a paid order has one parcel": testAPaidOrderHasOneParcel,
+				"workers share the outbox": testWorkersShareTheOutbox, "an order that is gone owes nothing": testAnOrderThatIsGoneOwesNothing,
 			} {
 				t.Run(name, func(t *testing.T) {
 					db := open(t)
-					if err := shop.New(db, 0).Stock(t.Context(), item, 5); err != nil {
+					if err := shop.New(db, 0).Stock(t.Context(), item, 100); err != nil {
 						t.Fatal(err)
 					}
 					test(t, queue(t, real), db)

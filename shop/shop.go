@@ -2,9 +2,11 @@
 // oversold, and once.go an order that is placed twice. state.go has an order that is paid and cancelled, and messages.go a message that
 // is worked on twice. The data shows a mistake, not only the answers: each order, change and parcel is a row.
 //
+// A paid order gets its parcel, whatever fails: the payment writes the message into an outbox, where it stays until the parcel is packed.
+//
 // What is NOT guaranteed: a call without an answer may have been carried out. The stock checks no fencing token: a holder that lost its
-// lock, and does not know it, can oversell, unless a conditional UPDATE sells. A process that dies after a payment, and before it
-// publishes the message, leaves the order without a parcel.
+// lock, and does not know it, can oversell, unless a conditional UPDATE sells. So can two ways to sell one item: a lock knows nothing of
+// a conditional UPDATE beside it.
 package shop
 
 import (
@@ -70,15 +72,33 @@ type Purchase struct {
 // Report is what the database says about an item. More pieces sold than there were: it is oversold.
 type Report struct {
 	Item
-	Orders int64 // that are not cancelled
-	Buyers int64 // that have these
-	Sold   int64 // pieces of these
+	Orders   int64    // that are not cancelled
+	Buyers   int64    // that have these
+	Sold     int64    // pieces of these
+	Versions []string // that sold these, sorted; several: no verdict on one of them
 }
+
+// Unaccounted is the number of pieces in stock and sold beyond those of the beginning: 0 when each piece is one or the other. More are left
+// by a buyer that overwrote the stock of another, or by two ends of one order. Fewer: pieces have gone without an order.
+func (r Report) Unaccounted() int64 { return r.Stock + r.Sold - r.Pieces }
 
 // refusal is an answer: nothing was changed.
 type refusal string
 
 func (r refusal) Error() string { return "shop: " + string(r) }
+
+// SoldOut is an [ErrSoldOut] with its numbers.
+type SoldOut struct {
+	Item         uint64
+	Left, Wanted int64 // pieces
+}
+
+func (s SoldOut) Error() string {
+	return fmt.Sprintf("%v: of item %d there are %d left, and %d were wanted", ErrSoldOut, s.Item, s.Left, s.Wanted)
+}
+
+// Unwrap returns [ErrSoldOut].
+func (s SoldOut) Unwrap() error { return ErrSoldOut }
 
 // Errors. After each but ErrUnavailable nothing was changed. After that, where no server gave a usable answer, it is unknown.
 var (

@@ -49,6 +49,7 @@ func TestShop(t *testing.T) {
 			{"a lost lock writes nothing", testALostLockWritesNothing},
 			{"a database that is away", testADatabaseThatIsAway},
 			{"tables are created where they are missing", testTablesAreCreatedWhereTheyAreMissing},
+			{"each lost table is created again", testEachLostTableIsCreatedAgain},
 			{"a lock without a check makes two orders", testALockWithoutACheckMakesTwoOrders},
 			{"a check without a lock makes two orders", testACheckWithoutALockMakesTwoOrders},
 			{"one order of two submissions", testOneOrderOfTwoSubmissions},
@@ -162,7 +163,7 @@ func report(t *testing.T, s *shop.Store) shop.Report {
 // sold fails unless so many pieces were sold to so many buyers, and the stock agrees.
 func sold(t *testing.T, s *shop.Store, pieces, buyers int64) {
 	t.Helper()
-	if r := report(t, s); r.Sold != pieces || r.Buyers != buyers || r.Stock != r.Pieces-pieces {
+	if r := report(t, s); r.Sold != pieces || r.Buyers != buyers || r.Stock != r.Pieces-pieces || r.Unaccounted() != 0 {
 		t.Errorf("%+v; want %d pieces of %d buyers", r, pieces, buyers)
 	}
 }
@@ -223,8 +224,17 @@ func testWithoutALockStockIsOversold(t *testing.T, open engine) {
 		_, err := s.Buy(context.Background(), noLock, wants(b))
 		return err
 	}), 2, nil)
-	if r := report(t, stores[0]); r.Sold != 2 || r.Pieces != 1 || r.Stock != 0 {
+	if r := report(t, stores[0]); r.Sold != 2 || r.Pieces != 1 || r.Stock != 0 || r.Unaccounted() != 1 {
 		t.Errorf("%+v; want both to have the one piece", r)
+	}
+}
+
+// The verdict counts in both directions: more than there were, and fewer.
+func TestEachPieceIsInStockOrSold(t *testing.T) {
+	for _, c := range []struct{ pieces, stock, sold, want int64 }{{3, 1, 2, 0}, {3, 2, 2, 1}, {3, 0, 2, -1}, {0, 0, 0, 0}} {
+		if got := (shop.Report{Item: shop.Item{Pieces: c.pieces, Stock: c.stock}, Sold: c.sold}).Unaccounted(); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
 	}
 }
 
@@ -354,21 +364,6 @@ func testADatabaseThatIsAway(t *testing.T, open engine) {
 		t.Errorf("got %v and %v", err, failed)
 	}
 	sold(t, s, 0, 0)
-}
-
-// A database in memory starts empty. All instances notice it with their next calls.
-func testTablesAreCreatedWhereTheyAreMissing(t *testing.T, open engine) {
-	db := open(t)
-	stores := []*shop.Store{shop.New(db, 0), shop.New(open(t), 0), shop.New(open(t), 0)}
-	for range 3 {
-		errs := together(stores, 12, func(s *shop.Store, _ uint64) error { return s.Stock(context.Background(), item, 5) })
-		refused(t, errs, len(errs), nil)
-		for _, table := range []string{"changes", "parcels", "handleds", "attempts", "orders", "items"} {
-			if err := db.Exec("DROP TABLE shop_" + table).Error; err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }
 
 // Each lock has its key.

@@ -25,7 +25,8 @@ func (s *Store) ChangeAtomic(ctx context.Context, id uint64, to State) error {
 	return s.transaction(ctx, func(tx *gorm.DB) error { return change(tx, "id = ? AND state = 'placed'", id, to) })
 }
 
-// change writes the state where a condition holds, and records that the client is told so. A cancelled order gives its pieces back.
+// change writes the state where a condition holds, and records that the client is told so. A cancelled order gives its pieces back, and
+// a paid one owes the message for its parcel.
 func change(tx *gorm.DB, condition string, id uint64, to State) error {
 	update := tx.Model(&Order{}).Where(condition, id).Update("state", to)
 	var order Order
@@ -35,11 +36,10 @@ func change(tx *gorm.DB, condition string, id uint64, to State) error {
 	case update.RowsAffected == 0:
 		return order.refuses(to)
 	case to == Cancelled:
-		if err := tx.Model(&Item{ID: order.ItemID}).Update("stock", gorm.Expr("stock + ?", order.Quantity)).Error; err != nil {
-			return err
-		}
+		err := tx.Model(&Item{ID: order.ItemID}).Update("stock", gorm.Expr("stock + ?", order.Quantity)).Error
+		return errors.Join(err, tx.Create(&Change{OrderID: id, To: to}).Error)
 	}
-	return tx.Create(&Change{OrderID: id, To: to}).Error
+	return errors.Join(owe(tx, id), tx.Create(&Change{OrderID: id, To: to}).Error)
 }
 
 func (o Order) refuses(to State) error {

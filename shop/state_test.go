@@ -34,8 +34,8 @@ func testReadAndWritePaysAndCancels(t *testing.T, open engine) {
 		return s.Change(context.Background(), noLock, id, to)
 	})
 	refused(t, errs, 2, nil)
-	if len(o.Changes) != 2 {
-		t.Errorf("changes: %+v", o.Changes)
+	if r := report(t, stores[0]); len(o.Changes) != 2 || r.Unaccounted() != map[shop.State]int64{shop.Paid: 1}[o.State] {
+		t.Errorf("%+v of %+v", r, o)
 	}
 }
 

@@ -4,45 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"sync"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
+
+	"locklab/internal/tables"
 )
 
-const answer = 5 * time.Second                                  // bounds every call to the database
-var noTable = regexp.MustCompile("no such table|doesn't exist") // SQLite; MySQL and MariaDB
+const answer = 5 * time.Second // bounds every call to the database
 
 // Store keeps items and orders in a database.
 type Store struct {
-	db       *gorm.DB
-	think    time.Duration
-	creating sync.Mutex // the tables
+	db     *gorm.DB
+	tables *tables.Set
+	think  time.Duration
 }
 
 // New returns the shop in a database: MySQL, MariaDB or SQLite, which stays the caller's. think is the time between reading and writing.
-// The first call that finds no tables creates them. In a transaction of the caller's, a lock is released before the COMMIT.
+// A call that finds no tables creates them. In a transaction of the caller's, a lock is released before the COMMIT.
 func New(db *gorm.DB, think time.Duration) *Store {
 	db = db.Session(&gorm.Session{NewDB: true})
 	db.NamingStrategy = schema.NamingStrategy{TablePrefix: "shop_"}
-	return &Store{db: db, think: think}
+	return &Store{db: db, tables: tables.Of(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &owed{}, &Attempt{}), think: think}
 }
 
-// do bounds a call and turns its error into one of this package's. A call without tables is repeated: others may be creating them, too.
+// CreateTables creates missing tables, and fails where they cannot keep every text.
+func (s *Store) CreateTables(ctx context.Context) error { return s.do(ctx, s.tables.Create) }
+
+// do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	bound, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	db := s.db.WithContext(bound)
-	err := call(db)
-	for try := 0; try < 5 && err != nil && bound.Err() == nil && noTable.MatchString(err.Error()); try++ {
-		s.creating.Lock() // two migrations race in gorm
-		_ = db.AutoMigrate(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &Attempt{})
-		s.creating.Unlock()
-		err = call(db)
-	}
+	err := s.tables.Do(s.db.WithContext(bound), call)
 	switch {
 	case err == nil, errors.As(err, new(refusal)): // an answer of the database, also if ctx has ended since
 		return err
@@ -71,7 +66,7 @@ func (s *Store) Stock(ctx context.Context, item uint64, pieces int64) error {
 	}
 	return s.transaction(ctx, func(tx *gorm.DB) error {
 		err := tx.Clauses(clause.OnConflict{UpdateAll: true}).Create(&Item{item, pieces, pieces}).Error // first: it locks out buyers
-		for _, rows := range []any{&Change{}, &Parcel{}, &handled{}, &Attempt{}} {
+		for _, rows := range []any{&Change{}, &Parcel{}, &handled{}, &owed{}, &Attempt{}} {
 			err = errors.Join(err, tx.Where("order_id IN (SELECT id FROM shop_orders WHERE item_id = ?)", item).Delete(rows).Error)
 		}
 		return errors.Join(err, tx.Where("item_id = ?", item).Delete(&Order{}).Error)
@@ -84,8 +79,9 @@ func (s *Store) Report(ctx context.Context, item uint64) (r Report, err error) {
 		if err := tx.Take(&r.Item, item).Error; err != nil {
 			return err
 		}
-		return tx.Model(&Order{}).Where("item_id = ? AND state <> ?", item, Cancelled).
-			Select("COUNT(*), COUNT(DISTINCT buyer), COALESCE(SUM(quantity), 0)").Row().Scan(&r.Orders, &r.Buyers, &r.Sold)
+		sold := tx.Model(&Order{}).Where("item_id = ? AND state <> ?", item, Cancelled)
+		sums := sold.Session(&gorm.Session{}).Select("COUNT(*), COUNT(DISTINCT buyer), COALESCE(SUM(quantity), 0)").Row()
+		return errors.Join(sums.Scan(&r.Orders, &r.Buyers, &r.Sold), sold.Distinct().Order("version").Pluck("version", &r.Versions).Error)
 	})
 	return r, err
 }

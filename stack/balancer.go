@@ -23,6 +23,7 @@ type Balancer struct {
 	server  *http.Server
 	proxies []*httputil.ReverseProxy
 	next    atomic.Uint64 // counts the requests
+	own     *http.ServeMux
 	ended   chan struct{}
 }
 
@@ -41,7 +42,9 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 		return nil, fmt.Errorf("stack: balancer: %w", err)
 	}
 	b.URL = "http://" + listener.Addr().String()
-	b.server = &http.Server{Handler: b, ReadHeaderTimeout: 10 * time.Second}
+	b.own = http.NewServeMux()
+	b.own.Handle("/", b)
+	b.server = &http.Server{Handler: b.own, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(b.ended)
 		_ = b.server.Serve(listener)
@@ -49,6 +52,9 @@ func (s *Stack) Balance(listen string, instances ...*Instance) (*Balancer, error
 	s.add(b)
 	return b, nil
 }
+
+// Handle answers the requests of a path, as "/ui/", by handler: they go to no instance, and the round robin does not count them.
+func (b *Balancer) Handle(path string, handler http.Handler) { b.own.Handle(path, handler) }
 
 // mostBody is above what an instance accepts. An instance ends the connection of a much longer body, and its answer can be lost.
 const mostBody = 16 << 10

@@ -42,6 +42,37 @@ func TestBalancerHalvesExactly(t *testing.T) {
 	}
 }
 
+// A path with a handler of its own goes to no instance and does not count.
+func TestBalancerHandsAPathToItsHandler(t *testing.T) {
+	var seen [2]int
+	var instances []*stack.Instance
+	for i := range seen {
+		addr := serveHTTP(t, func(http.ResponseWriter, *http.Request) { seen[i]++ }) // one request at a time
+		instances = append(instances, &stack.Instance{URL: "http://" + addr})
+	}
+	balancer, err := testenv.Stack(t).Balance("127.0.0.1:0", instances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	balancer.Handle("/ui/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the page ", r.URL.Path) }))
+	for range 5 {
+		for path, want := range map[string]string{"/ui/events": "the page /ui/events", "/pview": ""} {
+			response, err := http.Get(balancer.URL + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			if string(body) != want {
+				t.Errorf("%s answers %q", path, body)
+			}
+		}
+	}
+	if seen[0]+seen[1] != 5 || seen[0] > 3 || seen[1] > 3 {
+		t.Errorf("the instances got %v of 5 requests", seen)
+	}
+}
+
 // A request that is repeated at the other instance counts twice.
 func TestBalancerRepeatsNothing(t *testing.T) {
 	reached := 0

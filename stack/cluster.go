@@ -40,10 +40,15 @@ func (s *Stack) cluster(ctx context.Context, t *Topology) error {
 
 // clusterNode starts a node, and returns at which port the others reach its cluster bus. With proxies that is another one's.
 func (s *Stack) clusterNode(ctx context.Context, name string, t *Topology) (node *Node, bus int, err error) {
-	addr, err := freeAddr() // of the cluster bus; a node whose bus port was taken meanwhile ends with an error
-	if err != nil {
-		return nil, 0, err
-	}
+	err = atFreeAddr(func(addr string) error {
+		node, bus, err = s.clusterNodeAt(ctx, name, t, addr)
+		return err
+	})
+	return node, bus, err
+}
+
+// clusterNodeAt starts a node whose cluster bus is at addr.
+func (s *Stack) clusterNodeAt(ctx context.Context, name string, t *Topology, addr string) (node *Node, bus int, err error) {
 	settings := []string{
 		"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.Itoa(t.nodeTimeout()), "--cluster-port", strconv.Itoa(portOf(addr)),
 	}

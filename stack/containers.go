@@ -37,7 +37,10 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 		}
 		addr := docker.Published(service)
 		_, port, _ := net.SplitHostPort(addr)
-		n := &Node{Server: newContainer(c), Name: service, Addr: addr, inside: net.JoinHostPort(c.Address(), port), password: t.Password}
+		n := &Node{
+			Restartable: Restartable{Server: newContainer(c), Name: service, Addr: addr},
+			inside:      net.JoinHostPort(c.Address(), port), password: t.Password,
+		}
 		if strings.HasPrefix(service, "sentinel-") {
 			n.password = ""
 			t.Sentinels = append(t.Sentinels, n)
@@ -55,38 +58,25 @@ func (s *Stack) startContainers(ctx context.Context, t *Topology) error {
 	return nil
 }
 
-// startProject starts the Redis services of a topology as a project of their own. It tries again when another program has taken the
-// network or a port meanwhile.
-func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.Docker, failed error) {
-	for range attempts {
+// startProject starts the Redis services of a topology as a project of their own.
+func (s *Stack) startProject(ctx context.Context, kind string) (docker compose.Docker, err error) {
+	err = whileTaken(func() error {
 		name := fmt.Sprintf("locklab-lab-%d-%04x", os.Getpid(), rand.N(1<<16))
 		settings, err := freeSettings(name)
 		if err != nil {
-			return docker, err
+			return err
 		}
-		project, err := compose.Load(ctx, s.checkout, kind, settings...)
-		if err != nil {
-			return docker, err
+		if docker.Project, err = compose.Load(ctx, s.checkout, kind, settings...); err != nil {
+			return err
 		}
 		takedown, err := s.takedown(name)
 		if err != nil {
-			return docker, err
+			return err
 		}
 		s.add(takedown)
-		docker = compose.Docker{Project: project}
-		failed = docker.Up(ctx, readyService)
-		if failed == nil || ctx.Err() != nil || !taken(failed) {
-			return docker, failed
-		}
-	}
-	return docker, failed
-}
-
-// taken reports whether Docker refused the network or a port because another program uses it.
-func taken(err error) bool {
-	return slices.ContainsFunc([]string{"overlap", "already allocated", "already in use"}, func(text string) bool {
-		return strings.Contains(err.Error(), text)
+		return docker.Up(ctx, readyService)
 	})
+	return docker, err
 }
 
 // freeSettings are settings that no other project has: a name, a network in which this machine has no address, and ports.

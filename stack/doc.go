@@ -9,5 +9,5 @@
 //
 // What is NOT guaranteed: a free port. Another program may take it before the server opens it; then the stack tries another one.
 // A supervisor that is killed leaves its server running, except on Linux, where the kernel kills the server. When all
-// supervisors are killed, the directory stays. Windows is not supported.
+// supervisors are killed, the directory stays. Windows is not supported: [New] fails there.
 package stack

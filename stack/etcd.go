@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,14 +20,21 @@ type Etcd struct {
 
 // Member is one server of an [Etcd]. Unlike the Redis nodes of a stack it keeps its data: what it has written is there after a restart.
 type Member struct {
-	Server        // what runs it now: Restart replaces it
-	Name   string // in the stack, and in the cluster
-	Addr   string // host:port, for clients
-	Proxy  *Proxy // before it, for the other members; nil: none
+	Restartable        // its name is also that in the cluster
+	Proxy       *Proxy // before it, for the other members; nil: none
 
-	peer  string // host:port, for the other members
-	data  string // its directory
-	start func() (*Process, error)
+	peer string // host:port, for the other members
+	data string // its directory
+}
+
+var etcdKind = Kind{Name: "etcd", Program: EtcdServer, start: startEtcd}
+
+func startEtcd(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
+	e, err := s.Etcd(ctx, n)
+	if err != nil {
+		return Servers{}, err
+	}
+	return Servers{Addrs: e.Addrs()}, nil
 }
 
 // Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. The program is etcd of the PATH, or one that is built on
@@ -52,56 +58,39 @@ func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings [
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ {
-		e, err := s.etcd(ctx, program, n, proxied, settings)
-		if err == nil {
-			return e, nil
-		}
-		for _, m := range e.Members {
-			m.Kill()
-		}
-		if attempt == attempts || !strings.Contains(err.Error(), "address already in use") {
-			return nil, fmt.Errorf("stack: etcd: %w", err)
-		}
+	var e *Etcd
+	err = whileTaken(func() (err error) {
+		e, err = s.etcd(ctx, program, n, proxied, settings)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stack: etcd: %w", err)
 	}
+	return e, nil
 }
 
-// etcd starts a cluster at free addresses. With an error it returns the servers that it has started.
+// etcd starts a cluster at free addresses.
 func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool, settings []string) (*Etcd, error) {
 	addrs, err := freeAddrs(2 * n)
 	if err != nil {
-		return &Etcd{}, err
+		return nil, err
 	}
-	e, token := new(Etcd), filepath.Base(s.dir)
-	members, cluster := make([]*Member, n), make([]string, n)
+	e, token, cluster := new(Etcd), filepath.Base(s.dir), make([]string, n)
 	for i := range n {
-		m := &Member{Name: fmt.Sprintf("etcd-%d", i+1), Addr: addrs[2*i], peer: addrs[2*i+1]}
+		m := &Member{Restartable: Restartable{Name: fmt.Sprintf("etcd-%d", i+1), Addr: addrs[2*i]}, peer: addrs[2*i+1]}
 		if proxied {
 			if m.Proxy, err = s.Proxy("proxy of "+m.Name, m.peer); err != nil {
-				return e, err
+				return nil, err
 			}
 		}
-		members[i], cluster[i] = m, m.Name+"=http://"+m.announced()
-	}
-	for _, m := range members {
 		m.data = filepath.Join(s.dir, fmt.Sprint(m.Name, "-", portOf(m.Addr)))
-		m.start = func() (*Process, error) {
+		m.ready, m.start = m.reads, func() (*Process, error) {
 			argv := slices.Concat(program, m.flags(token, strings.Join(cluster, ",")), settings)
 			return s.start(command{name: m.Name, argv: argv})
 		}
-		p, err := m.start()
-		if err != nil {
-			return e, err
-		}
-		m.Server = p
-		e.Members = append(e.Members, m)
+		e.Members, cluster[i] = append(e.Members, m), m.Name+"=http://"+m.announced()
 	}
-	for _, m := range e.Members {
-		if err := await(ctx, m, m.serves); err != nil {
-			return e, err
-		}
-	}
-	return e, nil
+	return e, startAll(ctx, e.Members, nil)
 }
 
 // announced is the address that the other members are told.
@@ -124,44 +113,10 @@ func (m *Member) flags(token, cluster string) []string {
 }
 
 // Addrs are the addresses for clients: host:port.
-func (e *Etcd) Addrs() (addrs []string) {
-	for _, m := range e.Members {
-		addrs = append(addrs, m.Addr)
-	}
-	return addrs
-}
+func (e *Etcd) Addrs() []string { return Addrs(e.Members) }
 
 // Leader returns the member that leads and serves. While there is none it waits, until ctx ends.
-func (e *Etcd) Leader(ctx context.Context) (leader *Member, err error) {
-	err = Until(ctx, func(ctx context.Context) error {
-		failed := errors.New("stack: no member of the etcd cluster leads")
-		for _, m := range e.Members {
-			leads, err := m.leads(ctx)
-			if leads {
-				leader = m
-				return m.serves(ctx)
-			}
-			failed = errors.Join(failed, err)
-		}
-		return failed
-	})
-	return leader, err
-}
-
-// Restart kills a member, unless it has ended, and starts it again at its addresses, with its data. It returns when the member serves.
-func (m *Member) Restart(ctx context.Context) (proof string, err error) {
-	m.Kill()
-	before, err := m.Ended()
-	if err != nil {
-		return "", err
-	}
-	p, err := m.start()
-	if err != nil {
-		return "", err
-	}
-	m.Server = p
-	return fmt.Sprintf("%s; process %d was started", before, p.PID()), await(ctx, m, m.serves)
-}
+func (e *Etcd) Leader(ctx context.Context) (*Member, error) { return awaitLeader(ctx, e.Members) }
 
 // LoseDisk kills a member and deletes its data. One of several cannot join again: the others know that it was a member.
 func (m *Member) LoseDisk() error {
@@ -169,14 +124,19 @@ func (m *Member) LoseDisk() error {
 	return os.RemoveAll(m.data)
 }
 
-// serves returns nil when a linearizable read succeeds: the member knows a leader that a majority follows.
-func (m *Member) serves(ctx context.Context) error {
-	return m.ask(ctx, "kv/range", map[string]any{"key": "YQ==", "count_only": true}, &struct{}{})
+// reads returns nil when a linearizable read succeeds: the member knows a leader that a majority follows.
+func (m *Member) reads(ctx context.Context) (says string, err error) {
+	return "", m.ask(ctx, "kv/range", map[string]any{"key": "YQ==", "count_only": true}, &struct{}{})
 }
 
+// leads reports whether the member leads and serves.
 func (m *Member) leads(ctx context.Context) (bool, error) {
 	status, err := m.status(ctx)
-	return err == nil && status.Leader == status.Header.MemberID, err
+	if err != nil || status.Leader != status.Header.MemberID {
+		return false, err
+	}
+	_, err = m.reads(ctx)
+	return true, err
 }
 
 // memberStatus has ids as decimal numbers.

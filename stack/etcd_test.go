@@ -18,6 +18,7 @@ import (
 )
 
 func TestEtcdElectsAnotherLeader(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.Etcd)
 	ctx := testenv.Context(t)
 	e, err := testenv.Stack(t).Etcd(ctx, 3)
@@ -76,6 +77,7 @@ func leader(t *testing.T, e *stack.Etcd) *stack.Member {
 
 // Without a majority nobody serves, whatever a member still says of its leader.
 func TestEtcdWithoutAMajorityHasNoLeader(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.Etcd)
 	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 3)
 	if err != nil {

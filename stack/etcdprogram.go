@@ -13,15 +13,18 @@ import (
 // etcdVersion is that of stack/etcdserver/go.mod.
 const etcdVersion = "v3.7.3"
 
-// MissingEtcd says what to install where there is no etcd and none can be built; nil: there is one.
-func MissingEtcd() error {
+// EtcdServer is etcd of the PATH, or what is needed to build one.
+var EtcdServer = Program{Name: "etcd", Debian: "etcd-server", Homebrew: "etcd", find: func() error {
 	_, _, err := etcdProgram()
 	return err
-}
+}}
 
-// EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module stack/etcdserver. That one is built on first
+// EtcdProgram returns the command that runs an etcd server: etcd of the PATH, or the module stack/etcdserver. The module is built on first
 // use, which takes some minutes, and is kept in the user's cache directory.
 func EtcdProgram(ctx context.Context) (argv []string, err error) {
+	if err := EtcdServer.Missing(); err != nil {
+		return nil, err
+	}
 	argv, source, err := etcdProgram()
 	if err == nil && source != "" {
 		err = buildEtcd(ctx, source, argv[0])
@@ -44,7 +47,7 @@ func etcdProgram() (argv []string, source string, err error) {
 	if _, err := exec.LookPath("etcd"); err == nil {
 		return []string{"etcd"}, "", nil
 	}
-	const none = "stack: etcd is missing, and %s to build one with (Debian: apt-get install etcd-server, macOS: brew install etcd)"
+	const none = "etcd is missing, and %s to build one with"
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, "", fmt.Errorf(none+": %w", "there is no directory", err)

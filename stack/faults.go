@@ -10,33 +10,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Restart kills a node, unless it has ended, and starts it again at its address. It is empty then, because no node of a stack
-// keeps anything on disk. The node's Server must not be used meanwhile. A container cannot be started again: that is an error.
-func (s *Stack) Restart(ctx context.Context, n *Node) (proof string, err error) {
-	if n.start == nil {
-		return "", fmt.Errorf("stack: %s cannot be started again: it runs in a container", n.Name)
-	}
-	n.Kill()
-	before, err := n.Ended()
-	if err != nil {
+// Restart is [Restartable.Restart]. The node is empty then, because no node of a stack keeps anything on disk.
+func (n *Node) Restart(ctx context.Context) (proof string, err error) {
+	if proof, err = n.Restartable.Restart(ctx); err != nil {
 		return "", err
 	}
-	p, err := n.start(n.Addr)
-	if err != nil {
-		return "", err
-	}
-	n.Server = p
 	var keys int64
-	err = await(ctx, p, func(ctx context.Context) error {
-		return n.WithClient(func(c *redis.Client) (err error) {
-			keys, err = c.DBSize(ctx).Result()
-			return err
-		})
+	err = n.WithClient(func(c *redis.Client) (err error) {
+		keys, err = c.DBSize(ctx).Result()
+		return err
 	})
 	if err == nil && keys > 0 {
 		err = fmt.Errorf("stack: %s has %d keys after a restart, and must be empty", n.Name, keys)
 	}
-	return fmt.Sprintf("%s; process %d answers at %s with %d keys", before, p.PID(), n.Addr, keys), err
+	return fmt.Sprintf("%s with %d keys", proof, keys), err
 }
 
 // ClockAhead has the same effect on a lock as a node's clock that jumps ahead. It shortens the remaining life of every key that

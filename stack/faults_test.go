@@ -40,7 +40,7 @@ func TestRestartIsEmpty(t *testing.T) {
 		if err := client.Set(ctx, "key", "1", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		proof, err := s.Restart(ctx, node)
+		proof, err := node.Restart(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +79,7 @@ func TestClockAhead(t *testing.T) {
 
 // The clients write while the node does not run. A clock that is behind then would take the pause off the life of some keys.
 func TestAKeyThatIsWrittenAfterAPauseLivesAsLong(t *testing.T) {
+	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		const life = time.Minute
 		ctx, s := testenv.Context(t), testenv.Stack(t)

@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ type Instance struct {
 	*Process
 	Name string // as in its answers
 	URL  string // http://host:port
+
+	start func(ctx context.Context, more ...string) (*Instance, error) // it anew, with more arguments
 }
 
 // Instance starts an app instance and waits until it serves. argv must make it log in JSON: the line that contains its
@@ -24,6 +27,9 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 		return nil, err
 	}
 	i := &Instance{Process: p}
+	i.start = func(ctx context.Context, more ...string) (*Instance, error) {
+		return s.Instance(ctx, name, slices.Concat(argv, more)...)
+	}
 	return i, await(ctx, p, func(context.Context) error {
 		return p.findOutput(func(line string) bool {
 			var start struct{ URL, Instance string }
@@ -32,4 +38,24 @@ func (s *Stack) Instance(ctx context.Context, name string, argv ...string) (*Ins
 			return i.URL != ""
 		})
 	})
+}
+
+// Restart kills the instance, unless it has ended, and starts it again. more follows its arguments: they must make it listen where it did
+// before, because a balancer keeps its address. The instance must not be used meanwhile.
+func (i *Instance) Restart(ctx context.Context, more ...string) (proof string, err error) {
+	i.Kill()
+	before, err := i.Ended()
+	if err != nil {
+		return "", err
+	}
+	again, err := i.start(ctx, more...)
+	if err != nil {
+		return "", err
+	}
+	if again.URL != i.URL {
+		again.Kill()
+		return "", fmt.Errorf("stack: %s listens at %s after a restart, and before at %s", i.Name, again.URL, i.URL)
+	}
+	i.Process = again.Process
+	return fmt.Sprintf("%s; process %d serves at %s", before, i.PID(), i.URL), nil
 }

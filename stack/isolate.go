@@ -12,7 +12,7 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// Isolation is one server that is cut off from the others of its kind, until Mend. What they send each other is dropped,
+// Isolation is one server that is cut off from the others of its kind, until Mend. Traffic between them is dropped,
 // and connections stay open, as in a network partition. Clients that connect to the server's own address reach it all the same.
 type Isolation struct {
 	name    string
@@ -22,14 +22,12 @@ type Isolation struct {
 
 // Cut drops everything at proxies, between clients and some of several independent servers.
 func Cut(name string, proxies ...*Proxy) *Isolation {
-	i := isolation(name)
+	i := &Isolation{name: name}
 	for _, p := range proxies {
 		i.drop(p, "")
 	}
 	return i
 }
-
-func isolation(name string) *Isolation { return &Isolation{name: name} }
 
 // drop drops everything at p, or what a sender and the server behind p send each other.
 func (i *Isolation) drop(p *Proxy, sender string) {
@@ -75,7 +73,7 @@ func (e *Etcd) Isolate(ctx context.Context, m *Member) (*Isolation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: %s has no id: %w", m.Name, err)
 	}
-	i := isolation(m.Name)
+	i := &Isolation{name: m.Name}
 	i.drop(m.Proxy, "")
 	for _, other := range e.Members {
 		if other != m {
@@ -93,7 +91,7 @@ func (n *ZooKeeperNode) Isolate() *Isolation {
 // Isolate cuts a node off from the other servers, and from the clients that reach it over its proxy. The topology is one of
 // [Stack.ProxiedTopology], in processes. A node that follows another one still receives from it.
 func (t *Topology) Isolate(ctx context.Context, n *Node) (*Isolation, error) {
-	i := isolation(n.Name)
+	i := &Isolation{name: n.Name}
 	if n.bus == nil {
 		i.drop(n.Proxy, "")
 		return i, nil

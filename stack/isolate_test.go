@@ -34,6 +34,7 @@ func mustDrop(t *testing.T, i *stack.Isolation, err error) {
 
 // A leader that is cut off stops to serve, and the others elect another one.
 func TestIsolatedEtcd(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.Etcd)
 	ctx := testenv.Context(t)
 	cluster, err := testenv.Stack(t).ProxiedEtcd(ctx)
@@ -62,6 +63,7 @@ func TestIsolatedEtcd(t *testing.T) {
 }
 
 func TestIsolatedZooKeeper(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.ZooKeeper)
 	ctx := testenv.Context(t)
 	nodes, err := testenv.Stack(t).ProxiedZooKeeper(ctx)
@@ -89,6 +91,8 @@ func TestIsolatedZooKeeper(t *testing.T) {
 
 // A master that is cut off from its cluster accepts writes until it notices that. The others let its replica take its slots.
 func TestIsolatedClusterNode(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	ctx := testenv.Context(t)
 	cluster, err := testenv.Stack(t).ProxiedTopology(ctx, "cluster", true)

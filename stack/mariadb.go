@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -21,30 +23,37 @@ const installTimeout = time.Minute
 
 // Database is one MariaDB server.
 type Database struct {
-	*Process        // what runs it now: Restart replaces it
-	Addr     string // host:port
-	DSN      string // of go-sql-driver/mysql, for the database [DatabaseName]
-
-	again func(context.Context) (*Database, error)
+	Restartable
+	DSN string // of go-sql-driver/mysql, for the database [DatabaseName]
 }
 
-// mariaPrograms must be on the PATH: the second makes the directory that the first serves.
-var mariaPrograms = []string{"mariadbd", "mariadb-install-db"}
+// MariaDBServer is the program of MariaDB, and the one that makes the directory that it serves.
+var MariaDBServer = Program{Name: "mariadbd", Debian: "mariadb-server", Homebrew: "mariadb", find: func() error {
+	_, missing := exec.LookPath("mariadbd")
+	_, err := exec.LookPath("mariadb-install-db")
+	return cmp.Or(missing, err)
+}}
 
-// MissingMariaDB says which program of MariaDB is not on the PATH, and its package; nil: none.
-func MissingMariaDB() error {
-	for _, program := range mariaPrograms {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("stack: mariadb: %w (Debian: apt-get install mariadb-server, macOS: brew install mariadb)", err)
-		}
+var databaseKind = Kind{Name: "database", Program: MariaDBServer, Embedded: true, start: startDatabase}
+
+func startDatabase(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
+	if !real || MariaDBServer.Missing() != nil {
+		return Servers{Addrs: []string{s.SQLite()}}, nil
 	}
-	return nil
+	d, err := s.MariaDB(ctx)
+	if err != nil {
+		return Servers{}, err
+	}
+	return Servers{Addrs: []string{"mysql:" + d.DSN}}, nil
 }
+
+// SQLite is the database in a file of the stack's directory, as the flag of app serve has it.
+func (s *Stack) SQLite() string { return "sqlite:" + filepath.Join(s.dir, "orders.db") }
 
 // MariaDB starts the stack's MariaDB server, with an empty database and no password, and waits until
 // it answers. A crash may lose what was written in the second before it. settings are additional ones ("--log-bin=binlog", …).
-func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, err error) {
-	if err := MissingMariaDB(); err != nil {
+func (s *Stack) MariaDB(ctx context.Context, settings ...string) (*Database, error) {
+	if err := MariaDBServer.Missing(); err != nil {
 		return nil, err
 	}
 	dir, err := s.workdir("mariadb")
@@ -54,33 +63,22 @@ func (s *Stack) MariaDB(ctx context.Context, settings ...string) (d *Database, e
 	if _, err := s.workdir(mariaTemp); err != nil {
 		return nil, err
 	}
-	err = s.installMariaDB(ctx, dir)
-	if err == nil {
-		err = atFreeAddr(func(addr string) (err error) {
-			d, err = s.startMariaDB(ctx, dir, addr, settings)
-			return err
-		})
-	}
-	if err != nil {
+	if err := s.installMariaDB(ctx, dir); err != nil {
 		return nil, fmt.Errorf("stack: mariadb: %w", err)
 	}
-	d.again = func(ctx context.Context) (*Database, error) { return s.startMariaDB(ctx, dir, d.Addr, settings) }
-	return d, nil
-}
-
-// Restart kills the server, unless it has ended, and starts it again at its address, with its files.
-func (d *Database) Restart(ctx context.Context) (proof string, err error) {
-	d.Kill()
-	before, err := d.Ended()
-	if err != nil {
-		return "", err
+	d := &Database{Restartable: Restartable{Name: "mariadb"}}
+	// The path of its socket is relative to its directory: Unix allows some hundred characters, and the path of a temporary directory may
+	// be longer.
+	d.start = func() (*Process, error) {
+		argv := slices.Concat([]string{"mariadbd"}, mariaSettings(dir), settings, []string{
+			"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(d.Addr)), "--socket=socket",
+		})
+		return s.start(command{name: d.Name, argv: argv})
 	}
-	started, err := d.again(ctx)
-	if err != nil {
-		return "", err
-	}
-	d.Process = started.Process
-	return fmt.Sprintf("%s; process %d answers at %s", before, d.PID(), d.Addr), nil
+	d.ready = func(ctx context.Context) (string, error) { return "", createIn(ctx, d.Addr, dir) }
+	err = d.startAtFreeAddr(ctx)
+	d.DSN = "root@tcp(" + d.Addr + ")/" + DatabaseName
+	return d, err
 }
 
 // installMariaDB writes the system tables, in a second or two. It waits for the end even when ctx ends. The program is a shell
@@ -122,27 +120,6 @@ func mariaSettings(dir string) []string {
 	return settings
 }
 
-// startMariaDB starts a server at addr and waits until it answers. The path of its socket is relative to its directory: Unix allows
-// some hundred characters, and the path of a temporary directory may be longer.
-func (s *Stack) startMariaDB(ctx context.Context, dir, addr string, settings []string) (*Database, error) {
-	argv := append(append([]string{"mariadbd"}, mariaSettings(dir)...), settings...)
-	argv = append(argv, "--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", portOf(addr)), "--socket=socket")
-	p, err := s.start(command{name: "mariadb", argv: argv})
-	if err != nil {
-		return nil, err
-	}
-	admin, err := mariaAdmin(addr)
-	if err != nil {
-		return nil, err
-	}
-	defer admin.Close()
-	err = await(ctx, p, func(ctx context.Context) error { return createIn(ctx, admin, dir) })
-	if err != nil {
-		return nil, err
-	}
-	return &Database{Process: p, Addr: addr, DSN: "root@tcp(" + addr + ")/" + DatabaseName}, nil
-}
-
 // mariaAdmin opens a client for the stack's own requests to its server. It does not log that the server does not answer at first.
 func mariaAdmin(addr string) (*sql.DB, error) {
 	cfg := mysql.NewConfig()
@@ -156,9 +133,14 @@ func mariaAdmin(addr string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// createIn creates the database in the server that serves dir. Another server may have taken the port, and answers as well: that
-// is an error.
-func createIn(ctx context.Context, admin *sql.DB, dir string) error {
+// createIn creates the database in the server at addr that serves dir. Another server may have taken the port, and answers as well:
+// that is an error.
+func createIn(ctx context.Context, addr, dir string) error {
+	admin, err := mariaAdmin(addr)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
 	var served string
 	if err := admin.QueryRowContext(ctx, "SELECT @@datadir").Scan(&served); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -16,69 +15,45 @@ import (
 
 // Memcached is one Memcached server.
 type Memcached struct {
-	*Process        // what runs it now: Restart replaces it
-	Addr     string // host:port
-
-	start func(addr string) (*Process, error)
+	Restartable // empty after a restart
 }
 
-// MissingMemcached says that memcached is not on the PATH, and its package; nil: it is.
-func MissingMemcached() error {
-	if _, err := exec.LookPath("memcached"); err != nil {
-		return fmt.Errorf("stack: %w (Debian: apt-get install memcached, macOS: brew install memcached)", err)
+// MemcachedServer is the program of Memcached.
+var MemcachedServer = Program{Name: "memcached", Debian: "memcached", Homebrew: "memcached"}
+
+var memcachedKind = Kind{Name: "memcached", Program: MemcachedServer, start: startMemcached}
+
+func startMemcached(ctx context.Context, s *Stack, _ int, _ bool) (Servers, error) {
+	m, err := s.Memcached(ctx)
+	if err != nil {
+		return Servers{}, err
 	}
-	return nil
+	return Servers{Addrs: []string{m.Addr}}, nil
 }
 
 // Memcached starts the stack's Memcached server with additional settings ("-m", "64", …), and waits until it answers.
 func (s *Stack) Memcached(ctx context.Context, settings ...string) (*Memcached, error) {
-	if err := MissingMemcached(); err != nil {
+	if err := MemcachedServer.Missing(); err != nil {
 		return nil, err
 	}
-	m := &Memcached{start: func(addr string) (*Process, error) {
-		argv := []string{"memcached", "-l", "127.0.0.1", "-p", strconv.Itoa(portOf(addr)), "-U", "0"}
+	m := &Memcached{Restartable{Name: "memcached"}}
+	m.ready, m.start = m.answers, func() (*Process, error) {
+		argv := []string{"memcached", "-l", "127.0.0.1", "-p", strconv.Itoa(portOf(m.Addr)), "-U", "0"}
 		if os.Geteuid() == 0 { // it refuses to run as root without this
 			argv = append(argv, "-u", "root")
 		}
 		return s.start(command{name: "memcached", argv: append(argv, settings...)})
-	}}
-	err := atFreeAddr(func(addr string) error {
-		m.Addr = addr
-		_, err := m.run(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("stack: memcached: %w", err)
 	}
-	return m, nil
+	return m, m.startAtFreeAddr(ctx)
 }
 
-// Restart kills the server, unless it has ended, and starts it again at its address. It is empty then. The server must not be used
-// meanwhile.
-func (m *Memcached) Restart(ctx context.Context) (proof string, err error) {
-	m.Kill()
-	before, err := m.Ended()
-	if err != nil {
-		return "", err
+// answers returns nil when the server answers with its process id. Another server may have taken the port, and answers as well.
+func (m *Memcached) answers(ctx context.Context) (says string, err error) {
+	stats, err := m.Stats(ctx)
+	if err == nil && stats["pid"] != strconv.Itoa(m.PID()) {
+		err = fmt.Errorf("another server answers at %s", m.Addr)
 	}
-	items, err := m.run(ctx)
-	return fmt.Sprintf("%s; process %d answers at %s with %s items", before, m.PID(), m.Addr, items), err
-}
-
-// run starts the server and waits until it answers with its process id. Another server may have taken the port, and answers as well.
-func (m *Memcached) run(ctx context.Context) (items string, err error) {
-	if m.Process, err = m.start(m.Addr); err != nil {
-		return "", err
-	}
-	err = await(ctx, m.Process, func(ctx context.Context) error {
-		stats, err := m.Stats(ctx)
-		if err == nil && stats["pid"] != strconv.Itoa(m.PID()) {
-			err = fmt.Errorf("another server answers at %s", m.Addr)
-		}
-		items = stats["curr_items"]
-		return err
-	})
-	return items, err
+	return " with " + stats["curr_items"] + " items", err
 }
 
 // Stats returns what the server says of itself: "pid", "curr_items", "evictions", …

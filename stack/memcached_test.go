@@ -33,6 +33,7 @@ func set(t *testing.T, addr string) {
 }
 
 func TestMemcachedRestartIsEmpty(t *testing.T) {
+	t.Parallel()
 	m := startMemcached(t)
 	set(t, m.Addr)
 	addr, before := m.Addr, m.PID()
@@ -48,6 +49,7 @@ func TestMemcachedRestartIsEmpty(t *testing.T) {
 }
 
 func TestMemcachedIsPausedAndEndsWithItsStack(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.Memcached)
 	s, err := stack.New()
 	if err != nil {
@@ -70,11 +72,13 @@ func TestMemcachedIsPausedAndEndsWithItsStack(t *testing.T) {
 }
 
 func TestMemcachedFull(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		settings []string
 		evicts   bool
 	}{"evicts": {[]string{"-m", "2"}, true}, "refuses": {[]string{"-m", "2", "-M"}, false}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := startMemcached(t, c.settings...)
 			set(t, m.Addr)
 			full, err := m.Fill(t.Context(), 1, func(ctx context.Context) (bool, error) {

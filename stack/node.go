@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Node is one Redis server.
 type Node struct {
-	Server        // what runs it now: Restart replaces it
-	Name   string // in the stack
-	Addr   string // host:port, as this machine reaches it
-	Proxy  *Proxy // before it, for clients and other servers; nil: none
+	Restartable
+	Proxy *Proxy // before it, for clients and other servers; nil: none
 
 	bus      *Proxy // before its port for the other nodes of a cluster; nil: none
 	inside   string // host:port, as other containers reach it; empty: it runs in no container
 	password string
-	start    func(addr string) (*Process, error) // starts it again; nil: it runs in a container
 }
 
 // Server is what runs a node: a [Process], or a container.
@@ -50,10 +48,14 @@ func (n *Node) WithClient(use func(*redis.Client) error) error {
 	return use(client)
 }
 
+// nodeTimeout is how long the stack waits for a reply of its nodes. A busy machine takes longer than the three seconds of go-redis 9.21.
+const nodeTimeout = 5 * time.Second
+
 // newClient is for the stack's own requests to its nodes.
 func newClient(addr, password string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Password: password, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
+		ReadTimeout: nodeTimeout,
 	})
 }
 
@@ -94,9 +96,4 @@ func (n *Node) Number(ctx context.Context, section, field string) (number int64,
 // Configure sets one of the node's parameters while it runs.
 func (n *Node) Configure(ctx context.Context, name string, value any) error {
 	return n.WithClient(func(c *redis.Client) error { return c.ConfigSet(ctx, name, fmt.Sprint(value)).Err() })
-}
-
-// Await calls ready until it returns nil, the node ends, or ctx does.
-func (n *Node) Await(ctx context.Context, ready func(context.Context) error) error {
-	return await(ctx, n, ready)
 }

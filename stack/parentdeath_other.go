@@ -4,4 +4,4 @@ package stack
 
 import "syscall"
 
-func parentDeathSignal() *syscall.SysProcAttr { return nil }
+func supervised() *syscall.SysProcAttr { return ownProcessGroup() }

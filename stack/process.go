@@ -115,12 +115,12 @@ func (p *Process) Kill() {
 }
 
 // Pause stops the server from running until Resume, as a long pause of its machine does. It returns when the server has
-// stopped, or an error when it has not after 5 s.
+// stopped, or an error when it has not after 30 s. A thread that waits for the disk stops late.
 func (p *Process) Pause() error {
 	p.signal(sigStop)
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for deadline := time.Now().Add(5 * time.Second); !stopped(p.pid); <-poll.C {
+	for deadline := time.Now().Add(30 * time.Second); !stopped(p.pid); <-poll.C {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("stack: %s does not stop", p.Name)
 		}

@@ -12,8 +12,9 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// What a server executes and what its client receives differ with the direction that is dropped.
+// The dropped direction decides whether a server executes a command, and whether its client gets the reply.
 func TestProxyThatDrops(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name             string
 		drop             faultproxy.Direction
@@ -75,9 +76,11 @@ func newConnection(t *testing.T, node *stack.Node, dropped bool) {
 	}
 }
 
-// In every topology a proxy can drop what replicas receive, while clients continue. What is written then is on no replica, or only on
-// those that are not dropped.
+// In every topology a proxy can drop what replicas receive, while clients continue. A write then reaches no replica, or only
+// replicas that are not cut off.
 func TestProxyDropsReplicas(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, c := range []struct {
 		kind    string
@@ -87,6 +90,7 @@ func TestProxyDropsReplicas(t *testing.T) {
 		{"master-slave", 0, 1}, {"master-slave", 1, 1}, {"sentinel", 0, 1}, {"cluster", 0, 3},
 	} {
 		t.Run(fmt.Sprintf("%s, %d kept", c.kind, c.kept), func(t *testing.T) {
+			t.Parallel()
 			ctx, s := testenv.Context(t), testenv.Stack(t)
 			topology, err := s.ProxiedTopology(ctx, c.kind, true)
 			if err != nil {

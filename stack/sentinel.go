@@ -34,15 +34,16 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		if err != nil {
 			return err
 		}
-		node, err := s.node(ctx, name, func(addr string) (*Process, error) {
+		node := &Node{Restartable: Restartable{Name: name}}
+		node.ready, node.start = node.answers, func() (*Process, error) {
 			conf := filepath.Join(dir, "sentinel.conf")
-			text := fmt.Sprintf(sentinelConf, portOf(addr), dir, SentinelMaster, portOf(t.Nodes[0].AnnouncedAddr()), downAfter)
+			text := fmt.Sprintf(sentinelConf, portOf(node.Addr), dir, SentinelMaster, portOf(t.Nodes[0].AnnouncedAddr()), downAfter)
 			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 				return nil, err
 			}
 			return s.start(command{name: name, argv: []string{"redis-server", conf, "--sentinel"}})
-		})
-		if err != nil {
+		}
+		if err := node.startAtFreeAddr(ctx); err != nil {
 			return err
 		}
 		t.Sentinels = append(t.Sentinels, node)
@@ -57,7 +58,9 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 
 // awaitQuorum waits until a sentinel knows all others and all replicas, so that a failover is possible.
 func awaitQuorum(ctx context.Context, node *Node) error {
-	client := redis.NewSentinelClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	client := redis.NewSentinelClient(&redis.Options{
+		Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ReadTimeout: nodeTimeout,
+	})
 	defer client.Close()
 	return node.Await(ctx, func(ctx context.Context) error {
 		others, err := client.Sentinels(ctx, SentinelMaster).Result()

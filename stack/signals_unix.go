@@ -13,12 +13,17 @@ import (
 	"syscall"
 )
 
+var errSystem error // stacks are made on this system
+
 const (
 	sigStop     = syscall.SIGSTOP
 	sigContinue = syscall.SIGCONT
 )
 
 func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
+
+// killGroup kills every process of a group.
+func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
 // ownProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
 // stops its servers one after the other.

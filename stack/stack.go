@@ -25,10 +25,13 @@ type Stack struct {
 
 type stopper interface{ Stop() error }
 
-// New makes an empty stack in a temporary directory. The caller must Close it.
+// New makes an empty stack in a temporary directory. The caller must Close it. On Windows it is an error.
 func New() (*Stack, error) {
 	if os.Getenv(roleVariable) != "" { // this process would start itself again and again
 		return nil, errors.New("stack: a stack has started this program, which did not call stack.Reexec first in main or TestMain")
+	}
+	if errSystem != nil {
+		return nil, errSystem
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -169,3 +169,26 @@ func TestProgramWithoutReexecIsRefused(t *testing.T) {
 		t.Errorf("got %v, want an error that names stack.Reexec", err)
 	}
 }
+
+// An instance that was killed starts again at its address, because a balancer keeps that. One that would be elsewhere is refused.
+func TestAnInstanceIsRestarted(t *testing.T) {
+	ctx, s := testenv.Context(t), testenv.Stack(t)
+	const says = `echo "{\"url\":\"http://127.0.0.1:${0#--listen=}\",\"instance\":\"one\"}"; exec sleep 600`
+	i, err := s.Instance(ctx, "one", "sh", "-c", says, "--listen=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := i.PID()
+	proof, err := i.Restart(ctx)
+	if err != nil || i.PID() == before || alive(before) || !alive(i.PID()) || i.URL != "http://127.0.0.1:1" {
+		t.Errorf("%q, %v: process %d after %d, at %s", proof, err, i.PID(), before, i.URL)
+	}
+	elsewhere, err := s.Instance(ctx, "two", "sh", "-c", says, "--listen=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere.URL = "http://127.0.0.1:2"
+	if _, err := elsewhere.Restart(ctx); err == nil || !strings.Contains(err.Error(), "http://127.0.0.1:2") {
+		t.Errorf("it listens elsewhere, and the error is %v", err)
+	}
+}

@@ -15,7 +15,7 @@ const (
 	roleVariable   = "LOCKLAB_STACK_ROLE"   // supervisor, miniredis, the role of a worker; empty: an ordinary program
 	serverVariable = "LOCKLAB_STACK_SERVER" // the role that a supervisor gives its server
 	dirVariable    = "LOCKLAB_STACK_DIR"    // the directory that a supervisor removes at the end
-	addrVariable   = "LOCKLAB_STACK_ADDR"   // the address at which a miniredis listens; empty: a free port
+	addrVariable   = "LOCKLAB_STACK_ADDR"   // the address at which a miniredis listens
 
 	supervisorRole = "supervisor"
 	miniredisRole  = "miniredis"
@@ -66,7 +66,7 @@ func supervise(argv []string, dir string) int {
 	server := exec.Command(argv[0], argv[1:]...)
 	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
 	server.Env = append(os.Environ(), roleVariable+"="+os.Getenv(serverVariable))
-	server.SysProcAttr = parentDeathSignal()
+	server.SysProcAttr = supervised()
 	if err := server.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -75,7 +75,11 @@ func supervise(argv []string, dir string) int {
 	report.Close()
 
 	ended, closed := make(chan struct{}), make(chan struct{})
-	go func() { _ = server.Wait(); close(ended) }()
+	go func() {
+		_ = server.Wait()
+		killGroup(server.Process.Pid) // what the server has started, and left
+		close(ended)
+	}()
 	go func() { _, _ = io.Copy(io.Discard, lifeline); close(closed) }()
 	select {
 	case <-ended:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"locklab/internal/testenv"
 	"locklab/stack"
@@ -40,5 +41,32 @@ func TestWorker(t *testing.T) {
 	}
 	if lines.Scan() || w.ExitCode() != 0 {
 		t.Errorf("it says %q and ends with %d", lines.Text(), w.ExitCode())
+	}
+}
+
+// A child of a program ends with it, so that nothing is left behind and the program's stdout has an end.
+func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
+	for _, way := range []string{"killed", "ended"} {
+		w, err := testenv.Stack(t).Program("program", "sh", "-c", "sleep 600 & echo started; read line")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(w.Out)
+		if !lines.Scan() || lines.Text() != "started" {
+			t.Fatalf("%q, %v", lines.Text(), lines.Err())
+		}
+		if way == "killed" {
+			w.Kill()
+		} else if err := w.In.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan bool)
+		go func() { ended <- lines.Scan() }() // the child has stdout, too
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: the child goes on", way)
+		}
+		_ = w.Out.Close()
 	}
 }

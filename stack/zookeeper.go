@@ -11,24 +11,28 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // zooKeeperJars are the directories in which packages of ZooKeeper put its jar files: Debian, Homebrew on Apple silicon, on Intel.
 var zooKeeperJars = []string{"/usr/share/java", "/opt/homebrew/opt/zookeeper/libexec", "/usr/local/opt/zookeeper/libexec"}
 
-// MissingZooKeeper says what is not on this machine to run a ZooKeeper server, and its package; nil: it is there.
-func MissingZooKeeper() error {
+// ZooKeeperServer is java and the jar files of ZooKeeper.
+var ZooKeeperServer = Program{Name: "zookeeper", Debian: "zookeeper", Homebrew: "zookeeper", find: func() error {
 	_, err := zooKeeperClasspath()
 	return err
+}}
+
+var zooKeeperKind = Kind{Name: "zookeeper", Program: ZooKeeperServer, start: startZooKeeper}
+
+func startZooKeeper(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
+	nodes, err := s.ZooKeeper(ctx, n)
+	return Servers{Addrs: Addrs(nodes)}, err
 }
 
 // zooKeeperClasspath finds the jar files. Debian's jar names the others that it needs. Homebrew's lies beside them.
 func zooKeeperClasspath() (string, error) {
-	const how = "Debian: apt-get install zookeeper, macOS: brew install zookeeper"
 	if _, err := exec.LookPath("java"); err != nil {
-		return "", fmt.Errorf("stack: no java for ZooKeeper on the PATH (%s)", how)
+		return "", fmt.Errorf("no java for ZooKeeper on the PATH")
 	}
 	for _, dir := range zooKeeperJars {
 		if _, err := os.Stat(filepath.Join(dir, "zookeeper.jar")); err == nil {
@@ -38,7 +42,7 @@ func zooKeeperClasspath() (string, error) {
 			return filepath.Join(dir, "*"), nil
 		}
 	}
-	return "", fmt.Errorf("stack: ZooKeeper's jar files are in none of %s (%s)", strings.Join(zooKeeperJars, ", "), how)
+	return "", fmt.Errorf("ZooKeeper's jar files are in none of %s", strings.Join(zooKeeperJars, ", "))
 }
 
 // zooKeeperConf is the file of a server. A tick of 200 ms allows sessions of 400 ms, and lets an ensemble miss a server after a second.
@@ -56,13 +60,10 @@ admin.enableServer=false
 
 // ZooKeeperNode is one ZooKeeper server. It keeps its data until the stack is closed.
 type ZooKeeperNode struct {
-	Server        // what runs it now: Restart replaces it
-	Name   string // in the stack
-	Addr   string // host:port, for clients
+	Restartable
 
 	dir   string
 	links []*Proxy // between it and the others; none: they reach each other directly
-	start func() (*Process, error)
 }
 
 // ZooKeeper starts n servers: one alone, or three as an ensemble. It returns when each of them serves clients, and one of three leads.
@@ -78,20 +79,17 @@ func (s *Stack) ProxiedZooKeeper(ctx context.Context) ([]*ZooKeeperNode, error) 
 }
 
 func (s *Stack) zooKeepers(ctx context.Context, n int, proxied bool) (nodes []*ZooKeeperNode, err error) {
-	classpath, err := zooKeeperClasspath()
-	if err != nil {
+	if err := ZooKeeperServer.Missing(); err != nil {
 		return nil, err
 	}
-	for range attempts {
-		if nodes, err = s.ensemble(ctx, n, proxied, classpath); err == nil || !strings.Contains(err.Error(), "Address already in use") &&
-			!strings.Contains(err.Error(), "Leaving listener thread") { // which has tried to listen several times
-			return nodes, err
-		}
-	}
-	return nil, err
+	err = whileTaken(func() error {
+		nodes, err = s.ensemble(ctx, n, proxied)
+		return err
+	})
+	return nodes, err
 }
 
-func (s *Stack) ensemble(ctx context.Context, n int, proxied bool, classpath string) (nodes []*ZooKeeperNode, err error) {
+func (s *Stack) ensemble(ctx context.Context, n int, proxied bool) (nodes []*ZooKeeperNode, err error) {
 	e := new(zooKeeperPeers)
 	if proxied {
 		if e.links, err = s.linkZooKeepers(n); err != nil {
@@ -104,32 +102,20 @@ func (s *Stack) ensemble(ctx context.Context, n int, proxied bool, classpath str
 	}
 	e.quorum, e.election = addrs[n:2*n], addrs[2*n:]
 	e.open()
-	defer func() {
-		if err != nil {
-			for _, node := range nodes {
-				node.Kill()
-			}
-			nodes = nil
-		}
-	}()
 	for i := range n {
-		if proxied && i == n-1 {
-			if err := e.await(ctx, nodes); err != nil {
-				return nodes, err
-			}
-		}
-		node, err := s.zooKeeper(i+1, addrs[i], e.servers(i), classpath)
+		node, err := s.zooKeeper(i+1, addrs[i], e.servers(i))
 		if err != nil {
-			return nodes, err
+			return nil, err
 		}
 		node.links = e.of(i)
 		nodes = append(nodes, node)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range nodes {
-		group.Go(func() error { return node.serves(ctx) })
-	}
-	return nodes, group.Wait()
+	return nodes, startAll(ctx, nodes, func(i int) error {
+		if !proxied || i < n-1 {
+			return nil
+		}
+		return e.await(ctx, nodes[:i])
+	})
 }
 
 // zooKeeperPeers is at which addresses the servers of an ensemble reach each other.
@@ -218,8 +204,12 @@ func (e *zooKeeperPeers) await(ctx context.Context, nodes []*ZooKeeperNode) erro
 	return nil
 }
 
-// zooKeeper starts one server, and does not wait for it.
-func (s *Stack) zooKeeper(id int, addr, servers, classpath string) (*ZooKeeperNode, error) {
+// zooKeeper prepares one server.
+func (s *Stack) zooKeeper(id int, addr, servers string) (*ZooKeeperNode, error) {
+	classpath, err := zooKeeperClasspath()
+	if err != nil {
+		return nil, err
+	}
 	name := fmt.Sprintf("zookeeper-%d", id)
 	dir, err := s.workdir(fmt.Sprintf("%s-%d", name, portOf(addr)))
 	if err != nil {
@@ -233,24 +223,20 @@ func (s *Stack) zooKeeper(id int, addr, servers, classpath string) (*ZooKeeperNo
 	if err != nil {
 		return nil, fmt.Errorf("stack: %w", err)
 	}
-	node := &ZooKeeperNode{Name: name, Addr: addr, dir: dir}
-	node.start = func() (*Process, error) {
+	node := &ZooKeeperNode{Restartable: Restartable{Name: name, Addr: addr}, dir: dir}
+	node.ready, node.start = node.accepts, func() (*Process, error) {
 		return s.start(command{name: name, argv: []string{
 			"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 			"-cp", classpath, "org.apache.zookeeper.server.quorum.QuorumPeerMain", conf,
 		}})
 	}
-	p, err := node.start()
-	node.Server = p
-	return node, err
+	return node, nil
 }
 
-// serves waits until the server accepts requests of clients: it is alone, or in an ensemble that has a leader.
-func (n *ZooKeeperNode) serves(ctx context.Context) error {
-	return await(ctx, n, func(ctx context.Context) error {
-		_, err := n.Mode(ctx)
-		return err
-	})
+// accepts returns nil when the server accepts requests of clients: it is alone, or in an ensemble that has a leader.
+func (n *ZooKeeperNode) accepts(ctx context.Context) (says string, err error) {
+	mode, err := n.Mode(ctx)
+	return " as " + mode, err
 }
 
 // Mode is the part that the server has: standalone, leader or follower. One that accepts no requests of clients has none, and the
@@ -294,26 +280,6 @@ func (n *ZooKeeperNode) command(ctx context.Context, word string) (string, error
 	return string(text), nil
 }
 
-// Restart kills the server, unless it has ended, and starts it again at its address, with its data. Its Server must not be used
-// meanwhile. It returns when the server accepts requests: in an ensemble that needs a majority of the others.
-func (n *ZooKeeperNode) Restart(ctx context.Context) (proof string, err error) {
-	n.Kill()
-	before, err := n.Ended()
-	if err != nil {
-		return "", err
-	}
-	p, err := n.start()
-	if err != nil {
-		return "", err
-	}
-	n.Server = p
-	if err := n.serves(ctx); err != nil {
-		return "", err
-	}
-	mode, err := n.Mode(ctx)
-	return fmt.Sprintf("%s; process %d serves at %s as %s", before, p.PID(), n.Addr, mode), err
-}
-
 // LoseDisk kills the server and deletes its data. After a restart it has what the others of its ensemble have.
 func (n *ZooKeeperNode) LoseDisk() error {
 	n.Kill()
@@ -321,15 +287,11 @@ func (n *ZooKeeperNode) LoseDisk() error {
 }
 
 // ZooKeeperLeader waits until one of the nodes leads, and returns it.
-func ZooKeeperLeader(ctx context.Context, nodes []*ZooKeeperNode) (leader *ZooKeeperNode, err error) {
-	err = Until(ctx, func(ctx context.Context) error {
-		for _, node := range nodes {
-			if mode, err := node.Mode(ctx); err == nil && (mode == "leader" || mode == "standalone") {
-				leader = node
-				return nil
-			}
-		}
-		return errors.New("stack: no ZooKeeper server leads")
-	})
-	return leader, err
+func ZooKeeperLeader(ctx context.Context, nodes []*ZooKeeperNode) (*ZooKeeperNode, error) {
+	return awaitLeader(ctx, nodes)
+}
+
+func (n *ZooKeeperNode) leads(ctx context.Context) (bool, error) {
+	mode, err := n.Mode(ctx)
+	return mode == "leader" || mode == "standalone", err
 }

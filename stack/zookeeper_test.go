@@ -13,6 +13,7 @@ import (
 
 // A leader that is killed is replaced, the others serve, and it comes back as a follower. One that is paused serves nobody.
 func TestZooKeeperEnsemble(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.ZooKeeper)
 	ctx := testenv.Context(t)
 	nodes, err := testenv.Stack(t).ZooKeeper(ctx, 3)

@@ -44,10 +44,11 @@ func TestAddrMapRefusesWhatItCannotRead(t *testing.T) {
 // The map also applies to the addresses that only a server announced to the client: the sentinels' master, the cluster's other
 // nodes.
 func TestEveryTopologyDialsThroughTheMap(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			started := start(t, kind)
+			started := testenv.Topology(t, string(kind))
 			cfg := config(started)
 			var rules []string
 			dialed := map[string]*atomic.Int64{}

@@ -22,9 +22,7 @@ type EtcdConfig struct {
 }
 
 // Etcd is an open cluster of etcd.
-type Etcd struct {
-	Client *clientv3.Client
-}
+type Etcd struct{ *clientv3.Client }
 
 // OpenEtcd opens a client and waits until a server answers or ctx ends. The error names what could not be reached, or what is no address.
 func OpenEtcd(ctx context.Context, cfg EtcdConfig) (e *Etcd, err error) {
@@ -50,6 +48,12 @@ func OpenEtcd(ctx context.Context, cfg EtcdConfig) (e *Etcd, err error) {
 	return e, err
 }
 
+// Backend is a *clientv3.Client.
+func (e *Etcd) Backend() any { return e.Client }
+
+// String names the servers.
+func (e *Etcd) String() string { return "etcd " + strings.Join(e.Endpoints(), ",") }
+
 // etcdSilence is after how long a connection that says nothing is pinged. gRPC allows no less.
 const etcdSilence = 10 * time.Second
 
@@ -71,11 +75,8 @@ func newEtcd(cfg EtcdConfig) (*Etcd, error) {
 
 // Ping reads linearizably: a majority of the servers takes part.
 func (e *Etcd) Ping(ctx context.Context) error {
-	if _, err := e.Client.Get(ctx, "locklab/", clientv3.WithCountOnly()); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(e.Client.Endpoints(), ","), err)
+	if _, err := e.Get(ctx, "locklab/", clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(e.Endpoints(), ","), err)
 	}
 	return nil
 }
-
-// Close closes the client.
-func (e *Etcd) Close() error { return e.Client.Close() }

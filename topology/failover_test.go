@@ -16,10 +16,11 @@ import (
 
 // A master dies; the client must find the new one by itself and write there.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []topology.Kind{topology.Sentinel, topology.Cluster} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			started := start(t, kind)
+			started := testenv.Topology(t, string(kind))
 			r, ctx := open(t, config(started)), testenv.Context(t)
 			write := func() error { return r.Master.Incr(ctx, "key").Err() }
 			if err := write(); err != nil {
@@ -57,10 +58,11 @@ func masterOf(t *testing.T, started *stack.Topology, r *topology.Redis) *stack.N
 
 // An INCR whose reply is lost may have been executed. If it were sent again, it would count twice.
 func TestNothingIsSentTwice(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []topology.Kind{topology.Single, topology.Cluster} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			started := start(t, kind)
+			started := testenv.Topology(t, string(kind))
 			r, ctx := open(t, config(started)), testenv.Context(t)
 			if err := r.Master.Set(ctx, "key", 0, 0).Err(); err != nil {
 				t.Fatal(err)
@@ -87,10 +89,11 @@ func TestNothingIsSentTwice(t *testing.T) {
 
 // Nor is it sent again while there is time left: the reply is lost with its connection, and the caller is told.
 func TestALostReplyIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			started := start(t, kind)
+			started := testenv.Topology(t, string(kind))
 			cfg, ctx := config(started), testenv.Context(t)
 			var proxies []*faultproxy.Proxy
 			var rules []string

@@ -21,10 +21,16 @@ func OpenIndependent(ctx context.Context, addrs []string, access Access) (*Indep
 		i.Nodes = append(i.Nodes, newClient(addr, access))
 	}
 	if err := until(ctx, i.Ping); err != nil {
-		return nil, errors.Join(fmt.Errorf("redlock: %w", err), i.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", i, err), i.Close())
 	}
 	return i, nil
 }
+
+// Backend is a []redis.UniversalClient.
+func (i *Independent) Backend() any { return i.Nodes }
+
+// String names the nodes.
+func (*Independent) String() string { return "redlock" }
 
 // Ping sends a PING to every node. It returns nil when a majority answers, or else an error with the address of every node that
 // does not.

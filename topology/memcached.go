@@ -11,20 +11,20 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// Memcached is an open client of Memcached servers. Each key is on one of them: which one depends on the list of addresses.
-type Memcached struct {
-	Client *memcache.Client
-	addrs  []string
+// memcached is an open client of Memcached servers. Each key is on one of them: which one depends on the list of addresses.
+type memcached struct {
+	*memcache.Client // the lock sets its Timeout
+	addrs            []string
 }
 
 // idleConnections is how many stay open: one for each key that is asked for simultaneously.
 const idleConnections = 64
 
-// OpenMemcached opens a client and waits until every server answers or ctx ends.
-func OpenMemcached(ctx context.Context, addrs []string) (*Memcached, error) {
+// openMemcached opens a client and waits until every server answers or ctx ends.
+func openMemcached(ctx context.Context, addrs []string) (*memcached, error) {
 	servers := new(memcache.ServerList)
-	m := &Memcached{Client: memcache.NewFromSelector(servers), addrs: addrs}
-	m.Client.MaxIdleConns, m.Client.DialContext = idleConnections, dialNamed
+	m := &memcached{Client: memcache.NewFromSelector(servers), addrs: addrs}
+	m.MaxIdleConns, m.DialContext = idleConnections, dialNamed
 	err := until(ctx, func(ctx context.Context) error {
 		if err := servers.SetServers(addrs...); err != nil { // it resolves their names
 			return err
@@ -32,22 +32,25 @@ func OpenMemcached(ctx context.Context, addrs []string) (*Memcached, error) {
 		return m.Ping(ctx)
 	})
 	if err != nil {
-		return nil, errors.Join(err, m.Client.Close())
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
 
+// Backend is a *memcache.Client.
+func (m *memcached) Backend() any { return m.Client }
+
 // Ping asks every server for its version. The client's Timeout bounds it for each of them.
-func (m *Memcached) Ping(context.Context) error {
+func (m *memcached) Ping(context.Context) error {
 	if err := m.Client.Ping(); err != nil {
-		_ = m.Client.Close() // idle connections have ended with their server
+		_ = m.Close() // idle connections have ended with their server
 		return fmt.Errorf("%s: %w", m, err)
 	}
 	return nil
 }
 
 // String names the servers.
-func (m *Memcached) String() string { return "memcached " + strings.Join(m.addrs, ",") }
+func (m *memcached) String() string { return "memcached " + strings.Join(m.addrs, ",") }
 
 // dialNamed opens a connection whose errors name the server.
 func dialNamed(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"time"
 
+	"locklab/internal/reach"
+
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -27,17 +29,20 @@ const (
 // options are the settings of every client, in the form from which go-redis makes those of each kind.
 func options(access Access, addrs ...string) *redis.UniversalOptions {
 	o := &redis.UniversalOptions{
-		Addrs:                    addrs,
-		Password:                 access.Password,
-		MaxRetries:               noRetries,
-		DialTimeout:              dialTimeout,
-		DialerRetries:            1,
-		ReadTimeout:              replyTimeout,
-		WriteTimeout:             replyTimeout,
-		ContextTimeoutEnabled:    true,
-		PoolSize:                 poolSize,
-		PoolTimeout:              poolTimeout,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Addrs:                 addrs,
+		Password:              access.Password,
+		MaxRetries:            noRetries,
+		DialTimeout:           dialTimeout,
+		DialerRetries:         1,
+		ReadTimeout:           replyTimeout,
+		WriteTimeout:          replyTimeout,
+		ContextTimeoutEnabled: true,
+		PoolSize:              poolSize,
+		PoolTimeout:           poolTimeout,
+		// The endpoint's type is set because go-redis would look up the server's name to find it.
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone,
+		},
 	}
 	dial := redis.NewDialer(o.Simple())
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -73,31 +78,18 @@ func (named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 	return next
 }
 
-// until repeats try until it succeeds, ctx ends, or the server refuses the password. When ctx ends, the error is the last one that
-// is more than a timeout, if there was one.
+// until repeats try until it succeeds, ctx ends, or the server refuses the password. The error is that of [reach.Until].
 func until(ctx context.Context, try func(context.Context) error) error {
-	var last error
-	for {
+	return reach.Until(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, replyTimeout)
-		err := try(attempt)
-		cancel()
-		if err == nil {
-			return nil
-		}
+		defer cancel()
+		return try(attempt)
+	}, func(err error) error {
 		if refused(err) {
 			return fmt.Errorf("the password is wrong or missing: %w", err)
 		}
-		if last == nil || !errors.Is(err, context.DeadlineExceeded) {
-			last = err
-		}
-		pause := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return fmt.Errorf("not reached in time: %w", last)
-		case <-pause.C:
-		}
-	}
+		return nil
+	})
 }
 
 // refused reports whether a server refused the password: it will do so again.

@@ -1,5 +1,5 @@
-// Package topology opens the go-redis client for each way in which the lab runs Redis: single, master-slave, sentinel and
-// cluster. It also opens the clients of the independent nodes that RedLock needs, and the client of Memcached.
+// Package topology connects to each kind of server that keeps locks: see [Connect]. It opens the go-redis client for each way in which
+// the lab runs Redis: single, master-slave, sentinel and cluster.
 //
 // Every client of Redis has the same settings. A command is never sent twice: go-redis would send one again whose
 // reply is late, and an INCR that is sent twice counts twice. The deadline of the context bounds a command;
@@ -30,17 +30,19 @@ const (
 	Cluster     Kind = "cluster"      // the keys spread over several masters, each with replicas
 )
 
-// Config says which Redis to open.
+// Config says which servers to open.
 type Config struct {
-	Kind           Kind
-	Addrs          []string // host:port. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes
-	SentinelMaster string   // the name under which the sentinels know the master
+	Kind Kind // of Redis
+	// Addrs are host:port. single: one. master-slave: all nodes. sentinel: the sentinels. cluster: some nodes. A database: its URL
+	Addrs          []string
+	SentinelMaster string // the name under which the sentinels know the master
+	User           string // of etcd; empty: it has no users
 	Access
 }
 
 // Access is what a client needs to reach the servers.
 type Access struct {
-	Password string  // of the Redis servers, not of the sentinels; empty: none
+	Password string  // of the Redis servers, not of the sentinels, or of the User; empty: none
 	Map      AddrMap // from the addresses that servers announce to those that this machine can dial
 }
 
@@ -76,6 +78,9 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	}
 	return r, nil
 }
+
+// Backend is a redis.UniversalClient.
+func (r *Redis) Backend() any { return r.Master }
 
 // Replica returns a client that reads from a replica, or from the master when the topology has no replicas. The value may be old.
 func (r *Redis) Replica() redis.UniversalClient {

@@ -18,17 +18,6 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 var kinds = []topology.Kind{topology.Single, topology.MasterSlave, topology.Sentinel, topology.Cluster}
 
-// start starts a topology of real servers.
-func start(t *testing.T, kind topology.Kind) *stack.Topology {
-	t.Helper()
-	testenv.Needs(t, testenv.RedisServer)
-	started, err := testenv.Stack(t).Topology(testenv.Context(t), string(kind), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return started
-}
-
 func open(t *testing.T, cfg topology.Config) *topology.Redis {
 	t.Helper()
 	r, err := topology.Open(testenv.Context(t), cfg)
@@ -48,10 +37,11 @@ func config(started *stack.Topology) topology.Config {
 }
 
 func TestEveryTopologyReadsWhatItWrote(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			r, ctx := open(t, config(start(t, kind))), testenv.Context(t)
+			r, ctx := open(t, config(testenv.Topology(t, string(kind)))), testenv.Context(t)
 			for i := range 50 { // over all slots of a cluster
 				key, want := fmt.Sprintf("key-%d", i), fmt.Sprint(i)
 				if err := r.Master.Set(ctx, key, want, 0).Err(); err != nil {
@@ -69,12 +59,13 @@ func TestEveryTopologyReadsWhatItWrote(t *testing.T) {
 	}
 }
 
-// What reads at a replica must not be the master under another name.
+// The connection for reads at a replica must not be the master under another name.
 func TestReplicasReadAtReplicas(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds[1:] {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			r, ctx := open(t, config(start(t, kind))), testenv.Context(t)
+			r, ctx := open(t, config(testenv.Topology(t, string(kind)))), testenv.Context(t)
 			for range 6 {
 				if role := role(ctx, r.Replica()); role != "slave" {
 					t.Fatalf("the replica's role is %q", role)
@@ -107,7 +98,7 @@ func role(ctx context.Context, client redis.UniversalClient) string {
 }
 
 func TestMasterSlaveFindsTheMasterAnywhere(t *testing.T) {
-	started := start(t, topology.MasterSlave)
+	started := testenv.Topology(t, string(topology.MasterSlave))
 	cfg := config(started)
 	cfg.Addrs = append(append([]string{}, started.Addrs[1:]...), started.Addrs[0])
 	r, ctx := open(t, cfg), testenv.Context(t)
@@ -117,7 +108,7 @@ func TestMasterSlaveFindsTheMasterAnywhere(t *testing.T) {
 }
 
 func TestMasterSlaveRefusesTwoMastersAndNone(t *testing.T) {
-	started := start(t, topology.MasterSlave)
+	started := testenv.Topology(t, string(topology.MasterSlave))
 	other := testenv.Redis(t, true)
 	for _, c := range []struct {
 		addrs []string
@@ -134,6 +125,7 @@ func TestMasterSlaveRefusesTwoMastersAndNone(t *testing.T) {
 }
 
 func TestUnreachableServersAreNamed(t *testing.T) {
+	t.Parallel()
 	const unused = "127.0.0.1:1"
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
@@ -196,5 +188,29 @@ func TestIndependentNeedsAMajority(t *testing.T) {
 		if strings.Contains(err.Error(), addr) != (i < 3) {
 			t.Errorf("%v: is %s named? down: %v", err, addr, i < 3)
 		}
+	}
+}
+
+// The end of the wait cuts the last round, in which even a good node may give no answer. The error is that of a whole round.
+func TestAnUnreachableMajorityIsCountedInAWholeRound(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	node := testenv.Redis(t, true)
+	failed := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		_, err := topology.OpenIndependent(ctx, []string{"127.0.0.1:1", "127.0.0.1:2", node.Addr}, topology.Access{})
+		failed <- err
+	}()
+	testenv.Eventually(t, "a PING", func() bool {
+		_, err := node.Info(t.Context(), "commandstats", "cmdstat_ping")
+		return err == nil // the field is there after the first one
+	})
+	testenv.Pause(t, node)
+	err := <-failed
+	if err == nil || !strings.Contains(err.Error(), "2 of 3 nodes") || strings.Contains(err.Error(), node.Addr) {
+		t.Fatalf("%v: the node that answered in the first round is counted as silent", err)
 	}
 }

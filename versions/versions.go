@@ -12,19 +12,19 @@ import (
 
 // Version is one way to do the same work, and a prefix of the URL: /v3/pview.
 type Version struct {
-	Name    string // "v3": in URLs, tables, metrics and saved runs
-	Title   string // what protects the work, in two words: "Redis lock"
-	Summary string // the same in a line
-	Shows   string // what a burst over two instances shows, in a sentence
-	Loses   bool   // whether such a burst loses updates, and has two winners: what the version is there to show
-	Article string // final value that A4 reports for 666 page views; "-": A4 has no such version
-	Needs   Server // that keeps the lock; empty: no server does
-	Extra   bool   // left out of the default demo and of the tables of README.md; --versions names it
-
-	// Open opens the strategy. It connects to nothing; an error names a setting that cannot work. Nil: the version has no lock, but
-	// one atomic command.
-	Open func(lockstrategy.Backends) (*lockstrategy.Opened, error)
+	Name     string // "v3": in URLs, tables, metrics and saved runs
+	Title    string // what protects the work, in two words: "Redis lock"
+	Summary  string // the same in a line
+	Shows    string // what a burst over two instances shows, in a sentence
+	Loses    bool   // whether such a burst loses updates, and has two winners: what the version is there to show
+	Article  string // final value that A4 reports for ArticleUsers page views; "-": A4 reports no number
+	Strategy string // as lockstrategy.Open takes it; empty: the version has no lock, but one atomic command
+	Needs    Server // that keeps the lock; empty: no server does
+	Extra    bool   // left out of the default demo and of the tables of README.md; --versions names it
 }
+
+// ArticleUsers is the number of page views for which A4 reports final values.
+const ArticleUsers = 666
 
 // Server is a kind of server that keeps locks. Its name is the flag and the variable with its addresses: --redlock, LAB_REDLOCK.
 type Server string
@@ -50,51 +50,51 @@ var all = []Version{
 	},
 	{
 		Name: "v1", Title: "none", Article: "34", Loses: true,
-		Summary: "no lock: read, add, write",
-		Shows:   "v1 reads, adds one and writes: two requests that read the same number write the same one, so one update is lost.",
-		Open:    strategy(lockstrategy.NameNone),
+		Summary:  "no lock: read, add, write",
+		Shows:    "v1 reads, adds one and writes: two requests that read the same number write the same one, so one update is lost.",
+		Strategy: lockstrategy.NameNone,
 	},
 	{
 		Name: "v2", Title: "process mutex", Article: "391", Loses: true,
-		Summary: "a mutex in this process: no help against another process",
-		Shows:   "v2 queues inside each process only: each process overwrites what the other has written.",
-		Open:    strategy(lockstrategy.NameProcess),
+		Summary:  "a mutex in this process: no help against another process",
+		Shows:    "v2 queues inside each process only: each process overwrites what the other has written.",
+		Strategy: lockstrategy.NameProcess,
 	},
 	{
-		Name: "v3", Title: "Redis lock", Article: "666", Needs: Redis,
-		Summary: "the Redis lock, which Redisson's RLock understands",
-		Shows:   "v3 locks in Redis, outside of the processes: every view is there, and one driver wins.",
-		Open:    strategy(lockstrategy.NameRedis),
+		Name: "v3", Title: "Redis lock", Article: "-", Needs: Redis,
+		Summary:  "the Redis lock, which Redisson's RLock understands",
+		Shows:    "v3 locks in Redis, outside of the processes: every view is there, and one driver wins.",
+		Strategy: lockstrategy.NameRedis,
 	},
 	{
-		Name: "v4", Title: "RedLock", Article: "666", Needs: RedLockNodes,
-		Summary: "RedLock over independent nodes",
-		Shows:   "v4 does the same by a majority of five independent nodes.",
-		Open:    strategy(lockstrategy.NameRedLock),
+		Name: "v4", Title: "RedLock", Article: "-", Needs: RedLockNodes,
+		Summary:  "RedLock over independent nodes",
+		Shows:    "v4 does the same by a majority of five independent nodes.",
+		Strategy: lockstrategy.NameRedLock,
 	},
 	{
 		Name: "v5", Title: "database row", Article: "-", Needs: Database, Extra: true,
-		Summary: "a lease in a row of the orders' database",
-		Shows:   "v5 locks in a row of the database: no further server is needed, and waiters poll.",
-		Open:    strategy(lockstrategy.NameDatabase),
+		Summary:  "a lease in a row of the orders' database",
+		Shows:    "v5 locks in a row of the database: no further server is needed, and waiters poll.",
+		Strategy: lockstrategy.NameDatabase,
 	},
 	{
 		Name: "v6", Title: "ZooKeeper", Article: "-", Needs: ZooKeeper, Extra: true,
-		Summary: "a queue of nodes in ZooKeeper, which a majority of its servers agrees on",
-		Shows:   "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
-		Open:    strategy(lockstrategy.NameZooKeeper),
+		Summary:  "a queue of nodes in ZooKeeper, which a majority of its servers agrees on",
+		Shows:    "v6 locks in ZooKeeper: its servers queue the processes, and a majority agrees on each grant.",
+		Strategy: lockstrategy.NameZooKeeper,
 	},
 	{
 		Name: "v7", Title: "etcd", Article: "-", Needs: Etcd, Extra: true,
-		Summary: "a queue of keys in etcd, by create revision",
-		Shows:   "v7 locks in etcd, which replicates each lock to a majority before it answers.",
-		Open:    strategy(lockstrategy.NameEtcd),
+		Summary:  "a queue of keys in etcd, by create revision",
+		Shows:    "v7 locks in etcd, which replicates each lock to a majority before it answers.",
+		Strategy: lockstrategy.NameEtcd,
 	},
 	{
 		Name: "v8", Title: "Memcached", Article: "-", Needs: Memcached, Extra: true,
-		Summary: "an item in Memcached, which may forget it; no fencing token",
-		Shows:   "v8 locks in Memcached: every view is there as long as the server forgets nothing, and waiters poll.",
-		Open:    strategy(lockstrategy.NameMemcached),
+		Summary:  "an item in Memcached, which may forget it; no fencing token",
+		Shows:    "v8 locks in Memcached: every view is there as long as the server forgets nothing, and waiters poll.",
+		Strategy: lockstrategy.NameMemcached,
 	},
 }
 
@@ -133,9 +133,4 @@ func Needs(names ...string) (servers []Server) {
 		}
 	}
 	return servers
-}
-
-// strategy returns the opener of a strategy by its name: the only place that names strategies.
-func strategy(name string) func(lockstrategy.Backends) (*lockstrategy.Opened, error) {
-	return func(b lockstrategy.Backends) (*lockstrategy.Opened, error) { return lockstrategy.Open(name, b) }
 }

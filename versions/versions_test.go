@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/versions"
 )
@@ -25,7 +26,7 @@ func TestEveryVersionIsWhole(t *testing.T) {
 		if v.Title == "" || v.Summary == "" || v.Shows == "" || v.Article == "" {
 			t.Errorf("%s lacks a text: %+v", v.Name, v)
 		}
-		if v.Needs != "" && v.Open == nil {
+		if v.Needs != "" && v.Strategy == "" {
 			t.Errorf("%s needs servers, and opens no lock on them", v.Name)
 		}
 		if found, known := versions.Find(v.Name); !known || found.Title != v.Title {
@@ -40,10 +41,10 @@ func TestEveryVersionIsWhole(t *testing.T) {
 // A version that needs no server must open without one.
 func TestVersionsWithoutServersOpen(t *testing.T) {
 	for _, v := range versions.All() {
-		if v.Open == nil || v.Needs != "" {
+		if v.Strategy == "" || v.Needs != "" {
 			continue
 		}
-		opened, err := v.Open(lockstrategy.Backends{})
+		opened, err := lockstrategy.Open(v.Strategy, lockstrategy.Backends{})
 		if err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 			continue
@@ -85,6 +86,7 @@ func TestK6KnowsTheVersions(t *testing.T) {
 
 // The README's table of versions has a row for each that the demo runs by default, and no other.
 func TestTheReadmeListsTheVersions(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
 	page, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)

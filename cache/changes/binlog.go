@@ -3,90 +3,190 @@ package changes
 import (
 	"bufio"
 	"context"
+	"database/sql/driver"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"regexp"
+	"net"
 	"strconv"
 	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
 )
 
-// Binlog tells the changes that are in the binlog of MySQL or MariaDB. The program mariadb-binlog reads it as a replica does. The server
-// needs log_bin, binlog_format=ROW, and a user with REPLICATION SLAVE.
+// Binlog tells the changes that are in the binlog of MySQL or MariaDB. It reads as a replica does, without TLS and without compression.
+// The server needs log_bin, binlog_format=ROW, and a user with REPLICATION SLAVE and REPLICATION CLIENT. The tables must be
+// transactional. It does not read compressed binlogs (log_bin_compress, binlog_transaction_compression): they are an error.
 type Binlog struct {
-	Host, Port, User, Password string
-	Database, Table            string // whose rows are told; the id is the first column
-	Server                     uint32 // the id of this reader as a replica, which no other may have: the server ends the older of two
-	File                       string // where to begin without a position, such as binlog.000001
+	DSN    string // of go-sql-driver/mysql, with the database
+	Table  string // whose rows are told; the id is the first column
+	Server uint32 // the id of this reader as a replica, which no other may have: the server ends the older of two
+	File   string // where to begin without a position, such as binlog.000001; [BinlogFile] returns the present one
 }
 
-// Follow implements [Source]. A position is a file and an offset behind a transaction: binlog.000001:4.
+// ErrNoBinlog says that a server writes no binlog as [Binlog] reads it, or that the user may not read it.
+var ErrNoBinlog = errors.New("changes: no binlog")
+
+// BinlogFile returns the file that the server writes to at the moment. [ErrNoBinlog] says what is missing.
+func BinlogFile(ctx context.Context, db *gorm.DB) (string, error) {
+	var now struct{ File string }
+	status := db.WithContext(ctx).Raw("SHOW BINARY LOG STATUS").Scan(&now).Error // MySQL from 8.2; since 8.4 the other name is unknown
+	if refusal := (*mysql.MySQLError)(nil); errors.As(status, &refusal) && refusal.Number == syntaxError {
+		status = db.WithContext(ctx).Raw("SHOW MASTER STATUS").Scan(&now).Error
+	}
+	switch refusal := (*mysql.MySQLError)(nil); {
+	case errors.As(status, &refusal):
+		return "", fmt.Errorf("%w: %w: GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* lets the user read it", ErrNoBinlog, status)
+	case status != nil:
+		return "", answered(ctx, status)
+	case now.File == "":
+		return "", fmt.Errorf("%w: start the database with --log-bin --binlog-format=ROW --server-id=1", ErrNoBinlog)
+	}
+	var format struct{ Value string }
+	if err := db.WithContext(ctx).Raw("SHOW VARIABLES LIKE 'binlog_format'").Scan(&format).Error; err != nil {
+		return "", answered(ctx, err)
+	}
+	if format.Value != "" && format.Value != "ROW" {
+		return "", fmt.Errorf("%w: the database has binlog_format=%s: start it with --binlog-format=ROW", ErrNoBinlog, format.Value)
+	}
+	return now.File, nil
+}
+
+const syntaxError = 1064 // ER_PARSE_ERROR
+
+// Follow implements [Source]. A position is a file, an offset behind a transaction, and when the file was made: binlog.000001:4@1795476511.
+// A server that lost its data writes files of the same names, and other changes up to the same offsets.
 func (b Binlog) Follow(ctx context.Context, after string, tell func(Change) error) error {
-	file, offset, found := strings.Cut(after, ":")
-	if !found {
-		file, offset = b.File, "4" // of the first event
-	}
-	program := exec.CommandContext(ctx, "mariadb-binlog", "--no-defaults", "--read-from-remote-server", "--stop-never",
-		"--stop-never-slave-server-id="+strconv.FormatUint(uint64(b.Server), 10),
-		"--base64-output=DECODE-ROWS", "--verbose", "--skip-annotate-row-events",
-		"--protocol=tcp", "--host="+b.Host, "--port="+b.Port, "--user="+b.User, "--start-position="+offset, file)
-	program.Env = append(os.Environ(), "MYSQL_PWD="+b.Password)
-	says := new(strings.Builder)
-	program.Stderr = says
-	out, err := program.StdoutPipe()
-	if err == nil {
-		err = program.Start()
-	}
+	cfg, err := mysql.ParseDSN(b.DSN)
 	if err != nil {
-		return fmt.Errorf("%w: mariadb-binlog: %w", ErrUnavailable, err)
+		return errors.New("changes: the DSN of the database cannot be read")
 	}
-	told := b.parse(out, file, offset, tell)
-	if told != nil {
-		_ = program.Process.Kill()
-	}
-	if err := program.Wait(); told == nil && ctx.Err() == nil { // it ends only when its connection does
-		return errors.Join(fmt.Errorf("%w: mariadb-binlog ended: %s", ErrUnavailable, strings.TrimSpace(says.String())), err)
-	}
-	return errors.Join(told, ctx.Err())
-}
-
-var (
-	rotates = regexp.MustCompile(`^#.* end_log_pos \d+ .*\tRotate to (\S+)  pos: (\d+)`)
-	commits = regexp.MustCompile(`^#.* end_log_pos (\d+) .*\tXid = \d+`)
-)
-
-// longestLine has room for a value of any other table: mariadb-binlog prints one in a line.
-const longestLine = 1 << 30
-
-// parse reads what mariadb-binlog prints. A row is told when its transaction is complete, because reading can only begin again between
-// two transactions.
-func (b Binlog) parse(out io.Reader, file, offset string, tell func(Change) error) error {
-	table, mine, rows := fmt.Sprintf("`%s`.`%s`", b.Database, b.Table), false, []uint64(nil)
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		line := lines.Text()
-		if row, is := strings.CutPrefix(line, "### "); is && strings.Contains(row, ".`") {
-			mine = strings.HasSuffix(row, table)
-		} else if id, is := strings.CutPrefix(line, "###   @1="); is && mine {
-			if id, err := strconv.ParseUint(id, 10, 64); err == nil {
-				rows = append(rows, id)
-			}
-		} else if to := rotates.FindStringSubmatch(line); to != nil {
-			file, offset = to[1], to[2]
-		} else if at := commits.FindStringSubmatch(line); at != nil {
-			for i, id := range rows {
-				if i == len(rows)-1 {
-					offset = at[1]
-				}
-				if err := tell(Change{id, file + ":" + offset}); err != nil {
-					return err
-				}
-			}
-			offset, rows = at[1], nil
+	at := position{file: b.File, offset: firstEvent}
+	if after != "" {
+		if at, err = parsePosition(after); err != nil {
+			return err
 		}
 	}
-	return answered(context.Background(), lines.Err())
+	events, end, err := b.dump(ctx, cfg, at)
+	if err != nil {
+		return answered(ctx, fmt.Errorf("the binlog cannot be read: %w", err))
+	}
+	defer end()
+	r := reader{database: cfg.DBName, table: b.Table, at: at, tell: tell, tables: make(map[uint64][]column)}
+	for {
+		event, err := packet(events)
+		if refusal := (*mysql.MySQLError)(nil); errors.As(err, &refusal) && refusal.Number == noSuchEvent {
+			return fmt.Errorf("%w: %s: %w", ErrPosition, r.at, err)
+		}
+		if err != nil {
+			return answered(ctx, fmt.Errorf("the binlog ended: %w", err))
+		}
+		if err := r.event(event); err != nil {
+			return err
+		}
+	}
+}
+
+// position is where an event begins.
+type position struct {
+	file   string
+	offset uint32
+	made   uint32 // when the file was made, in seconds since 1970; 0: not known
+}
+
+func (p position) String() string {
+	if p.made == 0 {
+		return fmt.Sprintf("%s:%d", p.file, p.offset)
+	}
+	return fmt.Sprintf("%s:%d@%d", p.file, p.offset, p.made)
+}
+
+func parsePosition(text string) (p position, err error) {
+	file, rest, _ := strings.Cut(text, ":")
+	offset, made, is := strings.Cut(rest, "@")
+	n, err := strconv.ParseUint(offset, 10, 32)
+	if err == nil && is {
+		var seconds uint64
+		seconds, err = strconv.ParseUint(made, 10, 32)
+		p.made = uint32(seconds)
+	}
+	if err != nil {
+		return p, fmt.Errorf("changes: the position %q is none: %w", text, err)
+	}
+	p.file, p.offset = file, uint32(n)
+	return p, nil
+}
+
+const (
+	firstEvent    = 4 // offset of the first event of a file
+	comBinlogDump = 0x12
+	noSuchEvent   = 1236 // ER_MASTER_FATAL_ERROR_READING_BINLOG: no such file, or no event begins there
+)
+
+// dump asks for the events from a position on. The driver opens the session, and then this reader has its connection: the driver has no
+// function for this command. end closes it.
+func (b Binlog) dump(ctx context.Context, cfg *mysql.Config, at position) (events *bufio.Reader, end func(), err error) {
+	var wire net.Conn
+	cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var err error
+		wire, err = new(net.Dialer).DialContext(ctx, network, addr)
+		return wire, err
+	}
+	cfg.TLSConfig, cfg.Logger = "", new(mysql.NopLogger)
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = wire.Close() })
+	end = func() { stop(); _ = session.Close() }
+	// A reader that does not name the server's checksum is refused. MariaDB knows the second name, MySQL both.
+	const checksum = "SET @source_binlog_checksum = @@global.binlog_checksum, @master_binlog_checksum = @@global.binlog_checksum"
+	if _, err := session.(driver.ExecerContext).ExecContext(ctx, checksum, nil); err != nil {
+		end()
+		return nil, nil, err
+	}
+	command := []byte{0, 0, 0, 0, comBinlogDump}
+	command = binary.LittleEndian.AppendUint32(command, at.offset)
+	command = binary.LittleEndian.AppendUint16(command, 0) // wait for events that are still to come
+	command = binary.LittleEndian.AppendUint32(command, b.Server)
+	command = append(command, at.file...)
+	command[0] = byte(len(command) - 4) // a file's name is short
+	if _, err := wire.Write(command); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return bufio.NewReader(wire), end, nil
+}
+
+// packet reads the next event. The server sends it in parts of at most 16 MiB - 1, and before it a zero.
+func packet(from io.Reader) ([]byte, error) {
+	const longest = 1<<24 - 1
+	var whole []byte
+	for {
+		var header [4]byte // three bytes of length, and a number
+		if _, err := io.ReadFull(from, header[:]); err != nil {
+			return nil, err
+		}
+		length := int(header[0]) | int(header[1])<<8 | int(header[2])<<16
+		part := make([]byte, length)
+		if _, err := io.ReadFull(from, part); err != nil {
+			return nil, err
+		}
+		if whole = append(whole, part...); length < longest {
+			break
+		}
+	}
+	switch {
+	case len(whole) > 0 && whole[0] == 0:
+		return whole[1:], nil
+	case len(whole) > 9 && whole[0] == 0xff: // a code of two bytes, a state of six, and a sentence
+		return nil, &mysql.MySQLError{Number: binary.LittleEndian.Uint16(whole[1:]), Message: string(whole[9:])}
+	}
+	return nil, errors.New("the server sends no more")
 }

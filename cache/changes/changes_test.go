@@ -3,10 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
-	"net"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,76 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
-
-// printed is what mariadb-binlog 10.11 prints, shortened.
-const printed = `
-# at 4
-#700101  0:00:00 server id 1  end_log_pos 0 	Rotate to binlog.000001  pos: 4
-#261122 15:11:57 server id 1  end_log_pos 821 CRC32 0x684db23c 	Table_map: 'locklab'.'things' mapped to number 18
-### INSERT INTO 'locklab'.'things'
-### SET
-###   @1=1
-###   @2='a'
-# Number of rows: 1
-#261122 15:11:57 server id 1  end_log_pos 904 CRC32 0xa4217d86 	Xid = 7
-COMMIT/*!*/;
-### UPDATE 'locklab'.'things'
-### WHERE
-###   @1=1
-###   @2='a'
-### SET
-###   @1=2
-###   @2='b'
-### UPDATE 'locklab'.'others'
-### WHERE
-###   @1=8
-### SET
-###   @1=8
-### DELETE FROM 'locklab'.'things'
-### WHERE
-###   @1=3
-###   @2='x'
-#261122 15:11:58 server id 1  end_log_pos 1632 CRC32 0x4013a599 	Xid = 16
-#261122 15:11:59 server id 1  end_log_pos 1915 CRC32 0x7a4b49a4 	Rotate to binlog.000002  pos: 4
-#700101  0:00:00 server id 1  end_log_pos 0 CRC32 0xf7c38353 	Rotate to binlog.000002  pos: 4
-### UPDATE 'locklab'.'things'
-### WHERE
-###   @1=5
-### SET
-###   @1=5
-#261122 15:11:59 server id 1  end_log_pos 615 CRC32 0x4d847709 	Xid = 22
-### UPDATE 'locklab'.'things'
-### WHERE
-###   @1=6
-`
-
-// A row is told when its transaction is complete. Only the last row of a transaction moves the position.
-func TestParse(t *testing.T) {
-	var told []Change
-	quoted := strings.NewReplacer("'locklab'.'things'", "`locklab`.`things`", "'locklab'.'others'", "`locklab`.`others`").Replace(printed)
-	quoted = "###   @2='" + strings.Repeat("x", 100_000) + "'\n" + quoted // longer than a scanner's lines are by default
-	b := Binlog{Database: "locklab", Table: "things"}
-	err := b.parse(strings.NewReader(quoted), "binlog.000001", "4",
-		func(c Change) error { told = append(told, c); return nil })
-	want := []Change{
-		{1, "binlog.000001:904"},
-		{1, "binlog.000001:904"},
-		{2, "binlog.000001:904"},
-		{3, "binlog.000001:1632"},
-		{5, "binlog.000002:615"},
-		{5, "binlog.000002:615"},
-	}
-	// Of an UPDATE the row before and the row after are told: its id may have changed.
-	want[4].After = "binlog.000002:4"
-	if err != nil || !slices.Equal(told, want) {
-		t.Errorf("told %v, %v; want %v", told, err, want)
-	}
-	stop := errors.New("stop")
-	if err := b.parse(strings.NewReader(quoted), "f", "4",
-		func(Change) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("tell failed: %v", err)
-	}
-}
 
 type thing struct {
 	ID   uint64 `gorm:"primaryKey;autoIncrement:false"`
@@ -170,50 +97,11 @@ func TestOutbox(t *testing.T) {
 	next(t, again, 9)
 }
 
-// binlogOf starts a server with a binlog.
-func binlogOf(t *testing.T) (*gorm.DB, Binlog) {
-	t.Helper()
-	testenv.Needs(t, testenv.MariaDB)
-	testenv.Needs(t, testenv.Binlog)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, port, _ := net.SplitHostPort(server.Addr)
-	b := Binlog{Host: host, Port: port, User: "root", Database: "locklab", Table: "things", Server: 100, File: "binlog.000001"}
-	return open(t, "mysql:"+server.DSN), b
-}
-
-// A real server tells what any client has written, begins again behind a position, and follows into the next file.
-func TestBinlog(t *testing.T) {
-	db, b := binlogOf(t)
-	b.Server++
-	told := follow(t, b, "")
-	execute(t, db, "INSERT INTO things VALUES (7, 'a\n###   @1=99')", "UPDATE things SET text = 'b' WHERE id = 7")
-	after := next(t, told, 7)
-	next(t, told, 7)
-	next(t, told, 7)
-	execute(t, db, "FLUSH BINARY LOGS", "DELETE FROM things WHERE id = 7", "INSERT INTO things VALUES (8, 'x')")
-	next(t, told, 7)
-	behind := next(t, told, 8)
-	b.Server++
-	again := follow(t, b, after)
-	for _, id := range []uint64{7, 7, 7, 8} {
-		next(t, again, id)
-	}
-	execute(t, db, "INSERT INTO things VALUES (9, 'y')")
-	b.Server++
-	next(t, follow(t, b, behind), 9)
-	b.Server, b.File = b.Server+1, "missing.000001"
-	if err := b.Follow(t.Context(), "", func(Change) error { return nil }); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-}
-
 // listed is a source of so many changes.
 type listed struct {
 	ids  []uint64
 	from string
+	fail error
 }
 
 func (l *listed) Follow(_ context.Context, after string, tell func(Change) error) error {
@@ -223,7 +111,7 @@ func (l *listed) Follow(_ context.Context, after string, tell func(Change) error
 			return err
 		}
 	}
-	return nil
+	return l.fail
 }
 
 // deletes tells what is deleted, and fails on demand.
@@ -292,6 +180,30 @@ func TestStream(t *testing.T) {
 	_ = consume(t, s, "three", d, 9) // another consumer does what was not acknowledged
 	if len(d.ids) > 0 {
 		t.Errorf("%d deletes too many", len(d.ids))
+	}
+}
+
+// Without a position nothing says what the cache has missed, so it is dropped first. A position that is not there any more is removed.
+func TestRelayWithoutItsPosition(t *testing.T) {
+	s := stream(t)
+	dropped := 0
+	s.Drop = func(context.Context) error { dropped++; return nil }
+	from := &listed{ids: []uint64{7}}
+	if err := s.Relay(t.Context(), from); err != nil || dropped != 1 {
+		t.Fatalf("without a position: dropped %d times, %v", dropped, err)
+	}
+	from.ids, from.fail = nil, ErrPosition
+	if err := s.Relay(t.Context(), from); !errors.Is(err, ErrPosition) || from.from != "a" || dropped != 1 {
+		t.Errorf("from %q, dropped %d times, %v", from.from, dropped, err)
+	}
+	from.fail = nil
+	if err := s.Relay(t.Context(), from); err != nil || from.from != "" || dropped != 2 {
+		t.Errorf("behind a position that was lost: from %q, dropped %d times, %v", from.from, dropped, err)
+	}
+	s = stream(t)
+	s.Drop, from.from = func(context.Context) error { return ErrUnavailable }, "not asked"
+	if err := s.Relay(t.Context(), from); !errors.Is(err, ErrUnavailable) || from.from != "not asked" {
+		t.Errorf("the cache cannot be dropped: %v", err)
 	}
 }
 

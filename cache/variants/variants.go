@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
-	"os/exec"
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
@@ -51,6 +48,7 @@ type Backends struct {
 	TTL      time.Duration // of an item, and the age at which c7 refreshes one
 	Query    time.Duration // that a load takes longer than the database needs
 	Log      *slog.Logger
+	Failed   func(what string, err error) // is told what failed in the background
 }
 
 // Access is a variant, opened.
@@ -59,15 +57,14 @@ type Access struct {
 	cache.Writer
 }
 
-// Set is the variants of one instance. The first request opens them: an instance that nobody asks for items has no tables for them,
-// and nothing that runs in the background.
+// Set is the variants of one instance. The first request opens them: an instance that nobody asks for items runs nothing in the
+// background.
 type Set struct {
 	b Backends
 
 	mu      sync.Mutex
 	db      *cache.Database // nil: not opened yet
 	opened  map[string]Access
-	without error // why there is no c6
 	running sync.WaitGroup
 	ending  context.Context // ends what runs in the background
 	end     context.CancelFunc
@@ -81,8 +78,11 @@ func New(b Backends) *Set {
 	return s
 }
 
-// Open returns a variant. An error leaves it to the next call to try again. c6 needs SQLite, or a MySQL server with a binlog and the
-// program mariadb-binlog.
+// ErrAbsent says that an instance cannot have a variant on its database.
+var ErrAbsent = errors.New("cache: no such variant here")
+
+// Open returns a variant. An error leaves it to the next call to try again. c6 needs SQLite, or a server with a binlog: see
+// [changes.Binlog].
 func (s *Set) Open(ctx context.Context, name string) (Access, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,17 +91,16 @@ func (s *Set) Open(ctx context.Context, name string) (Access, error) {
 			return Access{}, err
 		}
 	}
-	if a, is := s.opened[name]; is {
-		return a, nil
+	if _, is := s.opened[name]; !is {
+		if err := s.following(ctx, name); err != nil {
+			return Access{}, err
+		}
 	}
-	return Access{}, fmt.Errorf("%w: this instance has no %s: %w", cache.ErrUnavailable, name, s.without)
+	return s.opened[name], nil
 }
 
 func (s *Set) open(ctx context.Context) error {
 	db, err := cache.NewDatabase(ctx, s.b.DB, s.b.Query)
-	for again := 0; err != nil && again < 3 && ctx.Err() == nil; again++ { // another instance creates the tables at the same moment
-		db, err = cache.NewDatabase(ctx, s.b.DB, s.b.Query)
-	}
 	if err != nil {
 		return err
 	}
@@ -111,9 +110,6 @@ func (s *Set) open(ctx context.Context) error {
 			s.db = nil
 			return err
 		}
-	}
-	if s.without = s.following(ctx); s.without != nil {
-		s.b.Log.Warn("there is no c6", "why", s.without)
 	}
 	return nil
 }
@@ -216,20 +212,37 @@ func (s *Set) writing(context.Context) error {
 	return nil
 }
 
-// following adds the variant whose keys are deleted after what the database says.
-func (s *Set) following(ctx context.Context) error {
-	aside, err := s.aside("c6", cache.Config{Empty: s.brief()})
+// following adds c6, whose keys are deleted after what the database says. The other variants need not wait until it has been asked.
+func (s *Set) following(ctx context.Context, name string) error {
+	s.mu.Unlock()
+	_, err := s.source(ctx)
+	s.mu.Lock()
+	switch _, is := s.opened[name]; {
+	case is: // another request was faster
+		return nil
+	case errors.Is(err, changes.ErrNoBinlog):
+		return fmt.Errorf("%w: %s: %w", ErrAbsent, name, err)
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w", cache.ErrUnavailable, name, err)
+	}
+	aside, err := s.aside(name, cache.Config{Empty: s.brief()})
 	if err != nil {
 		return err
 	}
-	from, err := s.source(ctx)
-	if err != nil {
+	stream := changes.Stream{Client: s.b.Redis, Key: name + ":changes", Idle: time.Second, Drop: aside.DeleteAll}
+	s.background("relay changes", func(ctx context.Context) error {
+		from, err := s.source(ctx) // a database that was lost has other files, or needs its outbox again
+		if err != nil {
+			return err
+		}
+		if err = stream.Relay(ctx, from); errors.Is(err, changes.ErrPosition) {
+			s.b.Log.Warn("the database has lost changes, or all its data: the cache is dropped", "cache", name, "error", err)
+			return nil // an outage that is known would hide it
+		}
 		return err
-	}
-	stream := changes.Stream{Client: s.b.Redis, Key: "c6:changes", Idle: time.Second}
-	s.background("relay changes", func(ctx context.Context) error { return stream.Relay(ctx, from) })
+	})
 	s.background("consume changes", func(ctx context.Context) error { return stream.Consume(ctx, s.b.Instance, aside) })
-	s.set("c6", aside, s.db)
+	s.set(name, aside, s.db)
 	return nil
 }
 
@@ -238,28 +251,8 @@ func (s *Set) source(ctx context.Context) (changes.Source, error) {
 		o := changes.Outbox{DB: s.b.DB, Table: cache.Table, Every: 50 * time.Millisecond}
 		return o, o.Install(ctx)
 	}
-	dsn, err := mysql.ParseDSN(s.b.MySQL)
-	if err != nil {
-		return nil, errors.New("the DSN of the database cannot be read")
-	}
-	host, port, err := net.SplitHostPort(dsn.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("the database has no host and port: %w", err)
-	}
-	if _, err := exec.LookPath("mariadb-binlog"); err != nil {
-		return nil, fmt.Errorf("%w (Debian: apt-get install mariadb-client)", err)
-	}
-	var now struct{ File string }
-	if err := s.b.DB.WithContext(ctx).Raw("SHOW MASTER STATUS").Scan(&now).Error; err != nil {
-		return nil, err
-	}
-	if now.File == "" {
-		return nil, errors.New("the database writes no binlog: start it with --log-bin --binlog-format=ROW --server-id=1")
-	}
-	return changes.Binlog{
-		Host: host, Port: port, User: dsn.User, Password: dsn.Passwd, Database: dsn.DBName, Table: cache.Table,
-		Server: 1<<31 + rand.Uint32N(1<<31), File: now.File,
-	}, nil
+	file, err := changes.BinlogFile(ctx, s.b.DB)
+	return changes.Binlog{DSN: s.b.MySQL, Table: cache.Table, Server: 1<<31 + rand.Uint32N(1<<31), File: file}, err
 }
 
 // background repeats work until Close, a second after it has ended.
@@ -267,7 +260,7 @@ func (s *Set) background(what string, work func(context.Context) error) {
 	s.running.Go(func() {
 		for s.ending.Err() == nil {
 			if err := work(s.ending); err != nil && s.ending.Err() == nil {
-				s.b.Log.Warn(what, "error", err)
+				s.b.Failed(what, err)
 			}
 			select {
 			case <-s.ending.Done():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -48,6 +49,7 @@ func instance(t *testing.T, addr, database, name string, lock *mutex) (*variants
 	}
 	b := variants.Backends{
 		Instance: name, Redis: client, DB: store.DB(), Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Failed: func(what string, err error) { t.Log(what, err) },
 	}
 	set := variants.New(b)
 	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), store.Close()) })
@@ -69,8 +71,9 @@ func access(t *testing.T, s *variants.Set, name string) variants.Access {
 	return a
 }
 
-// What one instance inserts and updates, both see: with c2 and c7 later, and with the others now, or when the change has come through.
+// Both instances see the inserts and updates of one. With c2 and c7 they see them later, and with the others now, or after the change.
 func TestEveryVariantFollows(t *testing.T) {
+	t.Parallel()
 	sets := open(t, "sqlite:"+filepath.Join(t.TempDir(), "items.db"))
 	for i, v := range variants.All() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -123,6 +126,7 @@ func TestAbsentItems(t *testing.T) {
 
 // c4 deletes again after its delay, and c5 deletes what the log has. So a key that came back in between is not old for the TTL.
 func TestDeletesComeAgain(t *testing.T) {
+	t.Parallel()
 	set, b := alone(t)
 	twice, logged := access(t, set, "c4"), access(t, set, "c5")
 	for _, a := range []variants.Access{twice, logged} {
@@ -164,24 +168,94 @@ func TestOpensLater(t *testing.T) {
 	access(t, sets[0], "c0")
 }
 
-// Without a binlog there is no c6, and the other variants are there.
-func TestWithoutBinlog(t *testing.T) {
+// A database in memory loses its data and its binlog with a restart. Then c6 drops what it has, logs it, and follows again.
+func TestBinlogIsLost(t *testing.T) {
 	testenv.Needs(t, testenv.MariaDB)
-	server, err := testenv.Stack(t).MariaDB(testenv.Context(t))
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + server.DSN})
-	if err != nil {
+	var said strings.Builder
+	one, b := instance(t, testenv.Redis(t, false).Addr, "mysql:"+server.DSN, "a", new(mutex))
+	_ = one.Close()
+	if err := b.DB.Exec("FLUSH BINARY LOGS").Error; err != nil { // the second file; a new server begins with the first
 		t.Fatal(err)
 	}
-	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
-	s := variants.New(variants.Backends{
-		Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: new(mutex), TTL: time.Minute, Log: slog.New(slog.DiscardHandler),
+	b.MySQL, b.Log = server.DSN, slog.New(slog.NewTextHandler(&said, nil))
+	s := variants.New(b)
+	t.Cleanup(func() { _ = s.Close() })
+	c6 := access(t, s, "c6")
+	position := func() string { return b.Redis.Get(t.Context(), "c6:changes:position").Val() }
+	if _, err := c6.Put(t.Context(), 1, "before"); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the change has come through", func() bool {
+		return position() != "" && b.Redis.XLen(t.Context(), "c6:changes").Val() == 0
 	})
-	t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
-	access(t, s, "c5")
-	if _, err := s.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
-		t.Errorf("got %v", err)
+	// No change names this item: only a cache that is dropped has it no more.
+	if err := b.Redis.Set(t.Context(), "c6:item:2", `{"id": 2, "text": "before"}`, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var reader string
+	if err := b.DB.Raw("SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'").Scan(&reader).Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DB.Exec("RESET MASTER").Error; err != nil {
+		t.Fatal(err)
+	}
+	_ = b.DB.Exec("KILL " + reader).Error // a server that ends closes its connections; this one may have ended with its file
+	testenv.Eventually(t, "what was cached is dropped", func() bool {
+		_, err := c6.Get(t.Context(), 2)
+		return errors.Is(err, cache.ErrNotFound)
+	})
+	if _, err := c6.Put(t.Context(), 1, "after"); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "c6 follows again", func() bool {
+		item, err := c6.Get(t.Context(), 1)
+		return err == nil && item.Text == "after" && strings.HasPrefix(position(), "binlog.000001:")
+	})
+	if err := s.Close(); err != nil || !strings.Contains(said.String(), "the cache is dropped") {
+		t.Errorf("the log says %q, %v", said.String(), err)
+	}
+}
+
+// Over MariaDB c6 follows the binlog. Without one there is no c6, for good, and the other variants are there.
+func TestBinlog(t *testing.T) {
+	testenv.Needs(t, testenv.MariaDB)
+	for name, settings := range map[string][]string{"with": {"--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"}, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			server, err := testenv.Stack(t).MariaDB(testenv.Context(t), settings...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store, err := order.OpenStore(testenv.Context(t), order.Config{Database: "mysql:" + server.DSN})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+			s := variants.New(variants.Backends{
+				Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: new(mutex), TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
+				Failed: func(what string, err error) { t.Log(what, err) },
+			})
+			t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
+			other := access(t, s, "c5")
+			c6, err := s.Open(t.Context(), "c6")
+			if settings == nil {
+				if !errors.Is(err, variants.ErrAbsent) || !strings.Contains(err.Error(), "--log-bin") {
+					t.Errorf("there is no binlog: %v", err)
+				}
+				return
+			}
+			for version := range int64(2) { // c5 knows nothing of the cache of c6
+				if _, err := other.Put(t.Context(), 7, "x"); err != nil {
+					t.Fatal(err)
+				}
+				testenv.Eventually(t, "c6 sees it", func() bool {
+					item, err := c6.Get(t.Context(), 7)
+					return err == nil && item.Version == version+1
+				})
+			}
+		})
 	}
 }

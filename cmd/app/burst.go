@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/report/terminal"
 	"locklab/stack/compose"
 	"locklab/versions"
 )
@@ -26,27 +27,16 @@ type bursts struct {
 	JSON     bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 
-const mostUsers = 10000
-
 func (b *bursts) validate() error {
-	if err := cmp.Or(
-		within("--users", b.Users, 2, mostUsers), within("--drivers", b.Drivers, 2, mostUsers), within("--rounds", b.Rounds, 1, 1000),
-	); err != nil {
-		return err
-	}
-	if b.Users%2 != 0 || b.Drivers%2 != 0 {
-		return misuse("--users is %d and --drivers is %d; both must be even, so that each instance gets exactly half", b.Users, b.Drivers)
-	}
-	if len(b.Versions) == 0 {
-		return misuse("--versions is empty; name at least one, such as v3")
-	}
-	if len(b.Versions) > 1 && slices.Contains(b.Versions, allVersions) {
-		return misuse("--versions names all and others; name either")
-	}
-	for i, v := range b.Versions {
-		if slices.Contains(b.Versions[:i], v) {
-			return misuse("--versions names %s twice; --rounds repeats", v)
+	plan := b.plan()
+	if slices.Contains(b.Versions, allVersions) {
+		if len(b.Versions) > 1 {
+			return misuse("--versions names all and others; name either")
 		}
+		plan.Versions = versions.Names()
+	}
+	if err := plan.Validate(); err != nil {
+		return misuse("--%w", err) // a field is named as its flag
 	}
 	return nil
 }
@@ -84,7 +74,7 @@ func (b *bursts) plan() burst.Plan {
 
 // finish prints the results, and for people what to try next. Then it calls keep, and returns what the verdict makes of the exit status.
 func (b *bursts) finish(result *burst.Results, std streams, next string, keep func()) error {
-	if err := std.print(b.JSON, result); err != nil {
+	if err := printed(std, b.JSON, result, terminal.Bursts); err != nil {
 		return err
 	}
 	if !b.JSON {
@@ -94,10 +84,23 @@ func (b *bursts) finish(result *burst.Results, std streams, next string, keep fu
 	return verdictExit(result.Verdict, result.Reasons())
 }
 
+// eachGetsOne checks the number of instances: each must get one of the page views and one of the drivers.
+func (b *bursts) eachGetsOne(instances int) error {
+	if err := within("--instances", instances, 2, 32); err != nil {
+		return err
+	}
+	if instances > b.Drivers || instances > b.Users {
+		return misuse("--instances is %d, with --users %d and --drivers %d; each instance must get one of both", instances, b.Users, b.Drivers)
+	}
+	return nil
+}
+
 // burstCommand sends bursts to instances that run already, such as those of docker-compose.yml.
 type burstCommand struct {
 	bursts
-	URL        string `arg:"" optional:"" help:"Address of the balancer before the two instances (default: nginx as .env has it, or http://127.0.0.1:8000)."`
+	URL        string `arg:"" optional:"" help:"Address of the balancer before the instances (default: nginx as .env has it, or http://127.0.0.1:8000)."`
+	Instances  int    `default:"2" placeholder:"N" help:"Number of instances behind the balancer, from 2 to 32. Each must have a name of its own."`
+	ByChance   bool   `help:"The balancer chooses an instance by chance for each connection, as a Service of Kubernetes does: two must answer, and their parts may differ."`
 	AdminToken string `placeholder:"SECRET" help:"Token that the instances require for a reset of the counter (default: as .env has it, or none)."`
 }
 
@@ -107,24 +110,26 @@ const burstNext = `Next:    REDIS_TOPOLOGY=cluster docker compose up -d --wait -
 
 // Run sends the bursts, version by version, and prints what was left.
 func (c *burstCommand) Run(ctx context.Context, std streams) error {
-	if err := c.validate(); err != nil {
+	if err := cmp.Or(c.validate(), c.eachGetsOne(c.Instances)); err != nil {
 		return err
 	}
 	c.fromFiles(ctx)
-	base := strings.TrimSuffix(c.URL, "/") // a browser adds it
-	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
-		return misuse("the URL is %q; it must be http://host:port, and no more", c.URL)
+	base, err := baseURL("the URL", c.URL)
+	if err != nil {
+		return err
 	}
-	began, tell, target := time.Now(), newProgress(std.err), burst.Target{URL: base, AdminToken: c.AdminToken}
+	began, tell, target := time.Now(), newProgress(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
 	health, err := askHealth(ctx, target)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
 	}
-	leftOut, err := c.choose(func(v versions.Version) error { return lacks(health, v) })
+	leftOut, err := c.choose(health.Lacks)
 	if err != nil {
 		return err
 	}
-	result, err := c.plan().Run(ctx, target, tell.step)
+	plan := c.plan()
+	plan.Instances = c.Instances
+	result, err := plan.Run(ctx, target, tell.step)
 	tell.done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
 		return misuse("%w: --admin-token is missing or wrong", err)
@@ -136,12 +141,13 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	return c.finish(result, std, burstNext, func() {})
 }
 
-// lacks says that an instance does not have a version; nil: it has, or does not tell.
-func lacks(instance burst.Health, v versions.Version) error {
-	if len(instance.Versions) == 0 || slices.Contains(instance.Versions, v.Name) {
-		return nil
+// baseURL checks the address of a balancer, and takes the slash from it that a browser adds.
+func baseURL(what, given string) (base string, err error) {
+	base = strings.TrimSuffix(given, "/")
+	if target, err := url.Parse(base); err != nil || base != "http://"+target.Host || address("URL", target.Host) != nil {
+		return "", misuse("%s is %q; it must be http://host:port, and no more", what, given)
 	}
-	return fmt.Errorf("the instance has %s; %s needs %s", strings.Join(instance.Versions, ", "), v.Name, v.Needs.Flag())
+	return base, nil
 }
 
 // fromFiles takes what is not given from the compose files, where there are some.

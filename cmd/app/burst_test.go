@@ -64,6 +64,7 @@ func fireAt(t *testing.T, versions string, args ...string) output {
 }
 
 func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
+	t.Parallel()
 	url := pair(t)
 	got := fire(t, url)
 	if got.code != exitOK {
@@ -93,6 +94,18 @@ func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
 		if row.Final != 40 || row.Lost != 0 || says.Order[i].Winners != 1 {
 			t.Errorf("%+v, %+v", row, says.Order[i])
 		}
+	}
+}
+
+// A burst on fewer instances than were named shows nothing of so many. Of a balancer that chooses by chance, some may have got no request.
+func TestBurstCountsTheInstances(t *testing.T) {
+	url := pair(t)
+	if got := fireAt(t, "v3", "--instances=3", url); got.code != exitInconclusive || !strings.Contains(got.err, "part of 3") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	got := fireAt(t, "v3", "--instances=3", "--by-chance", url)
+	if got.code != exitOK || !strings.Contains(got.out, "3 instances behind "+url) {
+		t.Errorf("by chance: exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
 
@@ -131,7 +144,10 @@ func TestBurstTakesTheAddressOfABalancerAndNoMore(t *testing.T) {
 }
 
 func TestBurstOfTooManyIsRefusedBeforeAnybodyIsAsked(t *testing.T) {
-	for flag, word := range map[string]string{"--users=7": "even", "--drivers=0": "from 2", "--versions=v9": `"v9"`, "--rounds=0": "from 1"} {
+	for flag, word := range map[string]string{
+		"--instances=1": "from 2", "--instances=21": "one of both",
+		"--users=7": "even", "--drivers=0": "from 2", "--versions=v99": "v99", "--rounds=0": "from 1",
+	} {
 		wantSentence(t, app(t.Context(), "burst", flag, "http://127.0.0.1:1"), exitUsage, word)
 	}
 }

@@ -22,6 +22,9 @@ import (
 // Each block of docs/run-by-hand.md stands alone, and the last one stops everything. The ports and the folder of the page are replaced, so
 // that nothing on this machine is in the way.
 func TestInstancesByHand(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	t.Parallel()
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	self, err := os.Executable()
 	if err != nil {
@@ -44,7 +47,7 @@ func TestInstancesByHand(t *testing.T) {
 	}()
 	for _, block := range serve {
 		listen := "127.0.0.1:" + freePort(t)
-		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", "exec '"+self+"' ", 1))
+		cmd := exec.Command("sh", "-c", strings.Replace(block, "./app ", ready(block)+"exec '"+self+"' ", 1))
 		cmd.Dir = t.TempDir()
 		cmd.Env = append(os.Environ(), "LAB_LISTEN="+listen, "LAB_START_TIMEOUT=30s")
 		if !strings.Contains(block, "--redis ") { // the default's port was replaced, too
@@ -81,6 +84,15 @@ func TestInstancesByHand(t *testing.T) {
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// ready is a command that fails unless all nodes of a block's cluster serve; of another block it is empty.
+func ready(block string) string {
+	if !strings.Contains(block, "--cluster create") {
+		return ""
+	}
+	ports, _, _ := strings.Cut(strings.TrimPrefix(block, "for p in "), ";")
+	return "for p in " + ports + "; do redis-cli -p $p cluster info | grep -q cluster_state:ok || { echo $p does not serve; exit 1; }; done\n"
 }
 
 // elsewhere replaces each port of a page by a free one, and the folder for the servers' files by dir.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/kit"
+	"locklab/experiments/services"
 	"locklab/history"
 	"locklab/internal/testenv"
 	"locklab/topology"
@@ -19,19 +19,21 @@ const chaosFor = 8 * time.Second
 
 // No fault of the lock loses an update, because pview and order register the fencing token at the read.
 func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	chaos, replaced := kit.Chaos{Version: "v3", For: chaosFor}, kit.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
+	chaos, replaced := services.Chaos{Version: "v3", For: chaosFor}, services.Chaos{Version: "v3", For: chaosFor, Topology: topology.Sentinel}
 	for _, c := range []struct {
 		name   string
 		run    experiments.Scenario
 		check  func([]history.Event) []history.Violation
 		faults int // kinds
 	}{
-		{"views", chaos.Views, kit.LostViews, 4},
+		{"views", chaos.Views, services.LostViews, 4},
 		{"orders", chaos.Orders, history.Winners, 4},
 		{"orders with failovers", replaced.Orders, history.Winners, 5},
 	} {

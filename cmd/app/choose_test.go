@@ -50,6 +50,8 @@ func TestVersionsThatCannotRun(t *testing.T) {
 
 // All versions that can run here run, also those that the default leaves out.
 func TestDemoOfAllVersions(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		result, code := demo(t, real, "--users=100", "--versions=all")
 		if code != exitOK {
@@ -78,7 +80,7 @@ func TestBurstOfAllVersions(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
 	}
-	if err := lacks(burst.Health{}, versions.Version{Name: "v9"}); err != nil {
+	if err := (burst.Health{}).Lacks(versions.Version{Name: "v9"}); err != nil {
 		t.Errorf("an instance that does not tell lacks v9: %v", err)
 	}
 }

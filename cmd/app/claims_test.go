@@ -27,6 +27,7 @@ func TestClaimsOnInstances(t *testing.T) {
 			continue
 		}
 		t.Run(e.ID, func(t *testing.T) {
+			testenv.Slow(t)
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}

@@ -16,7 +16,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"serve --listen 8080", []string{"--listen", `"8080"`, "host:port"}},
 		{"serve --listen 127.0.0.1:99999", []string{"--listen", "99999", "65535"}},
 		{"serve --redis localhost", []string{"--redis", "localhost", "host:port"}},
-		{"serve --redis=", []string{"--redis", "empty", "host:port"}},
+		{"serve --redis=", []string{"--redis is empty", "leave the flag out"}},
 		{"serve --redis a:1,b:2", []string{"--redis", "2 addresses", "single has one"}},
 		{"serve --redis 127.0.0.1:0", []string{"--redis", "127.0.0.1:0", "port"}},
 		{"serve --topology sentinel --sentinel-master=", []string{"--sentinel-master", "empty"}},
@@ -42,7 +42,13 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"serve --database mysql:root:hush@tcp(127.0.0.1:3306)", []string{"--database", "mysql:***@tcp(127.0.0.1:3306)"}},
 		{"serve --database postgres://root:hush@db/locklab", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --lease 5", []string{"--lease", "5"}},
+		{"serve --lease -5s", []string{"--lease is -5s", "100ms", "1h"}},
+		{"demo --users -2", []string{"--users is -2"}},
 		{"serve --lease 1ms", []string{"--lease", "1ms", "100ms", "1h"}},
+		{"serve --request 7s", []string{"--request is 7s", "two thirds", "10s"}},
+		{"serve --request -1s", []string{"--request is -1s", "10s"}},
+		{"serve --node-timeout 7s", []string{"--node-timeout is 7s", "two thirds", "10s"}},
+		{"serve --node-timeout -1s", []string{"--node-timeout is -1s", "10s"}},
 		{"serve --wait 0s", []string{"--wait", "0s", "1ms"}},
 		{"serve --wait 2h", []string{"--wait", "2h", "1h"}},
 		{"serve --order-think=-1s", []string{"--order-think", "-1s", "0s"}},
@@ -71,6 +77,31 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			wantSentence(t, got, exitUsage, c.want...)
 			if strings.Contains(got.err, "hush") {
 				t.Errorf("it shows a password: %s", got.err)
+			}
+		})
+	}
+}
+
+// A list that is named and empty is a mistake. Kong takes it for one that was not named.
+func TestAnEmptyListIsNoList(t *testing.T) {
+	for _, flag := range []string{"--redis", "--redlock", "--addr-map", "--zookeeper", "--etcd", "--memcached"} {
+		for _, args := range [][]string{{"serve", flag, ""}, {"serve", flag + "="}} {
+			wantSentence(t, app(t.Context(), args...), exitUsage, flag+" is empty; name at least one, or leave the flag out")
+		}
+	}
+}
+
+// A variable with a mistake in its name is told. It is no error: it may be somebody else's.
+func TestAnUnknownVariableIsTold(t *testing.T) {
+	for name, says := range map[string]string{
+		"LAB_LAESE": "app: LAB_LAESE is set, and no flag has this variable; app COMMAND --help names them\n",
+		"LAB_WAIT":  "", "LAB_NET": "", "LAB_REQUIRE": "", "LABEL": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "1s")
+			got := app(t.Context(), "lab", "show", "L03")
+			if told := strings.Contains(got.err, "no flag has this variable"); got.code != exitOK || got.err != says || told != (says != "") {
+				t.Errorf("exit %d: %q", got.code, got.err)
 			}
 		})
 	}

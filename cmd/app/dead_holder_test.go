@@ -56,6 +56,7 @@ func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 // The default lease and wait, at a tenth. All drivers of the living instance wait when the holder's instance is killed.
 func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	const drivers = 10
 	node := testenv.Redis(t, false)
 	flags := []string{

@@ -6,16 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/experiments/burst"
 	"locklab/stack"
 	"locklab/versions"
+	"locklab/web"
 )
 
 type demoCommand struct {
@@ -33,21 +31,18 @@ const startWithin = time.Minute
 
 // demoNext is what can be tried next on this machine.
 func demoNext() string {
-	next := "Next:    go run ./cmd/app demo --keep                everything stays up, with curl lines to try\n"
+	next := fmt.Sprintf("Next:    %s demo --keep                everything stays up, with curl lines to try\n", self())
 	if stack.RealRedis() {
-		next += "         go run ./cmd/app demo --topology cluster    the same over six Redis servers\n"
+		next += fmt.Sprintf("         %s demo --topology cluster    the same over six Redis servers\n", self())
 	}
 	return next
 }
 
 func (c *demoCommand) validate() error {
 	if err := cmp.Or(
-		c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second), within("--instances", c.Instances, 2, 32),
+		c.bursts.validate(), within("--think", c.Think, 0, 10*time.Second), c.eachGetsOne(c.Instances),
 	); err != nil {
 		return err
-	}
-	if c.Instances > c.Drivers || c.Instances > c.Users {
-		return misuse("--instances is %d, with --users %d and --drivers %d; each instance must get one of both", c.Instances, c.Users, c.Drivers)
 	}
 	if c.Topology != "single" && c.Embedded {
 		return misuse("--embedded is given with --topology %s; miniredis has single only: drop one of the two", c.Topology)
@@ -64,11 +59,10 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	leftOut, err := c.choose(func(v versions.Version) error { return burst.Missing(v.Needs) })
+	leftOut, err := c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
 	if err != nil {
 		return err
 	}
-	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // a server that starts refuses connections at first
 	tell := newProgress(std.err)
 	s, err := stack.New()
 	if err != nil {
@@ -79,7 +73,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 		err = errors.Join(err, s.Close())
 		tell.done()
 	}()
-	result, err := c.startAndPlay(ctx, s, tell)
+	running, result, err := c.startAndPlay(ctx, s, tell)
 	tell.done()
 	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
@@ -87,20 +81,32 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	result.LeftOut = leftOut
 	keep := func() {}
 	if c.Keep {
-		keep = func() { keeping(std.err, result); <-ctx.Done() }
+		page, err := c.page(ctx, running)
+		if err != nil {
+			return err
+		}
+		keep = func() {
+			keeping(std.err, result, page != nil)
+			<-ctx.Done()
+			if page != nil {
+				page.Wait()
+			}
+		}
 	}
 	return c.finish(result, std, demoNext(), keep)
 }
 
 // startAndPlay starts the servers, the instances of this very binary and the balancer, and sends the bursts. An error means that they were
 // not all sent.
-func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *progress) (*burst.Results, error) {
+func (c *demoCommand) startAndPlay(
+	ctx context.Context, s *stack.Stack, tell *progress,
+) (running burst.Running, result *burst.Results, err error) {
 	began := time.Now()
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return running, nil, err
 	}
 	service := burst.Service{
 		App: []string{self, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded,
@@ -110,26 +116,47 @@ func (c *demoCommand) startAndPlay(ctx context.Context, s *stack.Stack, tell *pr
 	if service.Real {
 		redis = "redis-server"
 	}
-	running, err := service.Start(starting, s, func(step string) { tell.step("%s (%s, %s)", step, c.Topology, redis) })
+	running, err = service.Start(starting, s, func(step string) { tell.step("%s (%s, %s)", step, c.Topology, redis) })
 	if err != nil {
-		return nil, err
+		return running, nil, err
 	}
 	plan := c.plan()
 	plan.Instances = c.Instances
-	result, err := plan.Run(ctx, running.Target, tell.step)
+	result, err = plan.Run(ctx, running.Target, tell.step)
 	if err != nil {
-		return nil, err
+		return running, nil, err
 	}
 	result.Topology, result.Redis, result.TookMS = c.Topology, redis, time.Since(began).Milliseconds()
 	for _, i := range running.Instances {
 		result.Instances = append(result.Instances, burst.Instance{Name: i.Name, URL: i.URL})
 	}
-	return result, nil
+	return running, result, nil
+}
+
+// defaultStore is where commands save runs unless a flag says otherwise.
+const defaultStore = "store"
+
+// page puts the live page before the instances, at /ui/ of the balancer. It returns nil when other machines reach the balancer, because
+// everybody who reaches the page can start runs.
+func (c *demoCommand) page(ctx context.Context, running burst.Running) (*web.Server, error) {
+	if !isLoopback(c.Listen) {
+		return nil, nil
+	}
+	lab := labServeCommand{Out: defaultStore, Embedded: c.Embedded}
+	page, err := lab.page(ctx, nil, func(context.Context, func(string)) (burst.Running, error) { return running, nil })
+	if err := stopped(ctx, err, "nothing is kept"); err != nil {
+		return nil, err
+	}
+	running.Balancer.Handle("/ui/", page.Handler())
+	return page, nil
 }
 
 // keeping says where everything listens while it is kept.
-func keeping(to io.Writer, r *burst.Results) {
+func keeping(to io.Writer, r *burst.Results, page bool) {
 	fmt.Fprintf(to, "\nAll of it keeps running until Ctrl-C.\n  balancer  %s\n", r.URL)
+	if page {
+		fmt.Fprintf(to, "  live page %s/ui/\n", r.URL)
+	}
 	for _, i := range r.Instances {
 		fmt.Fprintf(to, "  instance  %s\n", i.URL)
 	}

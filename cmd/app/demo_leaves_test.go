@@ -21,6 +21,7 @@ import (
 
 // However the demo ends, nothing may be left: no process, no port, no file.
 func TestDemoLeavesNothing(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		for _, c := range []struct {
 			signal syscall.Signal

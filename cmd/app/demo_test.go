@@ -53,6 +53,8 @@ func TestDemo(t *testing.T) {
 
 // Three instances get a third of the requests each. A lock over instances holds for three, too, and each instance has a winner of v2.
 func TestDemoWithMoreInstances(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	result, code := demo(t, false, "--users=200", "--instances=3", "--versions=v2,v3")
 	if code != exitOK || len(result.Instances) != 3 || result.Pageview[1].Final != 200 || result.Order[0].Winners != 3 {
 		t.Errorf("exit %d: %s: %+v", code, result.Reasons(), result)
@@ -79,6 +81,7 @@ func TestDemoOffersWhatWorks(t *testing.T) {
 }
 
 func TestDemoOverEveryTopology(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, topology := range []string{"master-slave", "sentinel", "cluster"} {
 		t.Run(topology, func(t *testing.T) {

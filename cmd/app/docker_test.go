@@ -92,10 +92,10 @@ func (d *fakeDocker) called(words string) []string {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// withoutShell unsets the variables that .env sets, so that those of this shell decide nothing.
+// withoutShell unsets the variables of the settings, so that those of this shell decide nothing.
 func withoutShell(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(composeDir, ".env"))
+	text, err := os.ReadFile(filepath.Join(composeDir, "deploy", "defaults.env"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +105,8 @@ func withoutShell(t *testing.T) {
 	}
 }
 
-// containers are those of a topology as docker compose ps prints them, with nginx in this state.
-func containers(t *testing.T, topology, nginx string) string {
+// psOutput is what docker compose ps prints of a topology, with nginx in this state.
+func psOutput(t *testing.T, topology, nginx string) string {
 	t.Helper()
 	withoutShell(t)
 	project, err := compose.Load(t.Context(), composeDir, topology)

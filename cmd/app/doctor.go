@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compose-spec/compose-go/v2/types"
+
 	"locklab/internal/doctor"
+	"locklab/report/terminal"
 	"locklab/stack/compose"
 )
 
@@ -31,7 +34,7 @@ func (c *doctorCommand) Run(ctx context.Context, std streams) error {
 	if err := stopped(ctx, nil, "nothing is said"); err != nil {
 		return err
 	}
-	if err := std.print(c.JSON, diagnosis{doctor.Problems(results) == 0, results}); err != nil {
+	if err := printed(std, c.JSON, diagnosis{doctor.Problems(results) == 0, results}, diagnosis.text); err != nil {
 		return err
 	}
 	if doctor.Problems(results) > 0 {
@@ -46,7 +49,7 @@ type diagnosis struct {
 	Checks []doctor.Result `json:"checks"`
 }
 
-func (d diagnosis) Text(bool) string { return doctor.Text(d.Checks) }
+func (d diagnosis) text(shown terminal.Screen) string { return doctor.Text(d.Checks, shown.Fit) }
 
 // labIn reads what the doctor must know of the lab in dir. A workshop tries all topologies, so lab has the ports of all.
 func labIn(ctx context.Context, dir string) doctor.Lab {
@@ -86,13 +89,24 @@ func addTo(lab *doctor.Lab, project *compose.Project) {
 		}
 	}
 	for _, service := range project.Files.Services {
+		if service.GetScale() == 0 {
+			continue
+		}
 		known := slices.IndexFunc(lab.Images, func(i doctor.Image) bool { return i.Name == service.Image })
 		if known < 0 {
 			known, lab.Images = len(lab.Images), append(lab.Images, doctor.Image{Name: service.Image})
 		}
 		// One service builds the image, others may only run it.
 		if service.Build != nil {
-			lab.Images[known].Built, lab.Images[known].From = true, project.Variable("GO_IMAGE")
+			lab.Images[known].Built, lab.Images[known].From = true, base(service)
 		}
 	}
+}
+
+// base is the image that a build begins with.
+func base(service types.ServiceConfig) string {
+	if image := service.Build.Args["GO_IMAGE"]; image != nil {
+		return *image
+	}
+	return "debian:bookworm-slim" // JMeter's
 }

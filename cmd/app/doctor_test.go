@@ -78,7 +78,7 @@ func TestDoctorNamesWhoHasAPortAndWhatMovesIt(t *testing.T) {
 	t.Setenv("NGINX_PORT", port)
 	got := app(t.Context(), "doctor", "--dir", composeDir, only("ports"))
 	if got.code != exitUnexpected || !strings.Contains(got.out, "port "+port+"  nginx: taken by ") ||
-		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env.local") {
+		!strings.Contains(got.out, "(pid "+strconv.Itoa(os.Getpid())+")") || !strings.Contains(got.out, "or set NGINX_PORT in .env") {
 		t.Fatalf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
@@ -111,7 +111,7 @@ func TestDoctorKnowsTheLabOfEveryTopology(t *testing.T) {
 		}
 		k6 = k6 || strings.Contains(image.Name, "k6")
 	}
-	if built != 1 || !k6 {
-		t.Errorf("one image is built, and the profile load counts: %+v", lab.Images)
+	if built != 2 || !k6 {
+		t.Errorf("two images are built, and the profile load counts: %+v", lab.Images)
 	}
 }

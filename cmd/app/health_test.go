@@ -18,9 +18,12 @@ import (
 func blue(t *testing.T, checks map[string]error) (listen string) {
 	t.Helper()
 	cfg := handlers.Config{Instance: "blue", Topology: "single", Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler)}
+	var servers []handlers.Check
 	for name, err := range checks {
-		cfg.Checks = append(cfg.Checks, handlers.Check{Name: name, Ping: func(context.Context) error { return err }})
+		servers = append(servers, handlers.Check{Name: name, Ping: func(context.Context) error { return err }})
 	}
+	cfg.Outages = handlers.NewOutages(cfg.Log, servers...)
+	t.Cleanup(func() { _ = cfg.Outages.Close() })
 	return listening(t, handlers.New(cfg))
 }
 

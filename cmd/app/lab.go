@@ -4,6 +4,8 @@ type labCommand struct {
 	List       labListCommand       `cmd:"" help:"List the experiments, with what each needs and how long it takes."`
 	Show       labShowCommand       `cmd:"" help:"Show what an experiment claims, what the articles say, and how it is run."`
 	Run        labRunCommand        `cmd:"" help:"Run experiments, judge them, and save what they recorded."`
+	Try        labTryCommand        `cmd:"" help:"Try any lock: a program of yours, in any language, that speaks the protocol of docs/protocol.md."`
+	Serve      labServeCommand      `cmd:"" help:"Serve the live page on this machine: a story in seven scenes, bursts, locks step by step, servers to break, and every experiment."`
 	Check      labCheckCommand      `cmd:"" help:"Judge a saved run again, or the file of a load tool: JMeter's CSV (.jtl), or k6's summary."`
 	Matrix     labMatrixCommand     `cmd:"" help:"Show which lock was violated by which anomaly in the saved runs."`
 	Compare    labCompareCommand    `cmd:"" help:"Compare the locks on all backends, from the saved runs and the file of make bench."`

@@ -5,6 +5,7 @@ import (
 
 	"locklab/experiments/check"
 	"locklab/experiments/claims"
+	"locklab/report/terminal"
 )
 
 type labCheckCommand struct {
@@ -19,11 +20,11 @@ func (c *labCheckCommand) Run(ctx context.Context, std streams) error {
 		if err := stopped(ctx, nil, "nothing is judged"); err != nil {
 			return err
 		}
-		if err := result.Add(path, claims.Find); err != nil {
+		if err := result.Add(path, claims.All()); err != nil {
 			return misuse("%w", err)
 		}
 	}
-	if err := std.print(c.JSON, result); err != nil {
+	if err := printed(std, c.JSON, result, terminal.Checked); err != nil {
 		return err
 	}
 	return verdictExit(result.Verdict, "")

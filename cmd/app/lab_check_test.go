@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"locklab/internal/testenv"
 )
 
 const leftBehind = "../../experiments/loadtool/testdata/"
@@ -108,6 +110,8 @@ func TestLabCheckAsJSON(t *testing.T) {
 
 // Of a store every experiment is judged, also one whose newest run is gone.
 func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	store := t.TempDir()
 	for _, id := range []string{"L04", "L10"} {
 		if got := app(t.Context(), "lab", "run", id, "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
@@ -134,7 +138,7 @@ func TestLabCheckMisuse(t *testing.T) {
 	wantSentence(t, app(t.Context(), "lab", "check", t.TempDir()), exitUsage, "cannot be read")
 }
 
-// What stands in a file must not steer the terminal.
+// Control characters of a file must not steer the terminal.
 func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
 	name := jtl(t, "v3", 2, 2)
 	text, err := os.ReadFile(name)
@@ -149,6 +153,8 @@ func TestLabCheckPrintsNoControlCharacters(t *testing.T) {
 
 // The worst of all verdicts counts, whether it is of a saved run or of a load tool's file.
 func TestLabCheckCountsRunsAndFiles(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	store := filepath.Join(t.TempDir(), "store")
 	got := app(t.Context(), "lab", "run", "L03", "--embedded", "--trials=1", "--out="+store, "--json")
 	if !strings.Contains(got.out, `"redis": "miniredis"`) {

@@ -2,18 +2,18 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"locklab/experiments/claims"
-	"locklab/experiments/compare"
+	"locklab/internal/marked"
+	"locklab/report/compare"
 )
 
 type labCompareCommand struct {
 	saved
 	checkout
 	Bench string `default:"loadtest/peers/runs.jsonl" placeholder:"FILE" help:"File of make bench."`
-	Write bool   `help:"Write docs/compare.md (default: print it)."`
+	Write bool   `help:"Write the tables of docs/compare.md (default: print them)."`
 }
 
 func (c *labCompareCommand) Run(std streams) error {
@@ -25,14 +25,16 @@ func (c *labCompareCommand) Run(std streams) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	text := compare.Of(claims.All(), runs, bench).Page()
-	if !c.Write {
-		_, err := fmt.Fprint(std.out, text)
-		return err
-	}
 	page := filepath.Join(c.Dir, "docs", "compare.md")
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		return unavailable(err)
+	for _, part := range compare.Of(claims.All(), runs, bench).Parts() {
+		if !c.Write {
+			fmt.Fprintf(std.out, "%s:\n\n%s\n", part.Name, part.Text)
+		} else if err := marked.Update(page, part.Name, part.Text); err != nil {
+			return unavailable(err)
+		}
+	}
+	if !c.Write {
+		return nil
 	}
 	_, err = fmt.Fprintf(std.out, "%s is written, from %d saved runs and %d runs of the benchmark\n", page, len(runs), len(bench.Runs))
 	return err

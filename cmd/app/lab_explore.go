@@ -7,6 +7,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
+	"locklab/report/terminal"
 )
 
 type labExploreCommand struct {
@@ -22,7 +23,7 @@ type labExploreCommand struct {
 const mostEvents = 3
 
 func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
-	e, err := claims.Find(c.ID)
+	e, err := claims.All().Find(c.ID)
 	asked := c.bounds(steps.Bounds{})
 	switch played := len(e.Played()) > 0; {
 	case played && asked != (steps.Bounds{}):
@@ -52,7 +53,7 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	if err != nil { // a trial has failed
 		return exitError{exitInconclusive, err}
 	}
-	if err := std.print(c.JSON, result); err != nil || result.Verdict == nil { // without a claim there is no verdict
+	if err := printed(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // without a claim there is no verdict
 		return err
 	}
 	return verdictExit(*result.Verdict, "")
@@ -66,7 +67,7 @@ func (c *labExploreCommand) bounds(b steps.Bounds) steps.Bounds {
 }
 
 func withSteps(id string) (experiments.Experiment, error) {
-	e, err := claims.Find(id)
+	e, err := claims.All().Find(id)
 	if err == nil {
 		err = e.WithSteps(claims.All())
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestLabExplore(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		args  string
@@ -23,6 +24,9 @@ func TestLabExplore(t *testing.T) {
 			},
 			[]string{"not claimed", "unexpected"},
 		},
+		{"a lease that a refused client extends", "L25", exitOK, []string{
+			"no violation in all 954 interleavings", "violation in 74 of 146 interleavings", "  A A A† B B\n",
+		}, []string{"not claimed", "unexpected"}},
 		{"fewer clients", "L03 --clients AB", exitOK, []string{"no violation in all 620 interleavings", "as expected"}, []string{"A B C"}},
 		{"without what breaks it", "L03 --clients AB --expiries 0", exitOK, []string{
 			"no violation in all 8 interleavings", "not claimed",
@@ -35,6 +39,7 @@ func TestLabExplore(t *testing.T) {
 			[]string{
 				"violation in 1 of 10 interleavings", "violation in 1 of 20 interleavings", "no violation in all 10 interleavings",
 				"one delete: the shortest complete interleaving in which the item is old\n\n  R R W W R\n", "  R R W W W R\n", "app lab run C4",
+				"violation in 2 of 6 interleavings", "update and set by two writers: the shortest complete interleaving", "\n\n  A B B A\n",
 			},
 			[]string{"W W R R R", "inconclusive"},
 		},

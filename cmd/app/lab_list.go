@@ -6,7 +6,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/terminal"
+	"locklab/report/terminal"
 )
 
 type labListCommand struct {
@@ -22,35 +22,53 @@ type listed struct {
 	Takes   float64            `json:"takes_s"` // about
 }
 
-const listNext = `about: with the usual number of trials, on two cores · slow: not in --quick
-in containers, too (lab run --on docker): %[3]s
-Next: %[1]s lab show %[2]s    what it is    ·    %[1]s lab run %[2]s    run it    ·    %[1]s lab run --quick    all that is not slow
+// besideClaim is how many columns a row of the list has beside an id and its claim.
+const besideClaim = 5
+
+const (
+	listLegend = "about: with the usual number of trials, on two quiet cores · slow: not in --quick\n" +
+		"in containers, too (lab run --on docker): %s"
+	listNext = `Next:
+  %[1]s lab show %[2]s        what it is
+  %[1]s lab run %[2]s         run it
+  %[1]s lab run --quick    all that is not slow
 `
+)
 
 func (c *labListCommand) Run(std streams) error {
 	all := claims.All()
 	if c.JSON {
 		list := make([]listed, len(all))
 		for i, e := range all {
-			list[i] = listed{e.ID, e.Article, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
+			list[i] = listed{e.ID, e.Articles.String(), e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
 		}
 		return std.json(list)
 	}
+	_, err := fmt.Fprint(std.out, listText(all, screen(std.out)))
+	return err
+}
+
+// listText is the list for people.
+func listText(all []experiments.Experiment, shown terminal.Screen) string {
 	group := ""
-	t := terminal.NewTable("id", "article", "claim", "needs", "about").Right("about")
+	t, widest := terminal.NewTable("id", "claim · article · needs · about"), 0
+	for _, e := range all {
+		widest = max(widest, len(e.ID))
+	}
 	for _, e := range all {
 		if g := claims.Group(e.ID); g != group {
 			group = g
-			t.Row(g, "", "", "", "")
+			t.Row("", "")
+			t.Row("", g)
 		}
 		about := fmt.Sprintf("%.0f s", e.Takes.Seconds())
 		if e.Slow {
 			about = "slow, " + about
 		}
-		t.Row("  "+e.ID, e.Article, terminal.Trusted(terminal.Wrap(e.Claim, 72)), e.Needed(), about)
+		claim := fmt.Sprintf("%s · %s · %s · %s", e.Claim, e.Articles, e.Needed(), about)
+		t.Row(e.ID, terminal.Trusted(shown.Wrap(claim, widest+besideClaim)))
 	}
 	first, _, _ := strings.Cut(all[0].ID, "-")
-	fmt.Fprintf(std.out, "%s\n\n", t)
-	fmt.Fprintf(std.out, listNext, self(), first, strings.Join(experiments.InContainers(all), ", "))
-	return nil
+	about := shown.Wrap(fmt.Sprintf(listLegend, strings.Join(experiments.InContainers(all), ", ")), 0)
+	return fmt.Sprintf("%s\n\n%s\n", t, about) + fmt.Sprintf(listNext, self(), first)
 }

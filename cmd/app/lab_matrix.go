@@ -2,12 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"locklab/experiments/claims"
-	"locklab/experiments/matrix"
 	"locklab/internal/marked"
+	"locklab/report/matrix"
 )
 
 type labMatrixCommand struct {
@@ -23,15 +22,18 @@ func (c *labMatrixCommand) Run(std streams) error {
 	}
 	m := matrix.Of(claims.All(), runs)
 	if !c.Write {
-		_, err := fmt.Fprintf(std.out, "%sNext: %s lab run --quick, or: %[2]s lab matrix --write\n", m.Text(), self())
+		_, err := fmt.Fprintf(std.out, "%sNext: %s lab run --quick, or: %[2]s lab matrix --write\n", m.Text(screen(std.out)), self())
 		return err
 	}
 	page := filepath.Join(c.Dir, "docs", "matrix.md")
-	if err := marked.Update(filepath.Join(c.Dir, "README.md"), "matrix", m.Narrow("docs/", "v2", "v3", "v4")); err != nil {
-		return unavailable(err)
-	}
-	if err := os.WriteFile(page, []byte(m.Page()), 0o644); err != nil {
-		return unavailable(err)
+	for _, part := range []struct{ page, name, text string }{
+		{filepath.Join(c.Dir, "README.md"), "matrix", m.Narrow("docs/", "v2", "v3", "v4")},
+		{page, "matrix", m.Whole()},
+		{page, "details", m.Details("")},
+	} {
+		if err := marked.Update(part.page, part.name, part.text); err != nil {
+			return unavailable(err)
+		}
 	}
 	_, err = fmt.Fprintf(std.out, "README.md and %s are written, from %d saved runs\n", page, len(runs))
 	return err

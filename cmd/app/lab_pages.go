@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/experiments/pages"
-	"locklab/report"
+	"locklab/report/pages"
 )
 
 type labPagesCommand struct {
@@ -34,7 +34,11 @@ func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	made, err := pages.All(ctx, all, runs, report.SVG, report.CurveSVG)
+	if lost := pages.Losing(c.Out, all, runs); len(lost) > 0 {
+		const says = "nothing is written, since pages would lose results; first: %s lab run %s --out %s"
+		return unavailable(fmt.Errorf(says, self(), strings.Join(lost, " "), c.Store))
+	}
+	made, err := pages.All(ctx, all, runs)
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, err, "nothing is written")
@@ -56,7 +60,7 @@ type saved struct {
 	Store string `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder with the saved runs."`
 }
 
-// runs judges the newest run of each experiment again. A store that is not there has none. That is an error where pages are to be written:
+// runs judges the newest run of each experiment again. A store that is not there has none. Pages cannot be written from it:
 // they would lose what they say of earlier runs.
 func (s saved) runs(toWrite bool) (all []experiments.Saved, err error) {
 	switch info, err := os.Stat(s.Store); {
@@ -66,7 +70,7 @@ func (s saved) runs(toWrite bool) (all []experiments.Saved, err error) {
 		return nil, unavailable(fmt.Errorf("%s is no folder; name one with saved runs with --store", s.Store))
 	}
 	for _, dir := range experiments.Runs(s.Store) {
-		all = append(all, experiments.Rejudge(dir, claims.Find))
+		all = append(all, claims.All().Rejudge(dir))
 	}
 	// The newest run of an experiment of this store; the store may be a run itself.
 	usable := func(run experiments.Saved) bool {

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"locklab/internal/testenv"
 )
 
 // Without runs nothing is written: what the pages say of the runs of once would be lost.
 func TestPagesNeedRuns(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
 	dir := t.TempDir()
 	store, file, empty, damaged := filepath.Join(dir, "store"), filepath.Join(dir, "README.md"), filepath.Join(dir, "empty"),
 		filepath.Join(dir, "damaged")
@@ -40,6 +45,12 @@ func TestPagesNeedRuns(t *testing.T) {
 			"--store")
 		wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+wrong, "--dir="+dir), exitUnavailable, wrong, says, "--store")
 	}
+	picture := filepath.Join(dir, "docs", "experiments", "img", "L03-foreign-unlock-1.svg")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(picture), 0o700), os.WriteFile(picture, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	wantSentence(t, app(t.Context(), "lab", "pages", "--store="+store, "--out="+filepath.Join(dir, "docs")), exitUnavailable, store,
+		"lab run L03-foreign-unlock --out ", "nothing is written")
 	for _, name := range []string{file, page, filepath.Join(dir, "docs", "matrix.md")} {
 		if text, err := os.ReadFile(name); err != nil || string(text) != before {
 			t.Errorf("%s was written: %v\n%s", name, err, text)

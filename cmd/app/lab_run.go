@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,12 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
-
 	"locklab/experiments"
 	"locklab/experiments/claims"
-	"locklab/report"
+	"locklab/report/html"
+	"locklab/report/terminal"
 	"locklab/stack"
 	"locklab/stack/compose"
 )
@@ -26,13 +23,13 @@ import (
 type selection struct {
 	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
-	Quick   bool     `help:"Run every experiment that is not slow, a trial of each variant unless --trials says otherwise."`
+	Quick   bool     `help:"Run every experiment and variant that is not slow, a trial of each variant unless --trials says otherwise."`
 	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`
 }
 
 type labRunCommand struct {
 	selection
-	Trials   int     `default:"0" placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
+	Trials   *int    `placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
 	Seed     *uint64 `placeholder:"N" help:"Random seed (default: from the clock; printed)."`
 	Out      string  `default:"store" env:"LAB_STORE" placeholder:"FOLDER" help:"Folder for the saved runs."`
 	Parallel int     `default:"4" placeholder:"N" help:"Experiments at a time; most of their time they wait."`
@@ -59,15 +56,18 @@ func (c *labRunCommand) validate() error {
 	case c.Out == "":
 		return misuse("--out is empty; name a folder for the saved runs")
 	}
-	return cmp.Or(within("--trials", cmp.Or(c.Trials, 1), 1, mostTrials), within("--parallel", c.Parallel, 1, mostParallel))
+	return cmp.Or(within("--trials", c.trials(1), 1, mostTrials), within("--parallel", c.Parallel, 1, mostParallel))
 }
+
+// trials is how many were asked for, or otherwise.
+func (c *labRunCommand) trials(otherwise int) int { return *cmp.Or(c.Trials, &otherwise) }
 
 // Run runs what was chosen, saves each run when it is over, and judges them all.
 func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	chosen, err := experiments.Selection(c.selection).Choose(claims.All(), claims.Find)
+	chosen, err := experiments.Selection(c.selection).Choose(claims.All())
 	if err != nil {
 		return misuse("%w", err)
 	}
@@ -85,12 +85,14 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	options, err := c.options()
-	if err != nil {
+	if err == nil {
+		options.Pace, err = experiments.MeasurePace(ctx)
+	}
+	if err := stopped(ctx, err, "no experiment was begun"); err != nil {
 		return err
 	}
-	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	_ = mysql.SetLogger(quiet{slog.New(slog.DiscardHandler)}) // it refuses no logger but nil
-	result.Seed, result.Redis, result.Command = options.Seed, options.Engine(), c.reproduce(options.Seed)
+	fmt.Fprintf(std.err, "Pace: %s.\n", screen(std.err).Fit(options.Pace.String(), 6))
+	result.Seed, result.Redis, result.Pace, result.Command = options.Seed, options.Engine(), options.Pace, c.reproduce(options.Seed)
 	began, tell := time.Now(), &labProgress{progress: newProgress(std.err), all: len(chosen)}
 	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
 		mine := options
@@ -111,7 +113,7 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 	if err := experiments.Probe(c.Out); err != nil {
 		return err
 	}
-	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.MissingEtcd() != nil {
+	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.EtcdServer.Missing() != nil {
 		return nil
 	}
 	err := stack.PrepareEtcd(ctx, func() {
@@ -166,11 +168,11 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	}
 	clock := uint64(time.Now().UnixNano()) % shortSeed
 	o = experiments.Options{
-		Trials: c.Trials, Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
-		App: []string{self, "serve"}, Build: build(),
+		Trials: c.trials(0), Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
+		App: []string{self, "serve"}, Build: build(), Quick: c.Quick,
 	}
-	if c.Quick && c.Trials == 0 {
-		o.Trials = 1
+	if c.Quick {
+		o.Trials = c.trials(1)
 	}
 	if c.On == onDocker {
 		o.Image = c.image
@@ -182,8 +184,8 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 // finish prints, and says with the exit status what it came to.
 func (c *labRunCommand) finish(ctx context.Context, result *experiments.Results, std streams) error {
 	var reported error
-	result.Report, reported = report.Write(c.Out, result.Runs, claims.All(), claims.Find)
-	err := errors.Join(std.print(c.JSON, result), reported, result.NotSaved())
+	result.Report, reported = html.Write(c.Out, result.Runs, claims.All())
+	err := errors.Join(printed(std, c.JSON, result, terminal.Results), reported, result.NotSaved())
 	switch {
 	case ctx.Err() != nil:
 		return exitError{exitInterrupted, errors.Join(errors.New("interrupted: what was recorded is kept, and shows nothing"), err)}
@@ -206,7 +208,7 @@ func (c *labRunCommand) reproduce(seed uint64) string {
 			words = append(words, flag.text)
 		}
 	}
-	return c.command(words, c.Trials, seed)
+	return c.command(words, c.trials(0), seed)
 }
 
 // reproduceOne is the command that runs one experiment again. A flag that chose it may have changed its number of trials.
@@ -255,6 +257,6 @@ func (p *labProgress) judged(r experiments.Result) {
 	defer p.mu.Unlock()
 	p.done()
 	p.over++
-	verdict := r.Judgement.Verdict.Painted(p.terminal && colours(p.to))
+	verdict := terminal.Verdict(r.Judgement.Verdict, p.terminal && colours(p.to))
 	fmt.Fprintf(p.to, "%d/%d %s: %s (%.1f s)\n", p.over, p.all, r.Judgement.Experiment, verdict, r.Record.Took.Seconds())
 }

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"locklab/experiments"
+	"locklab/internal/testenv"
 )
 
 // The report in the store is of the newest run of each experiment, whichever ran last.
 func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	store := t.TempDir()
 	for i, ids := range [][]string{{"L10", "L03"}, {"L03"}, {"L01"}} {
 		args := append([]string{"lab", "run", "--embedded", "--trials=1", "--out=" + store, fmt.Sprintf("--seed=%d", 7000+i)}, ids...)
@@ -43,18 +45,21 @@ func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	}
 }
 
-// What repeats one experiment of a group runs it as often as the group did.
+// The command that repeats one experiment of a group runs it as often as the group did.
 func TestCommandThatRepeats(t *testing.T) {
-	usual, seldom := experiments.Experiment{ID: "X01"}, experiments.Experiment{ID: "X02", Trials: 1}
+	usual, seldom := experiments.Experiment{ID: "X01"}, experiments.Experiment{ID: "X02", Schedule: experiments.Schedule{Trials: 1}}
 	for _, c := range []struct {
 		command            labRunCommand
 		all, usual, seldom string
 	}{
 		{labRunCommand{selection: selection{Quick: true}}, "--quick --seed 7", "X01 --trials 1 --seed 7", "X02 --seed 7"},
-		{labRunCommand{selection: selection{Quick: true}, Trials: 3}, "--quick --trials 3 --seed 7", "X01 --seed 7", "X02 --trials 3 --seed 7"},
+		{
+			labRunCommand{selection: selection{Quick: true}, Trials: new(3)},
+			"--quick --trials 3 --seed 7", "X01 --seed 7", "X02 --trials 3 --seed 7",
+		},
 		{labRunCommand{selection: selection{All: true}}, "--all --seed 7", "X01 --seed 7", "X02 --seed 7"},
 		{
-			labRunCommand{selection: selection{IDs: []string{"X01", "X02"}}, Trials: 1, Embedded: true},
+			labRunCommand{selection: selection{IDs: []string{"X01", "X02"}}, Trials: new(1), Embedded: true},
 			"X01 X02 --trials 1 --embedded --seed 7",
 			"X01 --trials 1 --embedded --seed 7", "X02 --embedded --seed 7",
 		},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"locklab/experiments/claims"
+	"locklab/report/terminal"
 )
 
 type labShowCommand struct {
@@ -11,10 +12,10 @@ type labShowCommand struct {
 }
 
 func (c *labShowCommand) Run(std streams) error {
-	e, err := claims.Find(c.ID)
+	e, err := claims.All().Find(c.ID)
 	if err != nil {
 		return misuse("%w", err)
 	}
-	_, err = fmt.Fprint(std.out, e.Describe(self()))
+	_, err = fmt.Fprint(std.out, terminal.Experiment(e, self(), screen(std.out)))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"locklab/experiments/steps"
+	"locklab/report/terminal"
 )
 
 type labStepCommand struct {
@@ -48,7 +49,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, play.Close()) }()
-	game := &steps.Game{Play: play, Out: std.out, Colour: colours(std.out), Reproduce: func(moves []steps.Move) string {
+	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []steps.Move) string {
 		return e.StepCommand(self(), lock, clients, moves)
 	}}
 	game.Begin(e.ID+": "+e.Claim, lock, e.Locks())

@@ -47,7 +47,7 @@ func TestLabStepIsPlayed(t *testing.T) {
 			nil,
 		},
 		{"a lock that holds", labStepCommand{ID: "L03", Lock: "v3"}, "A\nB A A A\nq\n", []string{
-			"locklab_fence:{lock}", "attempt-A: 1",
+			"locklab_grant:{lock}", "attempt-A: 1",
 			"Every client has ended, without a violation.",
 		}, []string{"Violation"}},
 		{"several moves taken back in one line", labStepCommand{ID: "L01"}, "A A A\nu u\nB u B\nu what\nq\n", []string{

@@ -4,13 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/experiments/check"
 	"locklab/experiments/claims"
+	"locklab/internal/doctor"
+	"locklab/internal/testenv"
+	"locklab/report/terminal"
 )
 
 func TestLabListNamesEveryExperiment(t *testing.T) {
@@ -28,6 +35,42 @@ func TestLabListNamesEveryExperiment(t *testing.T) {
 			t.Errorf("the group of %s has no headline", e.ID)
 		}
 	}
+}
+
+// Prose fits a terminal of 80 columns. Drawings and tables of verdicts have their own width.
+func TestProseFitsTheTerminal(t *testing.T) {
+	narrow := terminal.Screen{Columns: 80}
+	wide := func(name, text string) {
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s has a line of %d columns: %s", name, n, line)
+			}
+		}
+	}
+	wide("lab list", listText(claims.All(), narrow))
+	for _, e := range claims.All() {
+		e.Drawing, e.Variants = "", nil
+		wide(e.ID, terminal.Experiment(e, "app", narrow))
+		claim, _, _ := strings.Cut(terminal.Results(&experiments.Results{Runs: []experiments.Result{{Saved: experiments.Saved{
+			Record: experiments.Record{Claim: e.Claim},
+		}}}}, narrow), "\n\n")
+		wide(e.ID, claim)
+	}
+	sentence := strings.Repeat("a word ", 20)
+	slow := &experiments.Results{
+		Pace: 2.5, Redis: "redis-server 7.0.15", LeftOut: []string{"F01", "F02"}, Elsewhere: "on processes only", Missing: []string{sentence},
+	}
+	_, sums, _ := strings.Cut(terminal.Results(slow, narrow), "\n\n") // below the table
+	wide("lab run", sums)
+	demo := &burst.Results{Users: 666, Rounds: 1, Topology: "single", Redis: "miniredis", LeftOut: []string{sentence}}
+	for _, part := range strings.Split(terminal.Bursts(demo, narrow), "\n\n") {
+		if !strings.Contains(part, "──") {
+			wide("demo", part)
+		}
+	}
+	wide("lab check", terminal.Checked(new(check.Result), narrow))
+	found := []doctor.Result{{Name: "java", Found: sentence, Do: sentence}, {Name: "java", Found: sentence, OK: true}}
+	wide("doctor", doctor.Text(found, narrow.Fit))
 }
 
 func TestLabShow(t *testing.T) {
@@ -53,6 +96,7 @@ func TestLabShow(t *testing.T) {
 // From the run to the verdict that is judged again from the files alone, to the matrix and the pages.
 func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store")
 	got := app(t.Context(), "lab", "run", "L03", "l03-foreign-unlock", "--embedded", "--trials=1", "--seed=7", "--out="+store)
@@ -105,15 +149,22 @@ func labPages(t *testing.T, dir, store string) {
 	}
 	wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "README.md")
 	readme := filepath.Join(dir, "README.md")
-	if err := os.WriteFile(readme, []byte("a\n<!-- matrix: x -->\n<!-- /matrix -->\n"), 0o600); err != nil {
-		t.Fatal(err)
+	matrix := filepath.Join(docs, "matrix.md")
+	for page, marked := range map[string][]string{readme: {"matrix"}, matrix: {"matrix", "details"}} {
+		text := "a\n"
+		for _, part := range marked {
+			text += fmt.Sprintf("<!-- %s: x -->\n<!-- /%[1]s -->\n", part)
+		}
+		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir); got.code != exitOK {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
 	for page, says := range map[string]string{
 		readme:                           "| not applicable | [no violation in 1 trial](docs/experiments/L03-foreign-unlock.md) |",
-		filepath.Join(docs, "matrix.md"): "[**violated**](experiments/L03-foreign-unlock.md)",
+		matrix:                           "[**violated**](experiments/L03-foreign-unlock.md)",
 		filepath.Join(docs, "errata.md"): "[L03-foreign-unlock](experiments/L03-foreign-unlock.md) |",
 		filepath.Join(docs, "experiments", "L03-foreign-unlock.md"): "lab run L03-foreign-unlock --trials 1 --embedded --seed 7",
 	} {
@@ -138,7 +189,8 @@ func TestLabRunMisuse(t *testing.T) {
 		{"L03 --all", exitUsage, "drop one of the two"},
 		{"--all --quick", exitUsage, "drop one of the two"},
 		{"--article A9", exitUsage, "A0, A1, A2, A3, A4"},
-		{"L03 --trials -1", exitUsage, "--trials"},
+		{"L03 --trials -1", exitUsage, "--trials is -1; allowed is from 1 to 1000"},
+		{"L03 --trials 0", exitUsage, "--trials is 0; allowed is from 1 to 1000"},
 		{"L03 --trials 1001", exitUsage, "allowed is from 1 to 1000"},
 		{"L03 --parallel 0", exitUsage, "--parallel"},
 		{"L03 --seed x", exitUsage, "--seed"},
@@ -177,6 +229,7 @@ func TestLabRunRequiresEveryProgram(t *testing.T) {
 
 // An interruption keeps what was recorded, and what was recorded shows nothing.
 func TestLabRunInterrupted(t *testing.T) {
+	t.Parallel()
 	store := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	std := streams{new(strings.Builder), writerFunc(func(p []byte) (int, error) {
@@ -204,7 +257,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// What cannot be saved in the end is judged all the same; an unexpected verdict stays one.
+// A run that cannot be saved is judged all the same; an unexpected verdict stays one.
 func TestWhatCannotBeSavedIsJudged(t *testing.T) {
 	c := labRunCommand{Out: t.TempDir()}
 	for _, v := range []struct {

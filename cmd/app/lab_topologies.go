@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
-	"github.com/redis/go-redis/v9"
-
-	"locklab/experiments/topologies"
+	"locklab/experiments/containers"
+	"locklab/internal/marked"
+	"locklab/report/topologies"
 	"locklab/stack/compose"
 )
 
@@ -35,26 +34,33 @@ func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
 	if err := c.preflight(ctx, std); err != nil {
 		return err
 	}
-	redis.SetLogger(quiet{slog.New(slog.DiscardHandler)})
-	result, err := topologies.Run(ctx, cfg)
+	result, err := containers.Run(ctx, cfg)
 	tell.done()
 	if err := stopped(ctx, err, "nothing is written"); err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	if err := result.Page(&page); err != nil {
+	if err := topologies.Page(&page, result); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.Out, page.Bytes(), 0o644); err != nil {
+	if err := c.write(page.String()); err != nil {
 		return unavailable(err)
 	}
 	fmt.Fprintf(std.out, "%s is written; verdict of all of it: %s\n", c.Out, result.Verdict())
 	return verdictExit(result.Verdict(), "see "+c.Out)
 }
 
+// write writes what was seen between the markers of the page, or into a new file.
+func (c *labTopologiesCommand) write(seen string) error {
+	if _, err := os.Stat(c.Out); os.IsNotExist(err) {
+		return os.WriteFile(c.Out, []byte(seen), 0o644)
+	}
+	return marked.Update(c.Out, "topologies", seen)
+}
+
 // config finds what cannot work, before anything is started.
-func (c *labTopologiesCommand) config() (topologies.Config, error) {
-	cfg := topologies.Config{Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers}
+func (c *labTopologiesCommand) config() (containers.Config, error) {
+	cfg := containers.Config{Dir: c.Dir, Topologies: c.Topologies, Versions: c.Versions, Users: c.Users, Drivers: c.Drivers}
 	sizes := bursts{Users: c.Users, Drivers: c.Drivers, Rounds: 1, Versions: c.Versions}
 	if err := sizes.validate(); err != nil {
 		return cfg, err
@@ -62,7 +68,7 @@ func (c *labTopologiesCommand) config() (topologies.Config, error) {
 	if folder, err := os.Stat(filepath.Dir(c.Out)); err != nil || !folder.IsDir() {
 		return cfg, misuse("--out is %s, and there is no folder %s", c.Out, filepath.Dir(c.Out))
 	}
-	tools := map[string]topologies.Tool{"ours": topologies.Ours(), "k6": topologies.K6(c.Dir), "jmeter": topologies.JMeter(c.Dir)}
+	tools := map[string]containers.Tool{"ours": containers.Ours(), "k6": containers.K6(c.Dir), "jmeter": containers.JMeter(c.Dir)}
 	for _, name := range c.Tools {
 		cfg.Tools = append(cfg.Tools, tools[name])
 	}

@@ -21,6 +21,7 @@ import (
 
 // Two instances share one limit, one log and one Redis. Each calls the supplier over HTTP, which is itself when no flag says otherwise.
 func TestInstancesShareALimit(t *testing.T) {
+	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
 		a := serving(t, node, "--supplier-limit=3")
@@ -38,7 +39,7 @@ func TestInstancesShareALimit(t *testing.T) {
 			}
 		}
 		const want = `{"calls":3,"limit":3,"window_ms":60000,"most_in_one_window":3,"over":0}`
-		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != want {
+		if _, _, body := ask(t, http.MethodGet, b.URL+"/supplier/r4/rates"); body != want+"\n" {
 			t.Errorf("the supplier says %s", body)
 		}
 		for n := range 6 { // quotes have a limit of their own: five in five seconds
@@ -55,6 +56,7 @@ func TestInstancesShareALimit(t *testing.T) {
 
 // A supplier of one's own is called instead of the stand-in.
 func TestAnotherSupplier(t *testing.T) {
+	t.Parallel()
 	listening := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
 	for flag, want := range map[string]string{"": "http://127.0.0.1:80", "http://supplier:81": "http://supplier:81"} {
 		f := limitFlags{Supplier: flag, SupplierLimit: 24, SupplierWindow: time.Minute, Nodes: 1}
@@ -67,6 +69,7 @@ func TestAnotherSupplier(t *testing.T) {
 
 // Redis is down: closed loses the call, and open makes it. Here the supplier has its log in the same Redis, and cannot take it.
 func TestLimitersFail(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	node := testenv.Redis(t, true)
 	closed, open := serving(t, node), serving(t, node, "--limiter-fails=open")
@@ -107,7 +110,7 @@ func TestAnInstanceReachesItself(t *testing.T) {
 	}
 }
 
-// A call that dials may be sent over a connection that another call has just left. What it dialled has carried no request then, and a
+// A call that dials may be sent over a connection that another call has just left. Its own connection has carried no request then, and a
 // server waits 5 s for such a connection. An instance that calls itself ends without that wait.
 func TestAnInstanceEndsSoonAfterItsCalls(t *testing.T) {
 	socket, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,12 +19,14 @@ import (
 
 	"locklab/experiments"
 	"locklab/internal/doctor"
+	"locklab/report/terminal"
 	"locklab/stack"
 	"locklab/versions"
 )
 
 func main() {
 	stack.Reexec() // does not return in a process that a stack started from this program
+	driverLog.install()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -100,12 +102,12 @@ func verdictExit(v experiments.Verdict, why string) error {
 // streams receive what a command prints: results go to out, everything else to err.
 type streams struct{ out, err io.Writer }
 
-// print prints a result: as JSON for programs, or as text for people.
-func (s streams) print(asJSON bool, result interface{ Text(colour bool) string }) error {
+// printed prints a result: as JSON for programs, or as the text for people.
+func printed[T any](s streams, asJSON bool, result T, text func(T, terminal.Screen) string) error {
 	if asJSON {
 		return s.json(result)
 	}
-	_, err := fmt.Fprint(s.out, result.Text(colours(s.out)))
+	_, err := fmt.Fprint(s.out, text(result, screen(s.out)))
 	return err
 }
 
@@ -167,6 +169,11 @@ func execute(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	flags := flagsOf(parser.Model.Node)
+	if args, err = checkedArguments(args, flags); err != nil {
+		return err
+	}
+	unknownVariables(std.err, flags)
 	command, err := parser.Parse(args)
 	if helped {
 		return nil

@@ -19,6 +19,7 @@ import (
 
 // An instance whose locks are weak is ready, and says why they are.
 func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
+	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
 	s := testenv.Stack(t)
 	node, err := s.Redis(testenv.Context(t), "redis", true, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
@@ -47,8 +48,8 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 		t.Fatalf("%d %s (%v)", status, body, err)
 	}
 	v3, v4, v5 := told.Preflight[0], told.Preflight[1], told.Preflight[2]
-	if v3.Lock != "v3" || len(v3.Weaknesses) != 3 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
-		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{node.Addr}) {
+	if v3.Lock != "v3" || len(v3.Weaknesses) != 2 || len(v3.Unknown) != 0 || time.Since(v3.At) > time.Minute ||
+		!strings.Contains(v3.Weaknesses[0].What, "allkeys-lru") || !slices.Equal(v3.Weaknesses[0].Where, []string{"single " + node.Addr}) {
 		t.Errorf("v3: %+v", v3)
 	}
 	if v4.Lock != "v4" || len(v4.Weaknesses) != 1 || len(v4.Weaknesses[0].Where) != 3 || v4.Weaknesses[0].Remedy == "" {
@@ -61,6 +62,7 @@ func TestReadyzTellsWhatWeakensTheLocks(t *testing.T) {
 
 // An instance whose Redis answers and grants no lock is not ready: it says why, and is ready again when that is mended.
 func TestReadyzTriesALock(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for name, c := range map[string]struct {
 		settings   []string
@@ -69,13 +71,13 @@ func TestReadyzTriesALock(t *testing.T) {
 	}{
 		"out of memory": {
 			fault: []any{"config", "set", "maxmemory", "1mb"}, end: []any{"config", "set", "maxmemory", "0"},
-			want: []string{"SET: OOM", "raise maxmemory"},
+			want: []string{"SET: OOM"},
 		},
 		"a command that is denied": {
 			fault: []any{"acl", "setuser", "default", "-hset"}, end: []any{"acl", "setuser", "default", "+hset"},
 			want: []string{"HSET", "ACL SETUSER"},
 		},
-		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'", "rename-command"}},
+		"EVALSHA renamed away": {settings: []string{"--rename-command", "EVALSHA", ""}, want: []string{"'evalsha'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,10 +108,7 @@ func TestReadyzTriesALock(t *testing.T) {
 	}
 	t.Run("a node of a cluster", func(t *testing.T) {
 		t.Parallel()
-		started, err := testenv.Stack(t).Topology(testenv.Context(t), "cluster", true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		started := testenv.Topology(t, "cluster")
 		wantUnready(t, serving(t, started.Nodes[0]), "v3", "--topology cluster") // a key of another master, or the number of masters
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -44,8 +45,11 @@ type serveCommand struct {
 	EtcdUser       string        `placeholder:"NAME" help:"User of etcd, where it has users (default: none)."`
 	EtcdPassword   string        `placeholder:"SECRET" help:"Password of that user (default: none)."`
 	Memcached      []string      `placeholder:"HOST:PORT" help:"Addresses of the Memcached servers, the same list for each instance. Without them there is no v8 (default: none)."`
+	Backends       bool          `default:"true" negatable:"" help:"Use the servers of --zookeeper, --etcd and --memcached; --no-backends leaves v6, v7 and v8 out."`
 	Lease          time.Duration `default:"10s" help:"Lifetime of a lock whose holder died; a living holder renews at a third of it. Keep it shorter than the wait."`
-	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503."`
+	Request        time.Duration `placeholder:"2s" help:"Longest wait for one answer of a lock's server, except RedLock's nodes. It must be shorter than two thirds of the lease (default: 2s, or a third of a shorter lease)."`
+	NodeTimeout    time.Duration `placeholder:"500ms" help:"Longest wait for one answer of a node of RedLock. It must be shorter than two thirds of the lease (default: 500ms, or a third of a shorter lease)."`
+	Wait           time.Duration `default:"30s" help:"Longest wait for a lock; then the answer is 503. A request may ask for less with ?wait=, and gets 423 then."`
 	OrderThink     time.Duration `default:"100ms" help:"Time between reading and writing an order; the article sleeps 1s."`
 	CacheTTL       time.Duration `default:"10s" help:"Lifetime of an item in the caches c0 to c6; c7 refreshes it at that age."`
 	ItemQuery      time.Duration `default:"20ms" help:"Time that loading an item takes longer than the database needs."`
@@ -69,11 +73,20 @@ func (c *serveCommand) validate() error {
 		address("--listen", c.Listen), within("--instance, in characters,", len(c.Instance), 0, 64), addresses("--redis", c.Redis),
 		c.validateTopology(), c.validateRedlock(), c.validateDatabase(),
 		optional("--zookeeper", c.Zookeeper), c.validateEtcd(), optional("--memcached", c.Memcached),
-		within("--lease", c.Lease, shortestLease, longest), within("--wait", c.Wait, time.Millisecond, longest),
+		within("--lease", c.Lease, shortestLease, longest), c.validateRequest("--request", c.Request),
+		c.validateRequest("--node-timeout", c.NodeTimeout), within("--wait", c.Wait, time.Millisecond, longest),
 		within("--order-think", c.OrderThink, 0, longest), within("--start-timeout", c.StartTimeout, time.Millisecond, longest),
 		within("--cache-ttl", c.CacheTTL, 10*time.Millisecond, longest), within("--item-query", c.ItemQuery, 0, longest),
 		c.limitFlags.validate(),
 	)
+}
+
+// validateRequest checks that a renewal that is not answered can be repeated within the lease.
+func (c *serveCommand) validateRequest(flag string, timeout time.Duration) error {
+	if timeout < 0 || timeout >= 2*c.Lease/3 {
+		return misuse("%s is %s; it must be shorter than two thirds of --lease, which is %s", flag, timeout, c.Lease)
+	}
+	return nil
 }
 
 func (c *serveCommand) validateTopology() error {
@@ -201,10 +214,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	log := c.logger(std.err)
-	redis.SetLogger(quiet{log})
-	if err := mysql.SetLogger(quiet{log}); err != nil {
-		return err
-	}
+	driverLog.Store(log)
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
@@ -227,8 +237,11 @@ func (c *serveCommand) Run(ctx context.Context, std streams) error {
 	log.Info("locklab serves", "url", "http://"+listener.Addr().String(), "instance", c.Instance, "build", build(),
 		"versions", strings.Join(p.names(), " "), "redis", p.redis.String(), "database", p.orders.String())
 	c.warn(log)
+	p.outages = handlers.NewOutages(log, p.checks...)
+	p.closers = append(p.closers, p.outages.Close)
 	p.addCaches(c, log)
-	p.preflight.Log(ctx, log)
+	p.preflight = preflight.NewMonitor(log, p.locks...)
+	p.preflight.Reports(reach) // asks now, while the start is bounded
 	if err := handlers.Serve(ctx, listener, p.handler(c, log), log); err != nil {
 		return unavailable(fmt.Errorf("--listen %s: %w", c.Listen, err))
 	}
@@ -245,82 +258,94 @@ func (c *serveCommand) warn(log *slog.Logger) {
 
 // parts are what an instance is made of: the only place where they meet.
 type parts struct {
-	access      topology.Access // to all Redis servers
-	redis       *topology.Redis
-	orders      *order.Store
-	backends    lockstrategy.Backends
-	lockServers map[versions.Server]lockServer // those that were given
-	checks      []handlers.Check
-	locks       []preflight.Lock
-	preflight   *preflight.Monitor
-	metrics     *handlers.Metrics
-	versions    []handlers.Version
-	limited     handlers.Limited
-	caches      *variants.Set
-	closers     []func() error // in the order of opening
+	access    topology.Access // to all Redis servers
+	redis     *topology.Redis
+	orders    *order.Store
+	goods     *shop.Store
+	backends  lockstrategy.Backends
+	servers   map[versions.Server]topology.Servers // those that were given
+	checks    []handlers.Check
+	outages   *handlers.Outages
+	locks     []preflight.Check
+	preflight *preflight.Monitor
+	metrics   *handlers.Metrics
+	versions  []handlers.Version
+	limited   handlers.Limited
+	caches    *variants.Set
+	closers   []func() error // in the order of opening
 }
 
-// open connects servers, strategies and scenarios. What it has opened is in parts, also after an error.
+// open connects servers, strategies and scenarios. After an error, too, parts has everything that is open.
 func (c *serveCommand) open(ctx context.Context) (*parts, error) {
-	p := &parts{metrics: handlers.NewMetrics(), backends: lockstrategy.Backends{Lease: c.Lease}}
-	p.lockServers = make(map[versions.Server]lockServer)
+	p := &parts{metrics: handlers.NewMetrics()}
+	p.backends = lockstrategy.Backends{Expiry: c.Lease, Request: c.Request, NodeTimeout: c.NodeTimeout}
+	p.servers = make(map[versions.Server]topology.Servers)
 	addrMap, err := topology.ParseAddrMap(c.AddrMap)
 	if err != nil {
 		return p, err
 	}
 	p.access = topology.Access{Password: c.RedisPassword, Map: addrMap}
-	for _, open := range p.openers() {
-		if err := open(ctx, c); err != nil {
-			return p, err
-		}
+	if err := p.connect(ctx, c); err != nil {
+		return p, err
 	}
 	for _, v := range versions.All() {
-		if _, given := p.lockServers[v.Needs]; v.Needs != "" && !given {
+		if _, given := p.servers[v.Needs]; v.Needs != "" && !given {
 			continue
 		}
-		if err := p.add(v, c); err != nil {
+		if err := p.add(ctx, v, c); err != nil {
 			return p, err
 		}
 	}
-	p.preflight = preflight.NewMonitor(p.locks...)
-	p.preflight.Reports(ctx) // asks now, while the start is bounded
 	return p, nil
 }
 
-func (p *parts) add(v versions.Version, c *serveCommand) error {
-	if v.Open == nil {
+func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) error {
+	if v.Strategy == "" {
 		p.versions = append(p.versions, handlers.Version{Version: v})
 		return nil
 	}
-	opened, err := v.Open(p.backends)
+	opened, err := lockstrategy.Open(v.Strategy, p.backends)
 	if err != nil {
 		return err
 	}
 	p.closers = append(p.closers, opened.Close)
-	if server, given := p.lockServers[v.Needs]; given {
-		if server.ask == nil {
-			server.ask = preflight.Strategy(opened, server.where, c.Instance)
+	if servers, given := p.servers[v.Needs]; given {
+		lock := preflight.Lock{Name: v.Name, Instance: c.Instance, Strategy: opened.Bare, Where: servers.String(), Redis: asked(servers)}
+		check := handlers.Check{Name: servers.String(), Ping: servers.Ping}
+		if opened.Ping != nil { // the lock has a connection of its own
+			check.Ping = opened.Ping
+			if err := answered(ctx, opened.Ping); err != nil {
+				return fmt.Errorf("%s: %w", v.Needs.Flag(), err)
+			}
 		}
-		p.locks = append(p.locks, preflight.Lock{Name: v.Name, Ask: server.ask})
+		p.checks, p.locks = append(p.checks, check), append(p.locks, lock.Check)
 	}
 	if opened.Cohort != nil {
 		p.metrics.Queue(v.Name, opened.Cohort.Waiting)
 	}
-	guard := lockstrategy.Guard{Strategy: opened, Wait: c.Wait, Observer: p.metrics.Lock(v.Name)}
+	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.Lock(v.Name)}
 	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard})
 	return nil
 }
 
+// answered asks until there is an answer, or ctx has ended. A ping is bounded, and waits.
+func answered(ctx context.Context, ping func(context.Context) error) error {
+	for {
+		if err := ping(ctx); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 func (p *parts) handler(c *serveCommand, log *slog.Logger) http.Handler {
-	goods := shop.New(p.orders.DB(), c.OrderThink)
 	return handlers.New(handlers.Config{
-		Shop: goods,
+		Shop: p.goods,
 		Parcels: shop.Worker{
-			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
+			Name: c.Instance, Queue: shop.Queue{Redis: p.redis.Master}, Store: p.goods, Guard: shop.OneTransaction, Idle: 30 * time.Second,
 		},
-		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions,
+		Instance: c.Instance, Topology: c.Topology, Build: build(), Versions: p.versions, Wait: c.Wait,
 		Views: pview.NewCounter(p.redis.Master, p.redis.Replica), Orders: p.orders, Limited: p.limited, Caches: p.caches,
-		Checks: p.checks, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
+		Outages: p.outages, Preflight: p.preflight.Reports, Metrics: p.metrics, AdminToken: c.AdminToken, Log: log,
 	})
 }
 
@@ -340,12 +365,29 @@ func (p *parts) close(log *slog.Logger) {
 	}
 }
 
-// quiet writes the own logs of go-redis and of the MySQL driver, which have no levels, as debug lines.
-type quiet struct{ log *slog.Logger }
+// driverLogger writes the lines of go-redis and of the MySQL driver, which have no levels, as debug lines of the log that it holds.
+// Without a log it drops them: a server that starts refuses connections at first, and an experiment breaks servers on purpose.
+type driverLogger struct{ atomic.Pointer[slog.Logger] }
+
+var driverLog driverLogger
+
+// install makes d the logger of both drivers. A driver has one logger in a process and reads it without a lock, so main calls install
+// before it starts a goroutine.
+func (d *driverLogger) install() {
+	redis.SetLogger(d)
+	_ = mysql.SetLogger(d) // it refuses no logger but nil
+}
 
 // Print is for the MySQL driver.
-func (q quiet) Print(v ...any) { q.log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql") }
+func (d *driverLogger) Print(v ...any) {
+	if log := d.Load(); log != nil {
+		log.Debug(strings.TrimSpace(fmt.Sprint(v...)), "driver", "mysql")
+	}
+}
 
-func (q quiet) Printf(ctx context.Context, format string, v ...any) {
-	q.log.DebugContext(ctx, fmt.Sprintf(format, v...))
+// Printf is for go-redis.
+func (d *driverLogger) Printf(ctx context.Context, format string, v ...any) {
+	if log := d.Load(); log != nil {
+		log.DebugContext(ctx, fmt.Sprintf(format, v...), "driver", "redis")
+	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"locklab/stack"
 )
 
-// What the flags of serve set is tested here where the program joins the parts, on an instance that runs.
+// Flags of serve that join parts of the program are tested here, on an instance that runs.
 
 // put sends a body.
 func put(t *testing.T, url, body string) {
@@ -44,7 +45,7 @@ func TestServeWithAPasswordAndAMap(t *testing.T) {
 	if err := admin.ConfigSet(t.Context(), "requirepass", "secret").Err(); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := &stack.Node{Addr: "192.0.2.1:6379"} // nobody's: of the range for documentation
+	elsewhere := &stack.Node{Restartable: stack.Restartable{Addr: "192.0.2.1:6379"}} // nobody's: of the range for documentation
 	for name, instance := range map[string]*stack.Instance{
 		"a password": serving(t, node, "--redis-password=secret"),
 		"a map":      serving(t, elsewhere, "--redis-password=secret", "--addr-map="+elsewhere.Addr+"="+node.Addr),
@@ -58,11 +59,7 @@ func TestServeWithAPasswordAndAMap(t *testing.T) {
 // ?from=replica asks a replica, where the counter may be old.
 func TestTheReplicaIsAsked(t *testing.T) {
 	t.Parallel()
-	testenv.Needs(t, testenv.RedisServer)
-	started, err := testenv.Stack(t).Topology(testenv.Context(t), "master-slave", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	started := testenv.Topology(t, "master-slave")
 	var others []string
 	for _, replica := range started.Nodes[1:] {
 		client := redis.NewClient(&redis.Options{Addr: replica.Addr})
@@ -129,5 +126,47 @@ func TestAnInstancePacksOneParcel(t *testing.T) {
 	_, _, worked := ask(t, http.MethodPost, instance.URL+"/shop/parcels")
 	if _, _, body := ask(t, http.MethodGet, instance.URL+"/shop/orders/1"); !strings.Contains(body, `"parcels":1`) {
 		t.Errorf("two messages of one payment: %s; %s", worked, body)
+	}
+	if left, err := client.XPending(ctx, stream, group).Result(); err != nil || left.Count != 0 {
+		t.Errorf("the messages of the dead worker stay: %+v, %v", left, err)
+	}
+}
+
+// --request and --node-timeout bound the wait for a server that hangs. Another instance, which asks the same servers, waits for a third of
+// its lease. This time is longer than the flags say, and shorter than the default for the usual lease.
+func TestAnAnswerIsWaitedForAsTheFlagsSay(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	node, nodes := testenv.Redis(t, true), []*stack.Node{testenv.Redis(t, true), testenv.Redis(t, true), testenv.Redis(t, true)}
+	flags := []string{"--redlock=" + nodes[0].Addr + "," + nodes[1].Addr + "," + nodes[2].Addr}
+	short := serving(t, node, append(flags, "--request=20ms", "--node-timeout=20ms")...)
+	long := serving(t, node, append(flags, "--lease=1200ms")...)
+	for _, hung := range []struct {
+		path   string
+		server *stack.Node
+		others []*stack.Node
+	}{{"/v4/orders/7/grab?driver=1", nodes[0], nodes[1:]}, {"/v3/orders/7/grab?driver=1", node, nil}} {
+		for _, n := range append(hung.others, hung.server) {
+			testenv.Pause(t, n)
+		}
+		waiting, leave := context.WithCancel(testenv.Context(t))
+		answered := make(chan *stack.Instance, 2)
+		for _, instance := range []*stack.Instance{long, short} {
+			request, err := http.NewRequestWithContext(waiting, http.MethodPost, instance.URL+hung.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				if answer, err := http.DefaultClient.Do(request); err == nil {
+					answer.Body.Close()
+				}
+				answered <- instance
+			}()
+		}
+		if first := <-answered; first != short {
+			t.Errorf("%s: the instance that waits for 400 ms answers before the one that waits for 20 ms", hung.path)
+		}
+		leave()
+		<-answered
 	}
 }

@@ -64,12 +64,31 @@ func ask(t *testing.T, method, url string) (int, http.Header, string) {
 	return response.StatusCode, response.Header, string(body)
 }
 
+// In containers the addresses are always set, and one switch says whether their servers are there.
+func TestServeLeavesTheBackendsOut(t *testing.T) {
+	const nobody = "127.0.0.1:1"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := testenv.Stack(t).Instance(testenv.Context(t), "instance", "env", "LAB_BACKENDS=0", self, "serve", "--listen=127.0.0.1:0",
+		"--log-format=json", "--redis="+testenv.Redis(t, false).Addr, "--database=sqlite:"+filepath.Join(t.TempDir(), "orders.db"),
+		"--zookeeper="+nobody, "--etcd="+nobody, "--memcached="+nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, body := ask(t, http.MethodGet, s.URL+"/healthz")
+	if code != http.StatusOK || !strings.Contains(body, `"versions":["v0","v1","v2","v3","v5"]`) {
+		t.Errorf("%d: %s", code, body)
+	}
+}
+
 func TestServeNamesWhatItCannotReach(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() })
 	node, other := testenv.Redis(t, false), testenv.Redis(t, false)
 	const nobody = "127.0.0.1:1"
 	for _, c := range []struct {
@@ -81,7 +100,10 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no Redis", "--redis=" + nobody, []string{"--redis", nobody, "refused"}},
 		{"no cluster", "--topology=cluster --redis=" + nobody, []string{"--redis", nobody, "cluster"}},
 		{"no sentinel", "--topology=sentinel --redis=" + nobody, []string{"--redis", nobody, "sentinel"}},
-		{"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr, []string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"}},
+		{
+			"no RedLock majority", "--redlock=127.0.0.1:1,127.0.0.1:2," + other.Addr,
+			[]string{"--redlock", nobody, "127.0.0.1:2", "2 of 3 nodes"},
+		},
 		{"no ZooKeeper", "--zookeeper=" + nobody, []string{"--zookeeper", nobody, "refused"}},
 		{"Redis in place of ZooKeeper", "--zookeeper=" + other.Addr, []string{"--zookeeper", other.Addr, "is no ZooKeeper"}},
 		{"no etcd", "--etcd=" + nobody, []string{"--etcd", nobody}},
@@ -92,7 +114,8 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 		{"no database", "--database=mysql:root:hush@tcp(" + nobody + ")/x", []string{"--database", nobody, "refused"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			flags := []string{"serve", "--start-timeout=1s"}
+			t.Parallel()
+			flags := []string{"serve", "--start-timeout=5s"} // a server that answers must have answered meanwhile
 			for _, standard := range []string{"--listen=127.0.0.1:0", "--redis=" + node.Addr, "--database=sqlite:" + filepath.Join(t.TempDir(),
 				"orders.db")} {
 				if name, _, _ := strings.Cut(standard, "="); !strings.Contains(c.flag, name+"=") {
@@ -111,18 +134,19 @@ func TestServeNamesWhatItCannotReach(t *testing.T) {
 // A wrong password will be wrong at the next try, and is not shown.
 func TestServeNamesWhatEtcdDoesNotAccept(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	node, server, ctx := testenv.Redis(t, false), etcdServer(t), testenv.Context(t)
 	opened, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: []string{server.addr}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	_, err = opened.Client.UserAdd(ctx, "root", "secret")
+	_, err = opened.UserAdd(ctx, "root", "secret")
 	if err == nil {
-		_, err = opened.Client.UserGrantRole(ctx, "root", "root")
+		_, err = opened.UserGrantRole(ctx, "root", "root")
 	}
 	if err == nil {
-		_, err = opened.Client.AuthEnable(ctx)
+		_, err = opened.AuthEnable(ctx)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -159,11 +183,13 @@ func TestServeNamesAFileThatIsNoDatabase(t *testing.T) {
 	}
 }
 
-// What the MySQL driver logs is a line of the instance's log.
+// A message of the MySQL driver is a line of the instance's log.
 func TestTheDriversLogIsOurs(t *testing.T) {
 	var out bytes.Buffer
-	log := (&serveCommand{LogFormat: "json", LogLevel: "debug"}).logger(&out)
-	quiet{log}.Print("packets.go:58 ", "unexpected EOF\n")
+	var drivers driverLogger
+	drivers.Print("nobody listens")
+	drivers.Store((&serveCommand{LogFormat: "json", LogLevel: "debug"}).logger(&out))
+	drivers.Print("packets.go:58 ", "unexpected EOF\n")
 	var line struct{ Msg, Driver string }
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Msg != "packets.go:58 unexpected EOF" || line.Driver != "mysql" {
 		t.Errorf("it logs %s (%v)", &out, err)
@@ -227,9 +253,10 @@ func TestSIGTERMFinishesWhatRuns(t *testing.T) {
 	}
 }
 
-// What takes longer than the bound is cancelled, and its lock is released.
+// A request that takes longer than the bound is cancelled, and its lock is released.
 func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	node := testenv.Redis(t, false)
 	instance := serving(t, node, "--order-think=1h")
 	admin, answer := grabbing(t, instance, node)
@@ -255,6 +282,7 @@ func TestSIGTERMEndsWithinItsBound(t *testing.T) {
 // they are told to come back.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	node := testenv.Redis(t, false)
 	instance := serving(t, node, "--wait=200ms", "--order-think=5s")
 	_, answer := grabbing(t, instance, node)
@@ -297,6 +325,7 @@ func TestStartIsOneLine(t *testing.T) {
 
 // Instances whose user may not use Pub/Sub poll: each gets turns, one line of the log says why they are slow, and /readyz too.
 func TestInstancesWithoutPubSubShare(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, rights := range []string{"resetchannels", "-subscribe"} {
 		t.Run(rights, func(t *testing.T) {
@@ -327,7 +356,7 @@ func TestInstancesWithoutPubSubShare(t *testing.T) {
 			t.Logf("views: %d and %d", views[0].Load(), views[1].Load())
 			for range 2 {
 				status, _, body := ask(t, http.MethodGet, instances[0].URL+"/readyz")
-				if status != http.StatusOK || !strings.Contains(body, "subscribe: NOPERM") || !strings.Contains(body, "they poll") {
+				if status != http.StatusOK || !strings.Contains(body, "NOPERM") || !strings.Contains(body, "they poll") {
 					t.Errorf("%d %s", status, body)
 				}
 			}

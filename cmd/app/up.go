@@ -21,7 +21,7 @@ type checkout struct {
 
 type upCommand struct {
 	checkout
-	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY of .env.local or .env)."`
+	Topology string `arg:"" optional:"" placeholder:"TOPOLOGY" help:"Topology of Redis: single, master-slave, sentinel or cluster (default: REDIS_TOPOLOGY of .env, or single)."`
 	Build    bool   `help:"Build the image of the instances from this checkout."`
 	Verbose  bool   `short:"v" help:"Show the output of docker compose."`
 }
@@ -71,13 +71,12 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 
 // Run removes the containers and the network, and with them everything that was counted.
 func (c *downCommand) Run(ctx context.Context, std streams) error {
-	topology, err := compose.Running(ctx, c.Dir)
+	project, err := compose.Running(ctx, c.Dir)
+	if err == nil && project == nil {
+		project, err = compose.Load(ctx, c.Dir, "")
+	}
 	if err != nil {
 		return stopped(ctx, err, left)
-	}
-	project, err := compose.Load(ctx, c.Dir, topology)
-	if err != nil {
-		return misuse("%w", err)
 	}
 	tell := newProgress(std.err)
 	tell.step("stopping the lab")
@@ -92,16 +91,12 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 
 // Run says what runs and where, and ends with 69 when something that should does not.
 func (c *statusCommand) Run(ctx context.Context, std streams) error {
-	topology, err := compose.Running(ctx, c.Dir)
+	project, err := compose.Running(ctx, c.Dir)
 	if err != nil {
 		return stopped(ctx, err, left)
 	}
-	if topology == "" {
+	if project == nil {
 		return unavailable(errors.New("the lab is not up: app up starts it"))
-	}
-	project, err := compose.Load(ctx, c.Dir, topology)
-	if err != nil {
-		return misuse("%w", err)
 	}
 	problems, err := compose.Docker{Project: project}.Diagnosis(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -110,9 +105,9 @@ func (c *statusCommand) Run(ctx context.Context, std streams) error {
 	if len(problems) > 0 {
 		list(std.err, problems)
 		return unavailable(fmt.Errorf("the lab over Redis %s is not whole: app up %[1]s brings it back, and begins anew where a Redis server "+
-			"has died; docker compose logs SERVICE tells more", topology))
+			"has died; docker compose logs SERVICE tells more", project.Topology))
 	}
-	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", topology, urls(ctx, project))
+	fmt.Fprintf(std.out, "The lab is up over Redis %s; every service is ready.\n%s", project.Topology, urls(ctx, project))
 	return nil
 }
 
@@ -157,14 +152,14 @@ func list(w io.Writer, lines []string) {
 func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
 	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&
-		runs.Build != stamp {
+		runs.Build != unknownBuild && runs.Build != stamp {
 		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {
 		fmt.Fprintf(&b, "  %-9s http://%s\n", service, project.Published(service))
 	}
 	for _, service := range []string{"mysql", "etcd", "zookeeper", "memcached"} {
-		if addr := project.Published(service); addr != "" { // the last three are of a profile
+		if addr := project.Published(service); addr != "" { // the last three may be switched off
 			fmt.Fprintf(&b, "  %-9s %s\n", service, addr)
 		}
 	}
@@ -172,8 +167,11 @@ func urls(ctx context.Context, project *compose.Project) string {
 	return b.String()
 }
 
-// self is how this program is started where the user is.
+// self is how this program is started where the user is. A user who has taken it out of the image may have no Go.
 func self() string {
+	if strings.HasPrefix(os.Args[0], "./") {
+		return os.Args[0]
+	}
 	if _, err := os.Stat("go.mod"); err == nil {
 		return "go run ./cmd/app"
 	}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,7 +78,7 @@ func TestUpNamesWhoHasItsPortBeforeItStartsAnything(t *testing.T) {
 	docker := fakeDocker{ports: fmt.Sprintf("127.0.0.1:1-%d->1/tcp, 127.0.0.1:%d-65535->1/tcp", port-1, port+1)}.start(t)
 	t.Setenv("NGINX_PORT", strconv.Itoa(port))
 	got := inCheckout(t.Context(), "up")
-	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env\.local$`, port, os.Getpid()))
+	line := regexp.MustCompile(fmt.Sprintf(`(?m)^  port %d: nginx: taken by \S+ \(pid %d\): .*NGINX_PORT in \.env$`, port, os.Getpid()))
 	if got.code != exitUnavailable || !line.MatchString(got.err) || !strings.Contains(got.err, "app doctor") || got.out != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
@@ -119,7 +121,7 @@ func TestUpWithoutAnEngineSaysHowToStartIt(t *testing.T) {
 }
 
 func TestUpThatFailsNamesTheServiceAndWhy(t *testing.T) {
-	fakeDocker{ps: containers(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
+	fakeDocker{ps: psOutput(t, "sentinel", "exited"), up: "echo 'container locklab-nginx-1 exited (1)' >&2; exit 1"}.start(t)
 	got := inCheckout(t.Context(), "up", "sentinel")
 	for _, want := range []string{
 		"  nginx is exited: it ended with status 1. Its last line: nginx: [emerg] host not found\n",
@@ -163,7 +165,7 @@ func TestStatusOfNothingSaysWhatStartsIt(t *testing.T) {
 }
 
 func TestStatusNamesWhatIsNotReady(t *testing.T) {
-	fakeDocker{ps: containers(t, "cluster", "exited")}.start(t)
+	fakeDocker{ps: psOutput(t, "cluster", "exited")}.start(t)
 	got := inCheckout(t.Context(), "status")
 	if got.code != exitUnavailable || !strings.HasPrefix(got.err, "  nginx is exited: it ended with status 1. ") || got.out != "" ||
 		!strings.Contains(got.err, "app: the lab over Redis cluster is not whole: app up cluster brings it back") {
@@ -172,7 +174,7 @@ func TestStatusNamesWhatIsNotReady(t *testing.T) {
 }
 
 func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
-	fakeDocker{ps: containers(t, "master-slave", "running")}.start(t)
+	fakeDocker{ps: psOutput(t, "master-slave", "running")}.start(t)
 	t.Setenv("REDIS_TOPOLOGY", "single") // what up would start is not what runs
 	got := inCheckout(t.Context(), "status")
 	if got.code != exitOK || got.err != "" || !strings.Contains(got.out,
@@ -181,8 +183,27 @@ func TestStatusOfAWholeLabSaysWhereItListens(t *testing.T) {
 	}
 }
 
+// An image that `docker compose up --build` made does not know its commit: there is nothing to compare, and no advice to build it again.
+func TestStatusComparesTheCommitOfTheImage(t *testing.T) {
+	before := stamp
+	stamp = "1234567"
+	t.Cleanup(func() { stamp = before })
+	fakeDocker{ps: psOutput(t, "single", "running")}.start(t)
+	for image, old := range map[string]bool{"1234567": false, unknownBuild: false, "7654321": true} {
+		instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"build": %q, "instance": "8080"}`, image)
+		}))
+		defer instance.Close()
+		t.Setenv("APP_1_PORT", instance.URL[strings.LastIndex(instance.URL, ":")+1:])
+		got := inCheckout(t.Context(), "status")
+		if got.code != exitOK || strings.Contains(got.out, "built from "+image) != old {
+			t.Errorf("the image is of %s: exit %d: %s%s", image, got.code, got.out, got.err)
+		}
+	}
+}
+
 func TestDownTakesDownWhatRuns(t *testing.T) {
-	docker := fakeDocker{ps: containers(t, "sentinel", "running")}.start(t)
+	docker := fakeDocker{ps: psOutput(t, "sentinel", "running")}.start(t)
 	got := inCheckout(t.Context(), "down")
 	if got.code != exitOK || !strings.Contains(got.out, "The lab is down") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)

@@ -13,6 +13,9 @@ import (
 // stamp is set by the Dockerfile (-ldflags "-X main.stamp=…").
 var stamp string
 
+// unknownBuild is the build of an image that `docker compose build` made: its context has no commit.
+const unknownBuild = "unknown"
+
 // build names what this program was built from: the stamp, or the commit that Go recorded. `go run` records none, so then git names the
 // checkout.
 var build = sync.OnceValue(func() string {
@@ -34,7 +37,7 @@ var build = sync.OnceValue(func() string {
 		commit = described()
 	}
 	if commit == "" {
-		return "unknown"
+		return unknownBuild
 	}
 	return commit + changed
 })

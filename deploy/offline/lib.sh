@@ -1,9 +1,6 @@
 # What build and usb have in common. They set -euo pipefail, and stand in the repository's root.
 # shellcheck shell=bash
 
-# As app up reads them.
-if [[ -e $(dirname "${BASH_SOURCE[0]}")/../../.env.local ]]; then export COMPOSE_ENV_FILES=${COMPOSE_ENV_FILES:-.env,.env.local}; fi
-
 die() {
   echo "${0##*/}: $*" >&2
   exit 1
@@ -45,7 +42,7 @@ sha() { # as sha256sum, which macOS has under another name
 compose_images() { # all images of the compose files, one a line
   local topology
   for topology in single master-slave sentinel cluster; do
-    REDIS_TOPOLOGY=$topology docker compose --profile load --profile backends config --images ||
+    REDIS_TOPOLOGY=$topology docker compose --profile load config --images ||
       die "compose does not accept the files for REDIS_TOPOLOGY=$topology: its reason stands above"
   done | sort -u
 }

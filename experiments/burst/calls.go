@@ -35,7 +35,7 @@ func RunCalls(ctx context.Context, target Target, algorithm string, requests int
 	}
 	b.Began, b.Events = began, eventsOf(answers, b.record)
 	var seen struct{ Calls, Over int }
-	err = target.read(ctx, log, &seen)
+	err = target.read(ctx, log, readTimeout, &seen)
 	b.Seen, b.Over = seen.Calls, seen.Over
 	return b, err
 }
@@ -66,5 +66,5 @@ func (b Calls) Sound(instances int) error {
 	if b.Seen != len(b.Made) {
 		return fmt.Errorf("%d calls were made, and the supplier has seen %d", len(b.Made), b.Seen)
 	}
-	return even(count(append(b.Made, b.Refused...)), len(b.Made)+len(b.Refused), instances)
+	return even(count(append(b.Made, b.Refused...)), len(b.Made)+len(b.Refused), instances, false)
 }

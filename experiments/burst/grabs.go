@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"locklab/experiments"
@@ -17,9 +18,12 @@ type Grabs struct {
 	Order    uint64
 	Answers  []Grab
 	Stale    []string // the instance of each driver who was refused as a stale holder: it did not win
+	Locked   []string `json:",omitempty"` // the instance of each driver who did not wait for the lock and was told that it is held
 	Failed   []string // the error of each other request that has no Grab; it may have won
 	Recorded []uint64 // the drivers who have won, as the data say
 	Took     time.Duration
+
+	ByChance bool `json:",omitempty"` // as in the Target
 
 	Began  time.Time       `json:"-"`
 	Events []history.Event `json:"-"` // each request, with the times since Began
@@ -40,24 +44,28 @@ type winner struct {
 	Fence    uint64
 }
 
-// RunGrabs makes an order behind target, lets each of drivers grab it at version, and reads which drivers have won. An
-// error means that there is no record.
-func RunGrabs(ctx context.Context, target Target, version string, drivers int, send Send) (Grabs, error) {
-	b := Grabs{Version: version, Drivers: drivers}
+// RunGrabs makes an order behind target, lets each of drivers grab it at version, and reads which drivers have won. A driver waits for the
+// lock as ?wait= says, or with an empty wait as long as the instances allow. An error means that there is no record.
+func RunGrabs(ctx context.Context, target Target, version string, drivers int, wait string, send Send) (Grabs, error) {
+	b := Grabs{Version: version, Drivers: drivers, ByChance: target.ByChance}
 	var made struct{ ID uint64 }
 	if err := target.call(ctx, http.MethodPost, "/orders", "", &made); err != nil {
 		return b, err
 	}
 	b.Order = made.ID
 	answers, began, err := send(ctx, target.URL, target.requests(drivers, func(i int) string {
-		return fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1)
+		path := fmt.Sprintf("/%s/orders/%d/grab?driver=%d", version, made.ID, i+1)
+		if wait != "" {
+			path += "&wait=" + wait
+		}
+		return path
 	}))
 	if err != nil {
 		return b, err
 	}
 	b.Took, b.Began, b.Events = took(answers), began, eventsOf(answers, b.record)
 	var now struct{ Winners []winner }
-	err = target.read(ctx, fmt.Sprintf("/orders/%d", made.ID), &now)
+	err = target.read(ctx, fmt.Sprintf("/orders/%d", made.ID), readTimeout, &now)
 	for _, w := range now.Winners {
 		b.Recorded = append(b.Recorded, w.Driver)
 		b.Wins = append(b.Wins, w.event(made.ID))
@@ -70,7 +78,7 @@ func (b Grabs) Winners() int { return len(b.Recorded) }
 
 // PerInstance counts the usable answers of each instance: drivers who were told, and refused.
 func (b Grabs) PerInstance() map[string]int {
-	n := count(b.Stale)
+	n := count(slices.Concat(b.Stale, b.Locked))
 	for _, g := range b.Answers {
 		n[g.Instance]++
 	}
@@ -106,13 +114,13 @@ func (b Grabs) Sound(instances int) error {
 	case told != b.Winners():
 		return fmt.Errorf("%d drivers were told that they won order %d, and %d are recorded", told, b.Order, b.Winners())
 	}
-	return even(b.PerInstance(), b.Drivers, instances)
+	return even(b.PerInstance(), b.Drivers, instances, b.ByChance)
 }
 
 // ToldNothing is noted of a driver whose answer does not say which driver has the order.
 const ToldNothing = "was told nothing"
 
-// record adds an answer to b, and returns what the driver was told as an event. What the data say is not part of it.
+// record adds an answer to b, and returns what the driver was told as an event. The data have their own events.
 func (b *Grabs) record(i int, a answer) history.Event {
 	name := driver(uint64(i + 1))
 	e := history.Event{Timeline: name, Kind: history.Note, Key: orderKey(b.Order), Owner: name}
@@ -123,6 +131,14 @@ func (b *Grabs) record(i int, a answer) history.Event {
 	if instance, stale := a.stale(); stale {
 		b.Stale = append(b.Stale, instance)
 		e.Kind, e.Text = history.Stale, "by "+instance
+		return e
+	}
+	if a.Status == http.StatusLocked {
+		instance, by := a.locked()
+		b.Locked = append(b.Locked, instance)
+		if e.Text = ToldNothing; by != "" {
+			e.Kind, e.Text = history.Refuse, fmt.Sprintf("%s: locked by %s", instance, by)
+		}
 		return e
 	}
 	if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {

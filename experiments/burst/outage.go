@@ -23,7 +23,7 @@ func RunOutage(
 	ctx context.Context, target Target, version string, users int, kill func(context.Context) error, within time.Duration,
 ) (Outage, error) {
 	o := Outage{Views: Views{Version: version}, Statuses: map[int]int{}}
-	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+	if err := target.reset(ctx); err != nil {
 		return o, err
 	}
 	asking, cancel := context.WithTimeout(ctx, within)
@@ -54,7 +54,7 @@ func RunOutage(
 		o.Writes = append(o.Writes, *probe)
 	}
 	if o.ReadAfter > 0 {
-		err = o.read(ctx, target, within)
+		o.Final, err = target.counter(ctx, within) // an instance may still connect to the dead master, although another one has answered before
 	}
 	return o, err
 }
@@ -62,9 +62,15 @@ func RunOutage(
 // bursts sends one burst after the other until dead is closed and a request has failed, or until asking has ended.
 func (o *Outage) bursts(ctx, asking context.Context, target Target, users int, dead <-chan struct{}) error {
 	for {
-		answers, _, err := Simultaneous(ctx, target.URL, target.views(o.Version, users))
+		one, cancel := context.WithTimeout(ctx, burstWithin)
+		answers, _, err := Simultaneous(one, target.URL, target.views(o.Version, users))
+		cancel()
 		o.add(answers)
-		if err != nil {
+		switch {
+		case err == nil || ctx.Err() == nil && answers != nil:
+		case ctx.Err() == nil && closed(dead):
+			return nil // what died takes no connections any more
+		default:
 			return err
 		}
 		select {
@@ -77,6 +83,10 @@ func (o *Outage) bursts(ctx, asking context.Context, target Target, users int, d
 	}
 }
 
+// burstWithin bounds one burst: what died with its network ends no connection, so that an answer would be awaited for ever. A request
+// without an answer until then has failed, and may have counted.
+const burstWithin = time.Minute
+
 func (o *Outage) add(answers []answer) {
 	o.Took += took(answers)
 	o.Users += len(answers)
@@ -84,17 +94,6 @@ func (o *Outage) add(answers []answer) {
 		o.Statuses[a.Status]++
 		o.record(i, a)
 	}
-}
-
-// read reads the counter when all is over. It asks until an instance answers, or within is over. An instance may still connect to the
-// dead master, although another one has answered before.
-func (o *Outage) read(ctx context.Context, target Target, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	var counter struct{ Value int64 }
-	err := target.retry(ctx, http.MethodGet, "/pview", &counter)
-	o.Final = counter.Value
-	return err
 }
 
 // watch measures when the counter can be read and when a view is confirmed. The view counts.

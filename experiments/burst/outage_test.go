@@ -27,18 +27,13 @@ import (
 // serving is one instance with v3 over a topology of real servers, with a lease of one second.
 func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
 	t.Helper()
-	testenv.Needs(t, testenv.RedisServer)
-	ctx := testenv.Context(t)
-	started, err := testenv.Stack(t).Topology(ctx, kind, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	started, ctx := testenv.Topology(t, kind), testenv.Context(t)
 	redis, err := topology.Open(ctx, topology.Config{Kind: topology.Kind(kind), Addrs: started.Addrs, SentinelMaster: stack.SentinelMaster})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { redis.Close() })
-	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: redis.Master, Lease: time.Second})
+	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: redis.Master, Expiry: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,16 +43,18 @@ func serving(t *testing.T, kind string) (burst.Target, *stack.Topology) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { orders.Close() })
+	lock := &lockstrategy.Guard{Strategy: opened}
 	server := httptest.NewServer(handlers.New(handlers.Config{
 		Instance: "8080", Metrics: handlers.NewMetrics(), Log: slog.New(slog.DiscardHandler), Orders: orders,
-		Versions: []handlers.Version{{Version: versions.Version{Name: "v3"}, Lock: lockstrategy.Guard{Strategy: opened, Wait: 2 * time.Second}}},
-		Views:    pview.NewCounter(redis.Master, redis.Replica),
+		Versions: []handlers.Version{{Version: versions.Version{Name: "v3"}, Lock: lock}}, Wait: 2 * time.Second,
+		Views: pview.NewCounter(redis.Master, redis.Replica),
 	}))
 	t.Cleanup(server.Close)
 	return burst.Target{URL: server.URL}, started
 }
 
 func TestAnOutageThatNobodyEnds(t *testing.T) {
+	t.Parallel()
 	target, started := serving(t, "single")
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
 	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Second)
@@ -73,6 +70,7 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 }
 
 func TestAnOutageThatSentinelsEnd(t *testing.T) {
+	t.Parallel()
 	target, started := serving(t, "sentinel")
 	target = lateReader(t, target)
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
@@ -109,6 +107,7 @@ func lateReader(t *testing.T, target burst.Target) burst.Target {
 }
 
 func TestAnOutageNeedsADeadMaster(t *testing.T) {
+	t.Parallel()
 	target, _ := serving(t, "single")
 	_, err := burst.RunOutage(testenv.Context(t), target, "v3", 2, func(context.Context) error { return errors.New("missed") }, time.Second)
 	if err == nil {

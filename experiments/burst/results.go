@@ -3,13 +3,14 @@ package burst
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/terminal"
 	"locklab/versions"
 )
 
@@ -21,6 +22,73 @@ type Plan struct {
 	Versions []string // in the order of the table of versions, whatever the order here
 
 	Instances int // behind the balancer; 0: two
+
+	// Confirmed is called with each confirmed view as its answer arrives, unless it is nil. Calls are concurrent, and are not made for
+	// the burst that warms up. It must return fast: the next version waits for it.
+	Confirmed func(version string, w Write)
+}
+
+// Chosen are the versions of a plan, in the order of the table.
+func (p Plan) Chosen() []versions.Version {
+	return slices.DeleteFunc(versions.All(), func(v versions.Version) bool { return !slices.Contains(p.Versions, v.Name) })
+}
+
+// About is the version of a plan whose final value surprises most: the first that loses views, or else the first. There must be one.
+func (p Plan) About() versions.Version {
+	all := p.Chosen()
+	return all[max(0, slices.IndexFunc(all, func(v versions.Version) bool { return v.Loses }))]
+}
+
+// Bounds of a plan.
+const (
+	MostUsers  = 10000 // and drivers
+	mostRounds = 1000
+)
+
+// Validate says which number or version cannot be, and what to take instead. The text begins with the name of the field.
+func (p Plan) Validate() error {
+	for _, field := range []struct {
+		name        string
+		value, most int
+		halved      bool // each of two instances gets half
+	}{{"users", p.Users, MostUsers, true}, {"drivers", p.Drivers, MostUsers, true}, {"rounds", p.Rounds, mostRounds, false}} {
+		least := 1
+		if field.halved {
+			least = 2
+		}
+		switch {
+		case field.value < least || field.value > field.most:
+			return fmt.Errorf("%s is %d; allowed is from %d to %d", field.name, field.value, least, field.most)
+		case field.halved && field.value%2 != 0:
+			return fmt.Errorf("%s is %d; it must be even, so that each instance gets exactly half", field.name, field.value)
+		}
+	}
+	if len(p.Versions) == 0 {
+		return errors.New("versions is empty; name at least one, such as v3")
+	}
+	for i, v := range p.Versions {
+		if _, known := versions.Find(v); !known {
+			return fmt.Errorf("versions names %s, which there is not; take some of %s", v, strings.Join(versions.Names(), ", "))
+		}
+		if slices.Contains(p.Versions[:i], v) {
+			return fmt.Errorf("versions names %s twice; name it once", v)
+		}
+	}
+	return nil
+}
+
+// send sends the page views of a version.
+func (p Plan) send(version string) Send {
+	if p.Confirmed == nil {
+		return Simultaneous
+	}
+	return func(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+		return simultaneous(ctx, base, requests, func(a answer) {
+			if v, err := a.view(); err == nil {
+				p.Confirmed(version, v.Write)
+			}
+		})
+	}
 }
 
 // planTimeout bounds the two bursts of one version. It is far above what the instances allow.
@@ -98,10 +166,7 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(format string, a
 	}
 	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Rounds: p.Rounds, expected: p.Instances}
 	for round := range p.Rounds {
-		for _, v := range versions.All() {
-			if !slices.Contains(p.Versions, v.Name) {
-				continue
-			}
+		for _, v := range p.Chosen() {
 			tell("round %d of %d, %s: %d simultaneous page views, then %d drivers for one order", round+1, p.Rounds, v.Name, p.Users, p.Drivers)
 			if err := p.try(ctx, r, round+1, v, target); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Name, err)
@@ -114,11 +179,11 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(format string, a
 func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version, target Target) error {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
-	views, err := RunViews(ctx, target, v.Name, p.Users, Simultaneous)
+	views, err := RunViews(ctx, target, v.Name, p.Users, p.send(v.Name))
 	if err != nil {
 		return err
 	}
-	grabs, err := RunGrabs(ctx, target, v.Name, p.Drivers, Simultaneous)
+	grabs, err := RunGrabs(ctx, target, v.Name, p.Drivers, "", Simultaneous)
 	if err != nil {
 		return err
 	}
@@ -127,8 +192,8 @@ func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version
 }
 
 func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
-	pageview := PageviewRow{judged(round, v, views, r.instances(), views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
-	order := OrderRow{judged(round, v, grabs, r.instances(), grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
+	pageview := PageviewRow{judged(round, v, views, r.Behind(), views.Took, views.Stale, views.Failed), views.Counts(), v.Article}
+	order := OrderRow{judged(round, v, grabs, r.Behind(), grabs.Took, grabs.Stale, grabs.Failed), grabs.Order, grabs.Winners()}
 	all := []experiments.Verdict{pageview.Verdict, order.Verdict}
 	if len(r.Pageview) > 0 {
 		all = append(all, r.Verdict)
@@ -137,8 +202,8 @@ func (r *Results) add(round int, v versions.Version, views Views, grabs Grabs) {
 	r.Pageview, r.Order, r.Verdict = append(r.Pageview, pageview), append(r.Order, order), experiments.Worst(all...)
 }
 
-// instances is how many must have answered.
-func (r *Results) instances() int { return cmp.Or(r.expected, 2) }
+// Behind is how many instances are behind the balancer. All of them must have answered.
+func (r *Results) Behind() int { return cmp.Or(r.expected, 2) }
 
 // extend puts one round of a version into its range.
 func (r *Results) extend(version string, final int64, winners int) {
@@ -179,111 +244,4 @@ func (r *Results) Reasons() string {
 		}
 	}
 	return strings.Join(reasons, "; ")
-}
-
-// Text is the result for people: two tables and what they mean.
-func (r *Results) Text(colour bool) string {
-	where, several := "two processes behind a round-robin balancer", "both"
-	if n := r.instances(); n > 2 {
-		where, several = fmt.Sprintf("%d processes behind a round-robin balancer", n), "more than one"
-	}
-	redis := map[string]string{"redis-server": " (redis-server)", "miniredis": " (miniredis, no real redis-server)"}[r.Redis]
-	if r.Redis == "" {
-		where = "two instances behind " + r.URL
-	}
-	pageviews := terminal.NewTable("version", "lock", "final", "lost", "same", "both", "requests", "time", "A4", "verdict").
-		Right("final", "lost", "same", "both", "requests", "time", "A4")
-	orders := terminal.NewTable("version", "lock", "winners", "requests", "time", "verdict").Right("winners", "requests", "time")
-	for i, views := range r.Pageview {
-		article := views.Article
-		if r.Users != 666 { // for which alone the article reports a value
-			article = "-"
-		}
-		pageviews.Row(r.name(views.Judged), views.Lock, views.Final, views.Lost, views.Inside, views.Across,
-			halves(views.PerInstance), Milliseconds(views.TookMS), article, views.Verdict.Painted(colour))
-		grabs := r.Order[i]
-		orders.Row(r.name(grabs.Judged), grabs.Lock, grabs.Winners,
-			halves(grabs.PerInstance), Milliseconds(grabs.TookMS), grabs.Verdict.Painted(colour))
-	}
-	return fmt.Sprintf(`%d simultaneous page views, %s, Redis %s%s
-
-%s
-
- same: values that one process wrote twice · both: values that %s wrote · requests: of each process
- A4: the final value that the article reports · same and both need not add up to lost: a later write may be lower
-%s
-%d drivers grab one order simultaneously
-
-%s
-
-%s
-Verdict: %s (%.1f s). %s
-`, r.Users, where, r.Topology, redis, pageviews, several, r.spread(), r.Drivers, orders,
-		r.explanation(), r.Verdict, float64(r.TookMS)/1000, experiments.Meaning)
-}
-
-// spread says how far the runs of a version that loses updates lie apart: one run is no measure of it.
-func (r *Results) spread() string {
-	chance := ""
-	if slices.ContainsFunc(r.Ranges, func(of Range) bool { v, _ := versions.Find(of.Version); return v.Loses }) {
-		chance = " A4 reports one run. The final value of a version that loses updates differs from run to run: v1 may end above v2.\n"
-	}
-	switch {
-	case r.Rounds < 2 && chance == "":
-		return ""
-	case r.Rounds < 2:
-		return chance + " --rounds 10 shows the lowest and the highest of ten runs.\n"
-	}
-	table := terminal.NewTable("version", "lowest final", "highest final", "winners").Right("lowest final", "highest final", "winners")
-	for _, of := range r.Ranges {
-		winners := fmt.Sprint(of.LowWinners)
-		if of.HighWinners > of.LowWinners {
-			winners += "–" + fmt.Sprint(of.HighWinners)
-		}
-		table.Row(of.Version, of.LowFinal, of.HighFinal, winners)
-	}
-	return fmt.Sprintf("%s\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table)
-}
-
-// name is the version, with its round where there are several.
-func (r *Results) name(row Judged) string {
-	if r.Rounds > 1 {
-		return fmt.Sprintf("%s #%d", row.Version, row.Round)
-	}
-	return row.Version
-}
-
-// halves shows how the requests were spread, without the names, which are ports.
-func halves(perInstance map[string]int) string {
-	var counts []string
-	for _, n := range perInstance {
-		counts = append(counts, fmt.Sprint(n))
-	}
-	slices.Sort(counts)
-	return strings.Join(counts, " + ")
-}
-
-// Milliseconds is a time for a table.
-func Milliseconds(ms float64) string { return fmt.Sprintf("%.0f ms", ms) }
-
-// explanation says which requests were refused, which versions were left out, and what each version that did as expected shows.
-func (r *Results) explanation() string {
-	var b strings.Builder
-	for i, views := range r.Pageview {
-		if n, m := views.Stale, r.Order[i].Stale; n+m > 0 {
-			fmt.Fprintf(&b, "%s: %d page views and %d drivers were refused, for their holder was stale; none of them counted.\n",
-				r.name(views.Judged), n, m)
-		}
-	}
-	for _, sentence := range r.LeftOut {
-		b.WriteString(sentence + "\n")
-	}
-	for _, v := range versions.All() {
-		if slices.ContainsFunc(r.Pageview, func(row PageviewRow) bool {
-			return row.Version == v.Name && row.Verdict == experiments.AsExpected
-		}) {
-			b.WriteString(v.Shows + "\n")
-		}
-	}
-	return b.String()
 }

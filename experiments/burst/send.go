@@ -6,6 +6,7 @@ package burst
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -56,6 +57,22 @@ func (a answer) stale() (instance string, stale bool) {
 	return refusal.Instance, err == nil && refusal.Stale && refusal.Instance != ""
 }
 
+// locked says which instance did not grant the lock in time, and what it knows of the lock's holder. Empty: it does not say.
+func (a answer) locked() (instance, by string) {
+	var refusal struct {
+		Instance string
+		Locked   struct {
+			By      string
+			LeaseMS float64 `json:"lease_ms"`
+		}
+	}
+	_ = a.into(&refusal, http.StatusLocked)
+	if by = refusal.Locked.By; by != "" && refusal.Locked.LeaseMS > 0 {
+		by += fmt.Sprintf(", with %.0f ms of its lease left", refusal.Locked.LeaseMS)
+	}
+	return refusal.Instance, by
+}
+
 // Send is a way to send requests: [Simultaneous] or [Sequential]. It returns their answers in the same order. The error
 // says that the requests were not sent, or that ctx ended.
 type Send func(ctx context.Context, base string, requests []*http.Request) (answers []answer, began time.Time, err error)
@@ -63,6 +80,11 @@ type Send func(ctx context.Context, base string, requests []*http.Request) (answ
 // Simultaneous sends all requests at the same moment, each on a connection of its own that is already open. It sends
 // nothing twice.
 func Simultaneous(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+	return simultaneous(ctx, base, requests, func(answer) {})
+}
+
+// simultaneous calls got with each answer as it arrives, from as many goroutines as there are requests.
+func simultaneous(ctx context.Context, base string, requests []*http.Request, got func(answer)) ([]answer, time.Time, error) {
 	connections, err := dialAll(ctx, base, len(requests))
 	if err != nil {
 		return nil, time.Time{}, err
@@ -80,6 +102,7 @@ func Simultaneous(ctx context.Context, base string, requests []*http.Request) ([
 			ready.Done()
 			<-start
 			answers[i] = exchange(connections[i], request, began)
+			got(answers[i])
 		})
 	}
 	ready.Wait()
@@ -91,15 +114,25 @@ func Simultaneous(ctx context.Context, base string, requests []*http.Request) ([
 
 // Sequential sends each request when the one before it has been answered, all on one connection.
 func Sequential(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
+	return sequential(ctx, base, requests, func(answer) (more bool) { return true })
+}
+
+// sequential is Sequential until got returns false. It is called with each answer.
+func sequential(
+	ctx context.Context, base string, requests []*http.Request, got func(answer) (more bool),
+) ([]answer, time.Time, error) {
 	connections, err := dialAll(ctx, base, 1)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	defer closeAll(connections)
 	defer context.AfterFunc(ctx, func() { closeAll(connections) })()
-	answers, began := make([]answer, len(requests)), time.Now()
-	for i, request := range requests {
-		answers[i] = exchange(connections[0], request, began)
+	answers, began := make([]answer, 0, len(requests)), time.Now()
+	for _, request := range requests {
+		answers = append(answers, exchange(connections[0], request, began))
+		if !got(answers[len(answers)-1]) {
+			break
+		}
 	}
 	return answers, began, ctx.Err()
 }
@@ -147,6 +180,7 @@ func exchange(connection net.Conn, request *http.Request, began time.Time) (a an
 	defer response.Body.Close()
 	a.Status = response.StatusCode
 	a.Body, a.Err = io.ReadAll(response.Body)
+	a.Body = bytes.TrimSpace(a.Body) // it becomes a part of sentences
 	return a
 }
 

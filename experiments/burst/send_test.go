@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,7 +105,63 @@ func TestCallNamesWhatFailed(t *testing.T) {
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
 	err := Target{URL: server.URL}.call(t.Context(), http.MethodGet, "/x", "", nil)
-	if want := "GET /x: 404 Not Found: no such thing\n"; err == nil || err.Error() != want {
+	if want := "GET /x: 404 Not Found: no such thing"; err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %q", err, want)
+	}
+}
+
+// A confirmed view is told while others still wait for their answer: this server answers the second request when the first has been told.
+// A refusal is not told.
+func TestAConfirmedViewIsToldAsItsAnswerArrives(t *testing.T) {
+	told := make(chan Write, 3)
+	first := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("n") {
+		case "0":
+			fmt.Fprint(w, `{"instance":"a","value":7}`)
+		case "1":
+			select {
+			case <-first:
+			case <-r.Context().Done():
+			}
+			fmt.Fprint(w, `{"instance":"b","value":8}`)
+		default:
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"error":"stale","stale":true,"instance":"b","value":9}`)
+		}
+	}))
+	defer server.Close()
+	plan := Plan{Confirmed: func(version string, w Write) {
+		if told <- w; version == "v1" && w == (Write{"a", 7}) {
+			close(first)
+		}
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	answers, _, err := plan.send("v1")(ctx, server.URL, Target{URL: server.URL}.requests(3, numbered))
+	if err != nil || len(answers) != 3 || len(told) != 2 || <-told != (Write{"a", 7}) || <-told != (Write{"b", 8}) {
+		t.Errorf("%d answers and %d told, error %v", len(answers), len(told), err)
+	}
+}
+
+// A plan that cannot be sent says which field is wrong, and what to take instead.
+func TestAPlanIsBounded(t *testing.T) {
+	good := Plan{Users: 666, Drivers: 20, Rounds: 1, Versions: []string{"v1", "v3"}}
+	for says, change := range map[string]func(*Plan){
+		"":                               func(*Plan) {},
+		"users is 7; it must be even":    func(p *Plan) { p.Users = 7 },
+		"users is 0; allowed is from 2":  func(p *Plan) { p.Users = 0 },
+		"users is 10002; allowed":        func(p *Plan) { p.Users = MostUsers + 2 },
+		"drivers is 3; it must be even":  func(p *Plan) { p.Drivers = 3 },
+		"rounds is 0; allowed is from 1": func(p *Plan) { p.Rounds = 0 },
+		"versions is empty; name":        func(p *Plan) { p.Versions = nil },
+		"versions names v99":             func(p *Plan) { p.Versions = []string{"v1", "v99"} },
+		"versions names v1 twice":        func(p *Plan) { p.Versions = []string{"v1", "v1"} },
+	} {
+		plan := good
+		change(&plan)
+		if err := plan.Validate(); (err == nil) != (says == "") || err != nil && !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%+v: %v, want %q", plan, err, says)
+		}
 	}
 }

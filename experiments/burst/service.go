@@ -17,6 +17,7 @@ import (
 type Service struct {
 	App       []string          // the command line of an instance, without its flags
 	Topology  string            // of Redis
+	Proxied   bool              // each server of Redis has a proxy before it, so that it can be cut off
 	Real      bool              // use real servers; otherwise miniredis, which has the topology single only, and SQLite
 	Servers   []versions.Server // that keep locks; Redis is started in any case. See versions.Needs
 	Instances int
@@ -30,13 +31,10 @@ type Service struct {
 // Running is a service that was started.
 type Running struct {
 	Target
+	Balancer  *stack.Balancer
 	Instances []*stack.Instance
 	Redis     *stack.Topology
-	RedLock   []*stack.Node        // where they were asked for
-	Database  *stack.Database      // where it was asked for and could be started; nil: a file of SQLite
-	ZooKeeper *stack.ZooKeeperNode // where it was asked for
-	Memcached *stack.Memcached     // where it was asked for
-	Etcd      *stack.Etcd          // where it was asked for
+	RedLock   []*stack.Node // where they were asked for
 }
 
 // Start starts the servers, the instances and the balancer. They end with s. tell is called before each step and may be nil.
@@ -70,7 +68,7 @@ func (c Service) Start(ctx context.Context, s *stack.Stack, tell func(step strin
 	if err != nil {
 		return Running{}, err
 	}
-	r.URL = balancer.URL
+	r.Balancer, r.URL = balancer, balancer.URL
 	return r, nil
 }
 

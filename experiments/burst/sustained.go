@@ -3,7 +3,6 @@ package burst
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -15,19 +14,24 @@ import (
 const perConnection = 20
 
 // SustainViews resets the counter behind target and lets clients send page views to version, until stop is closed. Each client sends its
-// next view when the one before was answered. Then the counter is read. An error means that there is no record.
+// next view when the one before was answered, and target's functions are told of the answer. Then the counter is read. An error means that
+// there is no record.
 func SustainViews(ctx context.Context, target Target, version string, clients int, stop <-chan struct{}) (Views, error) {
 	b := Views{Version: version, Began: time.Now()}
-	if err := target.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+	if err := target.reset(ctx); err != nil {
 		return b, err
 	}
 	var mu sync.Mutex
 	var all []answer
+	got := func(a answer) (more bool) {
+		target.tell(a)
+		return !closed(stop)
+	}
 	group, sending := errgroup.WithContext(ctx)
 	for range clients {
 		group.Go(func() error {
 			for !closed(stop) {
-				answers, began, err := Sequential(sending, target.URL, target.views(version, perConnection))
+				answers, began, err := sequential(sending, target.URL, target.views(version, perConnection), got)
 				if err != nil {
 					return err
 				}
@@ -43,9 +47,8 @@ func SustainViews(ctx context.Context, target Target, version string, clients in
 	}
 	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(a.Got, b.Got) })
 	b.Users, b.Took, b.Events = len(all), took(all), eventsOf(all, b.record)
-	var counter struct{ Value int64 }
-	err := target.read(ctx, "/pview", &counter)
-	b.Final = counter.Value
+	var err error
+	b.Final, err = target.counter(ctx, readTimeout)
 	return b, err
 }
 

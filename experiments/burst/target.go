@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +12,35 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"locklab/versions"
 )
 
 // Target is where requests go: the balancer before the instances.
 type Target struct {
 	URL        string // http://host:port
 	AdminToken string // that a reset requires; empty: none
+	ByChance   bool   // the balancer chooses instances by chance, as a Service of Kubernetes does: their parts differ
+
+	// Seen and Failed are told of the answers to sustained page views as they arrive, simultaneously too; nil: nobody is told.
+	Seen   func(instance string, value int64) // of a view that is confirmed
+	Failed func(why string)                   // of a request without a usable answer
+}
+
+// tell tells of an answer to a page view.
+func (t Target) tell(a answer) {
+	var b Views
+	b.record(0, a)
+	if t.Seen != nil {
+		for _, w := range b.Writes {
+			t.Seen(w.Instance, w.Value)
+		}
+	}
+	if t.Failed != nil {
+		for _, why := range b.Failed {
+			t.Failed(why)
+		}
+	}
 }
 
 // requests makes n requests without a body. URL was parsed before, so that it cannot fail.
@@ -50,7 +74,7 @@ func (t Target) call(ctx context.Context, method, path, body string, result any)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	if response.StatusCode/100 != 2 {
+	if text = bytes.TrimSpace(text); response.StatusCode/100 != 2 {
 		return &StatusError{response.StatusCode, fmt.Sprintf("%s %s: %s: %.200s", method, path, response.Status, text), text}
 	}
 	if result == nil {
@@ -73,6 +97,24 @@ func (e *StatusError) Error() string { return e.text }
 type Health struct {
 	Instance, Topology, Build string
 	Versions                  []string // that it has
+}
+
+// Lacks says that an instance does not have a version; nil: it has, or does not tell.
+func (h Health) Lacks(v versions.Version) error {
+	if len(h.Versions) == 0 || slices.Contains(h.Versions, v.Name) {
+		return nil
+	}
+	return fmt.Errorf("the instance has %s; %s needs %s", strings.Join(h.Versions, ", "), v.Name, v.Needs.Flag())
+}
+
+// CanRun is nil when an instance has all versions of a plan, or does not tell.
+func (h Health) CanRun(p Plan) error {
+	for _, v := range p.Chosen() {
+		if err := h.Lacks(v); err != nil {
+			return fmt.Errorf("%w; choose other versions", err)
+		}
+	}
+	return nil
 }
 
 // Health asks an instance what it is. Without an error it is an instance of this app.
@@ -119,10 +161,9 @@ const (
 	readTimeout = 30 * time.Second // to read what is left at the end
 )
 
-// read reads until there is an answer or readTimeout is over: a burst may have ended in the middle of a failover. The
-// error is the last one.
-func (t Target) read(ctx context.Context, path string, result any) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+// read reads until there is an answer or within is over: a burst may have ended in the middle of a failover. The error is the last one.
+func (t Target) read(ctx context.Context, path string, within time.Duration, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return t.retry(ctx, http.MethodGet, path, result)
 }

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
-	"locklab/experiments/terminal"
 	"locklab/versions"
 )
 
@@ -56,16 +53,15 @@ type Times struct {
 	MaxMS float64 `json:"max_ms"`
 }
 
-// Add judges what is at path: saved runs, or else a load tool's file. An error says why it is neither. find returns the experiment with
-// an id.
-func (r *Result) Add(path string, find func(id string) (experiments.Experiment, error)) error {
+// Add judges what is at path: saved runs, or else a load tool's file. An error says why it is neither.
+func (r *Result) Add(path string, c experiments.Catalogue) error {
 	dir := path
 	if d, name := filepath.Split(path); name == experiments.RunFile && experiments.IsRun(filepath.Clean(d)) {
 		dir = filepath.Clean(d)
 	}
 	if runs := experiments.Runs(dir); len(runs) > 0 {
 		for _, dir := range runs {
-			r.Runs = append(r.Runs, experiments.Result{Saved: experiments.Rejudge(dir, find)})
+			r.Runs = append(r.Runs, experiments.Result{Saved: c.Rejudge(dir)})
 		}
 	} else {
 		file, err := judge(path)
@@ -94,7 +90,7 @@ func judge(path string) (f File, err error) {
 		return f, fmt.Errorf("%s cannot be read: %w; name saved runs, or files that JMeter or k6 wrote", path, unreadable.Err)
 	}
 	if err != nil {
-		return File{File: path, Why: terminal.OneLine(err.Error())}, nil
+		return File{File: path, Why: experiments.OneLine(err.Error())}, nil
 	}
 	f = File{
 		File: path, Tool: r.Tool, Kind: r.Kind, Version: r.Version, Users: r.Users, NotAnswered: len(r.Failed), PerInstance: r.PerInstance,
@@ -116,69 +112,6 @@ func judge(path string) (f File, err error) {
 	}
 	o := r.Outcome()
 	f.Lock, f.Verdict = v.Title, experiments.Judge(burst.Expect(v), o)
-	f.Why = terminal.OneLine(f.Verdict.Because(o))
+	f.Why = experiments.OneLine(f.Verdict.Because(o))
 	return f, nil
-}
-
-// Text is the result for people: a table for each kind, and the reasons.
-func (r *Result) Text(colour bool) string {
-	var parts []string
-	if len(r.Runs) > 0 {
-		parts = append(parts, "Saved runs, judged again", experiments.RunsTable(r.Runs, colour).String())
-		if why := experiments.Evidence(r.Runs, colour); why != "" {
-			parts = append(parts, strings.TrimRight(why, "\n"))
-		}
-	}
-	pageviews, orders := r.tables(colour)
-	if pageviews.Len() > 0 {
-		parts = append(parts, "Simultaneous page views", pageviews.String(),
-			" same: values that one process wrote twice · both: values that both wrote · requests: usable answers of each process")
-	}
-	if orders.Len() > 0 {
-		parts = append(parts, "Drivers grab one order simultaneously", orders.String())
-	}
-	var reasons []string
-	for _, f := range r.Files {
-		if f.Why != "" {
-			reasons = append(reasons, fmt.Sprintf("%s: %s: %s", terminal.Printable(f.File), f.Verdict.Painted(colour), f.Why))
-		}
-	}
-	if len(reasons) > 0 {
-		parts = append(parts, strings.Join(reasons, "\n"))
-	}
-	parts = append(parts, fmt.Sprintf("Verdict: %s. %s\n", r.Verdict.Painted(colour), experiments.Meaning))
-	return strings.Join(parts, "\n\n")
-}
-
-func (r *Result) tables(colour bool) (pageviews, orders terminal.Table) {
-	pageviews = terminal.NewTable("file", "version", "users", "final", "lost", "same", "both", "p50", "p99", "max", "requests", "verdict").
-		Right("users", "final", "lost", "same", "both", "p50", "p99", "max")
-	orders = terminal.NewTable("file", "version", "users", "winners", "p50", "p99", "max", "requests", "verdict").
-		Right("users", "winners", "p50", "p99", "max")
-	for _, f := range r.Files {
-		p50, p99, longest := f.Time.cells()
-		requests, verdict := f.spread(), f.Verdict.Painted(colour)
-		if v := f.Pageview; v != nil {
-			pageviews.Row(f.File, f.Version, f.Users, v.Final, v.Lost, v.Inside, v.Across, p50, p99, longest, requests, verdict)
-		}
-		if f.Order != nil {
-			orders.Row(f.File, f.Version, f.Users, f.Order.Winners, p50, p99, longest, requests, verdict)
-		}
-	}
-	return pageviews, orders
-}
-
-func (t *Times) cells() (p50, p99, longest string) {
-	if t == nil {
-		return "-", "-", "-"
-	}
-	return burst.Milliseconds(t.P50MS), burst.Milliseconds(t.P99MS), burst.Milliseconds(t.MaxMS)
-}
-
-func (f File) spread() string {
-	var counts []string
-	for _, instance := range slices.Sorted(maps.Keys(f.PerInstance)) {
-		counts = append(counts, fmt.Sprintf("%s: %d", instance, f.PerInstance[instance]))
-	}
-	return strings.Join(counts, ", ")
 }

@@ -1,80 +1,93 @@
-// Package claims contains the experiments of the catalogue, one file for each. A file registers its experiment: to add one,
-// add its file.
+// Package claims lists the experiments of the catalogue. Each folder has those of one subject. The files of an experiment begin with its
+// number. To add one, add its files and its name here.
 package claims
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
 	"locklab/experiments"
+	"locklab/experiments/claims/anatomy"
+	"locklab/experiments/claims/caches"
+	"locklab/experiments/claims/faults"
+	"locklab/experiments/claims/limits"
+	"locklab/experiments/claims/orders"
+	"locklab/experiments/claims/pageviews"
+	"locklab/experiments/claims/shops"
+	"locklab/experiments/claims/stores"
 )
 
-var registered []experiments.Experiment
+// groups are the experiments by their headlines. The first letter of a headline is that of the ids.
+var groups = []struct {
+	headline string
+	of       []experiments.Experiment
+}{
+	{"P · page views", []experiments.Experiment{
+		pageviews.P0, pageviews.P1, pageviews.P2, pageviews.P3, pageviews.P4, pageviews.P5, pageviews.P6, pageviews.P7, pageviews.P8,
+		pageviews.P9,
+	}},
+	{"G · the order that drivers grab", []experiments.Experiment{
+		orders.G1, orders.G2, orders.G3, orders.G4, orders.G5, orders.G6, orders.G7, orders.G8, orders.G9, orders.G11, orders.G12,
+	}},
+	{"L · anatomy of a Redis lock", []experiments.Experiment{
+		anatomy.L01, anatomy.L02, anatomy.L03, anatomy.L04, anatomy.L05, anatomy.L06, anatomy.L07, anatomy.L08, anatomy.L09,
+		anatomy.L10, anatomy.L11, anatomy.L12, anatomy.L13, anatomy.L14, anatomy.L15, anatomy.L16, anatomy.L17, anatomy.L18,
+		anatomy.L19, anatomy.L20, anatomy.L21, anatomy.L22, anatomy.L23, anatomy.L24, anatomy.L25,
+	}},
+	{"F · faults of the servers", []experiments.Experiment{
+		faults.F01, faults.F02, faults.F03, faults.F04, faults.F05, faults.F06, faults.F07, faults.F08, faults.F09, faults.F10,
+		faults.F11, faults.F12,
+	}},
+	{"D · locks in a database", []experiments.Experiment{
+		stores.D01, stores.D02, stores.D03,
+	}},
+	{"M · locks in Memcached", []experiments.Experiment{
+		stores.M01,
+	}},
+	{"R · the rate limit of calls to a supplier", []experiments.Experiment{
+		limits.R0, limits.R1, limits.R2, limits.R3, limits.R4, limits.R5, limits.R6, limits.R7, limits.R8, limits.R9, limits.R10,
+	}},
+	{"S · the shop", []experiments.Experiment{
+		shops.S1, shops.S2, shops.S3, shops.S4,
+	}},
+	{"C · a cache before a database", []experiments.Experiment{
+		caches.C1, caches.C2, caches.C3, caches.C4, caches.C5, caches.C6,
+	}},
+}
 
-// register is called by each file for a variable of the package. It panics when the id has no group, or is registered twice.
-func register(e experiments.Experiment) experiments.Experiment { //nolint:unparam // a variable needs a value
-	if groupOf(e.ID) < 0 || slices.ContainsFunc(registered, func(other experiments.Experiment) bool { return other.ID == e.ID }) {
-		panic("claims: two files register the id, or it has no group: " + e.ID)
+// all are the experiments of every group, as they are listed.
+var all = func() (all experiments.Catalogue) {
+	for _, g := range groups {
+		for _, e := range g.of {
+			all = append(all, oneLine(e))
+		}
 	}
+	return all
+}()
+
+// oneLine is an experiment whose texts have no line breaks: they may be written in several lines.
+func oneLine(e experiments.Experiment) experiments.Experiment {
+	e.Errata = slices.Clone(e.Errata)
 	l := &e.Lesson
-	texts := []*string{&e.Claim, &e.Says, &e.How, &l.Question, &l.Predict, &l.Why, &l.Fix, &l.Limits, &l.Next}
+	texts := []*string{&e.Claim, &e.Says, &e.Elsewhere, &e.How, &l.Question, &l.Predict, &l.Why, &l.Fix, &l.Limits, &l.Next}
 	for i := range e.Errata {
 		texts = append(texts, &e.Errata[i].What)
 	}
 	for _, text := range texts {
-		*text = strings.Join(strings.Fields(*text), " ") // they may be written in several lines
+		*text = strings.Join(strings.Fields(*text), " ")
 	}
-	registered = append(registered, e)
 	return e
 }
 
-// groups are the headlines above the experiments. The first letter is that of the ids.
-var groups = []string{
-	"P · page views", "G · the order that drivers grab", "L · anatomy of a Redis lock", "F · faults of the servers", "D · locks in a database",
-	"M · locks in Memcached", "R · the rate limit of calls to a supplier", "S · the shop", "C · a cache before a database",
-}
-
-// groupOf is the number of an experiment's group.
-func groupOf(id string) int {
-	return slices.IndexFunc(groups, func(g string) bool { return g[0] == id[0] })
-}
-
 // Group is the headline above an experiment.
-func Group(id string) string { return groups[groupOf(id)] }
+func Group(id string) string {
+	for _, g := range groups {
+		if g.headline[0] == id[0] {
+			return g.headline
+		}
+	}
+	return ""
+}
 
 // All returns every experiment by its group, each in the order of its number.
-func All() []experiments.Experiment {
-	all := slices.Clone(registered)
-	slices.SortFunc(all, func(a, b experiments.Experiment) int {
-		return cmp.Or(cmp.Compare(groupOf(a.ID), groupOf(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
-	return all
-}
-
-// Find returns the experiment with an id, which may be shortened to its number: L03. The error of an unknown id names the
-// similar ones.
-func Find(id string) (experiments.Experiment, error) {
-	var similar []string
-	for _, e := range All() {
-		number, _, _ := strings.Cut(e.ID, "-")
-		if strings.EqualFold(id, e.ID) || strings.EqualFold(id, number) {
-			return e, nil
-		}
-		begin, _, _ := strings.Cut(id, "-")
-		if distance(id, e.ID) <= 4 || distance(begin, number) <= 1 || strings.Contains(e.ID, strings.ToLower(id)) {
-			similar = append(similar, e.ID)
-		}
-	}
-	if len(similar) == 0 {
-		return experiments.Experiment{}, fmt.Errorf("there is no experiment %q; app lab list shows all", id)
-	}
-	return experiments.Experiment{}, fmt.Errorf("there is no experiment %q; did you mean %s?", id, strings.Join(similar, ", "))
-}
-
-func distance(a, b string) int {
-	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
-}
+func All() experiments.Catalogue { return slices.Clone(all) }

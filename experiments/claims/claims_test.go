@@ -2,11 +2,9 @@ package claims
 
 import (
 	"bytes"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +13,13 @@ import (
 	"locklab/internal/testenv"
 )
 
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", fmt.Sprint(max(3, runtime.GOMAXPROCS(0)))) // they wait most of the time; -parallel changes it
-	testenv.Main(m)
-}
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// quick is the longest that an experiment may take (as its page says, for all its trials) to be a part of `go test -short`.
+const quick = 4 * time.Second
 
 // Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI also
-// runs the experiments that are not slow, by the command and with another seed. Those that measure run alone in this package, but
+// runs the experiments that are not slow, by the command and with another seed. Experiments that measure run alone in this package, but
 // other packages are tested simultaneously. A run that shows nothing then is repeated.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
@@ -29,13 +27,18 @@ func TestExperiments(t *testing.T) {
 			continue // cmd/app has them
 		}
 		t.Run(e.ID, func(t *testing.T) {
+			if e.Takes > quick {
+				testenv.Slow(t)
+			}
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil && testenv.RequireAll() {
-				t.Fatal(err)
-			} else if err != nil {
-				t.Log(err)
+			for _, v := range e.Variants {
+				for _, need := range v.Needs {
+					if n := testenv.ByName(string(need)); !n.Met() && n.Required() {
+						t.Fatal(v.Name, ": ", n.How())
+					}
+				}
 			}
 			if !e.Alone {
 				t.Parallel()
@@ -62,13 +65,31 @@ func TestExperiments(t *testing.T) {
 // draws reports whether anything in the experiment is left to its seed.
 func draws(t *testing.T, e experiments.Experiment) bool {
 	number, _, _ := strings.Cut(strings.ToLower(e.ID), "-")
-	files, err := filepath.Glob(number + "_*.go") // one: TestAClaimIsOneFile
+	files, err := filepath.Glob("*/" + number + "_*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s has no file: %v", e.ID, err)
 	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(text, []byte(".Rand."))
+	})
+}
+
+// The experiments of a group are sorted by their numbers: G2 comes before G11.
+func TestExperimentsAreSortedByNumber(t *testing.T) {
+	place := make(map[string]int)
+	for i, e := range All() {
+		number, _, _ := strings.Cut(e.ID, "-")
+		place[number] = i
 	}
-	return bytes.Contains(text, []byte(".Rand."))
+	for _, order := range [][]string{{"P0", "P9", "G1", "G2", "G9", "G11", "G12", "L01", "L24", "F01"}, {"R1", "R2", "R9", "R10", "S1"}} {
+		for i, number := range order[1:] {
+			if place[number] <= place[order[i]] {
+				t.Errorf("%s does not come after %s", number, order[i])
+			}
+		}
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"locklab/experiments"
-	"locklab/experiments/kit"
+	"locklab/experiments/services"
 )
 
 // onInstances reports whether an experiment needs the app: cmd/app runs those.
@@ -19,7 +19,7 @@ func TestWithoutTheAppNothingIsShown(t *testing.T) {
 			continue
 		}
 		r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
-		if j := e.Judge(r); j.Verdict != experiments.Inconclusive || !strings.Contains(j.Why, kit.ErrNoApp.Error()) {
+		if j := e.Judge(r); j.Verdict != experiments.Inconclusive || !strings.Contains(j.Why, services.ErrNoApp.Error()) {
 			t.Errorf("%s: %s: %s", e.ID, j.Verdict, j.Why)
 		}
 	}

@@ -7,12 +7,14 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
+	"locklab/internal/testenv"
 )
 
 // Every lock of steps that an experiment names is violated, or not, as it says, over all interleavings. A counterexample
 // violates when it is played.
 func TestInterleavingsAreAsExpected(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	for _, e := range All() {
 		for _, o := range e.Interleavings {
 			f, err := steps.Explore(t.Context(), o.Lock, o.Bounds, o.Violation)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"locklab/experiments"
+	"locklab/internal/testenv"
 )
 
 var (
@@ -19,6 +20,7 @@ var (
 
 // A lesson has all its parts, choices to predict from, which of them is right, and short sentences.
 func TestLessonsAreWhole(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
 	for _, e := range All() {
 		l := e.Lesson
 		if l == (experiments.Lesson{}) {
@@ -53,13 +55,14 @@ func TestLessonsAreWhole(t *testing.T) {
 	}
 }
 
-// What a lesson points to exists: other experiments, and locks that can be moved by hand.
+// A lesson points to experiments that exist, and to locks that can be moved by hand.
 func TestLessonsPointToWhatExists(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
 	for _, e := range All() {
 		number, _, _ := strings.Cut(e.ID, "-")
 		l := e.Lesson
 		for _, id := range ids.FindAllString(strings.Join([]string{l.Why, l.Fix, l.Limits, l.Next}, " "), -1) {
-			if other, err := Find(id); err != nil || strings.Contains(id, "-") && id != other.ID {
+			if other, err := All().Find(id); err != nil || strings.Contains(id, "-") && id != other.ID {
 				t.Errorf("%s points to %s: %v", e.ID, id, err)
 			}
 		}
@@ -69,7 +72,7 @@ func TestLessonsPointToWhatExists(t *testing.T) {
 			}
 		}
 		for _, command := range byHand.FindAllStringSubmatch(l.Next, -1) {
-			if other, err := Find(command[1]); err != nil || len(other.Interleavings) == 0 {
+			if other, err := All().Find(command[1]); err != nil || len(other.Interleavings) == 0 {
 				t.Errorf("%s: %s cannot be moved by hand", e.ID, command[1])
 			}
 		}

@@ -1,20 +1,17 @@
 package claims
 
 import (
-	"context"
-	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
-	"gorm.io/gorm"
 
 	"locklab/experiments"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/internal/testenv"
 )
@@ -26,6 +23,7 @@ const taken = "if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', K
 // mechanism that no verdict depends on has not been shown, and a server that does not start changes verdicts, too. The control runs,
 // one more variant, without which a control shows nothing, and those that the reason names.
 func TestMutants(t *testing.T) {
+	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, m := range []struct {
 		without string
@@ -54,13 +52,35 @@ func TestMutants(t *testing.T) {
 		{"the look for the owner", commands(t, withoutOwner), nil, map[string]string{
 			"L19": "unexpected: owner checked first: A was told that it released the lock, and did not hold it",
 		}},
+		{"the answer before EXPIRE", commands(t, script(t, "lockstrategy/acquire.lua", "return {0, redis.call('pttl', KEYS[1])}",
+			"redis.call('pexpire', KEYS[1], ARGV[1]) return {0, 1}")), nil, map[string]string{
+			"L25": "unexpected: v3's scripts: B was refused 6 times after the lease of the dead A had ended",
+		}},
+		{"the winner's right to EXPIRE", experiments.Mutant{Hook: expireAfterRefusal}, nil, map[string]string{
+			"L25": `inconclusive: the control "EXPIRE by the winner only" has a violation, too`,
+		}},
+		{"the second expiry of a key", commands(t, expiryNX), nil, map[string]string{
+			"L25": "inconclusive: as printed, B keeps asking: no violation happened this time",
+		}},
 		{"the write of GETSET", commands(t, getOnly), nil, map[string]string{
 			"L20": `inconclusive: the control "one client sees it ended" has a violation, too`,
 		}},
-		{"the quorum", experiments.Mutant{Hook: everybodyGrants{}}, nil, map[string]string{
+		{"the quorum", experiments.Mutant{Hook: everybodyGrants}, nil, map[string]string{
 			"F05": "unexpected: three down: refused: A was granted the lock with 3 of 5 nodes down",
 			"F07": `inconclusive: the control "no jump" has a violation, too`,
 		}},
+		{
+			"the sequence",
+			experiments.Mutant{},
+			instead("in sequence, 50 ms for each node, two hang", "two hang, answers take 20 ms"),
+			map[string]string{"F05": "inconclusive: in sequence, 50 ms for each node, two hang: no violation happened this time"},
+		},
+		{
+			"a timeout that slow nodes keep",
+			experiments.Mutant{},
+			instead("two hang, answers take 20 ms", "in sequence, 5 ms for each node, two hang, answers take 20 ms"),
+			map[string]string{"F05": "unexpected: two hang, answers take 20 ms: A was refused with 2 of 5 nodes down"},
+		},
 		{"the check of the fencing token", experiments.Mutant{Unchecked: true}, nil, map[string]string{
 			"L11": "unexpected: paused, token checked: B and A both wrote 1",
 			"L15": "unexpected: forced, A does not look, the token is checked: B and A both wrote 1",
@@ -69,7 +89,7 @@ func TestMutants(t *testing.T) {
 		}},
 		{
 			"the quorum",
-			experiments.Mutant{Hook: everybodyGrants{}},
+			experiments.Mutant{Hook: everybodyGrants},
 			nil,
 			map[string]string{"F12": "unexpected: RedLock, cut: B and A both wrote 1"},
 		},
@@ -118,16 +138,22 @@ func TestMutants(t *testing.T) {
 			"L13": `inconclusive: the control "noeviction" showed nothing, so nothing else does: trial 1: nothing proves`,
 			"S3":  "inconclusive: no guard, killed before the acknowledgement: trial 1: nothing proves that its fault happened: A killed",
 		}},
-		{"the delete of a key", experiments.Mutant{Hook: typed{change: withoutDelete}}, nil, map[string]string{
+		{"the delete of a key", experiments.Mutant{Hook: typed(withoutDelete)}, nil, map[string]string{
 			"C1": "unexpected: inserted, the empty answer is cleared: client got version 0",
 			"C4": "unexpected: delayed double delete: reader 1 got version 1",
 			"C5": `inconclusive: the control "nothing fails, no log" has a violation, too`,
 			"C6": `inconclusive: the control "the writer deletes the key" has a violation, too`,
 		}},
-		{"the empty answer", experiments.Mutant{Hook: typed{change: withoutEmpty}}, nil, map[string]string{
+		{"the set that comes last", experiments.Mutant{Hook: typed(withoutSet("by A", 2))}, nil, map[string]string{
+			"C4": "inconclusive: update, set, by two writers: no violation happened this time",
+		}},
+		{"the set before the update", experiments.Mutant{Hook: typed(withoutSet("by B", 0))}, nil, map[string]string{
+			"C4": "inconclusive: set, update, by two writers: no violation happened this time",
+		}},
+		{"the empty answer", experiments.Mutant{Hook: typed(withoutEmpty)}, nil, map[string]string{
 			"C1": "unexpected: absent, the empty answer is kept: 60 loads reached the database",
 		}},
-		{"the spread of the TTLs", experiments.Mutant{Hook: typed{change: oneTTL}}, nil, map[string]string{
+		{"the spread of the TTLs", experiments.Mutant{Hook: typed(oneTTL)}, nil, map[string]string{
 			"C2": "unexpected: spread TTLs: 50 loads reached the database",
 		}},
 		{"the lock around a load", commands(t, script(t, "lockstrategy/acquire.lua", taken, "if false then")), nil, map[string]string{
@@ -158,214 +184,97 @@ func TestMutants(t *testing.T) {
 		t.Run(m.without, func(t *testing.T) {
 			t.Parallel()
 			for id, why := range m.flips {
-				e, err := Find(id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				e.Variants = append(slices.Clone(e.Variants[:2]), slices.DeleteFunc(slices.Clone(e.Variants[2:]), func(v experiments.Variant) bool {
-					return !strings.Contains(why, v.Name)
-				})...)
-				if m.cut != nil {
-					m.cut(&e)
-				}
-				var got string
-				for attempt := range 3 { // what two clients do simultaneously may not happen the first time
-					j := e.Judge(experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant}))
-					if got = fmt.Sprintf("%s: %s", j.Verdict, j.Why); strings.HasPrefix(got, why) {
-						break
-					}
-					t.Logf("%s, attempt %d: %s", e.ID, attempt+1, got)
-				}
-				if !strings.HasPrefix(got, why) {
-					t.Errorf("%s without %s is %s; want %s", e.ID, m.without, got, why)
-				}
+				flips(t, id, why, m.cut, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant})
 			}
 		})
 	}
 }
 
-// statements is a mutant that replaces texts in what the shop sends to its database: old, new, old, new.
-func statements(replace ...string) experiments.Mutant {
-	r := strings.NewReplacer(replace...)
-	return experiments.Mutant{Database: func(db *gorm.DB) {
-		pool := rewrittenPool{rewritten{db.ConnPool, r}}
-		db.ConnPool, db.Statement.ConnPool = pool, pool
-	}}
-}
-
-// rewritten replaces texts in statements.
-type rewritten struct {
-	gorm.ConnPool
-	*strings.Replacer
-}
-
-func (r rewritten) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return r.ConnPool.ExecContext(ctx, r.Replace(query), args...)
-}
-
-func (r rewritten) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return r.ConnPool.QueryContext(ctx, r.Replace(query), args...)
-}
-
-// rewrittenPool is rewritten for connections. gorm takes what can commit for a transaction.
-type rewrittenPool struct{ rewritten }
-
-func (r rewrittenPool) GetDBConn() (*sql.DB, error) { return r.ConnPool.(*sql.DB), nil }
-
-func (r rewrittenPool) BeginTx(ctx context.Context, options *sql.TxOptions) (gorm.ConnPool, error) {
-	tx, err := r.ConnPool.(gorm.TxBeginner).BeginTx(ctx, options)
-	return &rewrittenTx{rewritten{tx, r.Replacer}}, err
-}
-
-type rewrittenTx struct{ rewritten }
-
-func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Commit() }
-func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
-
-// everybodyGrants lets a node's vote count whatever it is.
-type everybodyGrants struct{ worker.EachCommand }
-
-func (everybodyGrants) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if vote, ok := cmd.(*redis.BoolCmd); ok {
-			vote.SetVal(true)
-			vote.SetErr(nil)
-			return nil
+// instead lets a variant run as another one of its experiment does.
+func instead(variant, other string) func(*experiments.Experiment) {
+	return func(e *experiments.Experiment) {
+		whole, err := All().Find(e.ID)
+		if err != nil {
+			panic(err)
 		}
-		return err
+		named := func(name string) func(experiments.Variant) bool {
+			return func(v experiments.Variant) bool { return v.Name == name }
+		}
+		by := whole.Variants[slices.IndexFunc(whole.Variants, named(other))].Run
+		if i := slices.IndexFunc(e.Variants, named(variant)); i >= 0 {
+			e.Variants[i].Run = by
+		}
 	}
 }
 
-// rewrite changes the arguments of a command, or returns nil.
-type rewrite func(args []any) []any
+// The same for an experiment on instances: the app is built with something taken out.
+func TestMutantsOfInstances(t *testing.T) {
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	for _, m := range []struct{ without, file, right, wrong, id, why string }{
+		{
+			"what is known of the holder", "handlers/errors.go", `answer["locked"], answer["instance"] = lockedBy(err), `, `answer["instance"] = `,
+			"G5", "unexpected: does not wait: driver ",
+		},
+		{
+			"the end of a request that was refused", "lockstrategy/guard.go", "if err != nil {\n\t\treturn err\n\t}\n\tdefer",
+			"if err != nil {\n\t\t_ = fn(ctx, 0)\n\t\treturn err\n\t}\n\tdefer", "G5", "unexpected: does not wait: driver ",
+		},
+	} {
+		t.Run(m.without, func(t *testing.T) {
+			flips(t, m.id, m.why, nil, experiments.Options{Trials: 1, Real: true, App: mutatedApp(t, m.file, m.right, m.wrong)})
+		})
+	}
+}
 
-// commands is a mutant that changes what clients say to their servers.
-func commands(t *testing.T, rewrites ...rewrite) experiments.Mutant {
+// mutatedApp builds the app with something else in one of its files, and returns the command line of an instance.
+func mutatedApp(t *testing.T, file, right, wrong string) []string {
 	t.Helper()
-	return experiments.Mutant{Hook: tamper{rewrites: rewrites}}
-}
-
-// tamper is a hook that sends something else.
-type tamper struct {
-	worker.EachCommand
-	rewrites []rewrite
-}
-
-func (h tamper) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		said, ok := cmd.(*redis.Cmd)
-		if !ok {
-			return next(ctx, cmd)
-		}
-		args := slices.Clone(said.Args())
-		for _, r := range h.rewrites {
-			if changed := r(args); changed != nil {
-				args = changed
-			}
-		}
-		instead := redis.NewCmd(ctx, args...)
-		err := next(ctx, instead)
-		said.SetVal(instead.Val())
-		said.SetErr(err)
-		return err
-	}
-}
-
-// typed is a hook that changes the arguments of a command of a cache in place, or drops it: then its function returns false.
-type typed struct {
-	worker.EachCommand
-	change func(name string, args []any) bool
-}
-
-func (h typed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if !h.change(cmd.Name(), cmd.Args()) {
-			return nil
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func withoutDelete(name string, _ []any) bool { return name != "del" }
-
-func withoutEmpty(name string, args []any) bool { return name != "set" || args[2] != any("") }
-
-func oneTTL(name string, args []any) bool {
-	if name == "set" && len(args) == 5 {
-		args[3], args[4] = "px", time.Minute.Milliseconds()
-	}
-	return true
-}
-
-func withoutNX(args []any) []any {
-	if !is(args, "SET") {
-		return nil
-	}
-	return slices.DeleteFunc(args, func(a any) bool { return a == "NX" })
-}
-
-// withoutOwner lets the release of a hash begin without a look for its owner.
-func withoutOwner(args []any) []any {
-	const look = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then"
-	if !is(args, "EVAL") || !strings.Contains(args[1].(string), look) {
-		return nil
-	}
-	return append([]any{"EVAL", strings.Replace(args[1].(string), look, "if false then", 1)}, args[2:]...)
-}
-
-func getOnly(args []any) []any {
-	if !is(args, "GETSET") {
-		return nil
-	}
-	return []any{"GET", args[1]}
-}
-
-func withoutExpiry(args []any) []any {
-	at := slices.Index(args, any("PX"))
-	if !is(args, "SET") || at < 0 {
-		return nil
-	}
-	return slices.Delete(args, at, at+2)
-}
-
-func withoutComparison(args []any) []any {
-	if !is(args, "EVAL") || !strings.Contains(args[1].(string), "== ARGV[1]") {
-		return nil
-	}
-	return []any{"DEL", args[3]}
-}
-
-// withoutOne takes the reply of SETNX as a condition.
-func withoutOne(args []any) []any {
-	if text, _ := args[1].(string); is(args, "EVAL") && strings.Contains(text, "'setnx'") {
-		args[1] = strings.Replace(text, " == 1", "", 1)
-		return args
-	}
-	return nil
-}
-
-func is(args []any, command string) bool {
-	name, _ := args[0].(string)
-	return strings.EqualFold(name, command)
-}
-
-// script sends a script with something else in it.
-func script(t *testing.T, file, right, wrong string) rewrite {
-	t.Helper()
-	text, err := os.ReadFile("../../" + file)
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := string(text)
-	if strings.Count(source, right) != 1 {
-		t.Fatalf("%s has not got %q once: follow its change here", file, right)
+	dir, path := t.TempDir(), filepath.Join(root, file)
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), right) != 1 {
+		t.Fatalf("%s has not got %q once: follow its change here (%v)", file, right, err)
 	}
-	hash := redis.NewScript(source).Hash()
-	return func(args []any) []any {
-		if !is(args, "EVALSHA") && !is(args, "EVAL") || args[1] != any(hash) && args[1] != any(source) {
-			return nil
+	changed, overlay, app := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "app")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
+	err = errors.Join(err, os.WriteFile(changed, []byte(strings.Replace(string(text), right, wrong, 1)), 0o600),
+		os.WriteFile(overlay, replace, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+overlay, "-o="+app, "./cmd/app")
+	build.Dir = root
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return []string{app, "serve"}
+}
+
+// flips fails unless the verdict of an experiment begins with why. It runs the control, one more variant, and those that why names.
+func flips(t *testing.T, id, why string, cut func(*experiments.Experiment), o experiments.Options) {
+	t.Helper()
+	e, err := All().Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Variants = append(slices.Clone(e.Variants[:2]), slices.DeleteFunc(slices.Clone(e.Variants[2:]), func(v experiments.Variant) bool {
+		return !strings.Contains(why, v.Name)
+	})...)
+	if cut != nil {
+		cut(&e)
+	}
+	var got string
+	for attempt := range 3 { // what two clients do simultaneously may not happen the first time
+		j := e.Judge(experiments.Run(t.Context(), e, o))
+		if got = fmt.Sprintf("%s: %s", j.Verdict, j.Why); strings.HasPrefix(got, why) {
+			t.Log(got)
+			return
 		}
-		return append([]any{"EVAL", strings.Replace(source, right, wrong, 1)}, args[2:]...)
+		t.Logf("%s, attempt %d: %s", e.ID, attempt+1, got)
 	}
+	t.Errorf("%s is %s; want %s", e.ID, got, why)
 }

@@ -148,7 +148,7 @@ func wantDefect(t *testing.T, file, says string) {
 	}
 }
 
-// What JMeter's settings and people's editors change must not matter.
+// Changes by JMeter's settings and by editors must not matter.
 func TestVariantsAreRead(t *testing.T) {
 	for name, file := range map[string]string{
 		"lines of Windows":   strings.ReplaceAll(views.csv(), "\n", "\r\n"),
@@ -177,7 +177,7 @@ func TestUnknownPartsOfK6AreNotSupported(t *testing.T) {
 	}{
 		{views, "lab_written{instance:b,value:4}", "lab_written", "larger than the number of users"},
 		{views, "lab_written{instance:b,value:4}", "lab_written{instance:b,value:x}", "larger than the number of users"},
-		{grabs, "lab_grabbed{instance:b,won:false}", "lab_grabbed{instance:b,won:maybe}", "INSTANCES"},
+		{grabs, "lab_grabbed{instance:b,won:false}", "lab_grabbed{instance:b,won:maybe}", "before the burst"},
 	} {
 		r, err := Parse(strings.NewReader(c.run.summary(func(m map[string]map[string]float64) {
 			part := m[c.part]

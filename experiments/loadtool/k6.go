@@ -100,7 +100,7 @@ func (s summary) pageview(b *burst.Views) error {
 		return fmt.Errorf("the counter was not read at the end: %w", err)
 	}
 	b.Final = int64(final)
-	const unknown = "a view wrote a value that is larger than the number of users, or at an instance that INSTANCES does not name"
+	const unknown = "a view wrote a value that is larger than the number of users, or at an instance that did not answer before the burst"
 	parts, failed, err := s.answers("lab_written", writtenTags, b.Users, unknown)
 	b.Failed = failed
 	for _, p := range parts {
@@ -123,7 +123,7 @@ func (s summary) order(b *burst.Grabs) error {
 		return damaged("lab_winners is %d", winners)
 	}
 	b.Recorded = make([]uint64, winners)
-	const unknown = "a driver was answered by an instance that INSTANCES does not name"
+	const unknown = "a driver was answered by an instance that did not answer before the burst"
 	parts, failed, err := s.answers("lab_grabbed", grabbedTags, b.Drivers, unknown)
 	b.Failed = failed
 	for _, p := range parts {

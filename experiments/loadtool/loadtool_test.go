@@ -101,7 +101,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What real runs of the tools with 20 users wrote. A format that is not read is refused with the flag that makes the tool write the other.
+// The files are from real runs with 20 users. A format that is not read is refused with the flag that makes the tool write the other.
 func TestRealFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil || len(files) < 12 {

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,14 +25,18 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 	w = New(lock, server, time.Minute, clients, recorder.Add)
 	for _, m := range moves {
 		before := stored(t, client)
+		expires := m.Client != "" && halved(t, client)
 		if err := w.Move(ctx, m); err != nil {
 			t.Fatalf("%s: %s: %v", lock.Name, Text(moves), err)
 		}
 		after := stored(t, client)
-		if foreign := m.Client != "" && before != "" && !strings.Contains(before, "attempt-"+m.Client); foreign && after == "" {
+		switch foreign := m.Client != "" && before != "" && !strings.Contains(before, "attempt-"+m.Client); {
+		case foreign && after == "":
 			found = append(found, NonOwnerUnlock)
-		} else if foreign && after != before {
+		case foreign && after != before:
 			found = append(found, Overwritten)
+		case foreign && expires && client.PTTL(ctx, naive.Key).Val() > halfLease:
+			found = append(found, NonOwnerRenewal)
 		}
 	}
 	if err := w.End(ctx); err != nil {
@@ -49,6 +54,14 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 		}
 	}
 	return w, found
+}
+
+const halfLease = 30 * time.Second
+
+// halved lets half a lease of the lock pass, and reports whether it has one.
+func halved(t *testing.T, client Redis) bool {
+	t.Helper()
+	return client.PTTL(t.Context(), naive.Key).Val() > 0 && client.PExpire(t.Context(), naive.Key, halfLease).Val()
 }
 
 // falselyReleased finds releases that were confirmed after the lease, or without a grant. It is for locks whose release reports that.
@@ -141,6 +154,7 @@ func (b *brute) try(moves []Move) {
 
 // Explore merges interleavings that reach the same position. It must count the same as a search that merges nothing.
 func TestExploreCountsEveryInterleaving(t *testing.T) {
+	testenv.Slow(t)
 	neverReleased := naive.GetSet // with its release there are too many
 	neverReleased.Release = nil
 	for _, c := range []struct {
@@ -150,6 +164,8 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 	}{
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 2, Expiry: 1}, OrphanedLock},
 		{naive.SETNXThenEXPIRE, Bounds{Clients: "AB", Deaths: 1}, OrphanedLock},
+		{naive.EXPIREByAll, Bounds{Clients: "AB", Deaths: 1}, NonOwnerRenewal},
+		{naive.EXPIREByAll, Bounds{Clients: "AB", Expiry: 1}, NonOwnerRenewal},
 		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.CompareInClient, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.Compare, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, LostUpdate},
@@ -168,22 +184,25 @@ func TestExploreCountsEveryInterleaving(t *testing.T) {
 		{V3, Bounds{Clients: "AB", Lost: 1, Expiry: 1}, LostUpdate},
 		{V3, Bounds{Clients: "AB", Deaths: 1, Lost: 1}, LeftUntilExpiry},
 	} {
-		f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		memory, err := NewMemory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, violation: c.violation}
-		b.try(nil)
-		_ = memory.Close()
-		t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves",
-			c.lock.Name, c.bounds, c.violation, b.all, b.violating, b.shortest)
-		if f.Interleavings.Int64() != int64(b.all) || f.Violating.Int64() != int64(b.violating) || len(f.Counterexample) != b.shortest {
-			t.Errorf("%s with %+v: Explore says: %s", c.lock.Name, c.bounds, f)
-		}
+		t.Run(fmt.Sprintf("%s, %+v", c.lock.Name, c.bounds), func(t *testing.T) {
+			t.Parallel()
+			f, err := Explore(t.Context(), c.lock, c.bounds, c.violation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			memory, err := NewMemory()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &brute{t: t, memory: memory, lock: c.lock, bounds: c.bounds, violation: c.violation}
+			b.try(nil)
+			_ = memory.Close()
+			t.Logf("%s, %+v, %s: %d interleavings, %d with a violation, the shortest has %d moves",
+				c.lock.Name, c.bounds, c.violation, b.all, b.violating, b.shortest)
+			if f.Interleavings.Int64() != int64(b.all) || f.Violating.Int64() != int64(b.violating) || len(f.Counterexample) != b.shortest {
+				t.Errorf("%s with %+v: Explore says: %s", c.lock.Name, c.bounds, f)
+			}
+		})
 	}
 }
 
@@ -208,7 +227,7 @@ func (s soon) Pass(ctx context.Context) error {
 	}
 }
 
-// What Explore finds does not depend on its own Redis: it violates on a fresh one and on a real server, too.
+// A violation of Explore does not depend on its own Redis: it happens on a fresh one and on a real server, too.
 func TestTheCounterexampleViolatesOnARealServer(t *testing.T) {
 	testenv.Needs(t, testenv.RedisServer)
 	real := connected(t, testenv.Redis(t, true).Addr)
@@ -219,6 +238,7 @@ func TestTheCounterexampleViolatesOnARealServer(t *testing.T) {
 	}{
 		{naive.SETNX, Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, OrphanedLock},
 		{naive.SETNXThenEXPIRE, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, OrphanedLock},
+		{naive.EXPIREByAll, Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}, NonOwnerRenewal},
 		{naive.PlainDEL, Bounds{Clients: "AB", Expiry: 1}, NonOwnerUnlock},
 		{naive.CompareInClient, Bounds{Clients: "ABC", Expiry: 1}, NonOwnerUnlock},
 		{naive.Compare, Bounds{Clients: "ABC", Expiry: 1}, LostUpdate},

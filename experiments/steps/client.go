@@ -47,17 +47,25 @@ const (
 // Ended reports whether no step is left, and how the client ended.
 func (c *Client) Ended() (how string, over bool) { return c.how, c.phase == ended }
 
-// Where says where the client is, and what its next step is; without a next step it has ended.
-func (c *Client) Where() (where, next string) {
+// NextStep is the name of the client's next step; empty: it has ended.
+func (c *Client) NextStep() string {
+	if c.phase == ended {
+		return ""
+	}
+	return c.next().Name
+}
+
+// Where says where the client is.
+func (c *Client) Where() (where string) {
 	switch c.phase {
 	case ended:
 		switch {
 		case c.how == completed && c.notHeld:
-			return fmt.Sprintf("done, wrote %d, not the owner", c.wrote), ""
+			return fmt.Sprintf("done, wrote %d, not the owner", c.wrote)
 		case c.how == completed:
-			return fmt.Sprintf("done, wrote %d", c.wrote), ""
+			return fmt.Sprintf("done, wrote %d", c.wrote)
 		}
-		return c.how, ""
+		return c.how
 	case acquiring:
 		where = "wants the lock"
 		if c.at > 0 {
@@ -75,7 +83,7 @@ func (c *Client) Where() (where, next string) {
 	case compensating:
 		where = "got no reply, and compensates"
 	}
-	return where, c.next().Name
+	return where
 }
 
 func (c *Client) next() naive.Step {
@@ -165,5 +173,6 @@ func (c *Client) die() { c.phase, c.how = ended, dead }
 
 // state is everything that the client's future depends on, as text.
 func (c *Client) state() string {
-	return fmt.Sprintf("%d.%d %d %d %s %q %q %v %t", c.phase, c.at, c.read, c.wrote, c.how, c.Value, c.Found, c.Clock, c.notHeld)
+	return fmt.Sprintf("%d.%d %d %d %s %q %q %t %v %t",
+		c.phase, c.at, c.read, c.wrote, c.how, c.Value, c.Found, c.Refused, c.Clock, c.notHeld)
 }

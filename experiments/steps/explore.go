@@ -22,6 +22,18 @@ type Bounds struct {
 	Lost    int    `json:"lost_replies"` // how many replies to an acquire may be lost
 }
 
+// MayHappen is what the interleavings are made of: the clients, and the moves beside their steps.
+func (b Bounds) MayHappen() string {
+	words := strings.Split(b.Clients, "")
+	for _, n := range []struct {
+		count int
+		move  string
+	}{{b.Deaths, "†"}, {b.Lost, "?"}, {b.Expiry, "…"}} {
+		words = append(words, slices.Repeat([]string{n.move}, n.count)...)
+	}
+	return strings.Join(words, " ")
+}
+
 // Found is what Explore found.
 type Found struct {
 	Interleavings  *big.Int `json:"interleavings"` // all of them
@@ -39,8 +51,8 @@ func (f Found) String() string {
 }
 
 // Explore runs every interleaving within bounds: clients do their steps or die, and time passes. It counts those that end in
-// violation. Interleavings that reach the same state continue together, so that each state is run once. What is
-// counted is interleavings all the same.
+// violation. Interleavings that reach the same state continue together, so that each state is run once. The count
+// is of interleavings all the same.
 func Explore(ctx context.Context, lock naive.Lock, bounds Bounds, violation Violation) (f Found, err error) {
 	x, start, err := newExplorer(lock, bounds)
 	if err != nil {
@@ -77,7 +89,7 @@ func newExplorer(lock naive.Lock, bounds Bounds) (*explorer, position, error) {
 	}
 	x := &explorer{memory: memory, lock: lock, seen: make(map[string]*node), record: discard}
 	start := position{bounds: bounds}
-	for _, c := range New(lock, memory, time.Minute, bounds.Clients, nil).Clients {
+	for _, c := range New(lock, memory, exploreLease, bounds.Clients, nil).Clients {
 		start.clients = append(start.clients, *c)
 	}
 	return x, start, nil
@@ -91,6 +103,13 @@ func (x *explorer) world(p *position) *World {
 	return w
 }
 
+// A move takes a second of a lease of a minute. So a lease that was extended differs from one that was not, and none ends by the moves
+// alone.
+const (
+	moveTakes    = time.Second
+	exploreLease = time.Minute
+)
+
 // position is a state: everything that the future depends on.
 type position struct {
 	clients      []Client
@@ -99,6 +118,7 @@ type position struct {
 	holder       string // the client whose move set the lock
 	unlocked     bool   // another client deleted it
 	overwritten  bool   // another client overwrote it
+	extended     bool   // another client extended its lease
 	falseRelease bool   // a release was confirmed to a client that did not hold it
 }
 
@@ -169,6 +189,9 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 	if err := x.memory.restore(p.redis); err != nil {
 		return p, err
 	}
+	if m.Client != "" {
+		x.memory.redis.FastForward(moveTakes)
+	}
 	after := p
 	after.clients = slices.Clone(p.clients)
 	if err := x.world(&after).Move(ctx, m); err != nil {
@@ -191,7 +214,7 @@ func (x *explorer) move(ctx context.Context, p position, m Move) (position, erro
 }
 
 func (p position) key() string {
-	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten, p.falseRelease)}
+	parts := []string{p.redis.String(), fmt.Sprint(p.bounds, p.holder, p.unlocked, p.overwritten, p.extended, p.falseRelease)}
 	for i := range p.clients {
 		parts = append(parts, p.clients[i].state())
 	}

@@ -11,6 +11,8 @@ package steps
 import (
 	"fmt"
 	"strings"
+
+	"locklab/history"
 )
 
 // Move is one thing that happens.
@@ -31,6 +33,41 @@ func (m Move) String() string {
 		return m.Client + "?"
 	}
 	return m.Client
+}
+
+// Means is what the move does.
+func (m Move) Means() string {
+	switch {
+	case m.Client == "":
+		return "time passes, until every expiry is over"
+	case m.Die:
+		return "it dies"
+	case m.Lose:
+		return "the server executes its step, and the reply is lost"
+	}
+	return "its next step"
+}
+
+// Legend explains the moves.
+func Legend() string {
+	var all []string
+	for _, m := range []Move{{Client: "A"}, {Client: "A", Die: true}, {Client: "A", Lose: true}, {}} {
+		all = append(all, m.String()+": "+m.Means())
+	}
+	return strings.Join(all, " · ")
+}
+
+// Says is what came of the move, in a line.
+func (m Move) Says(happened []history.Event) string {
+	var words []string
+	for _, e := range happened {
+		says := e.Summary()
+		if e.Timeline != m.Client {
+			says = e.Timeline + ": " + says
+		}
+		words = append(words, says)
+	}
+	return strings.Join(words, "; ")
 }
 
 // Parse reads a list of moves, separated by spaces: "A A B A† …". A keyboard may write A! for A†, and t or ... for ….

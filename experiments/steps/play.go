@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type Play struct {
 type played struct {
 	position
 	events []history.Event
+	made   []Move
 }
 
 // NewPlay begins, with a client for each letter. The caller must close it.
@@ -52,11 +54,14 @@ func (p *Play) Close() error { return p.x.memory.Close() }
 
 func (p *Play) now() played { return p.past[len(p.past)-1] }
 
+// Work is what each client of a play does.
+const Work = "Each client takes the lock, reads a counter, writes it back plus one, and releases the lock."
+
 // Move does one move, and returns what came of it. An error that says that the move is not possible changes nothing.
 func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err error) {
 	before := p.now()
 	if before.over() {
-		return nil, errors.New("every client has ended: nothing happens any more")
+		return nil, fmt.Errorf("%s is not possible: every client has ended, and nothing happens any more", m)
 	}
 	p.x.record = func(e history.Event) {
 		e.Seq, e.At = len(before.events)+len(happened)+1, time.Since(p.began)
@@ -64,14 +69,14 @@ func (p *Play) Move(ctx context.Context, m Move) (happened []history.Event, err 
 	}
 	after, err := p.x.move(ctx, before.position, m)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s is not possible: %w", m, err)
 	}
 	if after.over() {
 		if err := p.x.world(&after).End(ctx); err != nil {
 			return nil, err
 		}
 	}
-	p.past = append(p.past, played{after, slices.Concat(before.events, happened)})
+	p.past = append(p.past, played{after, slices.Concat(before.events, happened), append(slices.Clone(before.made), m)})
 	return happened, nil
 }
 
@@ -87,6 +92,18 @@ func (p *Play) TakeBack() bool {
 // Over reports whether every client has ended.
 func (p *Play) Over() bool { return p.now().over() }
 
+// Names has a letter for each client.
+func (p *Play) Names() string { return p.now().bounds.Clients }
+
+// Can reports whether a move is possible.
+func (p *Play) Can(m Move) bool {
+	now := p.now()
+	return !now.over() && p.x.world(&now.position).Can(m)
+}
+
+// Moves are those so far.
+func (p *Play) Moves() []Move { return p.now().made }
+
 // Events is what has happened so far.
 func (p *Play) Events() []history.Event { return p.now().events }
 
@@ -98,6 +115,20 @@ func (p *Play) Violations() (all []Violation) {
 		}
 	}
 	return all
+}
+
+// Outcome says what is violated so far, in a sentence for each violation, or that nothing is.
+func (p *Play) Outcome() (sentences []string) {
+	for _, v := range p.Violations() {
+		sentences = append(sentences, "Violation: "+string(v)+".")
+	}
+	switch {
+	case len(sentences) > 0:
+		return sentences
+	case p.Over():
+		return []string{"Every client has ended, without a violation."}
+	}
+	return []string{"No violation so far; not every client has ended."}
 }
 
 // Clients are the clients, each with its position.

@@ -37,18 +37,8 @@ var release = naive.Step{
 
 // granted reads the reply of acquire.lua: without a token another client holds the lock.
 func granted(reply any) naive.Next {
-	if token(reply) > 0 {
+	if lockstrategy.Token(reply) > 0 {
 		return naive.Continue
 	}
 	return naive.Refused
-}
-
-// token is the fencing token, with which the reply of acquire.lua begins; 0: there is none.
-func token(reply any) uint64 {
-	if values, ok := reply.([]any); ok && len(values) > 0 {
-		if token, ok := values[0].(int64); ok && token > 0 {
-			return uint64(token)
-		}
-	}
-	return 0
 }

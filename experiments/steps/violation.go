@@ -18,9 +18,10 @@ const (
 	OrphanedLock    Violation = "the lock stays for ever, and no client holds it" // it has no expiry
 	LeftUntilExpiry Violation = "the lock stays until its lease ends, and no client holds it"
 	FalseRelease    Violation = "a client learns that it released the lock, and did not hold it"
+	NonOwnerRenewal Violation = "a client extended the lease of another client's lock"
 )
 
-var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry, FalseRelease}
+var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry, FalseRelease, NonOwnerRenewal}
 
 // has reports whether a position shows v. A violation that is about the end is not there before it.
 func (p position) has(v Violation) bool {
@@ -37,6 +38,8 @@ func (p position) has(v Violation) bool {
 		return p.over() && p.redis.lock() != "" && p.expires()
 	case FalseRelease:
 		return p.falseRelease
+	case NonOwnerRenewal:
+		return p.extended
 	}
 	return false
 }
@@ -49,9 +52,11 @@ func (p position) expires() bool {
 // follow updates, after m, which client holds the lock, and whether m took it from another client.
 func (p *position) follow(before position, m Move) {
 	was, is := before.redis.lock(), p.redis.lock()
-	if m.Client != "" && before.holder != "" && was != is && before.holder != m.Client {
-		p.unlocked = p.unlocked || is == ""
-		p.overwritten = p.overwritten || is != ""
+	if m.Client != "" && before.holder != "" && before.holder != m.Client {
+		p.unlocked = p.unlocked || was != is && is == ""
+		p.overwritten = p.overwritten || was != is && is != ""
+		left := before.redis[naive.Key].expires
+		p.extended = p.extended || was == is && left > 0 && p.redis[naive.Key].expires >= left // time has passed, so less should be left
 	}
 	p.falseRelease = p.falseRelease || before.holder != m.Client && p.confirmed(before, m.Client)
 	switch {

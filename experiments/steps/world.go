@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"locklab/history"
+	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
 )
 
@@ -124,7 +125,7 @@ func (w *World) step(ctx context.Context, c *Client) error {
 		w.record(event(c, history.Refuse, ""))
 	case before == acquiring && c.phase != acquiring:
 		granted := event(c, history.Grant, "")
-		granted.Token = token(reply)
+		granted.Token = lockstrategy.Token(reply)
 		w.record(granted)
 	case before == reading:
 		w.value(c, history.Read, c.read)

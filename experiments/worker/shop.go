@@ -36,7 +36,12 @@ const (
 // ShopSteps calls at before and after each command to Redis, and each INSERT: "before xack", "after shop_parcels". text is what a
 // timeline shows of it; before it is empty.
 func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text string)) error {
-	conn.AddHook(steps{at: at})
+	conn.AddHook(EachCommand(func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+		at("before "+cmd.Name(), "")
+		err := send(ctx, cmd)
+		at("after "+cmd.Name(), told(cmd))
+		return err
+	}))
 	before := func(tx *gorm.DB) { at("before "+tx.Statement.Table, "") }
 	after := func(tx *gorm.DB) {
 		text := "INSERT INTO " + strings.TrimPrefix(tx.Statement.Table, "shop_")
@@ -49,20 +54,6 @@ func ShopSteps(conn redis.UniversalClient, db *gorm.DB, at func(step, text strin
 		return err
 	}
 	return db.Callback().Create().After("gorm:create").Register("step after", after)
-}
-
-type steps struct {
-	EachCommand
-	at func(step, text string)
-}
-
-func (s steps) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		s.at("before "+cmd.Name(), "")
-		err := next(ctx, cmd)
-		s.at("after "+cmd.Name(), told(cmd))
-		return err
-	}
 }
 
 // told is a command of the queue or of a mark, with its reply; empty: it is another one.

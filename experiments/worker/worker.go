@@ -2,7 +2,7 @@
 // binary, started by a stack, whose supervisor ends it with the lab. The lab sends it commands. It sends reports with the
 // time of its own clock. Each is a line of JSON.
 //
-// What it writes goes to a resource that lives in the lab: its write is a report that the lab applies when it arrives. So a
+// The resource lives in the lab: a worker's write is a report that the lab applies when it arrives. So a
 // write that a paused worker was about to make arrives when it is resumed.
 //
 // What is NOT guaranteed: the times of its reports while somebody sets the machine's clock. A worker counts from the lab's

@@ -21,8 +21,8 @@ const (
 	oldestCompose   = "2.24.6" // the oldest with which the lab was started
 	howToGetCompose = "install Docker's plugin Compose " + oldestCompose + " or newer: https://docs.docker.com/compose/install/"
 	howToGetBuildx  = "install Docker's plugin buildx: https://docs.docker.com/build/install-buildx/; or " + howToGetImages
-	howToGetImages  = "run deploy/offline/build, or deploy/offline/usb load FILE"
-	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose build"
+	howToGetImages  = "run make images, or deploy/offline/usb load FILE"
+	howToPull       = "Before the workshop: docker compose --profile load pull --ignore-buildable; docker compose --profile load build"
 	dockerHub       = "https://registry-1.docker.io/v2/" // all images of the lab come from there
 )
 

@@ -105,5 +105,5 @@ func TestBuildxIsNeededToBuildOnly(t *testing.T) {
 	}
 	want(t, images("locklab:dev", ""), true, "all 1 are here")
 	want(t, images("golang:1", `{"Name":"buildx","Version":"v0.31.1"}`), true, "can be built")
-	want(t, images("golang:1", ""), false, "locklab:dev", "docs.docker.com/build/install-buildx", "deploy/offline/build")
+	want(t, images("golang:1", ""), false, "locklab:dev", "docs.docker.com/build/install-buildx", "make images")
 }

@@ -28,7 +28,7 @@ type Lab struct {
 type Port struct {
 	Service  string
 	Number   int
-	Variable string // in .env.local, changes the number; "": there is none
+	Variable string // in .env, changes the number; "": there is none
 }
 
 // Image is run by one or more services.
@@ -111,8 +111,8 @@ func Problems(results []Result) int {
 	return n
 }
 
-// Text formats the results for people.
-func Text(results []Result) string {
+// Text formats the results for people. fit breaks long lines: taken columns stand before each.
+func Text(results []Result, fit func(prose string, taken int) string) string {
 	width := 0
 	for _, r := range results {
 		width = max(width, len(r.Name))
@@ -120,9 +120,9 @@ func Text(results []Result) string {
 	var text strings.Builder
 	for _, r := range results {
 		if r.OK {
-			fmt.Fprintf(&text, "ok       %-*s  %s\n", width, r.Name, r.Found)
+			fmt.Fprintf(&text, "ok       %-*s  %s\n", width, r.Name, fit(r.Found, width+11))
 		} else {
-			fmt.Fprintf(&text, "problem  %-*s  %s\n         → %s\n", width, r.Name, r.Found, r.Do)
+			fmt.Fprintf(&text, "problem  %-*s  %s\n         → %s\n", width, r.Name, fit(r.Found, width+11), fit(r.Do, 11))
 		}
 	}
 	switch n := Problems(results); n {

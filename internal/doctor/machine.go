@@ -22,7 +22,7 @@ const (
 	howToGetK6     = "install k6 1.0 or newer: https://grafana.com/docs/k6/latest/set-up/install-k6/; or use the container, and --skip k6"
 	howToGetJMeter = "install Java 17, then make jmeter, or https://jmeter.apache.org/download_jmeter.cgi; without: --skip jmeter"
 	howToGetFiles  = "ulimit -n 8192 in the terminal that starts k6 or JMeter; if refused: ulimits in /etc/security/limits.conf"
-	howToMoveNet   = "set LAB_NET=172.30.66 in .env.local, or three other numbers that are not in use"
+	howToMoveNet   = "set LAB_NET=172.30.66 in .env, or three other numbers that are not in use"
 )
 
 // files checks that there is a lab to start.
@@ -78,7 +78,7 @@ func (m machine) limits(ctx context.Context) []Result {
 func (m machine) subnet(ctx context.Context) []Result {
 	subnet, err := netip.ParsePrefix(m.lab.Subnet)
 	if err != nil {
-		return problem(fmt.Sprintf("%q is no subnet", m.lab.Subnet), "set LAB_NET in .env.local to three numbers, such as 10.66.6")
+		return problem(fmt.Sprintf("%q is no subnet", m.lab.Subnet), "set LAB_NET in .env to three numbers, such as 10.66.6")
 	}
 	const format = "{{range .IPAM.Config}}{{.Subnet}} Docker's network {{$.Name}}\n{{end}}"
 	ids, _ := m.run(ctx, "docker", "network", "ls", "--quiet")

@@ -34,7 +34,7 @@ func (m machine) ports(ctx context.Context) []Result {
 				r.Do = seeDocker + ", for it may be a container; if it is not, stop it"
 			}
 			if port.Variable != "" {
-				r.Do += fmt.Sprintf(", or set %s in .env.local", port.Variable)
+				r.Do += fmt.Sprintf(", or set %s in .env", port.Variable)
 			}
 			problems = append(problems, r)
 		}

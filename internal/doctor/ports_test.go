@@ -26,7 +26,7 @@ func TestATakenPortNamesItsProcess(t *testing.T) {
 		lab := Lab{Ports: []Port{{"nginx", port, "NGINX_PORT"}}}
 		for _, answers := range []map[string]printed{nil, {"docker ps": {}}} { // without and with docker
 			got := answering(lab, answers).ports(t.Context())
-			want(t, got, false, "nginx: taken by", "pid "+strconv.Itoa(os.Getpid()), "stop it", "NGINX_PORT in .env.local")
+			want(t, got, false, "nginx: taken by", "pid "+strconv.Itoa(os.Getpid()), "stop it", "NGINX_PORT in .env")
 			if got[0].Name != "port "+strconv.Itoa(port) {
 				t.Errorf("the line is called %q", got[0].Name)
 			}

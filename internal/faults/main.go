@@ -1,10 +1,14 @@
-// Command faults breaks the containers of docker-compose.yml one by one, and writes what a user then sees into docs/faults.md. It needs
-// Docker and the ports of the lab, and starts the lab anew before each fault.
+// Command faults breaks the containers of docker-compose.yml one by one, in the order of docs/faults.md, and writes there what a user sees.
+// It needs Docker and the ports of the lab. Every fault begins with a new lab: after a failover another server is the master.
+//
+//	faults [NAME…]            runs the blocks whose names begin so, without a name all, and writes them
+//	faults --check [NAME…]    runs them, and says where the result differs from that of the page
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +16,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,22 +42,14 @@ type fault struct {
 
 const (
 	view, redlock, orders = "/v3/pview", "/v4/pview", "/orders"
-	short, long           = 12 * time.Second, 20 * time.Second
+	short, long           = 15 * time.Second, 20 * time.Second // a health check that fails is reported after 10 s at most
 )
 
+// faults are in the order of the page.
 var faults = []fault{
 	{"single-kill", "single", view, "docker kill locklab-redis-single-1", "", short},
 	{"single-pause", "single", view, "docker pause locklab-redis-single-1", "docker unpause locklab-redis-single-1", short},
 	{"single-restart", "single", view, "docker restart locklab-redis-single-1", "", short},
-	{"mysql-kill", "single", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short},
-	{"mysql-pause", "single", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short},
-	{"mysql-restart", "single", orders, "docker restart locklab-mysql-1", "", long},
-	{"redlock-kill", "single", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short},
-	{"redlock-pause", "single", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short},
-	{"redlock-restart", "single", redlock, "docker restart locklab-redlock-1-1", "", short},
-	{"instance-kill", "single", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short},
-	{"instance-pause", "single", view, "docker pause locklab-app-2-1", "docker unpause locklab-app-2-1", short},
-	{"instance-restart", "single", view, "docker restart locklab-app-2-1", "", short},
 	{"master-slave-kill", "master-slave", view, "docker kill locklab-redis-1-1", "", short},
 	{"master-slave-pause", "master-slave", view, "docker pause locklab-redis-1-1", "docker unpause locklab-redis-1-1", short},
 	{"master-slave-restart", "master-slave", view, "docker restart locklab-redis-1-1", "", short},
@@ -61,19 +59,33 @@ var faults = []fault{
 	{"cluster-kill", "cluster", view, "docker kill locklab-cluster-1-1", "", long},
 	{"cluster-pause", "cluster", view, "docker pause locklab-cluster-1-1", "docker unpause locklab-cluster-1-1", long},
 	{"cluster-restart", "cluster", view, "docker restart locklab-cluster-1-1", "", long},
+	{"mysql-kill", "single", orders, "docker kill locklab-mysql-1", "docker start locklab-mysql-1", short},
+	{"mysql-pause", "single", orders, "docker pause locklab-mysql-1", "docker unpause locklab-mysql-1", short},
+	{"mysql-restart", "single", orders, "docker restart locklab-mysql-1", "", long},
+	{"redlock-kill", "single", redlock, "docker kill locklab-redlock-1-1 locklab-redlock-2-1", "docker kill locklab-redlock-3-1", short},
+	{"redlock-pause", "single", redlock, "docker pause locklab-redlock-1-1", "docker unpause locklab-redlock-1-1", short},
+	{"redlock-restart", "single", redlock, "docker restart locklab-redlock-1-1", "", short},
+	{"instance-kill", "single", view, "docker kill locklab-app-2-1", "docker start locklab-app-2-1", short},
+	{"instance-pause", "single", view, "docker pause locklab-app-2-1", "docker unpause locklab-app-2-1", short},
+	{"instance-restart", "single", view, "docker restart locklab-app-2-1", "", short},
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	chosen := os.Args[1:]
+	check := len(chosen) > 0 && chosen[0] == "--check"
+	if check {
+		chosen = chosen[1:]
+	}
+	if err := run(ctx, check, chosen); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the blocks whose names begin with one of chosen, without any all blocks, and takes the lab down.
-func run(ctx context.Context, chosen []string) error {
+// run runs the blocks whose names begin with one of chosen, without any all blocks, and takes the lab down.
+func run(ctx context.Context, check bool, chosen []string) error {
 	dir, err := os.MkdirTemp("", "locklab-faults-")
 	if err != nil {
 		return err
@@ -84,34 +96,97 @@ func run(ctx context.Context, chosen []string) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), app+" down") }()
+	var differ []error
 	for i, f := range faults {
 		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(name string) bool { return strings.HasPrefix(f.name, name) }) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%d/%d %s\n", i+1, len(faults), f.line)
-		// Every fault begins with a new lab: after a failover another server is the master.
-		if out, err := shell(ctx, app+" down; "+app+" up "+f.topology); err != nil {
-			return fmt.Errorf("app up %s: %w: %s", f.topology, err, out)
-		}
+		fmt.Fprintf(os.Stderr, "%d/%d %s: %s\n", i+1, len(faults), f.topology, f.line)
 		block, err := f.run(ctx, app)
 		if err != nil {
 			return err
 		}
-		if err := marked.Update(page, f.name, block); err != nil {
+		if !check {
+			if err := marked.Update(page, f.name, block); err != nil {
+				return err
+			}
+			continue
+		}
+		shown, err := os.ReadFile(page)
+		if err != nil {
 			return err
 		}
+		if before := blockOf(string(shown), f.name); conclusion(before) != conclusion(block) {
+			differ = append(differ, fmt.Errorf("%s: the page says: %s\n%s\nand now: %s\n%s", f.name, conclusion(before), before,
+				conclusion(block), block))
+		}
 	}
-	return nil
+	return errors.Join(differ...)
+}
+
+// fresh is the first line of each block.
+func (f fault) fresh() string { return "app down && app up " + f.topology }
+
+// blockOf is what stands between the markers of a page.
+func blockOf(text, name string) string {
+	_, text, _ = strings.Cut(text, "<!-- "+name+": written by make faults -->\n")
+	text, _, _ = strings.Cut(text, "<!-- /"+name+" -->")
+	return text
+}
+
+var group = regexp.MustCompile(`(\d{3}) ×(\d+)`)
+
+// ending is what the last requests have in common. Of two instances behind nginx one may answer and the other not.
+func ending(groups [][]string) string {
+	succeed := func(status string) bool { return strings.HasPrefix(status, "2") }
+	same, last := 0, succeed(groups[len(groups)-1][1])
+	for _, g := range slices.Backward(groups) {
+		if succeed(g[1]) != last {
+			break
+		}
+		n, _ := strconv.Atoi(g[2])
+		same += n
+	}
+	switch {
+	case same == 1:
+		return "some requests succeed"
+	case last:
+		return "requests succeed"
+	}
+	return "requests fail"
+}
+
+// conclusion is the result of a block, without the numbers that differ from run to run. It says whether requests succeed at the end of
+// each line, and whether confirmed views were lost.
+func conclusion(block string) string {
+	var all []string
+	for line := range strings.Lines(block) {
+		switch {
+		case strings.HasPrefix(line, "POST "):
+			all = append(all, ending(group.FindAllStringSubmatch(line, -1)))
+		case strings.HasPrefix(line, "GET /pview: the counter is "):
+			var counter, confirmed int
+			_, _ = fmt.Sscanf(line, "GET /pview: the counter is %d; %d views", &counter, &confirmed)
+			all = append(all, fmt.Sprintf("views were lost: %v", counter < confirmed))
+		case strings.HasPrefix(line, "GET /pview: "):
+			all = append(all, "the counter cannot be read")
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // run causes the fault, and returns what a user sees.
 func (f fault) run(ctx context.Context, app string) (string, error) {
+	if out, err := shell(ctx, strings.ReplaceAll(f.fresh(), "app ", app+" ")); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", f.fresh(), err, out)
+	}
 	if f.path != orders {
 		if err := call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 			return "", err
 		}
 	}
 	var b strings.Builder
+	fmt.Fprintf(&b, "$ %s\n", f.fresh())
 	confirmed := 0
 	for i, line := range []string{f.line, f.after} {
 		if line == "" {

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"go/build"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -108,16 +108,20 @@ func (m mutant) apply(dir string) error {
 	if n := strings.Count(string(source), m.old); n != 1 {
 		return fmt.Errorf("%s contains %d times: %s", m.file, n, m.old)
 	}
-	original, err := filepath.Abs(m.file)
+	return overlay(dir, m.file, strings.Replace(string(source), m.old, m.new, 1), m.leaveOut())
+}
+
+// overlay writes into dir the changed text of a file, and an overlay with it and with more files.
+func overlay(dir, file, changed string, more map[string]string) error {
+	original, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
-	copied := filepath.Join(dir, filepath.Base(m.file))
-	files := m.leaveOut()
-	files[original] = copied
+	copied := filepath.Join(dir, filepath.Base(file))
+	files := map[string]string{original: copied}
+	maps.Copy(files, more)
 	replace, err := json.Marshal(map[string]any{"Replace": files})
-	return errors.Join(err, os.WriteFile(copied, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600),
-		os.WriteFile(filepath.Join(dir, overlayFile), replace, 0o600))
+	return errors.Join(err, os.WriteFile(copied, []byte(changed), 0o600), os.WriteFile(filepath.Join(dir, overlayFile), replace, 0o600))
 }
 
 // leaveOut lists the files of the external test package, as an overlay without them, when the test is in the package itself. To compile
@@ -139,61 +143,27 @@ func (m mutant) leaveOut() map[string]string {
 	return files
 }
 
-// run runs the test with an overlay. A test that hangs is ended after 20 s, and has failed.
+// run runs the test with an overlay, or without a change. A test that hangs is ended after 20 s, and has failed.
 func (m mutant) run(ctx context.Context, overlay string) result {
 	pkg, pattern, _ := strings.Cut(m.test, " ")
-	args := append([]string{"test", "-count=1", "-failfast", "-timeout=20s", "-v", "-overlay=" + overlay, "-run", pattern}, compiled...)
-	return m.judge(exec.CommandContext(ctx, "go", append(args, pkg)...))
+	return goTest(ctx, pkg, "-timeout=20s", "-v", "-overlay="+overlay, "-run", pattern)
 }
 
 // compiled is how tests are compiled. Our packages are not optimised, because they are compiled more often than they run.
 var compiled = []string{"-vet=off", "-gcflags=./...=-N -l", "-ldflags=-s -w"}
 
-// tests are the programs of the packages whose tests were compiled without a mutant, in a folder.
-type tests struct {
-	dir      string
-	mu       sync.Mutex
-	programs map[string]func() (program string, err error)
+// goTest runs tests of a package.
+func goTest(ctx context.Context, pkg string, flags ...string) result {
+	args := append([]string{"test", "-count=1", "-failfast"}, compiled...)
+	return judge(exec.CommandContext(ctx, "go", append(append(args, flags...), pkg)...))
 }
 
-// program compiles the tests of a package, once.
-func (t *tests) program(ctx context.Context, pkg string) (string, error) {
-	t.mu.Lock()
-	once := t.programs[pkg]
-	if once == nil {
-		program := filepath.Join(t.dir, fmt.Sprintf("%d.test", len(t.programs)))
-		once = sync.OnceValues(func() (string, error) {
-			args := append([]string{"test", "-c", "-o", program}, compiled...)
-			printed, err := exec.CommandContext(ctx, "go", append(args, pkg)...).CombinedOutput()
-			if err != nil {
-				return "", fmt.Errorf("%s: %w: %s", pkg, err, printed)
-			}
-			return program, nil
-		})
-		t.programs[pkg] = once
-	}
-	t.mu.Unlock()
-	return once()
-}
-
-// unchanged runs the test of m without a mutant.
-func (t *tests) unchanged(ctx context.Context, m mutant) result {
-	pkg, pattern, _ := strings.Cut(m.test, " ")
-	program, err := t.program(ctx, pkg)
-	if err != nil {
-		return result{verdict: notBuilt, detail: err.Error() + "\n"}
-	}
-	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout=20s", "-test.v", "-test.run="+pattern)
-	cmd.Dir = pkg
-	return m.judge(cmd)
-}
-
-// judge reads what a run of the test says.
-func (m mutant) judge(cmd *exec.Cmd) result {
+// judge reads what a run of tests says.
+func judge(cmd *exec.Cmd) result {
 	began := time.Now()
 	printed, err := cmd.CombinedOutput()
 	out := string(printed)
-	r := result{took: time.Since(began), detail: m.test + "\n"}
+	r := result{took: time.Since(began)}
 	switch {
 	case err == nil && strings.Contains(out, "no tests to run"):
 		r.verdict = noTest
@@ -201,10 +171,10 @@ func (m mutant) judge(cmd *exec.Cmd) result {
 		r.verdict = skipped
 	case err == nil:
 		r.verdict = survived
-	case strings.Contains(out, "--- FAIL") || strings.Contains(out, "panic:"):
-		r.verdict = killed
-	default:
+	case strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]"):
 		r.verdict, r.detail = notBuilt, out
+	default:
+		r.verdict, r.detail = killed, out
 	}
 	return r
 }

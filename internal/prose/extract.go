@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What is appended to a file's name for the part of its prose. .vale.ini has sections for them.
+// Suffixes of a file's name for the parts of its prose. .vale.ini has sections for them.
 const (
 	commentSuffix = ".comment.md"
 	helpSuffix    = ".help.md"
@@ -28,6 +28,8 @@ func texts(name string, source []byte) map[string]string {
 		return goTexts(name, source)
 	case filepath.Base(name) == "Makefile":
 		return map[string]string{name + helpSuffix: makeHelp(string(source))}
+	case strings.HasSuffix(name, ".min.js"): // of another project
+		return nil
 	}
 	switch filepath.Ext(name) {
 	case ".md", ".tmpl":

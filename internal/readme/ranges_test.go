@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"locklab/experiments/burst"
+	"locklab/internal/testenv"
 )
 
 // The tables of the pages are those of the saved rounds, and nobody has typed a number.
 func TestThePagesShowTheSavedRounds(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
 	origin, all, err := load("../../" + saved)
 	if err != nil {
 		t.Fatal(err)

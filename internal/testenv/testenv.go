@@ -1,13 +1,17 @@
-// Package testenv finds real servers for tests. A test is skipped when a server that it needs is not on this machine; with LAB_REQUIRE=all
-// (in CI) it fails. `go run ./internal/testenv/missing` prints what was missing and how to get it.
+// Package testenv finds real servers for tests. A test is skipped when a server that it needs is not on this machine, and fails when
+// LAB_REQUIRE names that server. `go run ./internal/testenv/missing` prints what is missing and how to get it.
 package testenv
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,31 +29,31 @@ type Need struct {
 	Debian   string   // package
 	Homebrew string   // formula
 	For      string
+	Slow     bool // `go test -short` leaves its tests out: of the data stores, redis-server alone starts in no time
 }
 
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // The needs of this repository's tests.
 var (
-	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies"}
-	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL"}
-	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd"}
-	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached"}
-	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml"}
-	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README"}
-	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped"}
-	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson"}
-	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson"}
-	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser"}
-	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock"}
-	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector"}
-	Binlog      = Need{"mariadb-binlog", []string{"mariadb-binlog"}, "mariadb-client", "mariadb", "the cache that follows the binlog"}
-	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts"} // loadtest/README.md has the version
+	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies", false}
+	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL", true}
+	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd", true}
+	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached", true}
+	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", false}
+	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false}
+	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false}
+	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true}
+	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true}
+	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true}
+	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock", true}
+	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector", false}
+	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true} // loadtest/README.md has the version
 )
 
 // All returns every need.
 func All() []Need {
-	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler, Binlog, K6}
+	return []Need{RedisServer, MariaDB, ZooKeeper, Etcd, Memcached, Nginx, Curl, Ps, JDK, Maven, Chromium, Compiler, K6}
 }
 
 // ByName returns the need with a name. It panics when there is none: a test that would be skipped for ever is a mistake.
@@ -65,7 +69,7 @@ func ByName(name string) Need {
 // Met reports whether the need is on the PATH. ZooKeeper is jar files, and on no PATH.
 func (n Need) Met() bool {
 	if n.Name == ZooKeeper.Name {
-		return stack.MissingZooKeeper() == nil
+		return stack.ZooKeeperServer.Missing() == nil
 	}
 	for _, program := range n.Programs {
 		if _, err := exec.LookPath(program); err == nil {
@@ -84,35 +88,106 @@ func (n Need) How() string {
 	return fmt.Sprintf("%s is missing (for %s): Debian %s, macOS brew install %s", n.Name, n.For, debian, n.Homebrew)
 }
 
-// RequireAll reports whether a missing program is a failure.
-func RequireAll() bool { return os.Getenv("LAB_REQUIRE") == "all" }
+// all, as the value of LAB_REQUIRE or LAB_CHECK, stands for every name.
+const all = "all"
 
-// Needs skips the test unless n is met. With LAB_REQUIRE=all it fails the test instead.
+// listed reports whether a variable of the environment, a list with commas, has the name.
+func listed(variable, name string) bool {
+	names := strings.Split(os.Getenv(variable), ",")
+	return slices.Contains(names, name) || slices.Contains(names, all)
+}
+
+// Required reports whether it is a failure when the need is not met: LAB_REQUIRE is "all", or a list that has its name.
+func (n Need) Required() bool { return listed("LAB_REQUIRE", n.Name) }
+
+// Unknown returns the names in LAB_REQUIRE that no need has.
+func Unknown() []string {
+	return slices.DeleteFunc(strings.Split(os.Getenv("LAB_REQUIRE"), ","), func(name string) bool {
+		return name == "" || name == all || slices.ContainsFunc(All(), func(n Need) bool { return n.Name == name })
+	})
+}
+
+// Needs skips the test unless n is met. It fails the test when n is required. A need that is slow is one of [Slow], too.
 func Needs(t testing.TB, n Need) {
 	t.Helper()
-	if !n.Met() {
-		Skip(t, n.How())
+	if n.Slow {
+		Slow(t)
+	}
+	switch {
+	case n.Met():
+	case n.Required():
+		t.Fatal(n.How())
+	default:
+		t.Skip(n.How())
 	}
 }
 
-// Skip skips the test for want of something. With LAB_REQUIRE=all it fails the test instead.
+// Skip skips the test for want of something that is no [Need]. With LAB_REQUIRE=all it fails the test instead.
 func Skip(t testing.TB, why string) {
 	t.Helper()
-	if RequireAll() {
+	if listed("LAB_REQUIRE", all) {
 		t.Fatal(why)
 	}
 	t.Skip(why)
 }
 
-// Main is the body of a TestMain. A process that is a supervisor does its work; any other runs the tests and checks that no goroutine is
-// left.
-func Main(m *testing.M) {
+// A Part is a part of `make check` that runs tests which `make test` leaves out.
+type Part string
+
+// The parts that have such tests.
+const (
+	Interop Part = "interop" // real Redisson beside the lock
+	Pages   Part = "pages"   // what pages say, compared with the code and with each other
+	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
+)
+
+// Check leaves a test out unless LAB_CHECK is "all", or a list that has the part's name. `make check PART=...` sets it.
+func Check(t testing.TB, part Part) {
+	t.Helper()
+	if !listed("LAB_CHECK", string(part)) {
+		t.Skipf("make check PART=%s runs it", part)
+	}
+}
+
+// Slow leaves a test out of `go test -short`. CONTRIBUTING.md lists what is left out.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short")
+	}
+}
+
+// Main is the body of a TestMain: [MainParallel] with eight tests simultaneously, whatever the number of processors. Tests wait for servers
+// most of the time.
+func Main(m *testing.M) { MainParallel(m, 8) }
+
+// MainParallel runs n tests of a package simultaneously, unless the flag -parallel says otherwise. A process that is a supervisor does its
+// work; any other runs the tests and checks that no goroutine is left.
+func MainParallel(m *testing.M, n int) {
 	stack.Reexec()
+	testing.Init() // the flag exists from here on
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
 	// With the race detector every process sleeps for a second when it ends; tests start hundreds.
 	_ = os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	redis.SetLogger(silent{}) // go-redis logs errors of servers that a test has killed
 	_ = mysql.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
+	// go-redis dials a lost server once a second, and notices only then that its client was closed.
+	goleak.VerifyTestMain(closing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// closing runs tests, and then closes the servers that they share.
+type closing struct{ *testing.M }
+
+// Run returns the exit code.
+func (c closing) Run() int {
+	code := c.M.Run()
+	if err := sharedStacks.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	return code
 }
 
 // silent is a log that drops everything.
@@ -140,9 +215,27 @@ func Stack(t testing.TB) *stack.Stack {
 	return s
 }
 
+// Topology starts real Redis servers that are arranged as kind says, and end with the test. `go test -short` leaves every kind out but
+// "single".
+func Topology(t testing.TB, kind string) *stack.Topology {
+	t.Helper()
+	Needs(t, RedisServer)
+	if kind != "single" {
+		Slow(t)
+	}
+	started, err := Stack(t).Topology(Context(t), kind, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started
+}
+
+// longestStart bounds what a test waits for, above all the start of a server.
+const longestStart = 2 * time.Minute
+
 // Context ends before the deadline of the test binary, so that a test that hangs is reported by name.
 func Context(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longestStart)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -21,9 +21,9 @@ const (
 	total   = 666 // fewest increments of all together
 
 	// When the lock is released, one of four processes gets it. With equal chances a process that waits is passed over 64
-	// times in a row once in 100 million times (3/4 to the 64th power). Each time costs it up to 256 grants: so many leases
+	// times in a row once in 100 million times (3/4 to the 64th power). Each time costs it up to 128 grants: so many leases
 	// a process of ours may hand off. A process that waits longer starves.
-	bound = 64 * 256
+	bound = 64 * 128
 	limit = 5 * bound // where the count stops: by then all have had their share, or one of them starves
 )
 

@@ -27,7 +27,7 @@ func (b *bench) forcedForJava(ctx context.Context, t *testing.T) {
 	b.held(ctx, t, key, false)
 	granted := b.waiting(ctx, t, waiter, key)
 	b.force(ctx, t, key)
-	within(t, soon, granted)
+	within(t, granted)
 	_, err := b.theirs[0].do(ctx, "holder", "unlock", b.kind, key)
 	if err == nil || !strings.Contains(err.Error(), "not locked by current thread") {
 		t.Errorf("Java's former holder unlocks what another holds: %v", err)
@@ -46,7 +46,7 @@ func (b *bench) forcedForUs(ctx context.Context, t *testing.T) {
 	listens(t, lease)
 	b.force(ctx, t, key)
 	ends(t, lease, lockstrategy.ErrForced)
-	within(t, soon, granted)
+	within(t, granted)
 	if err := waiter.release(ctx, key); err != nil {
 		t.Error(err)
 	}
@@ -60,9 +60,7 @@ func (b *bench) forcedByJava(ctx context.Context, t *testing.T, listening bool) 
 		listens(t, lease)
 		cause = lockstrategy.ErrForced
 	}
-	if b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key) != "true" {
-		t.Error("Java's forceUnlock says that nobody held it")
-	}
+	b.theirs[0].must(ctx, t, "force", "forceUnlock", b.kind, key)
 	ends(t, lease, cause)
 	if err := next.lock(ctx, key); err != nil {
 		t.Fatal(err)

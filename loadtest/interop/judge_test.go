@@ -67,7 +67,7 @@ func (h history) starved(share int, bound int64) error {
 	return err
 }
 
-// What the checks must find, and what they must let pass.
+// Histories that the checks must refuse, and histories that they must accept.
 func TestJudge(t *testing.T) {
 	for name, test := range map[string]struct {
 		history

@@ -13,14 +13,19 @@ import (
 	"locklab/internal/testenv"
 )
 
-// versions of Redisson: the newest, and the last before 4.0, which most services still run.
-var versions = []string{"4.7.0", "3.52.0"}
+// versions of Redisson: the newest, the last before 4.0, which most services still run, and that of A1.
+var versions = []string{"4.7.0", "3.52.0", oldest}
+
+// oldest is older than Java's modules. It reads private fields of these packages, and does not start without.
+const oldest = "3.2.3"
+
+var opens = []string{"--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/java.net=ALL-UNNAMED"}
 
 // sources are what the classes are made of.
 const sources = "src/main/java/locklab/interop/*.java"
 
-// build compiles the JVM's side against a version and returns its class path. What an earlier run
-// has built of the same sources is used again.
+// build compiles the JVM's side against a version and returns its class path. The result of an earlier run
+// from the same sources is used again.
 func build(ctx context.Context, t *testing.T, version string) string {
 	t.Helper()
 	target := filepath.Join("target", version)
@@ -39,7 +44,7 @@ func build(ctx context.Context, t *testing.T, version string) string {
 	return strings.Join([]string{filepath.Join(target, "classes"), filepath.Join(target, "lib", "*")}, string(os.PathListSeparator))
 }
 
-// unreachable ends the test if Maven failed. That its registry cannot be reached is a need that is not met.
+// unreachable ends the test if Maven failed. An unreachable registry is an unmet need.
 func unreachable(t *testing.T, out string, err error) {
 	t.Helper()
 	switch {
@@ -70,8 +75,14 @@ func sum(t *testing.T) string {
 }
 
 // jvm starts Redisson. The flags are for a quick start on a small machine.
-func jvm(t *testing.T, name, classpath string) *peer {
+func jvm(t *testing.T, name, version, classpath string) *peer {
 	t.Helper()
-	return startPeer(t, name, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath, "locklab.interop.Peer")
+	command := []string{
+		"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath,
+	}
+	if version == oldest {
+		command = append(command, opens...)
+	}
+	return startPeer(t, name, append(command, "locklab.interop.Peer")...)
 }

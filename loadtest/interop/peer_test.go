@@ -75,8 +75,12 @@ func (p *peer) receive(out io.Reader) {
 	}
 }
 
-// do gives a command and waits for its answer. When ctx ends, the peer may still be at it.
+// do gives a command and waits for its answer. When ctx ends, the peer may still be at it. The second word is a topology, if there is one:
+// each has threads of its own.
 func (p *peer) do(ctx context.Context, thread string, words ...string) (string, error) {
+	if len(words) > 1 {
+		thread = words[1] + ":" + thread
+	}
 	said := strings.Join(words, " ")
 	answer := make(chan string, 1)
 	p.mu.Lock()

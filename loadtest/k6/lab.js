@@ -2,8 +2,9 @@
 //
 // k6 keeps every VU in a runtime of its own and hands nothing from a VU to the summary but metrics. Of
 // a tagged metric the summary has only the parts that a threshold names. So a view that is confirmed is
-// counted in `lab_written{instance,value}`, and thresholds that are always true name every pair.
-// `app lab check` reads the same metrics.
+// counted in `lab_written{instance,value}`, and thresholds that are always true name every pair. They are made before the
+// first request, when no instance is known: so they name slots, `#0` and so on. setup asks which instances there are, and
+// the summary gets their names. `app lab check` reads the same metrics.
 import http from 'k6/http';
 import exec from 'k6/execution';
 import { fail, sleep } from 'k6';
@@ -14,11 +15,16 @@ const ran = new Gauge('lab_run'); // its tags say what
 const asked = new Gauge('lab_users'); // is there when the reset succeeded
 const read = new Counter('lab_read'); // is there when the end was read; a gauge with a threshold says 0 when it was not
 const answered = new Counter('lab_answered'); // usable answers, by instance
+const share = new Counter('lab_share'); // by how many answers an instance is above an equal part of all
+const strangers = new Counter('lab_strangers'); // answers of instances that setup did not find
 const failed = new Counter('lab_failed'); // requests without one: they may have counted
 const time = new Trend('lab_time', true); // a request's duration, without the connecting
 const late = new Trend('lab_late', true); // from the start moment to the request
 
 const always = ['count>=0']; // for the summary's sake
+
+// slots stand for instances, in the order in which setup found them.
+export const slots = Array.from({ length: 16 }, (_, i) => `#${i}`);
 
 export const settings = settingsOf(__ENV);
 
@@ -30,7 +36,7 @@ function settingsOf(env) {
     users: Number(text('USERS', '666')),
     token: text('ADMIN_TOKEN', ''),
     summary: text('SUMMARY', ''),
-    instances: text('INSTANCES', '8080,8090').split(',').map((name) => name.trim()),
+    instances: text('INSTANCES', '').split(',').map((name) => name.trim()).filter((name) => name !== ''), // none: setup finds them
   };
   const wrong = (sentence) => { throw new Error(sentence); };
   if (!/^https?:\/\/[^/\s]+/.test(s.base)) wrong(`BASE_URL is "${s.base}"; it must look like http://127.0.0.1:8000`);
@@ -40,6 +46,7 @@ function settingsOf(env) {
   // A name becomes part of a threshold's name, which has a syntax of its own.
   if (!s.instances.every((name) => /^[\w.-]+$/.test(name))) wrong(`INSTANCES is "${env.INSTANCES}"; it must be names with commas between them, as 8080,8090`);
   if (new Set(s.instances).size < s.instances.length) wrong(`INSTANCES is "${env.INSTANCES}"; a name is there twice`);
+  if (s.instances.length > slots.length) wrong(`INSTANCES is "${env.INSTANCES}"; at most ${slots.length} are counted`);
   return s;
 }
 
@@ -55,15 +62,17 @@ export const safe = !settings.of.loses;
 // options makes one VU for each user, with one request, and thresholds: of the run's validity, and
 // what the caller adds.
 export function options(kind, more) {
-  const { users, version, instances } = settings;
+  const { users, version } = settings;
   const thresholds = {
     lab_answered: [`count==${users}`],
+    lab_strangers: ['count==0'],
     [`lab_run{kind:${kind},version:${version}}`]: ['value>=0'],
   };
-  for (const name of instances) {
-    // Requests that did not reach the instances in equal parts prove nothing about several of them.
-    const share = users / instances.length;
-    thresholds[`lab_answered{instance:${name}}`] = [`count>=${Math.floor(share)}`, `count<=${Math.ceil(share)}`];
+  for (const slot of slots) {
+    thresholds[`lab_answered{instance:${slot}}`] = always;
+    // Requests that did not reach the instances in equal parts prove nothing about several of them. A part that is not whole is
+    // rounded up or down: by less than one.
+    thresholds[`lab_share{instance:${slot}}`] = ['count>-0.999', 'count<0.999'];
   }
   return {
     scenarios: {
@@ -90,10 +99,23 @@ export function call(method, path, body, what, ...statuses) {
   }
 }
 
+// found asks the balancer which instances it has, three times as often as there can be any. INSTANCES names them instead.
+function found() {
+  if (settings.instances.length > 0) return settings.instances;
+  const names = new Set();
+  for (let asked = 0; asked < 3 * slots.length; asked++) {
+    const { instance } = call('GET', '/healthz', null, 'the instances are not known', 200);
+    if (!/^[\w.-]+$/.test(instance)) fail(`an instance is called "${instance}", which cannot be counted by: start it with another --instance`);
+    names.add(instance);
+  }
+  if (names.size > slots.length) fail(`${names.size} instances answer, and at most ${slots.length} are counted`);
+  return [...names].sort();
+}
+
 // shoot waits for the start moment and sends one POST. It counts the answer, if there is a usable
-// one, and returns it. That a stale holder's write was refused is none: it has a loser's status, and
+// one, and returns it with the slot of its instance. That a stale holder's write was refused is none: it has a loser's status, and
 // its driver did not lose to the order's winner.
-export function shoot(start, path, ...statuses) {
+export function shoot({ start, instances }, path, ...statuses) {
   sleep(Math.max(0, start - Date.now()) / 1000);
   late.add(Date.now() - start);
   const response = http.post(settings.base + path, null, { timeout: '60s', responseCallback: http.expectedStatuses(...statuses) });
@@ -103,9 +125,13 @@ export function shoot(start, path, ...statuses) {
     if (exec.vu.idInTest % 100 === 1) console.warn(`user ${exec.vu.idInTest}: ${problem(response)}`); // not 666 lines
     return null;
   }
-  answered.add(1, { instance: answer.instance });
+  const at = instances.indexOf(answer.instance);
+  const slot = at < 0 ? 'other' : slots[at];
+  answered.add(1, { instance: slot });
+  if (at < 0) strangers.add(1);
+  instances.forEach((_, i) => share.add((i === at ? 1 : 0) - 1 / instances.length, { instance: slots[i] }));
   time.add(response.timings.duration);
-  return answer;
+  return Object.assign(answer, { slot });
 }
 
 function json(response) {
@@ -121,11 +147,12 @@ function problem(response) {
   return json(response) ? `${response.status}: ${String(response.body).slice(0, 200)}` : response.status_text; // no balancer's page
 }
 
-// begun notes that the reset succeeded, and returns when all users go: once every VU is awake.
+// begun notes that the reset succeeded. It returns the instances, and when all users go: once every VU is awake.
 export function begun(kind) {
+  const instances = found();
   ran.add(1, { kind, version: settings.version });
   asked.add(settings.users);
-  return Date.now() + 2000 + settings.users;
+  return { instances, start: Date.now() + 2000 + settings.users };
 }
 
 // ended notes what was read at the end.
@@ -134,20 +161,35 @@ export function ended(gauge, value) {
   read.add(1);
 }
 
-// reader gives the numbers of the summary's metrics; what was not measured is undefined.
+// named gives the instances their names in the summary's metrics, and drops the slots without one.
+function named(data) {
+  const names = data.setup_data ? data.setup_data.instances : [];
+  for (const [metric, measured] of Object.entries(data.metrics)) {
+    const slot = /\{instance:#(\d+)/.exec(metric);
+    if (!slot) continue;
+    delete data.metrics[metric];
+    const name = names[Number(slot[1])];
+    if (name) data.metrics[metric.replace(`#${slot[1]}`, name)] = measured;
+  }
+  return names;
+}
+
+// reader gives the numbers of the summary's metrics; what was not measured is undefined. Its instances are the names to count by.
 export function reader(data) {
-  return (name, value) => (data.metrics[name] ? data.metrics[name].values[value] : undefined);
+  const instances = named(data);
+  return Object.assign((name, value) => (data.metrics[name] ? data.metrics[name].values[value] : undefined), { instances });
 }
 
 // invalid says why the run shows nothing, or nothing.
 export function invalid(get) {
-  const { users, instances } = settings;
+  const { users } = settings;
+  const { instances } = get;
   if (get('lab_users', 'value') === undefined) return 'the reset failed, and nothing was sent';
   const all = get('lab_answered', 'count') || 0;
   if (all < users) return `${users - all} of ${users} requests have no usable answer`;
   const each = instances.map((name) => get(`lab_answered{instance:${name}}`, 'count') || 0);
-  const sum = each.reduce((a, b) => a + b, 0);
-  if (sum < all) return `${all - sum} answers are of instances other than ${instances.join(' and ')}: set INSTANCES`;
+  const others = get('lab_strangers', 'count');
+  if (others > 0) return `${others} answers are of instances other than ${instances.join(' and ')}`;
   if (Math.max(...each) - Math.min(...each) > 1) return `the instances did not get equal parts of the requests: ${each.join(' and ')}`;
   if (get('lab_read', 'count') === undefined) return 'what is left was not read at the end';
   return '';
@@ -155,7 +197,8 @@ export function invalid(get) {
 
 // report lays the rows out and adds what every run has.
 export function report(title, rows, get, outcome) {
-  const { instances, version, base } = settings;
+  const { version, base } = settings;
+  const { instances } = get;
   const ms = (name, stat) => (get(name, stat) === undefined ? '-' : `${Math.round(get(name, stat))} ms`);
   const all = [
     ['version', `${version} (${settings.of.title})`],

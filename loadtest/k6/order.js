@@ -11,12 +11,12 @@ import * as lab from './lab.js';
 const grabbed = new Counter('lab_grabbed'); // what drivers were told, by instance and whether they won
 const winners = new Gauge('lab_winners'); // the drivers that won according to the data, at the end
 
-const { users, version, instances } = lab.usersUnlessSet(20);
+const { users, version } = lab.usersUnlessSet(20);
 
 export const options = __VU > 0 ? {} : lab.options('order', (always) => {
   const thresholds = {};
-  for (const name of instances) {
-    for (const won of [true, false]) thresholds[`lab_grabbed{instance:${name},won:${won}}`] = always;
+  for (const slot of lab.slots) {
+    for (const won of [true, false]) thresholds[`lab_grabbed{instance:${slot},won:${won}}`] = always;
   }
   thresholds['lab_grabbed{won:true}'] = lab.safe ? ['count==1'] : always;
   if (lab.safe) thresholds.lab_winners = ['value==1'];
@@ -25,13 +25,13 @@ export const options = __VU > 0 ? {} : lab.options('order', (always) => {
 
 export function setup() {
   const order = lab.call('POST', '/orders', null, 'there is no order', 200, 201);
-  return { start: lab.begun('order'), order: order.id };
+  return Object.assign(lab.begun('order'), { order: order.id });
 }
 
-export default function ({ start, order }) {
-  const path = `/${version}/orders/${order}/grab?driver=${exec.vu.idInTest}`;
-  const grab = lab.shoot(start, path, 200, 409);
-  if (grab) grabbed.add(1, { instance: grab.instance, won: String(grab.won) });
+export default function (begun) {
+  const path = `/${version}/orders/${begun.order}/grab?driver=${exec.vu.idInTest}`;
+  const grab = lab.shoot(begun, path, 200, 409);
+  if (grab) grabbed.add(1, { instance: grab.slot, won: String(grab.won) });
 }
 
 export function teardown({ order }) {

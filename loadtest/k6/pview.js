@@ -8,13 +8,13 @@ import * as lab from './lab.js';
 const written = new Counter('lab_written'); // confirmed views, by instance and the value it wrote
 const final = new Gauge('lab_final'); // the counter at the end
 
-const { users, version, instances } = lab.settings;
+const { users, version } = lab.settings;
 
 // Only k6's first runtime, VU 0, is asked for options; the others need not make them.
 export const options = __VU > 0 ? {} : lab.options('pview', (always) => {
   const thresholds = {};
-  for (const name of instances) {
-    for (let value = 1; value <= users; value++) thresholds[`lab_written{instance:${name},value:${value}}`] = always;
+  for (const slot of lab.slots) {
+    for (let value = 1; value <= users; value++) thresholds[`lab_written{instance:${slot},value:${value}}`] = always;
   }
   if (lab.safe) thresholds.lab_final = [`value==${users}`];
   return thresholds;
@@ -22,12 +22,12 @@ export const options = __VU > 0 ? {} : lab.options('pview', (always) => {
 
 export function setup() {
   lab.call('PUT', '/pview', '{"value": 0}', 'the counter is not reset', 200);
-  return { start: lab.begun('pview') };
+  return lab.begun('pview');
 }
 
-export default function ({ start }) {
-  const view = lab.shoot(start, `/${version}/pview`, 200);
-  if (view) written.add(1, { instance: view.instance, value: String(view.value) });
+export default function (begun) {
+  const view = lab.shoot(begun, `/${version}/pview`, 200);
+  if (view) written.add(1, { instance: view.slot, value: String(view.value) });
 }
 
 export function teardown() {
@@ -49,7 +49,7 @@ export function handleSummary(data) {
 function tally(get) {
   const count = { final: get('lab_read', 'count') && get('lab_final', 'value'), confirmed: get('lab_answered', 'count') || 0, inside: 0, across: 0 };
   for (let value = 1; value <= users; value++) {
-    const each = instances.map((name) => get(`lab_written{instance:${name},value:${value}}`, 'count') || 0);
+    const each = get.instances.map((name) => get(`lab_written{instance:${name},value:${value}}`, 'count') || 0);
     for (const n of each) count.inside += Math.max(0, n - 1);
     if (each.filter((n) => n > 0).length > 1) count.across++;
   }

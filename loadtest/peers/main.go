@@ -18,7 +18,7 @@ func main() {
 	stack.Reexec()
 	var cli struct {
 		Run  runCommand  `cmd:"" help:"Measure (default: all that the page shows)."`
-		Page pageCommand `cmd:"" help:"Make the page docs/benchmark.md of saved runs."`
+		Page pageCommand `cmd:"" help:"Make the generated part of docs/benchmark.md of saved runs."`
 	}
 	var workloads []string
 	for _, w := range runner.Plan() {

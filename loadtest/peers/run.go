@@ -9,37 +9,40 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
+	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 	"locklab/loadtest/peers/page"
-	"locklab/loadtest/peers/record"
 	"locklab/loadtest/peers/runner"
 )
 
 type pageCommand struct {
 	Runs string `arg:"" help:"File that run --out wrote."`
-	Out  string `help:"File for the page (default: standard output)."`
+	Out  string `help:"Page with the markers of bench, to write it into (default: standard output)."`
 }
 
-// Run makes the page of saved runs.
+// Run makes the generated part of the page of saved runs.
 func (c pageCommand) Run() error {
 	in, err := os.Open(c.Runs)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	saved, err := record.Read(in)
+	saved, err := benchfile.Read(in)
 	if err != nil {
 		return err
 	}
-	out := os.Stdout
-	if c.Out != "" {
-		if out, err = os.Create(c.Out); err != nil {
-			return err
-		}
-		defer out.Close()
+	var part strings.Builder
+	if err := page.Write(&part, saved); err != nil {
+		return err
 	}
-	return page.Write(out, saved)
+	if c.Out != "" {
+		return marked.Update(c.Out, "bench", part.String())
+	}
+	_, err = os.Stdout.WriteString(part.String())
+	return err
 }
 
 type runCommand struct {
@@ -71,7 +74,7 @@ func (c runCommand) Run(ctx context.Context) error {
 }
 
 // measure runs all rows of the plan in every repetition, each time in another order.
-func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved record.Saved, err error) {
+func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved benchfile.Saved, err error) {
 	bench, err := runner.Open(ctx, plan)
 	if err != nil {
 		return saved, err

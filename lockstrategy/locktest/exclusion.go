@@ -28,7 +28,7 @@ func (c trial) oneHolder(bounds lockstrategy.HandOff) {
 	one, two := c.pair(Settings{Lease: long, HandOff: bounds})
 	callers := 8
 	if !c.backend.Cohort {
-		callers = 4 // all of them compete on the server, in no order: it takes longer
+		callers = 4 // all of them compete on the server, without a queue: it takes longer
 	}
 	if err := Excludes(c.Context(), one, two, c.key, callers, 12); err != nil {
 		c.Error(err)

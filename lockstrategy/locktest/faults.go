@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"locklab/lockstrategy"
 )
@@ -14,7 +15,7 @@ func faults() []promise {
 		{"a release whose answer was lost is repeated, and frees nobody else's lock", wired, trial.releaseAnswerLost},
 		{"an acquire whose answer was lost leaves nothing locked", wired, trial.acquireAnswerLost},
 		{"an acquire whose answer was lost is not counted twice", wired, trial.acquireCountedOnce},
-		{"a server that does not answer keeps nobody waiting", wired, trial.hangingServer},
+		{"a server that does not answer keeps nobody waiting", hung, trial.hangingServer},
 		{"a caller that waits while the wire is cut gets the lock when it is mended", wired, trial.deafWaiter},
 	}
 }
@@ -101,7 +102,7 @@ func (c trial) acquireCountedOnce() {
 }
 
 func (c trial) hangingServer() {
-	one, wire, two := c.wiredPair(Settings{Lease: long})
+	one, wire, two := c.wiredPair(Settings{Lease: long, Request: 2 * time.Second})
 	lease := c.acquire(one)
 	wire.Hang()
 	_, err := one.Acquire(c.bounded(), c.key+"-b")

@@ -85,7 +85,7 @@ func (c trial) forcedLoss() {
 	c.free(two)
 }
 
-// It has missed the message, so it cannot say that force it was.
+// The holder has missed the message, so it cannot know that it was force.
 func (c trial) forcedEarly() {
 	one, two := c.pair(Settings{Lease: long})
 	lease := c.acquire(one)

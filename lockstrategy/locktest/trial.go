@@ -85,7 +85,15 @@ func (c trial) granted(waiter <-chan grant) *lockstrategy.Lease {
 // acquireAfter acquires the key of a lease that is to be lost for cause. It demands that this does not succeed before the lease's end.
 func (c trial) acquireAfter(lease *lockstrategy.Lease, client Client, cause error) *lockstrategy.Lease {
 	c.Helper()
-	next := c.acquire(client)
+	var next *lockstrategy.Lease
+	c.eventually("another has the lock", func() bool {
+		var err error
+		next, err = client.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(timeout))
+		if err != nil && !errors.Is(err, lockstrategy.ErrUnavailable) { // a lease that ends soon leaves a busy server little time to answer
+			c.Fatalf("acquire: %v", err)
+		}
+		return err == nil
+	})
 	if early := time.Until(lease.Until()); early > 0 {
 		c.Errorf("another has the lock %s before the lease ends", early)
 	}
@@ -128,6 +136,15 @@ func (c trial) taken(client Client) {
 	_, err := c.tryOnce(context.Background(), client)
 	if !errors.Is(err, lockstrategy.ErrTaken) || !errors.Is(err, lockstrategy.ErrNotAcquired) {
 		c.Fatalf("a key that is held: got %v, want ErrTaken and ErrNotAcquired", err)
+	}
+	c.knowsHolder(err)
+}
+
+// knowsHolder demands that an error says what the attempt has learned of the holder.
+func (c trial) knowsHolder(err error) {
+	c.Helper()
+	if !errors.As(err, new(lockstrategy.Holder)) {
+		c.Errorf("%v does not wrap a Holder", err)
 	}
 }
 

@@ -13,10 +13,10 @@ func waiting() []promise {
 	return []promise{
 		{"a wait lasts until its context ends, says why, and leaves nothing behind", everybody, trial.waitEnds},
 		{"under a context that has ended nothing is acquired", everybody, trial.neverWaits},
-		{"TryOnce does not wait: a key that another holds is ErrTaken", everybody, trial.triesOnce},
-		{"WaitAtMost bounds the wait", everybody, trial.withinWait},
+		{"TryOnce does not wait: a key that another holds is ErrTaken, with the holder", everybody, trial.triesOnce},
+		{"WaitAtMost bounds the wait, and its error knows the holder", everybody, trial.withinWait},
 		{"WaitAtMost does not bound the lease", everybody, trial.withinLease},
-		{"in one process callers are served in the order of their arrival", cohort, func(c trial) { c.serves() }},
+		{"in one process callers are served first in, first out", cohort, func(c trial) { c.serves() }},
 		{"a caller that leaves the queue costs the others nothing", cohort, func(c trial) {
 			c.serves(0, 3, 4, 9, 11) // the one that is next, some in the middle, and the last
 		}},
@@ -73,6 +73,7 @@ func (c trial) withinWait() {
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
 		}
+		c.knowsHolder(err)
 		if waited := time.Since(began); waited < short/4 || waited > timeout/2 {
 			c.Errorf("it waited %s, not %s", waited, short/4)
 		}

@@ -1,6 +1,8 @@
 package locktest
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -20,15 +22,28 @@ type Wire struct {
 // To starts the proxy before the server at addr, until the test ends, and returns the proxy's address.
 func (w *Wire) To(t testing.TB, addr string) string {
 	t.Helper()
-	p := faultproxy.New(faultproxy.TCP(addr))
-	p.Control = w.Control
-	t.Cleanup(p.Close)
-	near, err := p.Listen()
+	near, err := w.proxy(t, faultproxy.TCP(addr)).Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.proxies = append(w.proxies, p)
 	return near
+}
+
+// Before starts the proxy before the server that dial connects to, until the test ends, and returns what dials the proxy. All of it is in
+// memory, for a bubble.
+func (w *Wire) Before(t testing.TB, dial func() (net.Conn, error)) Dial {
+	return w.proxy(t, func(context.Context) (net.Conn, error) { return dial() }).DialContext
+}
+
+// Dial connects to a server.
+type Dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (w *Wire) proxy(t testing.TB, dial func(context.Context) (net.Conn, error)) *faultproxy.Proxy {
+	p := faultproxy.New(dial)
+	p.Control = w.Control
+	t.Cleanup(p.Close)
+	w.proxies = append(w.proxies, p)
+	return p
 }
 
 func (w *Wire) each(fault func(*faultproxy.Proxy)) {
@@ -40,7 +55,7 @@ func (w *Wire) each(fault func(*faultproxy.Proxy)) {
 // Cut closes all connections, and new ones immediately.
 func (w *Wire) Cut() { w.each((*faultproxy.Proxy).Cut) }
 
-// Hang stops the traffic in both directions, and leaves the connections open. What was sent arrives later.
+// Hang stops the traffic in both directions, and leaves the connections open. Bytes that were sent arrive later.
 func (w *Wire) Hang() { w.each((*faultproxy.Proxy).Hang) }
 
 // Mend ends every cut and hang, and withdraws the replies that are still to be lost.

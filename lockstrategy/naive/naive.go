@@ -43,7 +43,7 @@ type Step struct {
 // Next is what a client does after a reply.
 type Next int
 
-// What it may do.
+// Next steps of a client.
 const (
 	Continue Next = iota // with the next step
 	Refused              // another client holds the lock; this one does not get it
@@ -53,11 +53,12 @@ const (
 
 // Client is a client that does the steps.
 type Client struct {
-	Name  string
-	Value string // that it stores in the lock
-	Lease time.Duration
-	Found string        // the value that it read from the lock
-	Clock time.Duration // the time of its clock
+	Name    string
+	Value   string // that it stores in the lock
+	Lease   time.Duration
+	Found   string        // the value that it read from the lock
+	Refused bool          // by a reply that a later step reads
+	Clock   time.Duration // the time of its clock
 }
 
 // Millis is the lease as Redis takes it.

@@ -3,9 +3,12 @@ package naive
 // SETNXThenEXPIRE sets the expiry by a second command. A client that dies between the two locks the key for ever.
 var SETNXThenEXPIRE = Lock{
 	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2", ViolatedIn: "L02",
-	Acquire: []Step{setNX, {
-		Name:    "PEXPIRE",
-		Command: func(c *Client) []any { return []any{"PEXPIRE", Key, c.Millis()} },
-	}},
+	Acquire: []Step{setNX, pexpire},
 	Release: []Step{del},
+}
+
+// pexpire sets the expiry of the lock, whichever client holds it.
+var pexpire = Step{
+	Name:    "PEXPIRE",
+	Command: func(c *Client) []any { return []any{"PEXPIRE", Key, c.Millis()} },
 }

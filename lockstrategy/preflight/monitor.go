@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,38 +17,26 @@ const (
 	sooner = time.Second
 )
 
-// Lock is a lock whose servers a [Monitor] asks.
-type Lock struct {
-	Name string // "v3"
-	Ask  Check
-}
-
-// Found is the last report about a lock.
-type Found struct {
-	Lock string `json:"lock"`
-	Report
-}
-
 // Monitor keeps the last reports about several locks. It asks their servers at most every ten seconds, or every second while no lock is
 // granted, and logs what has changed.
 type Monitor struct {
-	locks []Lock
-
-	asking sync.Mutex   // held while servers are asked; guards asked and log
-	asked  time.Time    // zero: not yet
-	log    *slog.Logger // of what changes; nil: see Log
-
-	last atomic.Pointer[[]Found] // one for each lock; nil: none yet
+	log    *slog.Logger
+	checks []Check
+	asking sync.Mutex               // held while servers are asked; guards next
+	next   time.Time                // when they are asked again
+	last   atomic.Pointer[[]Report] // one for each check; nil: none yet
 }
 
-// NewMonitor returns a monitor that has not asked yet.
-func NewMonitor(locks ...Lock) *Monitor { return &Monitor{locks: locks} }
+// NewMonitor returns a monitor that has not asked yet. log gets a line for each weakness that comes or goes.
+func NewMonitor(log *slog.Logger, checks ...Check) *Monitor {
+	return &Monitor{log: log, checks: checks}
+}
 
 // Reports returns the last reports, and asks again when they are old. A caller that comes while another asks gets the last reports;
-// while the first asks, there are none. A server that does not answer now keeps what it answered before.
-func (m *Monitor) Reports(ctx context.Context) []Found {
+// while the first asks, there are none. A lock whose servers do not answer now keeps its last report.
+func (m *Monitor) Reports(ctx context.Context) []Report {
 	if m.asking.TryLock() {
-		if m.asked.IsZero() || time.Since(m.asked) >= m.age() {
+		if !time.Now().Before(m.next) {
 			m.ask(ctx)
 		}
 		m.asking.Unlock()
@@ -55,42 +44,53 @@ func (m *Monitor) Reports(ctx context.Context) []Found {
 	if last := m.last.Load(); last != nil {
 		return *last
 	}
-	return []Found{}
+	return []Report{}
 }
 
-// age is that at which the last reports are renewed.
-func (m *Monitor) age() time.Duration {
-	if last := m.last.Load(); last != nil && slices.ContainsFunc(*last, Found.Refuses) {
-		return sooner
-	}
-	return every
-}
-
-// Refuses reports whether no lock is granted.
-func (f Found) Refuses() bool {
-	return slices.ContainsFunc(f.Weaknesses, func(w Weakness) bool { return w.Refuses })
-}
-
-// ask asks the servers of all locks simultaneously. It drops the answers when the caller has left before.
+// ask asks about all locks simultaneously. It drops the answers when the caller has left before.
 func (m *Monitor) ask(ctx context.Context) {
-	found := make([]Found, len(m.locks))
-	before := m.last.Load()
+	now, before := make([]Report, len(m.checks)), make([]Report, len(m.checks))
+	if last := m.last.Load(); last != nil {
+		before = *last
+	}
 	var all sync.WaitGroup
-	for i, lock := range m.locks {
+	for i, check := range m.checks {
 		all.Go(func() {
-			report, err := lock.Ask(ctx)
-			if found[i] = (Found{lock.Name, report}); err != nil && before != nil {
-				found[i] = (*before)[i]
+			report, answered := check(ctx)
+			if !answered && before[i].Lock != "" {
+				report = before[i]
 			}
+			now[i] = report
 		})
 	}
 	all.Wait()
 	if ctx.Err() == context.Canceled {
 		return
 	}
-	m.asked = time.Now()
-	m.last.Store(&found)
-	if m.log != nil && before != nil {
-		m.logChanges(ctx, *before, found)
+	m.next = time.Now().Add(every)
+	for i, r := range now {
+		if slices.ContainsFunc(r.Weaknesses, func(w Weakness) bool { return w.Refuses }) {
+			m.next = time.Now().Add(sooner)
+		}
+		m.logChanges(before[i], r)
+	}
+	m.last.Store(&now)
+}
+
+func (m *Monitor) logChanges(before, now Report) {
+	log := m.log.With("lock", now.Lock)
+	for _, w := range now.Weaknesses {
+		level, message := slog.LevelWarn, "preflight: weakness"
+		if w.Grave {
+			level, message = slog.LevelError, "preflight: no lock"
+		}
+		if !slices.ContainsFunc(before.Weaknesses, w.is) {
+			log.Log(context.Background(), level, message, "what", w.What, "why", w.Why, "remedy", w.Remedy, "where", strings.Join(w.Where, ", "))
+		}
+	}
+	for _, w := range before.Weaknesses {
+		if !slices.ContainsFunc(now.Weaknesses, w.is) {
+			log.Info("preflight: mended", "what", w.What, "where", strings.Join(w.Where, ", "))
+		}
 	}
 }

@@ -3,7 +3,6 @@ package preflight
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 // found is a report with one weakness.
 func found(what string) Report {
-	return Report{Taken: time.Now(), Weaknesses: []Weakness{{Where: []string{"a:1"}, What: what}}}
+	return Report{Lock: "v3", Taken: time.Now(), Weaknesses: []Weakness{{Where: []string{"a:1"}, What: what}}}
 }
 
 // whats are the weaknesses that the monitor reports, with their locks.
@@ -22,7 +21,7 @@ func whats(ctx context.Context, m *Monitor) string {
 	var all []string
 	for _, lock := range m.Reports(ctx) {
 		for _, w := range lock.Weaknesses {
-			all = append(all, lock.Lock+" "+w.What)
+			all = append(all, w.What)
 		}
 	}
 	return strings.Join(all, ", ")
@@ -32,11 +31,11 @@ func whats(ctx context.Context, m *Monitor) string {
 func TestServersAreAskedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, answer := 0, make(chan struct{})
-		m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) {
+		m := NewMonitor(slog.New(slog.DiscardHandler), func(context.Context) (Report, bool) {
 			asked++ // a data race if two ask simultaneously
 			<-answer
-			return found(fmt.Sprint(asked)), nil
-		}})
+			return found(fmt.Sprint(asked)), true
+		})
 		want := func(times int, said string) {
 			t.Helper()
 			if got := whats(t.Context(), m); got != said || asked != times {
@@ -53,16 +52,16 @@ func TestServersAreAskedRarely(t *testing.T) {
 		want(1, "")
 		close(answer)
 		synctest.Wait()
-		want(1, "v3 1")
+		want(1, "1")
 		time.Sleep(every - time.Nanosecond)
-		want(1, "v3 1")
+		want(1, "1")
 		time.Sleep(time.Nanosecond)
 		answer = make(chan struct{})
 		simultaneously()
-		want(2, "v3 1") // while one asks
+		want(2, "1") // while one asks
 		close(answer)
 		synctest.Wait()
-		want(2, "v3 2")
+		want(2, "2")
 	})
 }
 
@@ -70,16 +69,16 @@ func TestServersAreAskedRarely(t *testing.T) {
 func TestALockThatIsRefusedIsAskedForSooner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, refuses := 0, false
-		m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) {
+		var out bytes.Buffer
+		m := NewMonitor(slog.New(slog.NewTextHandler(&out, nil)), func(context.Context) (Report, bool) {
 			asked++
 			r := found("full")
 			if r.Weaknesses[0].Refuses = refuses; !refuses {
 				r.Weaknesses = nil
 			}
-			return r, nil
-		}})
-		var out bytes.Buffer
-		m.Log(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+			return r, true
+		})
+		m.Reports(t.Context())
 		refuses = true
 		for _, step := range []struct {
 			pause       time.Duration
@@ -98,22 +97,22 @@ func TestALockThatIsRefusedIsAskedForSooner(t *testing.T) {
 
 func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var silent error
-		lock := func(name, what string) Lock {
-			return Lock{name, func(context.Context) (Report, error) {
-				if silent != nil {
-					return found("nothing"), silent
+		answered := true
+		lock := func(what string) Check {
+			return func(context.Context) (Report, bool) {
+				if !answered {
+					return found("nothing"), false
 				}
-				return found(what), nil
-			}}
+				return found(what), true
+			}
 		}
-		m := NewMonitor(lock("v3", "first"), lock("v4", "second"))
-		const both = "v3 first, v4 second"
+		m := NewMonitor(slog.New(slog.DiscardHandler), lock("first"), lock("second"))
+		const both = "first, second"
 		if got := whats(t.Context(), m); got != both {
 			t.Fatalf("it tells %q", got)
 		}
 		at := m.Reports(t.Context())[0].Taken
-		silent = errors.New("silent")
+		answered = false
 		time.Sleep(every)
 		if got := whats(t.Context(), m); got != both || !m.Reports(t.Context())[0].Taken.Equal(at) {
 			t.Errorf("it tells %q of %s", got, m.Reports(t.Context())[0].Taken)
@@ -122,35 +121,27 @@ func TestWhatASilentServerSaidIsNotForgotten(t *testing.T) {
 }
 
 func TestAClientThatGoesAwayDoesNotSpoilThePreflight(t *testing.T) {
-	m := NewMonitor(Lock{"v3", func(ctx context.Context) (Report, error) {
-		if ctx.Err() != nil {
-			return found("nothing"), ctx.Err()
-		}
-		return found("all"), nil
-	}})
+	m := NewMonitor(slog.New(slog.DiscardHandler), func(ctx context.Context) (Report, bool) {
+		return found(fmt.Sprint("ended: ", ctx.Err() != nil)), true
+	})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := whats(gone, m); got != "" {
 		t.Errorf("it tells %q", got)
 	}
-	if got := whats(t.Context(), m); got != "v3 all" {
+	if got := whats(t.Context(), m); got != "ended: false" {
 		t.Errorf("it tells %q", got)
 	}
 }
 
 func TestPreflightIsLoggedInLines(t *testing.T) {
-	said := func(node, version string, offset time.Duration) Facts {
-		return Facts{Node: node, Said: map[string]string{"redis_version": version}, ClockOffset: offset, RoundTrip: time.Millisecond}
-	}
 	report := Report{
-		Servers: []Facts{said("a:1", "7", 0), said("b:2", "6", -2*time.Millisecond), {Node: "d:4"}},
+		Lock: "v3",
 		Weaknesses: []Weakness{
 			{Where: []string{"a:1"}, What: "worst", Why: "so", Remedy: "this", Grave: true},
 			{Where: []string{"a:1", "b:2"}, What: "bad", Why: "thus", Remedy: "that"},
 		},
-		Unknown: []Unknown{{Where: []string{"d:4"}, What: "everything", Why: "silent"}},
 	}
-	m := NewMonitor(Lock{"v3", func(context.Context) (Report, error) { return report, nil }})
 	var out bytes.Buffer
 	plain := slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -158,11 +149,9 @@ func TestPreflightIsLoggedInLines(t *testing.T) {
 		}
 		return a
 	}}
-	m.Log(t.Context(), slog.New(slog.NewTextHandler(&out, &plain)))
-	want := `level=INFO msg=preflight lock=v3 redis_version=7 clock="+0.0ms ±0.5ms" where=a:1
-level=INFO msg=preflight lock=v3 redis_version=6 clock="-2.0ms ±0.5ms" where=b:2
-level=INFO msg="preflight: unknown" lock=v3 what=everything why=silent where=d:4
-level=ERROR msg="preflight: no lock" lock=v3 what=worst why=so remedy=this where=a:1
+	m := NewMonitor(slog.New(slog.NewTextHandler(&out, &plain)), func(context.Context) (Report, bool) { return report, true })
+	m.Reports(t.Context())
+	want := `level=ERROR msg="preflight: no lock" lock=v3 what=worst why=so remedy=this where=a:1
 level=WARN msg="preflight: weakness" lock=v3 what=bad why=thus remedy=that where="a:1, b:2"
 `
 	if out.String() != want {

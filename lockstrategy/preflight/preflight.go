@@ -1,8 +1,7 @@
-// Package preflight tries a lock on each of its servers, asks them how they are set up, and finds what weakens the lock there.
+// Package preflight tries a lock, asks its Redis servers how they are set up, and finds what loses a lock there.
 //
-// It acquires, renews and releases the key lock:probe:NAME, where NAME is the instance's. In a cluster there is one for each master,
-// lock:probe:NAME:N. On a node of RedLock it is redlock:lock:probe:NAME. A probe that could not be released expires after a second and
-// a half.
+// The preflight tries the key lock:probe:NAME of the instance NAME, and in a cluster lock:probe:NAME:N of each master. The key of a probe
+// that could not release it expires after two seconds.
 //
 // What is NOT guaranteed: it trusts what the servers report. It does not know how they will be set up later, nor which other clients may
 // evict, delete or promote. A server may refuse later what it does not refuse now. A lock without a weakness is still violated when its
@@ -10,9 +9,11 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,27 +25,22 @@ import (
 	"locklab/lockstrategy"
 )
 
-// timeout bounds all questions to the servers of a lock. A clock that differs by more is a weakness.
-const timeout = 2 * time.Second
-
-// Report is what a preflight found.
+// Report is what a preflight of a lock found.
 type Report struct {
+	Lock       string     `json:"lock"` // "v3"
 	Taken      time.Time  `json:"at"`
-	Servers    []Facts    `json:"-"`          // each server that can grant: of a cluster every master, of RedLock every node
 	Weaknesses []Weakness `json:"weaknesses"` // the grave ones first; never nil
 	Unknown    []Unknown  `json:"unknown"`    // where no weakness could be looked for; never nil
 }
 
-// Weakness is one reason why the lock is weaker here than it could be: a sentence for each question.
+// Weakness is one reason why a lock is lost or not granted here: a sentence for each question.
 type Weakness struct {
-	Where  []string `json:"where"` // servers
-	What   string   `json:"what"`  // how they are set up
-	Why    string   `json:"why"`   // what that does to a lock
-	Remedy string   `json:"remedy"`
-	Grave  bool     `json:"grave"` // this is no lock at all
-
-	// Refuses says that the servers do not do what the lock needs, although they answer: the instance is not ready.
-	Refuses bool `json:"refuses,omitempty"`
+	Where   []string `json:"where"` // servers
+	What    string   `json:"what"`  // how they are set up, or what they refuse
+	Why     string   `json:"why"`   // what that does to a lock
+	Remedy  string   `json:"remedy"`
+	Grave   bool     `json:"grave"`             // this is no lock at all
+	Refuses bool     `json:"refuses,omitempty"` // a lock needs what fails: the instance is not ready
 }
 
 // String is the weakness in a sentence.
@@ -59,128 +55,194 @@ type Unknown struct {
 	Why   string   `json:"why"`
 }
 
-// ErrSilent says that no server answered: the report contains nothing else.
-var ErrSilent = errors.New("preflight: no server answered")
+// Check asks about one lock. answered is false when its servers are Redis and none answered.
+type Check func(context.Context) (r Report, answered bool)
 
-// The locks that are asked for.
-const (
-	single = "redis"   // one Redis, or a cluster
-	quorum = "redlock" // independent nodes
-)
-
-// Check asks the servers of a lock. After 2 s it begins no new step, and after 3 s it returns, if the clients let a context bound their
-// commands. The only error is [ErrSilent].
-type Check func(context.Context) (Report, error)
-
-// Redis asks the server of the Redis lock behind client, or every master of a cluster, for the instance with a name.
-func Redis(client redis.UniversalClient, name string) Check {
-	return asker{single, lockstrategy.ProbeRedis, probeKey(name)}.of(client)
+// Lock is what a check asks about.
+type Lock struct {
+	Name     string                  // "v3"
+	Instance string                  // in the key that is tried
+	Strategy lockstrategy.Strategy   // without a cohort
+	Where    string                  // names its servers
+	Redis    []redis.UniversalClient // one server, a cluster, or the nodes of RedLock; none: servers that are not asked for their settings
 }
 
-// RedLock asks the nodes of a quorum, for the instance with a name.
-func RedLock(nodes []redis.UniversalClient, name string) Check {
-	return asker{quorum, lockstrategy.ProbeNode, probeKey(name)}.of(nodes...)
-}
-
-// probeKey is the key that an instance tries. Its name may contain braces, which mean something in a key.
-func probeKey(name string) string { return "lock:probe:" + url.QueryEscape(name) }
-
-// asker asks the servers of one lock.
-type asker struct {
-	lock  string
-	probe func(ctx context.Context, client redis.UniversalClient, key string) ([]lockstrategy.Refusal, error)
-	key   string // that probe tries
-}
-
-func (a asker) of(clients ...redis.UniversalClient) Check {
-	return func(ctx context.Context) (Report, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		servers := a.askAll(ctx, clients)
-		r := Report{Taken: time.Now(), Servers: servers, Weaknesses: weaknesses(a.lock, servers), Unknown: unknowns(servers)}
-		if !slices.ContainsFunc(servers, Facts.answered) {
-			return r, ErrSilent
-		}
-		return r, nil
-	}
-}
-
-// askAll asks all servers simultaneously.
-func (a asker) askAll(ctx context.Context, clients []redis.UniversalClient) (servers []Facts) {
-	var (
-		mu    sync.Mutex
-		asked sync.WaitGroup
-	)
-	add := func(f Facts) {
-		mu.Lock()
-		defer mu.Unlock()
-		servers = append(servers, f)
-	}
-	for _, client := range clients {
-		asked.Go(func() {
-			cluster, ok := client.(*redis.ClusterClient)
-			if !ok {
-				f := askServer(ctx, client)
-				if f.is(saidMode, "cluster") {
-					f.askSize(ctx, client)
-				}
-				a.try(ctx, &f, client, a.key)
-				add(f)
-				return
-			}
-			// go-redis first asks a node for the masters. When that node hangs, it uses the masters that it knew before. Half of the
-			// time is for that.
-			masters, cancel := context.WithTimeout(ctx, timeout/2)
-			defer cancel()
-			if err := cluster.ForEachMaster(masters, func(_ context.Context, master *redis.Client) error {
-				f := askServer(ctx, master)
-				a.try(ctx, &f, cluster, keyOn(ctx, cluster, master, a.key))
-				add(f)
-				return nil
-			}); err != nil {
-				add(silent("the cluster", err))
-			}
-		})
+// Check is a [Check]. After two seconds no new step begins.
+func (l Lock) Check(ctx context.Context) (r Report, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	r = Report{Lock: l.Name, Taken: time.Now(), Weaknesses: []Weakness{}, Unknown: []Unknown{}}
+	key := "lock:probe:" + url.QueryEscape(l.Instance) // a name may contain braces, which mean something in a key
+	servers := l.servers(ctx, key)
+	var asked sync.WaitGroup
+	for _, s := range servers {
+		asked.Go(func() { s.ask(ctx) })
 	}
 	asked.Wait()
-	slices.SortFunc(servers, func(a, b Facts) int { return strings.Compare(a.Node, b.Node) })
+	servers = slices.DeleteFunc(servers, func(s *server) bool {
+		if s.unknown != nil {
+			r.Unknown = append(r.Unknown, *s.unknown)
+		}
+		return s.said == nil
+	})
+	if len(l.Redis) > 0 && len(servers) == 0 {
+		return r, false
+	}
+	r.mistakes(servers)
+	probes := []*server{{node: l.Where, key: key}}
+	if len(servers) > 0 && servers[0].key != "" {
+		probes = servers // the masters of a cluster
+	}
+	for _, s := range probes {
+		if step, err := lockstrategy.Probe(ctx, l.Strategy, s.key); err != nil {
+			r.add(s.node, refusal(step, err))
+		}
+	}
+	for _, s := range servers {
+		r.settings(s)
+	}
+	return r, true
+}
+
+// add adds a weakness of a server, or the server to a weakness that is there.
+func (r *Report) add(where string, w Weakness) {
+	i := slices.IndexFunc(r.Weaknesses, w.is)
+	if i < 0 {
+		i, r.Weaknesses = len(r.Weaknesses), append(r.Weaknesses, w)
+	}
+	r.Weaknesses[i].Where = append(r.Weaknesses[i].Where, where)
+}
+
+// is reports whether other is the same weakness, perhaps of other servers.
+func (w Weakness) is(other Weakness) bool { return w.What == other.What && w.Why == other.Why }
+
+// refusal is the weakness of a lock of which a step fails. The error names the command, and Redis's reply the reason.
+func refusal(step lockstrategy.Step, err error) Weakness {
+	essential := step != lockstrategy.Notify
+	w := Weakness{What: "it fails to " + string(step), Why: "there is no lock without that", Grave: essential, Refuses: essential}
+	w.Remedy = "mend what its reply says: " + err.Error()
+	if !essential {
+		w.Why = "waiters are not notified of releases: they poll, and turns take longer; exclusion is not concerned"
+	}
+	// A script of Redis 7.0 that is denied a command names its user.
+	if reply := err.Error(); strings.Contains(reply, "NOPERM") || strings.Contains(reply, "The user executing the script") {
+		w.Remedy = "allow the command, keys and channels: ACL SETUSER with +COMMAND ~lock:* ~locklab_grant:* &redisson_lock__channel:*, " +
+			"for RedLock ~redlock:* &redlock_channel:*; the reply: " + reply
+	}
+	return w
+}
+
+// server is a Redis that can grant: of a cluster every master, of RedLock every node.
+type server struct {
+	client  redis.UniversalClient
+	node    string            // its address
+	key     string            // of a master of a cluster: a key to try there
+	said    map[string]string // under Redis's own names; nil: it gave no answer
+	unknown *Unknown          // what it did not tell
+}
+
+// servers lists the Redis servers of a lock.
+func (l Lock) servers(ctx context.Context, key string) (servers []*server) {
+	for _, client := range l.Redis {
+		s := &server{client: client, node: l.Where} // go-redis does not say which server the sentinels named
+		if cluster, ok := client.(*redis.ClusterClient); ok {
+			return masters(ctx, cluster, key)
+		}
+		if one, ok := client.(*redis.Client); ok && len(l.Redis) > 1 {
+			s.node = one.Options().Addr
+		}
+		servers = append(servers, s)
+	}
 	return servers
 }
 
-// try tries a lock on a server that has answered.
-func (a asker) try(ctx context.Context, f *Facts, client redis.UniversalClient, key string) {
-	if !f.answered() || key == "" {
+// masters lists the masters of a cluster that the client knows, each with a key that begins with key.
+func masters(ctx context.Context, cluster *redis.ClusterClient, key string) (servers []*server) {
+	for i := range 1000 { // so many that each master has one of them
+		own := fmt.Sprintf("%s:%d", key, i)
+		master, err := cluster.MasterForKey(ctx, own)
+		if err != nil {
+			return []*server{{client: cluster, node: "the cluster", key: own}} // it will not answer
+		}
+		node := master.Options().Addr
+		if !slices.ContainsFunc(servers, func(s *server) bool { return s.node == node }) {
+			servers = append(servers, &server{client: master, node: node, key: own})
+		}
+	}
+	return servers
+}
+
+// ask asks a server how it is set up.
+func (s *server) ask(ctx context.Context) {
+	pipe := s.client.Pipeline()
+	info, fsync, cluster := redis.NewInfoCmd(ctx, "info"), pipe.ConfigGet(ctx, "appendfsync"), pipe.ClusterInfo(ctx)
+	_ = pipe.Process(ctx, info) // adds it to the pipeline
+	// Each command has its own error: one that is refused does not change the other replies. Without a reply only Exec has the error.
+	_, err := pipe.Exec(ctx)
+	if reply := redis.Error(nil); err != nil && !errors.As(err, &reply) {
+		s.unknown = &Unknown{[]string{s.node}, "everything", "it gives no answer: " + err.Error()}
 		return
 	}
-	var err error
-	if f.refusals, err = a.probe(ctx, client, key); err != nil {
-		f.refused("whether it grants a lock", "a lock", err)
+	s.said = make(map[string]string)
+	for _, section := range info.Val() {
+		maps.Copy(s.said, section)
 	}
-	f.votes = err == nil && !slices.ContainsFunc(f.refusals, essential)
+	maps.Copy(s.said, fsync.Val())
+	if _, size, told := strings.Cut(cluster.Val(), "cluster_size:"); told && s.key == "" {
+		s.said["cluster_size"], _, _ = strings.Cut(size, "\r")
+	}
+	if err := cmp.Or(info.Err(), fsync.Err()); err != nil {
+		s.unknown = &Unknown{[]string{s.node}, "how it is set up", err.Error()}
+	}
 }
 
-// keyOn is a key that begins with key and belongs to a master of a cluster; empty: none was found.
-func keyOn(ctx context.Context, cluster *redis.ClusterClient, master *redis.Client, key string) string {
-	for i := range 1000 { // far more than a cluster has masters
-		key := fmt.Sprintf("%s:%d", key, i)
-		if node, err := cluster.MasterForKey(ctx, key); err == nil && node.Options().Addr == master.Options().Addr {
-			return key
+// mistakes adds servers that are not what the lock takes them for.
+func (r *Report) mistakes(servers []*server) {
+	processes := make(map[string]int) // by the name that a Redis gives itself at its start
+	for _, s := range servers {
+		processes[s.said["run_id"]]++
+	}
+	for _, s := range servers {
+		if n := s.said["cluster_size"]; len(servers) == 1 && positive(n) && n != "1" { // the key that is tried may be one of its own
+			r.add(s.node, Weakness{
+				What: "it is one node of a cluster with " + n + " masters", Why: "no lock is granted on keys of the other masters",
+				Remedy: "start the instance with --topology cluster", Grave: true, Refuses: true,
+			})
+		}
+		if s.said["run_id"] != "" && processes[s.said["run_id"]] > 1 {
+			r.add(s.node, Weakness{
+				What: "it is named more than once", Why: "it votes more than once, so that it may be a majority with fewer servers than that",
+				Remedy: "name each server once", Grave: true,
+			})
 		}
 	}
-	return ""
 }
 
-// unknowns lists each thing that was not told once, with its servers.
-func unknowns(servers []Facts) []Unknown {
-	all := []Unknown{}
-	for _, f := range servers {
-		for _, u := range f.unknown {
-			i := slices.IndexFunc(all, func(other Unknown) bool { return other.What == u.What && other.Why == u.Why })
-			if i < 0 {
-				i, all = len(all), append(all, u)
-			}
-			all[i].Where = append(all[i].Where, f.Node)
-		}
+// settings adds what loses locks. A limit of the memory is no weakness with noeviction: a full server refuses a lock, and loses none.
+func (r *Report) settings(s *server) {
+	limit, policy := s.said["maxmemory"], s.said["maxmemory_policy"]
+	if positive(limit) && policy != "" && policy != "noeviction" {
+		r.add(s.node, Weakness{
+			What:   "maxmemory is " + limit + " bytes with maxmemory-policy " + policy,
+			Why:    "a lock may be evicted while it is held, when memory runs out, and is granted again", // each lock has an expiry
+			Remedy: "set maxmemory-policy noeviction, or give the locks a server that holds nothing else",
+		})
 	}
-	return all
+	if replicas := s.said["connected_slaves"]; positive(replicas) {
+		r.add(s.node, Weakness{
+			What:   "it has replicas: " + replicas,
+			Why:    "a replica may be promoted that has not got a lock yet, and grants it again; a master that is cut off goes on granting",
+			Remedy: "let the resource check the fencing token; or lock over independent nodes without replicas (RedLock)",
+		})
+	}
+	if aof, fsync := s.said["aof_enabled"], s.said["appendfsync"]; aof == "0" || aof == "1" && fsync != "always" && fsync != "" {
+		r.add(s.node, Weakness{
+			What:   map[string]string{"0": "appendonly is no", "1": "appendfsync is " + fsync}[aof],
+			Why:    "a restart forgets locks that are held, and they are granted again; a node of RedLock votes again",
+			Remedy: "set appendonly yes with appendfsync always; or start a server that crashed only when a lease has passed",
+		})
+	}
 }
+
+// positive reports whether a server told a number above zero.
+func positive(number string) bool { return strings.Trim(number, "0") != "" }

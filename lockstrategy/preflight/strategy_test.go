@@ -24,7 +24,7 @@ func sqliteLock(t *testing.T) (lock *lockstrategy.Opened, db *gorm.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err = lockstrategy.Open(lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Lease: time.Second})
+	lock, err = lockstrategy.Open(lockstrategy.NameDatabase, lockstrategy.Backends{Database: db, Expiry: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func shut(db *gorm.DB) {
 
 func TestALockOfAnyKindIsTried(t *testing.T) {
 	lock, db := sqliteLock(t)
-	ask := preflight.Strategy(lock, "the file", "instance {1}")
+	ask := inFile(lock.Bare)
 	for range 3 { // none leaves a lock behind that would refuse the next
-		r, err := ask(t.Context())
-		if err != nil || len(r.Weaknesses) != 0 || len(r.Servers) != 1 || r.Servers[0].Node != "the file" || time.Since(r.Taken) > time.Minute {
-			t.Fatalf("got %+v, %v", r, err)
+		r, answered := ask(t.Context())
+		if !answered || len(r.Weaknesses) != 0 || len(r.Unknown) != 0 || time.Since(r.Taken) > time.Minute {
+			t.Fatalf("got %+v, %t", r, answered)
 		}
 		var held int64
 		if err := db.Table("locklab_locks").Where("owner <> ''").Count(&held).Error; err != nil || held != 0 {
@@ -55,20 +55,24 @@ func TestALockOfAnyKindIsTried(t *testing.T) {
 	if _, err := lock.Acquire(t.Context(), "lock:probe:instance+%7B1%7D"); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := ask(t.Context()); err != nil || len(r.Weaknesses) != 0 {
-		t.Errorf("while the key is held: %+v, %v", r, err)
+	if r, answered := ask(t.Context()); !answered || len(r.Weaknesses) != 0 {
+		t.Errorf("while the key is held: %+v, %t", r, answered)
 	}
+}
+
+func inFile(s lockstrategy.Strategy) preflight.Check {
+	return preflight.Lock{Name: "v5", Instance: "instance {1}", Strategy: s, Where: "the file"}.Check
 }
 
 func TestALockThatIsNotGrantedIsNamed(t *testing.T) {
 	lock, db := sqliteLock(t)
 	shut(db)
-	r, err := preflight.Strategy(lock, "the file", "1")(t.Context())
-	if err != nil || len(r.Weaknesses) != 1 {
-		t.Fatalf("got %+v, %v", r, err)
+	r, answered := inFile(lock.Bare)(t.Context())
+	if !answered || len(r.Weaknesses) != 1 {
+		t.Fatalf("got %+v, %t", r, answered)
 	}
 	w := r.Weaknesses[0]
-	if !w.Refuses || !w.Grave || w.Where[0] != "the file" || w.What != "it does not acquire a lock" ||
+	if !w.Refuses || !w.Grave || w.Where[0] != "the file" || w.What != "it fails to acquire" ||
 		!strings.Contains(w.Remedy, "database is closed") {
 		t.Errorf("it says %+v", w)
 	}
@@ -82,19 +86,29 @@ func (u unreleased) Acquire(ctx context.Context, key string, options ...lockstra
 	if err != nil {
 		return nil, err
 	}
-	return lockstrategy.NewSessions().Lease(ctx, request, lockstrategy.Grant{
+	return lockstrategy.NewSessions().Begin(ctx, request, lockstrategy.Grant{
 		Key: key, Asked: time.Now(), Release: func(context.Context) (int, error) { return 0, u.why },
 	})
 }
 
 func TestALockThatIsNotReleasedIsNamed(t *testing.T) {
-	r, err := preflight.Strategy(unreleased{errors.New("not allowed")}, "there", "1")(t.Context())
-	if err != nil || len(r.Weaknesses) != 1 || r.Weaknesses[0].What != "it does not release a lock" || !r.Weaknesses[0].Refuses {
-		t.Errorf("got %+v, %v", r, err)
+	r, _ := inFile(unreleased{errors.New("not allowed")})(t.Context())
+	if len(r.Weaknesses) != 1 || r.Weaknesses[0].What != "it fails to release" || !r.Weaknesses[0].Refuses {
+		t.Errorf("got %+v", r)
 	}
 	// Somebody has deleted the key: the server does what a lock needs.
-	r, err = preflight.Strategy(unreleased{fmt.Errorf("%w: 1", lockstrategy.ErrGone)}, "there", "1")(t.Context())
-	if err != nil || len(r.Weaknesses) != 0 {
-		t.Errorf("after a deletion: %+v, %v", r, err)
+	r, _ = inFile(unreleased{fmt.Errorf("%w: 1", lockstrategy.ErrGone)})(t.Context())
+	if len(r.Weaknesses) != 0 {
+		t.Errorf("after a deletion: %+v", r)
+	}
+}
+
+// No step begins when the caller's time is up.
+func TestAProbeAsksNothingWhenItsTimeIsUp(t *testing.T) {
+	lock, db := sqliteLock(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lockstrategy.Probe(ctx, lock.Bare, "k"); !errors.Is(err, context.Canceled) || db.Migrator().HasTable("locklab_locks") {
+		t.Errorf("it says %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// silence is how long a connection may receive nothing before it is pinged, and then replaced (TestASilentConnectionIsReplaced).
-	silence = 3 * time.Second
+	// Silence is how long a connection may receive nothing before it is pinged, and then replaced (TestASilentConnectionIsReplaced).
+	Silence = 3 * time.Second
 	// A pause lies between two connections: the longer one when the last one received nothing (TestABrokenConnectionIsReplaced).
 	shortPause = 100 * time.Millisecond
 	longPause  = time.Second
@@ -98,7 +98,7 @@ func (s *connection) update() {
 func (s *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
 	pause = longPause
 	for pinged := false; ; {
-		received, err := pubsub.ReceiveTimeout(s.ctx, silence)
+		received, err := pubsub.ReceiveTimeout(s.ctx, Silence)
 		var timeout net.Error
 		switch {
 		case err == nil:

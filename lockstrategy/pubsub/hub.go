@@ -5,6 +5,7 @@
 package pubsub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -48,7 +49,7 @@ type channel struct {
 	connection *connection
 	subscribed bool // the server has confirmed it
 	own        int  // messages that this process has published and not yet received
-	others     int  // messages since the last own one
+	byOthers   int  // messages of other processes since the last own one
 	listeners  map[*listener]struct{}
 	left       time.Time // when the last listener left
 	leaving    bool      // a timer looks whether it is idle
@@ -134,7 +135,26 @@ func (h *Hub) Subscribed(name string) bool {
 func (h *Hub) TryPublish(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(&h.publish, func() error { return h.client.Do(h.life, h.Publish(), name+":try", "").Err() })
+	h.tryLocked(&h.publish, func() error { return h.publishBeside(h.life, name) })
+}
+
+// TryPublishAgain does the same, although this process knew: the right may have been taken away. A process learns that it is back at its
+// next release.
+func (h *Hub) TryPublishAgain(name string) {
+	h.mu.Lock()
+	h.publish.tried = false
+	h.mu.Unlock()
+	h.TryPublish(name)
+}
+
+// Try publishes and subscribes once, beside a channel, and returns why the server refuses that.
+func (h *Hub) Try(ctx context.Context, name string) error {
+	return cmp.Or(h.publishBeside(ctx, name), h.subscribeBeside(ctx, name))
+}
+
+// publishBeside publishes on another channel than name: it notifies nobody.
+func (h *Hub) publishBeside(ctx context.Context, name string) error {
+	return h.client.Do(ctx, h.Publish(), name+":try", "").Err()
 }
 
 // tryLocked asks the server for a right, once, in the background.
@@ -166,25 +186,25 @@ func (h *Hub) answeredLocked(r *right, refused bool) {
 
 // subscribeBeside subscribes to another channel than name, so that nobody takes this process for one that waits. When nobody may
 // subscribe, a message reaches nobody although others wait.
-func (h *Hub) subscribeBeside(name string) error {
+func (h *Hub) subscribeBeside(ctx context.Context, name string) error {
 	subscribe := h.client.Subscribe
 	if h.sharded {
 		subscribe = h.client.SSubscribe
 	}
-	s := subscribe(h.life, name+":try")
+	s := subscribe(ctx, name+":try")
 	defer s.Close()
 	defer context.AfterFunc(h.life, func() { _ = s.Close() })()
-	_, err := s.ReceiveTimeout(h.life, tryFor)
+	_, err := s.ReceiveTimeout(ctx, tryFor)
 	return err
 }
 
-// Others returns how many messages of other processes arrived since the last message of this process. It counts only while the channel
+// ByOthers returns how many messages of other processes arrived since the last message of this process. It counts only while the channel
 // is subscribed.
-func (h *Hub) Others(name string) int {
+func (h *Hub) ByOthers(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c := h.channels[name]; c != nil {
-		return c.others
+		return c.byOthers
 	}
 	return 0
 }
@@ -198,16 +218,19 @@ const (
 // Publishing says that this process is about to publish a message on a channel. Then the process must call published with the
 // server's reply: how many subscribers were notified, Refused or Unpublished. It returns how many of them are other processes, or
 // Refused.
-func (h *Hub) Publishing(name string) (published func(subscribers int) (others int)) {
+func (h *Hub) Publishing(name string) (published func(subscribers int) (listeners int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(&h.subscribe, func() error { return h.subscribeBeside(name) })
+	h.tryLocked(&h.subscribe, func() error { return h.subscribeBeside(h.life, name) })
 	c := h.channels[name]
 	receives := c != nil && c.subscribed
-	if receives {
-		c.own, c.others = c.own+1, 0
+	if c != nil {
+		c.byOthers = 0
 	}
-	return func(subscribers int) (others int) {
+	if receives {
+		c.own++
+	}
+	return func(subscribers int) (listeners int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if subscribers != Unpublished {
@@ -248,9 +271,9 @@ func (h *Hub) deliver(s *connection, received any) bool {
 	switch m := received.(type) {
 	case *redis.Message:
 		if c := h.channels[m.Channel]; c != nil && c.connection == s {
-			c.others++
+			c.byOthers++
 			if c.own > 0 {
-				c.own, c.others = c.own-1, 0
+				c.own, c.byOthers = c.own-1, 0
 			}
 			c.tell(true)
 		}

@@ -36,7 +36,7 @@ func (c Container) Pause(ctx context.Context) error { return c.docker.run(ctx, "
 // Unpause lets the processes continue.
 func (c Container) Unpause(ctx context.Context) error { return c.docker.run(ctx, "unpause", c.Name) }
 
-// Disconnect takes the container off the project's network. What is sent to it or by it is lost, and neither side is told.
+// Disconnect takes the container off the project's network. Traffic to it and from it is lost, and neither side is told.
 func (c Container) Disconnect(ctx context.Context) error {
 	return c.docker.run(ctx, "network", "disconnect", c.network(), c.Name)
 }

@@ -44,7 +44,7 @@ func (d Docker) Up(ctx context.Context, services ...string) error {
 
 // Down removes all containers and the network.
 func (d Docker) Down(ctx context.Context) error {
-	return d.run(ctx, "compose", "--profile="+profile, "--profile="+backends, "down", "--remove-orphans", "--timeout", "15")
+	return d.run(ctx, "compose", "--profile="+profile, "down", "--remove-orphans", "--timeout", "15")
 }
 
 // run runs docker and copies its output to Progress. The error ends with the last line of the output.
@@ -79,8 +79,7 @@ func (d Docker) output(ctx context.Context, args ...string) ([]byte, error) {
 func (d Docker) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "docker", args...)
 	cmd.Dir = d.dir
-	files := envFiles + "=" + strings.Join(settingFiles(d.dir), ",")
-	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology, files}, d.changed, d.Env)
+	cmd.Env = slices.Concat(os.Environ(), []string{variable + "=" + d.Topology}, d.changed, d.Env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killDelay
 	return cmd

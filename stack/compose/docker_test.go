@@ -62,7 +62,7 @@ func TestDockerIsToldTheTopologyOfTheProjectInItsDirectory(t *testing.T) {
 			func(ctx context.Context) error { return docker.Up(ctx, "redis-ready", "web") },
 			"compose up --detach --wait --wait-timeout 120 --remove-orphans redis-ready web",
 		},
-		{docker.Down, "compose --profile=load --profile=backends down --remove-orphans --timeout 15"},
+		{docker.Down, "compose --profile=load down --remove-orphans --timeout 15"},
 		{func(ctx context.Context) error { _, err := docker.Status(ctx); return err }, "compose ps --all --format json"},
 	} {
 		if err := c.do(t.Context()); err != nil {
@@ -122,22 +122,11 @@ func TestChangedSettingsGoBeforeTheFiles(t *testing.T) {
 	}
 }
 
-// What a user sets is not a change of the checkout. Docker reads the same files as this program.
-func TestSettingsOfOnesOwnGoBeforeThoseOfTheCheckout(t *testing.T) {
+// A user's own setting is no change of the checkout. Docker reads .env by itself, and COMPOSE_ENV_FILES instead where it is set.
+func TestSettingsOfOnesOwnGoBeforeTheDefaults(t *testing.T) {
 	dir := small(t, "REDIS_TOPOLOGY=single")
-	fakeDocker(t, `echo "$COMPOSE_ENV_FILES"`)
-	files := func(p *compose.Project) string {
-		var said bytes.Buffer
-		if err := (compose.Docker{Project: p, Progress: &said}).Up(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(said.String())
-	}
-	if got := files(load(t, dir, "")); got != ".env" {
-		t.Errorf("without .env.local docker reads %s", got)
-	}
 	for name, text := range map[string]string{
-		".env.local": "COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nREDIS_TOPOLOGY=cluster\n", "third": "WEB_PORT=7006\n",
+		".env": "COMPOSE_PROJECT_NAME=mine\nWEB_PORT=7005\nREDIS_TOPOLOGY=cluster\n", "third": "WEB_PORT=7006\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -147,12 +136,9 @@ func TestSettingsOfOnesOwnGoBeforeThoseOfTheCheckout(t *testing.T) {
 	if p.Files.Name != "mine" || p.Published("web") != "127.0.0.1:7005" || p.Topology != "cluster" || p.PortVariable(7005) != "WEB_PORT" {
 		t.Errorf("%s over %s publishes web at %s", p.Files.Name, p.Topology, p.Published("web"))
 	}
-	if got := files(p); got != ".env,.env.local" {
-		t.Errorf("docker reads %s", got)
-	}
-	t.Setenv("COMPOSE_ENV_FILES", ".env,third")
-	if p := load(t, dir, ""); p.Published("web") != "127.0.0.1:7006" || files(p) != ".env,third" {
-		t.Errorf("COMPOSE_ENV_FILES says .env,third: web at %s, docker reads %s", p.Published("web"), files(p))
+	t.Setenv("COMPOSE_ENV_FILES", "third")
+	if p := load(t, dir, ""); p.Published("web") != "127.0.0.1:7006" || p.Files.Name != "small" || p.Topology != "single" {
+		t.Errorf("COMPOSE_ENV_FILES says third: %s over %s publishes web at %s", p.Files.Name, p.Topology, p.Published("web"))
 	}
 }
 

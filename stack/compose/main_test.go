@@ -16,10 +16,10 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // lab is this checkout.
 const lab = "../.."
 
-// withoutShell unsets the variables that .env sets, so that those of this shell decide nothing.
+// withoutShell unsets the variables of the settings, so that those of this shell decide nothing.
 func withoutShell(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(lab, ".env"))
+	text, err := os.ReadFile(filepath.Join(lab, "deploy", "defaults.env"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,15 +29,15 @@ func withoutShell(t *testing.T) {
 	}
 }
 
-// small is a checkout with little in it, whose .env says env.
+// small is a checkout with little in it, whose defaults say env.
 func small(t *testing.T, env string) string {
 	t.Helper()
 	withoutShell(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".env": "WEB_PORT=7002\nDATA_PORTS=700\n" + env,
+		"deploy/defaults.env": "WEB_PORT=7002\nDATA_PORTS=700\nBACKENDS=0\n" + env,
 		"docker-compose.yml": `name: small
-include: ["deploy/redis-topologies/${REDIS_TOPOLOGY:-single}.yaml"]
+include: [{path: "deploy/redis-topologies/${REDIS_TOPOLOGY:-single}.yaml", env_file: deploy/defaults.env}]
 services:
   web:
     image: nginx:1.22.1
@@ -45,6 +45,9 @@ services:
   db:
     image: mysql:8.4.3
     ports: ["127.0.0.1:${DATA_PORTS}3:3306", "3307"]
+  more:
+    image: etcd:3.4.23
+    scale: ${BACKENDS:-0}
   load:
     image: grafana/k6:1.8.1
     profiles: [load]

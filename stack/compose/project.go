@@ -23,22 +23,21 @@ import (
 // Names in the files that the program depends on.
 const (
 	file     = "docker-compose.yml"
-	profile  = "load"     // of the load tool, which does not belong to the running lab
-	backends = "backends" // of the servers that only some locks need
+	profile  = "load" // of the load tools, which do not belong to the running lab
 	variable = "REDIS_TOPOLOGY"
-	profiles = "COMPOSE_PROFILES" // variable of Compose: the profiles whose services it starts
-	ready    = "redis-ready"      // the service that is healthy when the topology is complete
-	network  = "lab"              // the network of all services
+	backends = "BACKENDS"    // variable: 1 starts the servers that only some locks need
+	ready    = "redis-ready" // the service that is healthy when the topology is complete
+	network  = "lab"         // the network of all services
 
-	tracked  = ".env"              // settings of the checkout
-	own      = ".env.local"        // settings of the user, which take precedence; git ignores it
-	envFiles = "COMPOSE_ENV_FILES" // variable of Compose that names such files
+	defaults = "deploy/defaults.env" // settings of the checkout
+	own      = ".env"                // settings of the user, which take precedence; git ignores it
+	envFiles = "COMPOSE_ENV_FILES"   // variable of Compose that names other files instead of .env
 )
 
 // Project is the content of the compose files for one topology.
 type Project struct {
 	Topology string
-	Files    *types.Project // the services that are started, and those of the profile "load"
+	Files    *types.Project // the services, also those of the profile "load"
 
 	dir      string
 	settings map[string]string // the lines of the env files
@@ -66,21 +65,28 @@ func Topologies(dir string) ([]string, error) {
 	return found, nil
 }
 
-// settingFiles are the env files of the checkout in dir, relative to it: .env and .env.local, or those that COMPOSE_ENV_FILES names.
-// The last one has the highest precedence.
+// settingFiles are the env files of the checkout in dir: the defaults, and .env or those that COMPOSE_ENV_FILES names. The last one has the
+// highest precedence.
 func settingFiles(dir string) []string {
+	users := []string{own}
 	if named := os.Getenv(envFiles); named != "" {
-		return strings.Split(named, ",")
+		users = strings.Split(named, ",")
+	} else if _, err := os.Stat(filepath.Join(dir, own)); err != nil {
+		users = nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, own)); err != nil {
-		return []string{tracked}
+	files := []string{filepath.Join(dir, defaults)}
+	for _, name := range users {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		files = append(files, name)
 	}
-	return []string{tracked, own}
+	return files
 }
 
-// Load reads the files in dir, with .env, .env.local and the variables of the environment. It does not need Docker. Without a topology
+// Load reads the files in dir, with the settings and the variables of the environment. It does not need Docker. Without a topology
 // ("") it takes the one that these variables name. changed settings, each NAME=value, take precedence over the environment, the
-// environment over .env.local, and that over .env.
+// environment over .env, and that over the defaults.
 func Load(ctx context.Context, dir, topology string, changed ...string) (*Project, error) {
 	known, err := Topologies(dir)
 	if err != nil {
@@ -90,18 +96,8 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 	if topology != "" {
 		chosen = append(chosen, variable+"="+topology)
 	}
-	var lines []string
-	for _, name := range settingFiles(dir) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		lines = append(lines, name)
-	}
-	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)},
-		cli.WithWorkingDirectory(dir), cli.WithEnv(chosen), cli.WithOsEnv, cli.WithEnvFiles(lines...), cli.WithDotEnv)
-	if err == nil {
-		err = cli.WithProfiles(append(strings.Split(options.Environment[profiles], ","), profile))(options)
-	}
+	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, file)}, cli.WithWorkingDirectory(dir), cli.WithEnv(chosen),
+		cli.WithOsEnv, cli.WithEnvFiles(settingFiles(dir)...), cli.WithDotEnv, cli.WithProfiles([]string{profile}))
 	if err != nil {
 		return nil, fmt.Errorf("compose: %w", err)
 	}
@@ -120,10 +116,13 @@ func Load(ctx context.Context, dir, topology string, changed ...string) (*Projec
 	return &Project{Topology: topology, Files: files, dir: dir, settings: settings, changed: changed}, nil
 }
 
-// Ports returns the ports that are published on this machine, sorted by number.
+// Ports returns the ports that are published on this machine, sorted by number. A service that the settings switch off publishes none.
 func (p *Project) Ports() []Port {
 	var all []Port
 	for name, service := range p.Files.Services {
+		if service.GetScale() == 0 {
+			continue
+		}
 		for _, port := range service.Ports {
 			number, err := strconv.Atoi(port.Published)
 			if err != nil {
@@ -165,8 +164,10 @@ func (p *Project) Starts(image string) bool {
 	return false
 }
 
-// Starts reports whether [Docker.Up] starts a service of a project: not the load tools.
-func Starts(service types.ServiceConfig) bool { return !slices.Contains(service.Profiles, profile) }
+// Starts reports whether [Docker.Up] starts a service of a project: not the load tools, and not what the settings switch off.
+func Starts(service types.ServiceConfig) bool {
+	return !slices.Contains(service.Profiles, profile) && service.GetScale() > 0
+}
 
 // Variable returns the value of a setting, from the environment or the env files.
 func (p *Project) Variable(name string) string { return p.Files.Environment[name] }

@@ -41,7 +41,7 @@ func TestTheArgumentGoesBeforeTheShellAndTheShellBeforeTheFile(t *testing.T) {
 				t.Errorf("topology %s, WEB_PORT %s, web at %s", p.Topology, p.Variable("WEB_PORT"), p.Published("web"))
 			}
 			node := map[string]string{"single": "redis-single", "cluster": "cluster-1"}[c.topology]
-			if _, there := p.Files.Services[node]; !there || len(p.Files.Services) != map[string]int{"single": 4, "cluster": 5}[c.topology] {
+			if _, there := p.Files.Services[node]; !there || len(p.Files.Services) != map[string]int{"single": 5, "cluster": 6}[c.topology] {
 				t.Errorf("the services are not those of %s: %v", c.topology, p.Files.ServiceNames())
 			}
 		})
@@ -128,7 +128,7 @@ func TestAPortIsMovedByItsOwnVariableOrElseByThatOfItsGroup(t *testing.T) {
 	}
 }
 
-// What else has a port in its name in this shell moves no port of ours.
+// A foreign variable with PORT in its name moves no port of ours.
 func TestOnlyVariablesOfTheFilesMoveAPort(t *testing.T) {
 	withoutShell(t)
 	for i := range 8 {
@@ -149,7 +149,9 @@ func TestOnlyVariablesOfTheFilesMoveAPort(t *testing.T) {
 
 func TestImagesOfAProfileAreNotStarted(t *testing.T) {
 	p := load(t, small(t, ""), "cluster")
-	for image, want := range map[string]bool{"redis:7.0.15": true, "nginx:1.22.1": true, "grafana/k6:1.8.1": false, "unknown:1": false} {
+	for image, want := range map[string]bool{
+		"redis:7.0.15": true, "nginx:1.22.1": true, "grafana/k6:1.8.1": false, "etcd:3.4.23": false, "unknown:1": false,
+	} {
 		if p.Starts(image) != want {
 			t.Errorf("up starts %s: %v", image, !want)
 		}

@@ -176,23 +176,24 @@ func (d Docker) lastLine(ctx context.Context, name string) string {
 	return "Its last line: " + out
 }
 
-// Running returns the topology whose services have containers, or "" when none has. Of several it is the
-// one with the most services that have containers.
-func Running(ctx context.Context, dir string) (string, error) {
+// Running returns the project with the topology whose services have containers, and with the backends if one of them has a container. nil
+// says that no service has one. Of several topologies it is the one with the most services that have containers.
+func Running(ctx context.Context, dir string) (*Project, error) {
 	topologies, err := Topologies(dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var containers map[string]container
-	best, most := "", 0
+	var best *Project
+	most := 0
 	for _, topology := range topologies {
 		project, err := Load(ctx, dir, topology)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if containers == nil {
 			if containers, err = (Docker{Project: project}).containers(ctx); err != nil {
-				return "", err
+				return nil, err
 			}
 		}
 		fits := 0
@@ -202,7 +203,15 @@ func Running(ctx context.Context, dir string) (string, error) {
 			}
 		}
 		if fits > most {
-			best, most = topology, fits
+			best, most = project, fits
+		}
+	}
+	if best == nil {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	for name, service := range best.Files.Services {
+		if _, runs := containers[name]; runs && service.GetScale() == 0 {
+			return Load(ctx, dir, best.Topology, backends+"=1")
 		}
 	}
 	return best, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"locklab/internal/testenv"
 	"locklab/stack/compose"
 )
 
@@ -57,6 +58,7 @@ func starts(p *compose.Project) []string {
 }
 
 func TestTheTopologyThatRunsIsFound(t *testing.T) {
+	testenv.Slow(t)
 	withoutShell(t)
 	t.Setenv("REDIS_TOPOLOGY", "sentinel") // what is asked for is not what runs
 	for _, topology := range []string{"single", "master-slave", "sentinel", "cluster"} {
@@ -82,11 +84,30 @@ func TestTheTopologyThatRunsIsFound(t *testing.T) {
 	}
 }
 
+// In another terminal BACKENDS is not set. Running containers count all the same: status looks at them.
+func TestTheBackendsThatRunAreFound(t *testing.T) {
+	dir := small(t, "")
+	for _, c := range []struct {
+		services []string
+		want     bool
+	}{{[]string{"web", "redis-single"}, false}, {[]string{"web", "redis-single", "more"}, true}} {
+		fakeDocker(t, "echo "+quote(forms["lines"](healthy(c.services...))))
+		p, err := compose.Running(t.Context(), dir)
+		if err != nil || slices.Contains(starts(p), "more") != c.want {
+			t.Errorf("of %v: up starts %v, %v", c.services, starts(p), err)
+		}
+	}
+}
+
 // wantRunning compares the topology that is found when these services have containers.
 func wantRunning(t *testing.T, form string, services []string, want string) {
 	t.Helper()
 	calls := fakeDocker(t, "echo "+quote(forms[form](healthy(services...))))
-	got, err := compose.Running(t.Context(), lab)
+	p, err := compose.Running(t.Context(), lab)
+	got := ""
+	if p != nil {
+		got = p.Topology
+	}
 	if err != nil || got != want {
 		t.Errorf("of %v, as %s: %q, %v; want %q", services, form, got, err, want)
 	}
@@ -204,7 +225,7 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 		_, running := compose.Running(t.Context(), dir)
 		for i, err := range []error{status, died, running} {
 			if refused {
-				wantError(t, err, "project small", other, "project name, ports and a network", ".env.local", "deploy/participant")
+				wantError(t, err, "project small", other, "project name, ports and a network", ".env", "deploy/participant")
 			} else if err != nil {
 				t.Errorf("%d: made in %s: %v", i, madeIn, err)
 			}

@@ -80,7 +80,7 @@ func newFlow(c *conn, d Direction, from, to net.Conn) *flow {
 	return &flow{conn: c, direction: d, from: from, to: to, queue: make(chan arrival, queueLength), writing: make(chan struct{}, 1)}
 }
 
-// receive reads until the sender closes. What is in the queue then is still delivered.
+// receive reads until the sender closes. Chunks in the queue are still delivered.
 func (f *flow) receive() {
 	defer close(f.queue)
 	buffer := make([]byte, 32<<10)

@@ -13,7 +13,7 @@ import (
 	"locklab/stack/faultproxy"
 )
 
-// What a server does and what its client sees differ with the direction.
+// The direction decides whether the server executes a request, and whether its client gets the reply.
 func TestDropIsSilent(t *testing.T) {
 	for _, c := range []struct {
 		name             string

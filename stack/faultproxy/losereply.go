@@ -13,7 +13,7 @@ type loss struct {
 // and the client cannot know it. A match of nil accepts every request. LoseReply calls then, unless it is nil, with the reply before
 // it closes the connection; then may make another fault. Mend cancels a loss that has not happened yet.
 //
-// The reply is the first chunk to the client after the request. That is exact under two conditions. The client sends no request before
+// The reply is the first chunk to the client after the request. The rule is exact under two conditions. The client sends no request before
 // the last one on the connection has been answered. The server sends nothing unasked on it.
 func (p *Proxy) LoseReply(match func(request Chunk) bool, then func(reply Chunk)) {
 	p.mu.Lock()

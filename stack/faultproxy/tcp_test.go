@@ -112,7 +112,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// A reply of HTTP/2 has headers or data. What comes between belongs to the connection.
+// A reply of HTTP/2 has headers or data. A frame between them belongs to the connection.
 func TestHTTP2Control(t *testing.T) {
 	frame := func(kind byte, payload string) string {
 		return string([]byte{0, 0, byte(len(payload)), kind, 0, 0, 0, 0, 1}) + payload

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,14 +22,13 @@ import (
 type kind struct {
 	name    string
 	locks   []string // that are kept there; -bare is the same server
-	missing func() error
-	install string
+	program stack.Program
 	start   func(ctx context.Context, s *stack.Stack) (*backend, error)
 }
 
 // backend is such a server that runs.
 type backend struct {
-	addr     string // as peer.Servers has it
+	addr     string // as worker.Task has it
 	pid      int
 	version  string
 	requests func(ctx context.Context) (int64, error) // that it has had so far, without the benchmark's own
@@ -43,11 +41,11 @@ const bare = "-bare"
 const answersWithin = 5 * time.Second
 
 var kinds = []kind{
-	{"MariaDB", []string{"v5", "GET_LOCK"}, stack.MissingMariaDB, "apt-get install mariadb-server", startMariaDB},
-	{"ZooKeeper", []string{"v6", "zk.Lock"}, stack.MissingZooKeeper, "apt-get install zookeeper", startZooKeeper},
+	{"MariaDB", []string{"v5", "GET_LOCK"}, stack.MariaDBServer, startMariaDB},
+	{"ZooKeeper", []string{"v6", "zk.Lock"}, stack.ZooKeeperServer, startZooKeeper},
 	// The etcd that package stack builds where there is none on the PATH runs without fsync: it is not what the page says.
-	{"etcd", []string{"v7", "etcd"}, onPath("etcd"), "apt-get install etcd-server", startEtcd},
-	{"Memcached", []string{"v8"}, onPath("memcached"), "apt-get install memcached", startMemcached},
+	{"etcd", []string{"v7", "etcd"}, stack.Program{Name: "etcd", Debian: stack.EtcdServer.Debian}, startEtcd},
+	{"Memcached", []string{"v8"}, stack.MemcachedServer, startMemcached},
 }
 
 // kindOf is the kind of server on which a lock is kept; false: on Redis, or nowhere.
@@ -60,13 +58,6 @@ func kindOf(lock string) (kind, bool) {
 		}
 	}
 	return kind{}, false
-}
-
-func onPath(program string) func() error {
-	return func() error {
-		_, err := exec.LookPath(program)
-		return err
-	}
 }
 
 // startBackends starts the servers that locks need, each once, unless they are missing.
@@ -112,7 +103,7 @@ func startZooKeeper(ctx context.Context, s *stack.Stack) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{addr: nodes[0].Addr, pid: nodes[0].Server.(*stack.Process).PID()}
+	b := &backend{addr: nodes[0].Addr, pid: nodes[0].PID()}
 	text, err := srvr(ctx, b.addr)
 	b.version = match(`Zookeeper version: ([^-, ]+)`, text)
 	b.requests = func(ctx context.Context) (int64, error) {
@@ -147,7 +138,7 @@ func startEtcd(ctx context.Context, s *stack.Stack) (*backend, error) {
 		return nil, err
 	}
 	version := match(`etcd Version: (.+)`, output("etcd", "--version"))
-	b := &backend{addr: e.Addrs()[0], pid: e.Members[0].Server.(*stack.Process).PID(), version: version}
+	b := &backend{addr: e.Addrs()[0], pid: e.Members[0].PID(), version: version}
 	b.requests = func(ctx context.Context) (int64, error) { return etcdMessages(ctx, b.addr) }
 	return b, nil
 }

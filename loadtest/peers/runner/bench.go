@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -14,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/loadtest/peers/record"
+	"locklab/internal/benchfile"
 	"locklab/stack"
 )
 
@@ -24,7 +25,7 @@ const nodes = 5
 // Bench has the servers and does runs on them.
 type Bench struct {
 	RoundTrip, Emulated float64           // µs, p50 of a PING
-	Missing             map[string]string // lock: how to install what it needs
+	Missing             map[string]string // lock: how to install what it needs; workload: why it cannot run here
 
 	stack    *stack.Stack
 	redis    []server
@@ -32,6 +33,7 @@ type Bench struct {
 	jvms     map[int]*child
 	app      string // the lab's own program; empty: it is not needed
 	delayed  string // the address of redis[0] behind the emulated round trip; empty: it is not needed
+	quota    *quota // nil: no workload needs it, or it is missing
 }
 
 // Open starts the servers that the plan needs.
@@ -48,6 +50,7 @@ func Open(ctx context.Context, plan []Workload) (*Bench, error) {
 		delayed, http = delayed || w.Delayed, http || w.Kind == HTTP
 	}
 	b.findMissing(locks)
+	b.enterQuota(plan)
 	if err := b.start(ctx, locks, delayed, http); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -79,14 +82,27 @@ func (b *Bench) start(ctx context.Context, locks []string, delayed, http bool) e
 	return b.openDelay(ctx)
 }
 
+// enterQuota must come before the first server is started.
+func (b *Bench) enterQuota(plan []Workload) {
+	for _, w := range plan {
+		if !w.Half || b.quota != nil {
+			continue
+		}
+		var err error
+		if b.quota, err = enterQuota(); err != nil {
+			b.Missing[w.Name] = "a cgroup with a quota of processor time (" + err.Error() + ")"
+		}
+	}
+}
+
 // findMissing finds the locks that cannot run on this machine, and what helps.
 func (b *Bench) findMissing(locks []string) {
 	for _, lock := range locks {
 		k, needed := kindOf(lock)
 		switch {
 		case needed:
-			if k.missing() != nil {
-				b.Missing[lock] = k.install
+			if k.program.Missing() != nil {
+				b.Missing[lock] = "apt-get install " + k.program.Debian
 			}
 		case onJava(lock):
 			if _, err := exec.LookPath("java"); err != nil {
@@ -104,18 +120,22 @@ func (b *Bench) Close() error {
 	for _, s := range b.redis {
 		_ = s.info.Close()
 	}
-	return b.stack.Close()
+	err := b.stack.Close()
+	if b.quota != nil {
+		err = errors.Join(err, b.quota.leave())
+	}
+	return err
 }
 
 // Run measures rows one after the other, without those for which something is missing on this machine. Over HTTP all versions are one run.
 // A run that was interrupted is not returned.
-func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, progress func(row string)) (runs []record.Run, _ error) {
+func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, progress func(row string)) (runs []benchfile.Run, _ error) {
 	if w.Kind == HTTP && len(rows) > 0 {
 		progress("")
 		return b.runHTTP(ctx, w, slices.Sorted(slices.Values(rows)), rep)
 	}
 	for _, lock := range rows {
-		if b.Missing[lock] != "" || b.Missing[w.Beside] != "" {
+		if b.Missing[lock]+b.Missing[w.Beside]+b.Missing[w.Name] != "" {
 			continue
 		}
 		progress(lock)
@@ -129,8 +149,8 @@ func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, pro
 }
 
 // run does one run. An error of the lock is part of the record; the error returned is the bench's own.
-func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (record.Run, error) {
-	r := record.Run{Workload: w.Name, Lock: lock, Rep: rep, Waiters: w.Waiters}
+func (b *Bench) run(ctx context.Context, w Workload, lock string, rep int) (benchfile.Run, error) {
+	r := benchfile.Run{Workload: w.Name, Lock: lock, Rep: rep, Waiters: w.Waiters}
 	for _, s := range b.redis {
 		if err := s.info.FlushAll(ctx).Err(); err != nil {
 			return r, err
@@ -158,7 +178,7 @@ var libraries = map[string]string{
 }
 
 // Describe says where and with what b measures.
-func (b *Bench) Describe(form string, reps int) record.Header {
+func (b *Bench) Describe(form string, reps int) benchfile.Header {
 	versions := map[string]string{"Go": runtime.Version(), "Redis": strings.TrimPrefix(stack.Engine(true), "redis-server ")}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -170,13 +190,14 @@ func (b *Bench) Describe(form string, reps int) record.Header {
 	for name, s := range b.backends {
 		versions[name] = s.version
 	}
-	if len(b.Missing) == 0 {
+	if jars, _ := filepath.Glob(filepath.Join(filepath.Dir(jar), "lib", "redisson-*.jar")); len(jars) > 0 {
+		versions["Redisson"] = match(`redisson-(.+)\.jar`, jars[0])
 		versions["Java"] = match(`(.+)`, output("java", "-version"))
 	}
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	model := match(`model name\s*: (.+)`, string(cpuinfo))
-	return record.Header{
+	return benchfile.Header{
 		Date: time.Now().UTC().Format("2006-01-02 15:04 MST"), Form: form, Reps: reps,
 		Machine:  fmt.Sprintf("%d × %s, %s %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel))),
 		Versions: versions, Stamp: strings.TrimSpace(output("git", "describe", "--always", "--dirty")),

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"locklab/loadtest/peers/wire"
 	"locklab/loadtest/peers/worker"
 	"locklab/stack"
 )
@@ -19,7 +18,7 @@ import (
 type child struct {
 	*stack.Worker
 	orders  *json.Encoder
-	answers chan wire.Answer // closed when the process has ended
+	answers chan worker.Answer // closed when the process has ended
 }
 
 // jar is the Java worker.
@@ -57,11 +56,11 @@ func (b *Bench) startChild(i int, lock string) (*child, error) {
 }
 
 func newChild(w *stack.Worker) *child {
-	c := &child{w, json.NewEncoder(w.In), make(chan wire.Answer, 1)}
+	c := &child{w, json.NewEncoder(w.In), make(chan worker.Answer, 1)}
 	go func() {
 		defer close(c.answers)
 		for lines := json.NewDecoder(w.Out); ; {
-			var a wire.Answer
+			var a worker.Answer
 			if lines.Decode(&a) != nil {
 				return
 			}
@@ -79,10 +78,10 @@ func (b *Bench) stopJava() {
 	clear(b.jvms)
 }
 
-func (c *child) tell(order wire.Order) error { return c.orders.Encode(order) }
+func (c *child) tell(order worker.Order) error { return c.orders.Encode(order) }
 
 // answer waits for the answer to the last order.
-func (c *child) answer(limit time.Duration) (wire.Answer, error) {
+func (c *child) answer(limit time.Duration) (worker.Answer, error) {
 	select {
 	case a, ok := <-c.answers:
 		if !ok {
@@ -93,13 +92,13 @@ func (c *child) answer(limit time.Duration) (wire.Answer, error) {
 		}
 		return a, nil
 	case <-time.After(limit):
-		return wire.Answer{}, fmt.Errorf("no answer within %s", limit)
+		return worker.Answer{}, fmt.Errorf("no answer within %s", limit)
 	}
 }
 
-func (c *child) ask(order wire.Order, limit time.Duration) (wire.Answer, error) {
+func (c *child) ask(order worker.Order, limit time.Duration) (worker.Answer, error) {
 	if err := c.tell(order); err != nil {
-		return wire.Answer{}, err
+		return worker.Answer{}, err
 	}
 	return c.answer(limit)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/loadtest/peers/stats"
+	"locklab/internal/benchfile"
 	"locklab/stack/faultproxy"
 )
 
@@ -44,5 +44,5 @@ func roundTrip(ctx context.Context, addr string) (float64, error) {
 		}
 		took = append(took, float64(time.Since(asked).Nanoseconds())/1e3)
 	}
-	return stats.Quantile(took, 0.5), nil
+	return benchfile.Quantile(took, 0.5), nil
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/loadtest/peers/record"
+	"locklab/internal/benchfile"
 )
 
 const (
@@ -39,7 +39,7 @@ func (b *Bench) build(ctx context.Context) error {
 
 // runHTTP runs the demo once, which does w.Count rounds of all versions in its own order. An error of the demo is part of the records; the
 // error returned is the bench's own.
-func (b *Bench) runHTTP(ctx context.Context, w Workload, names []string, rep int) (runs []record.Run, _ error) {
+func (b *Bench) runHTTP(ctx context.Context, w Workload, names []string, rep int) (runs []benchfile.Run, _ error) {
 	out, err := b.demo(ctx, w, names)
 	if err == nil {
 		runs, err = parseDemo(out, w, names, rep)
@@ -50,8 +50,9 @@ func (b *Bench) runHTTP(ctx context.Context, w Workload, names []string, rep int
 	if err != nil {
 		runs = nil
 		for _, v := range names {
-			failed := record.Run{Workload: w.Name, Lock: v, Rep: rep * w.Count, Waiters: w.Waiters, Want: w.Waiters, Failed: 1, Error: err.Error()}
-			runs = append(runs, failed)
+			runs = append(runs, benchfile.Run{
+				Workload: w.Name, Lock: v, Rep: rep * w.Count, Waiters: w.Waiters, Want: w.Waiters, Failed: 1, Error: err.Error(),
+			})
 		}
 	}
 	return runs, nil
@@ -78,7 +79,7 @@ func (b *Bench) demo(ctx context.Context, w Workload, names []string) ([]byte, e
 
 // parseDemo makes a record of each version in each round from `app demo --json`. Each round is a repetition of its own, so that a ratio is
 // one inside a round.
-func parseDemo(out []byte, w Workload, names []string, rep int) (runs []record.Run, _ error) {
+func parseDemo(out []byte, w Workload, names []string, rep int) (runs []benchfile.Run, _ error) {
 	var demo struct {
 		Redis     string
 		Users     int
@@ -100,7 +101,7 @@ func parseDemo(out []byte, w Workload, names []string, rep int) (runs []record.R
 		return nil, errors.New("app demo --json: a version or a round is missing")
 	}
 	for _, p := range demo.Pageview {
-		r := record.Run{
+		r := benchfile.Run{
 			Workload: w.Name, Lock: p.Version, Rep: rep*w.Count + p.Round - 1, Processes: len(demo.Instances), Waiters: demo.Users, Want: demo.Users,
 			Failed: len(p.Failed) + p.Stale, Lost: p.Lost, Seconds: p.TookMS / 1e3,
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"locklab/loadtest/peers/record"
+	"locklab/internal/benchfile"
 )
 
 var overHTTP = Workload{Name: "http", Kind: HTTP, Waiters: 666, Count: 2}
@@ -21,7 +21,7 @@ func TestParseDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []record.Run
+	var got []benchfile.Run
 	for _, r := range runs {
 		if r.Rate <= 0 || r.Processes != 2 || r.Waiters != 666 || r.Want != 666 || r.Done != 666 {
 			t.Errorf("got %+v", r)
@@ -29,7 +29,7 @@ func TestParseDemo(t *testing.T) {
 		r.Rate, r.Processes, r.Waiters, r.Want, r.Done = 0, 0, 0, 0, 0
 		got = append(got, r)
 	}
-	want := []record.Run{
+	want := []benchfile.Run{
 		{Workload: "http", Lock: "v1", Rep: 8, Seconds: 0.2, Lost: 649},
 		{Workload: "http", Lock: "v3", Rep: 8, Seconds: 0.15},
 		{Workload: "http", Lock: "v1", Rep: 9, Seconds: 0.25, Lost: 571},

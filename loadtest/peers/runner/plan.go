@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"locklab/loadtest/peers/wire"
+	"locklab/loadtest/peers/worker"
 	"locklab/versions"
 )
 
@@ -20,7 +20,8 @@ type Workload struct {
 	Count     int           // hand-overs; of the demo: rounds
 	Limit     time.Duration // a waiter that waits longer has failed
 	Delayed   bool          // through the emulated round trip
-	Beside    string        // the lock of the last process, when it has another one; "": all have the row's
+	Half      bool          // all processes together, servers included, have half of the machine's processor time
+	Beside    string        // the lock of the first process, when it has another one; "": all have the row's
 	Times     int           // runs of a fast row in one repetition; 0: one
 	Locks     []string
 }
@@ -32,9 +33,10 @@ const hanging = "-hang"
 var (
 	bounds  = []string{"limit", "local"}
 	own     = []string{"ours"}
+	turns   = []string{"ours-1", "ours-4", "ours-16"} // with HandOff.Count of so many
 	redlock = []string{"redlock"}
 	quick   = []string{"rueidislock", "redsync", "redislock", "redisson", "etcd"}
-	named   = slices.Concat(own, redlock, quick, []string{ // --only adds them to any workload
+	named   = slices.Concat(own, turns, redlock, quick, []string{ // --only adds them to any workload
 		"bare", "redlock" + bare, "redisson-fair", "redsync5", "redsync5" + hanging,
 	}, backends)
 	backends = []string{"v5", "v5" + bare, "GET_LOCK", "v6", "v6" + bare, "zk.Lock", "v7", "v7" + bare, "etcd", "v8", "v8" + bare}
@@ -43,7 +45,7 @@ var (
 // sustained is a load in which each waiter locks again and again.
 func sustained(name string, processes, waiters int, locks ...[]string) Workload {
 	return Workload{
-		Name: name, Kind: wire.Sustained, Processes: processes, Waiters: waiters, Lasts: 800 * time.Millisecond, Locks: slices.Concat(locks...),
+		Name: name, Kind: worker.Sustained, Processes: processes, Waiters: waiters, Lasts: 800 * time.Millisecond, Locks: slices.Concat(locks...),
 	}
 }
 
@@ -53,31 +55,40 @@ func longer(w Workload) Workload {
 	return w
 }
 
+func processes8() Workload  { return longer(sustained("processes-8", 8, 64, bounds, own)) }
+func processes32() Workload { return longer(sustained("32x4", 32, 128, bounds, own)) }
+
+// half is the same load on a machine with half the processor time.
+func half(w Workload) Workload {
+	w.Name, w.Half = w.Name+"-half", true
+	return w
+}
+
 // burst is a load in which all waiters of two processes lock at the same moment, once.
 func burst(name string, waiters, times int, locks ...[]string) Workload {
-	return Workload{Name: name, Kind: wire.Burst, Processes: 2, Waiters: waiters, Times: times, Locks: slices.Concat(locks...)}
+	return Workload{Name: name, Kind: worker.Burst, Processes: 2, Waiters: waiters, Times: times, Locks: slices.Concat(locks...)}
 }
 
 // Plan is what make bench runs. It leaves out rows that are slow and teach nothing there.
 func Plan() []Workload {
 	plan := slices.Concat([]Workload{
 		{
-			Name: "uncontended", Times: 3, Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond,
+			Name: "uncontended", Times: 3, Kind: worker.Uncontended, Processes: 1, Waiters: 1, Lasts: 250 * time.Millisecond,
 			Locks: slices.Concat([]string{"ping", "bare"}, own, quick, redlock),
 		},
 		burst("burst", 666, 3, bounds, own, quick, []string{"redisson-fair", "redsync5"}, redlock),
 		burst("burst-4000", 4000, 2, bounds, own),
 		sustained("sustained", 2, 64, bounds, own, quick, redlock),
-		longer(sustained("processes-8", 8, 64, bounds, own)),
-		longer(sustained("32x4", 32, 128, bounds, own)),
+		processes8(),
+		processes32(),
 		sustained("8x1", 8, 8, bounds, own),
 		sustained("32x1", 32, 32, bounds, own),
 		{
-			Name: "hand-over", Kind: wire.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
+			Name: "hand-over", Kind: worker.HandOver, Processes: 2, Waiters: 2, Count: 100, Lasts: 800 * time.Millisecond,
 			Locks: slices.Concat(own, []string{"bare"}, quick, redlock),
 		},
 		{Name: "http", Kind: HTTP, Processes: 2, Waiters: 666, Count: 3, Locks: versions.Defaults()},
-		{Name: "memory", Kind: wire.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
+		{Name: "memory", Kind: worker.Memory, Processes: 2, Waiters: 10_000, Locks: []string{"local", "ours"}},
 	}, special(), onBackends())
 	for i := range plan {
 		plan[i].Limit = max(plan[i].Limit, 6*time.Second) + plan[i].Lasts
@@ -87,23 +98,25 @@ func Plan() []Workload {
 
 // special are loads that differ from the others in one point.
 func special() []Workload {
-	turns := sustained("turns", 2, 64, own)
-	turns.Times = 4
+	two := sustained("turns", 2, 64, own)
+	two.Times = 4
 	keys := sustained("keys-10", 2, 64, bounds, own, []string{"rueidislock"})
 	keys.Keys = 10
 	hang := sustained("nodes-hang", 2, 64, redlock, []string{"redlock" + hanging})
 	hang.Lasts = 2 * time.Second
-	beside := sustained("beside-redisson", 2, 64, own)
-	beside.Beside = "redisson"
-	delayed := burst("rtt", 666, 1, bounds, own)
-	delayed.Delayed = true
-	return []Workload{turns, keys, hang, beside, delayed}
+	beside := sustained("beside-redisson", 3, 96, turns, own)
+	beside.Beside, beside.Lasts = "redisson", 5*time.Second
+	far := burst("rtt", 666, 1, bounds, own)
+	farAlone := Workload{Name: "rtt-uncontended", Kind: worker.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
+	farAlone.Locks = slices.Concat([]string{"ping"}, own, []string{"redislock"})
+	far.Delayed, farAlone.Delayed = true, true
+	return []Workload{two, keys, hang, beside, farAlone, far, half(processes8()), half(processes32())}
 }
 
 // onBackends are the locks on other servers than Redis. A bare one serves hundreds of waiters slowly. Its cohort is compared with how many
 // it serves before the limit.
 func onBackends() []Workload {
-	alone := Workload{Name: "backends-uncontended", Kind: wire.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
+	alone := Workload{Name: "backends-uncontended", Kind: worker.Uncontended, Processes: 1, Waiters: 1, Lasts: 500 * time.Millisecond}
 	redis := slices.Concat(own, []string{"bare"}, redlock, []string{"redlock" + bare})
 	alone.Locks = slices.Concat(redis, backends)
 	together := burst("backends-burst", 666, 1, bounds, redis, backends)
@@ -117,7 +130,7 @@ func onBackends() []Workload {
 func (w Workload) Round(rep, again int) []string {
 	slow := []string{"redisson", "redisson-fair", "redislock", "redsync5", "redsync", "etcd", "zk.Lock", "GET_LOCK"}
 	return slices.DeleteFunc(slices.Clone(w.Locks), func(lock string) bool {
-		isSlow := slices.Contains(slow, lock) || strings.HasSuffix(lock, bare)
+		isSlow := slices.Contains(slow, lock) || strings.HasSuffix(lock, bare) || w.Beside != ""
 		return w.Name != "uncontended" && isSlow && (again > 0 || rep%2 == 1)
 	})
 }
@@ -132,7 +145,7 @@ func Only(plan []Workload, workloads, locks []string) []Workload {
 		}
 		if len(locks) > 0 {
 			w.Locks = slices.DeleteFunc(slices.Clone(locks), func(lock string) bool {
-				return !slices.Contains(w.Locks, lock) && (w.Kind == HTTP || w.Kind == wire.Memory || !slices.Contains(named, lock))
+				return !slices.Contains(w.Locks, lock) && (w.Kind == HTTP || w.Kind == worker.Memory || !slices.Contains(named, lock))
 			})
 		}
 		kept = append(kept, w)
@@ -146,7 +159,7 @@ func onNodes(lock string) bool {
 }
 
 // split says what each process does for a row, and with which lock.
-func (w Workload) split(lock string) (loads []wire.Load, locks []string) {
+func (w Workload) split(lock string) (loads []worker.Load, locks []string) {
 	keys := max(1, w.Keys)
 	processes, waiters, each := w.Processes, w.Waiters, 1
 	switch lock {
@@ -160,14 +173,14 @@ func (w Workload) split(lock string) (loads []wire.Load, locks []string) {
 		if i < waiters%processes {
 			share++
 		}
-		loads = append(loads, wire.Load{
+		loads = append(loads, worker.Load{
 			Kind: w.Kind, Waiters: share, Each: each, Keys: keys,
 			Millis: int(w.Lasts.Milliseconds()), Limit: int(w.Limit.Milliseconds()),
 		})
 		locks = append(locks, strings.TrimSuffix(lock, hanging))
 	}
 	if w.Beside != "" {
-		locks[processes-1] = w.Beside
+		locks[0] = w.Beside
 	}
 	return loads, locks
 }

@@ -26,10 +26,10 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// The last process has the other lock; a lock that runs while nodes hang is the same as without.
+// The first process has the other lock; a lock that runs while nodes hang is the same as without.
 func TestSplitNamesTheLocks(t *testing.T) {
-	_, locks := Workload{Name: "beside-redisson", Processes: 2, Waiters: 64, Beside: "redisson"}.split("ours")
-	if !slices.Equal(locks, []string{"ours", "redisson"}) {
+	_, locks := Workload{Name: "beside-redisson", Processes: 3, Waiters: 96, Beside: "redisson"}.split("ours-4")
+	if !slices.Equal(locks, []string{"redisson", "ours-4", "ours-4"}) {
 		t.Errorf("beside Redisson: %v", locks)
 	}
 	_, locks = Workload{Name: "nodes-hang", Processes: 2, Waiters: 64}.split("redlock" + hanging)
@@ -92,7 +92,7 @@ func TestKindOf(t *testing.T) {
 	used := map[string]bool{}
 	for _, lock := range backends {
 		k, needed := kindOf(lock)
-		if used[k.name] = true; !needed || k.install == "" {
+		if used[k.name] = true; !needed || k.program.Debian == "" {
 			t.Errorf("%s: %+v", lock, k)
 		}
 	}

@@ -40,8 +40,8 @@ var (
 	readsOf = regexp.MustCompile(`(?m)^total_reads_processed:(\d+)`)
 )
 
-// usage asks the servers' own counters, and sums them up. Commands inside scripts are counted, and so is the script. What the other
-// backends count are requests.
+// usage asks the servers' own counters, and sums them up. Commands inside scripts are counted, and so is the script. The other
+// backends count requests.
 func (b *Bench) usage(ctx context.Context) (usage, error) {
 	var u usage
 	for name, s := range b.backends {

@@ -9,9 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"locklab/loadtest/peers/record"
-	"locklab/loadtest/peers/stats"
-	"locklab/loadtest/peers/wire"
+	"locklab/internal/benchfile"
+	"locklab/loadtest/peers/worker"
 )
 
 const (
@@ -26,7 +25,7 @@ type trial struct {
 	bench    *Bench
 	workload Workload
 	lock     string
-	record   *record.Run
+	record   *benchfile.Run
 	children []*child
 	holder   *child // of a hand-over
 	before   usage
@@ -48,8 +47,14 @@ func (t *trial) run(ctx context.Context) error {
 	return t.count(ctx)
 }
 
-// measure does the load. Two of five nodes are stopped meanwhile when the row says so.
-func (t *trial) measure() error {
+// measure does the load. Two of five nodes are stopped meanwhile when the row says so, or the processor time is halved.
+func (t *trial) measure() (err error) {
+	if t.workload.Half {
+		if err := t.bench.quota.limit(true); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, t.bench.quota.limit(false)) }()
+	}
 	if strings.HasSuffix(t.lock, hanging) {
 		for _, s := range t.bench.redis[nodes-2:] {
 			if err := s.Pause(); err != nil {
@@ -59,12 +64,12 @@ func (t *trial) measure() error {
 		}
 	}
 	switch t.workload.Kind {
-	case wire.HandOver:
+	case worker.HandOver:
 		return t.handOver()
-	case wire.Memory:
+	case worker.Memory:
 		return t.memory()
 	}
-	return t.together(wire.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()})
+	return t.together(worker.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()})
 }
 
 // prepare starts the workers and waits until all are ready.
@@ -78,7 +83,7 @@ func (t *trial) prepare() error {
 		}
 		t.children = append(t.children, c)
 		task := t.bench.task(t.workload, lock, loads[i])
-		if err := c.tell(wire.Order{Do: "prepare", Task: &task}); err != nil {
+		if err := c.tell(worker.Order{Do: "prepare", Task: &task}); err != nil {
 			return err
 		}
 	}
@@ -87,8 +92,8 @@ func (t *trial) prepare() error {
 }
 
 // task is what a worker opens, and where.
-func (b *Bench) task(w Workload, lock string, load wire.Load) wire.Task {
-	t := wire.Task{Lock: lock, Redis: b.redis[0].Addr, Load: load}
+func (b *Bench) task(w Workload, lock string, load worker.Load) worker.Task {
+	t := worker.Task{Lock: lock, Redis: b.redis[0].Addr, Load: load}
 	if k, needed := kindOf(lock); needed {
 		t.Backend = b.backends[k.name].addr
 	}
@@ -106,7 +111,7 @@ func (b *Bench) task(w Workload, lock string, load wire.Load) wire.Task {
 // end stops the workers. A JVM stays, unless something failed in it.
 func (t *trial) end() {
 	if t.holder != nil {
-		_, _ = t.holder.ask(wire.Order{Do: "give"}, t.workload.Limit)
+		_, _ = t.holder.ask(worker.Order{Do: "give"}, t.workload.Limit)
 	}
 	_, locks := t.workload.split(t.lock)
 	for i, c := range t.children {
@@ -120,8 +125,8 @@ func (t *trial) end() {
 }
 
 // answers waits for one answer of each worker.
-func (t *trial) answers(limit time.Duration) ([]wire.Answer, error) {
-	var all []wire.Answer
+func (t *trial) answers(limit time.Duration) ([]worker.Answer, error) {
+	var all []worker.Answer
 	var errs []error
 	for _, c := range t.children {
 		a, err := c.answer(limit)
@@ -131,7 +136,7 @@ func (t *trial) answers(limit time.Duration) ([]wire.Answer, error) {
 }
 
 // all gives every worker the same order, and waits for the answers.
-func (t *trial) all(order wire.Order) ([]wire.Answer, error) {
+func (t *trial) all(order worker.Order) ([]worker.Answer, error) {
 	for _, c := range t.children {
 		if err := c.tell(order); err != nil {
 			return nil, err
@@ -141,7 +146,7 @@ func (t *trial) all(order wire.Order) ([]wire.Answer, error) {
 }
 
 // together makes the record of a load that all workers do simultaneously.
-func (t *trial) together(order wire.Order) error {
+func (t *trial) together(order worker.Order) error {
 	answers, err := t.all(order)
 	if err != nil {
 		return err
@@ -166,9 +171,9 @@ func (t *trial) together(order wire.Order) error {
 		began, ended = min(began, a.Result.Began), max(ended, a.Result.Ended)
 	}
 	r.Seconds = float64(ended-began) / 1e6
-	if t.workload.Kind == wire.Sustained || t.workload.Kind == wire.Uncontended {
+	if t.workload.Kind == worker.Sustained || t.workload.Kind == worker.Uncontended {
 		r.Seconds = t.workload.Lasts.Seconds()
-		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, stats.Jain(perWaiter), stats.Jain(perProcess)
+		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
 		for _, n := range perProcess {
 			r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
 		}
@@ -180,7 +185,7 @@ func (t *trial) together(order wire.Order) error {
 }
 
 func quantiles[T int | float64](all []T) (p50, p99, most float64) {
-	return float64(stats.Quantile(all, 0.5)), float64(stats.Quantile(all, 0.99)), float64(stats.Quantile(all, 1))
+	return float64(benchfile.Quantile(all, 0.5)), float64(benchfile.Quantile(all, 0.99)), float64(benchfile.Quantile(all, 1))
 }
 
 // handOver lets two workers take turns: one holds the lock, the other waits, the first releases it. A measurement lasts from the beginning
@@ -188,17 +193,17 @@ func quantiles[T int | float64](all []T) (p50, p99, most float64) {
 func (t *trial) handOver() error {
 	limit := t.workload.Limit
 	a, b := t.children[0], t.children[1]
-	if _, err := a.ask(wire.Order{Do: "take"}, limit); err != nil {
+	if _, err := a.ask(worker.Order{Do: "take"}, limit); err != nil {
 		return err
 	}
 	var took []float64
 	began := time.Now()
 	for len(took) < t.workload.Count && time.Since(began) < t.workload.Lasts {
-		if err := b.tell(wire.Order{Do: "take"}); err != nil {
+		if err := b.tell(worker.Order{Do: "take"}); err != nil {
 			return err
 		}
 		time.Sleep(waiting)
-		released, err := a.ask(wire.Order{Do: "give"}, limit)
+		released, err := a.ask(worker.Order{Do: "give"}, limit)
 		if err != nil {
 			return err
 		}
@@ -218,20 +223,20 @@ func (t *trial) handOver() error {
 // memory has one worker hold the lock while the waiters of all workers wait. Then they are served.
 func (t *trial) memory() error {
 	holder := t.children[0]
-	if _, err := holder.ask(wire.Order{Do: "take"}, t.workload.Limit); err != nil {
+	if _, err := holder.ask(worker.Order{Do: "take"}, t.workload.Limit); err != nil {
 		return err
 	}
-	measured, err := t.all(wire.Order{Do: "go", At: time.Now().UnixMicro()})
+	measured, err := t.all(worker.Order{Do: "go", At: time.Now().UnixMicro()})
 	if err != nil {
 		return err
 	}
 	for _, a := range measured {
 		t.record.PerWaiter += float64(a.Bytes-a.Before) / float64(t.workload.Waiters)
 	}
-	if _, err := holder.ask(wire.Order{Do: "give"}, t.workload.Limit); err != nil {
+	if _, err := holder.ask(worker.Order{Do: "give"}, t.workload.Limit); err != nil {
 		return err
 	}
-	return t.together(wire.Order{Do: "collect"})
+	return t.together(worker.Order{Do: "collect"})
 }
 
 // count reads the servers' counters and, where there were sections, the value that they must have written.
@@ -248,12 +253,12 @@ func (t *trial) count(ctx context.Context) error {
 	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.redis))) / n // without the runner's own
 	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
 	r.ClientCPU = float64(clients.Microseconds()) / n
-	if t.workload.Kind == wire.Uncontended || t.workload.Kind == wire.HandOver {
+	if t.workload.Kind == worker.Uncontended || t.workload.Kind == worker.HandOver {
 		return nil
 	}
 	value := 0
 	for i := range max(1, t.workload.Keys) {
-		v, err := t.bench.redis[0].info.Get(ctx, wire.Value(i)).Int()
+		v, err := t.bench.redis[0].info.Get(ctx, worker.Value(i)).Int()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}

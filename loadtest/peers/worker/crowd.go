@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"locklab/loadtest/peers/peer"
-	"locklab/loadtest/peers/wire"
 )
 
 const (
@@ -18,8 +15,8 @@ const (
 
 // crowd is the waiters of one worker. They exist before the clock starts, but for the memory load.
 type crowd struct {
-	load    wire.Load
-	lock    peer.Lock
+	load    Load
+	lock    Lock
 	section *redis.Client
 	waiters []*waiter
 	started chan struct{} // closed when the clock starts
@@ -38,12 +35,12 @@ type waiter struct {
 	err          error
 }
 
-func newCrowd(load wire.Load, lock peer.Lock, section *redis.Client) *crowd {
+func newCrowd(load Load, lock Lock, section *redis.Client) *crowd {
 	c := &crowd{load: load, lock: lock, section: section, started: make(chan struct{}), ended: make(chan *waiter, load.Waiters)}
 	for range load.Waiters {
 		c.waiters = append(c.waiters, &waiter{})
 	}
-	if load.Kind != wire.Memory { // there, the goroutines are measured, too
+	if load.Kind != Memory { // there, the goroutines are measured, too
 		c.spawn()
 	}
 	return c
@@ -56,7 +53,7 @@ func (c *crowd) spawn() {
 }
 
 func (c *crowd) start() {
-	if c.load.Kind == wire.Memory {
+	if c.load.Kind == Memory {
 		c.spawn()
 	}
 	c.began = time.Now()
@@ -70,7 +67,7 @@ func (c *crowd) run(w *waiter, key int) {
 	<-c.started
 	for more := true; more; {
 		asked := time.Now()
-		unlock, err := c.lock(c.ctx, wire.Key(key))
+		unlock, err := c.lock(c.ctx, Key(key))
 		more = c.granted(w, key, asked, unlock, err)
 	}
 	c.ended <- w
@@ -81,12 +78,12 @@ func (c *crowd) granted(w *waiter, key int, asked time.Time, unlock func() error
 	at := time.Now()
 	switch {
 	case err != nil:
-	case c.load.Kind == wire.Uncontended:
+	case c.load.Kind == Uncontended:
 		err = unlock()
 		at = time.Now()
 		w.count(err, true)
 	default:
-		err = increment(c.ctx, c.section, wire.Value(key))
+		err = increment(c.ctx, c.section, Value(key))
 		w.count(err, time.Now().Before(c.until))
 		if unlocked := unlock(); err == nil {
 			err = unlocked
@@ -96,7 +93,7 @@ func (c *crowd) granted(w *waiter, key int, asked time.Time, unlock func() error
 	if err == nil && len(w.waits) < maxWaits {
 		w.waits = append(w.waits, int(at.Sub(asked).Microseconds()))
 	}
-	if c.load.Kind == wire.Burst || c.load.Kind == wire.Memory {
+	if c.load.Kind == Burst || c.load.Kind == Memory {
 		return err == nil && int(w.done.Load()) < c.load.Each
 	}
 	return err == nil && w.last.Before(c.until)
@@ -113,9 +110,9 @@ func (w *waiter) count(err error, inTime bool) {
 }
 
 // collect waits for all waiters until the limit and a little longer; a waiter that has not ended then has failed.
-func (c *crowd) collect() *wire.Result {
+func (c *crowd) collect() *Result {
 	defer c.cancel()
-	result := &wire.Result{}
+	result := &Result{}
 	timeout := time.After(time.Until(c.began) + time.Duration(c.load.Limit)*time.Millisecond + grace)
 	last := c.began
 	for ended := 0; ended < len(c.waiters); ended++ {

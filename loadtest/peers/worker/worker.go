@@ -1,5 +1,5 @@
-// Package worker is one process of the load: it holds one lock of one kind, and as many waiters as it is told. Package wire describes its
-// orders and answers.
+// Package worker is one process of the load. It opens one lock, of ours or of a peer, and has as many waiters as it is told. Each lock is a
+// small file. orders.go describes what the runner and a worker exchange.
 package worker
 
 import (
@@ -15,9 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
-
-	"locklab/loadtest/peers/peer"
-	"locklab/loadtest/peers/wire"
 )
 
 const (
@@ -32,7 +29,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	defer w.end()
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var order wire.Order
+		var order Order
 		if err := orders.Decode(&order); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
@@ -50,8 +47,8 @@ func Serve(in io.Reader, out io.Writer) error {
 
 // worker is what one task has opened.
 type worker struct {
-	load    wire.Load
-	lock    peer.Lock
+	load    Load
+	lock    Lock
 	closer  func() error
 	clients []*redis.Client
 	crowd   *crowd
@@ -60,20 +57,20 @@ type worker struct {
 	unlock  func() error // of a hand-over, and of the memory load
 }
 
-func (w *worker) execute(order wire.Order) (answer wire.Answer, err error) {
+func (w *worker) execute(order Order) (answer Answer, err error) {
 	switch order.Do {
 	case "prepare":
 		w.end()
 		err = w.prepare(order.Task)
 	case "take":
-		w.unlock, err = w.lock(w.ctx, wire.Key(0))
+		w.unlock, err = w.lock(w.ctx, Key(0))
 		answer.At = time.Now().UnixNano()
 	case "give":
 		answer.At = time.Now().UnixNano()
 		err = w.unlock()
 	case "go":
 		time.Sleep(time.Until(time.UnixMicro(order.At)))
-		if w.load.Kind == wire.Memory {
+		if w.load.Kind == Memory {
 			answer.Before = inUse()
 			w.crowd.start()
 			time.Sleep(settling)
@@ -91,17 +88,17 @@ func (w *worker) execute(order wire.Order) (answer wire.Answer, err error) {
 }
 
 // prepare opens the lock, warms it up, and makes the waiters.
-func (w *worker) prepare(task *wire.Task) error {
+func (w *worker) prepare(task *Task) error {
 	w.load = task.Load
 	limit := time.Duration(task.Load.Limit) * time.Millisecond
 	w.ctx, w.cancel = context.WithTimeout(context.Background(), 2*limit+10*time.Second)
 	section := w.client(task.Redis)
-	servers := peer.Servers{Redis: section, Backend: task.Backend}
+	s := servers{redis: section, backend: task.Backend}
 	for _, node := range task.Nodes {
-		servers.Nodes = append(servers.Nodes, w.client(node))
+		s.nodes = append(s.nodes, w.client(node))
 	}
 	var err error
-	if w.lock, w.closer, err = peer.Open(task.Lock, servers, max(task.Load.Waiters, warmWaiters)); err != nil {
+	if w.lock, w.closer, err = open(task.Lock, s, max(task.Load.Waiters, warmWaiters)); err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
 	if err := w.warm(section); err != nil {

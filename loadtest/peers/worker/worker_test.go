@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-
-	"locklab/loadtest/peers/wire"
 )
 
 // session obeys like a worker process; the returned function asks it one thing.
-func session(t *testing.T) func(wire.Order) wire.Answer {
+func session(t *testing.T) func(Order) Answer {
 	in, orders := io.Pipe()
 	answers, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -24,9 +22,9 @@ func session(t *testing.T) func(wire.Order) wire.Answer {
 		}
 	})
 	encoder, decoder := json.NewEncoder(orders), json.NewDecoder(answers)
-	return func(o wire.Order) wire.Answer {
+	return func(o Order) Answer {
 		t.Helper()
-		var a wire.Answer
+		var a Answer
 		if err := encoder.Encode(o); err != nil {
 			t.Fatal(err)
 		}
@@ -45,17 +43,17 @@ func TestBurst(t *testing.T) {
 			ask := session(t)
 			for range 2 {
 				server.FlushAll()
-				task := wire.Task{Lock: lock, Redis: server.Addr(), Load: wire.Load{Kind: wire.Burst, Waiters: 10, Each: 2, Keys: 2, Limit: 60_000}}
-				if a := ask(wire.Order{Do: "prepare", Task: &task}); a.Error != "" {
+				task := Task{Lock: lock, Redis: server.Addr(), Load: Load{Kind: Burst, Waiters: 10, Each: 2, Keys: 2, Limit: 60_000}}
+				if a := ask(Order{Do: "prepare", Task: &task}); a.Error != "" {
 					t.Fatal(a.Error)
 				}
-				a := ask(wire.Order{Do: "go", At: time.Now().UnixMicro()})
+				a := ask(Order{Do: "go", At: time.Now().UnixMicro()})
 				if a.Error != "" || a.Result.Failed > 0 || len(a.Result.Done) != 10 || len(a.Result.Waits) != 20 {
 					t.Fatalf("got %+v, %+v", a, a.Result)
 				}
 				for i := range 2 {
-					if got, _ := server.Get(wire.Value(i)); got != "10" {
-						t.Errorf("%s is %s, want 10", wire.Value(i), got)
+					if got, _ := server.Get(Value(i)); got != "10" {
+						t.Errorf("%s is %s, want 10", Value(i), got)
 					}
 				}
 			}
@@ -65,24 +63,24 @@ func TestBurst(t *testing.T) {
 
 func TestTakeAndGive(t *testing.T) {
 	server := miniredis.RunT(t)
-	task := wire.Task{Lock: "ours", Redis: server.Addr(), Load: wire.Load{Kind: wire.HandOver, Limit: 60_000}}
+	task := Task{Lock: "ours", Redis: server.Addr(), Load: Load{Kind: HandOver, Limit: 60_000}}
 	a, b := session(t), session(t)
-	for _, ask := range []func(wire.Order) wire.Answer{a, b} {
-		if answer := ask(wire.Order{Do: "prepare", Task: &task}); answer.Error != "" {
+	for _, ask := range []func(Order) Answer{a, b} {
+		if answer := ask(Order{Do: "prepare", Task: &task}); answer.Error != "" {
 			t.Fatal(answer.Error)
 		}
 	}
-	a(wire.Order{Do: "take"})
-	granted := make(chan wire.Answer)
-	go func() { granted <- b(wire.Order{Do: "take"}) }()
-	released := a(wire.Order{Do: "give"})
+	a(Order{Do: "take"})
+	granted := make(chan Answer)
+	go func() { granted <- b(Order{Do: "take"}) }()
+	released := a(Order{Do: "give"})
 	if got := <-granted; got.Error != "" || got.At < released.At {
 		t.Errorf("granted %+v after %+v", got, released)
 	}
-	if got := b(wire.Order{Do: "give"}); got.Error != "" {
+	if got := b(Order{Do: "give"}); got.Error != "" {
 		t.Error(got.Error)
 	}
-	if got := a(wire.Order{Do: "dance"}); got.Error != `unknown order "dance"` {
+	if got := a(Order{Do: "dance"}); got.Error != `unknown order "dance"` {
 		t.Errorf("an unknown order: %+v", got)
 	}
 }

@@ -1,5 +1,6 @@
 package locklab.interop;
 
+import java.util.Arrays;
 import java.util.List;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
@@ -9,12 +10,16 @@ import org.redisson.config.ReadMode;
 final class Connection {
     private Connection() {}
 
-    static Config config(String kind, List<String> addresses) {
+    static Config config(String version, String kind, List<String> addresses) {
         Config config = new Config();
-        String[] urls = addresses.stream().map(address -> "redis://" + address).toArray(String[]::new);
+        String scheme = version.startsWith("3.2.") ? "" : "redis://"; // newer versions demand it
+        String[] urls = addresses.stream().map(address -> scheme + address).toArray(String[]::new);
         switch (kind) {
             case "single":
                 config.useSingleServer().setAddress(urls[0]).setConnectionMinimumIdleSize(1);
+                break;
+            case "master-slave": // the first address is the master's: Redisson does not find out
+                small(config.useMasterSlaveServers().setMasterAddress(urls[0]).addSlaveAddress(Arrays.copyOfRange(urls, 1, urls.length)));
                 break;
             case "sentinel":
                 small(config.useSentinelServers().setMasterName("lab").addSentinelAddress(urls));

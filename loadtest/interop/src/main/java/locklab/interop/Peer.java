@@ -63,7 +63,7 @@ public final class Peer {
             case "version":
                 return version();
             case "connect":
-                clients.put(words.get(0), Redisson.create(Connection.config(words.get(0), words.subList(1, words.size()))));
+                clients.put(words.get(0), Redisson.create(Connection.config(version(), words.get(0), words.subList(1, words.size()))));
                 return "";
             case "disconnect":
                 clients.remove(words.get(0)).shutdown(0, 2, TimeUnit.SECONDS);
@@ -91,7 +91,8 @@ public final class Peer {
                 lock.unlock();
                 return "";
             case "forceUnlock":
-                return lock.forceUnlock();
+                lock.forceUnlock(); // its result is newer than 3.2.3
+                return "";
             case "isLocked":
                 return lock.isLocked();
             case "holdCount": // of this thread

@@ -15,7 +15,7 @@ import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
-/** Redisson as a worker; wire/wire.go describes the orders and the answers. */
+/** Redisson as a worker; worker/orders.go describes the orders and the answers. */
 public final class Worker {
   static final ObjectMapper JSON = new ObjectMapper().configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, false);
 

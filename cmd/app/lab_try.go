@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/try"
+	"locklab/report/html"
+	"locklab/report/terminal"
+	"locklab/stack"
+)
+
+type labTryCommand struct {
+	Program  []string `arg:"" optional:"" name:"program" passthrough:"" help:"Program with the lock, and its arguments, after --. It speaks the protocol of docs/protocol.md."`
+	Only     []string `placeholder:"T01" help:"Rows to try (default: all)."`
+	Name     string   `placeholder:"NAME" help:"Name of the lock in the output (default: what the program says)."`
+	List     bool     `help:"List what is tried, and why it matters; try nothing."`
+	Parallel int      `default:"3" placeholder:"N" help:"Rows at a time; most of their time they wait."`
+	Embedded bool     `help:"Use miniredis although a redis-server is there."`
+	Out      string   `default:"store/try.html" placeholder:"FILE" help:"File for the page with the timelines."`
+	JSON     bool     `name:"json" help:"Print the scorecard as JSON, for programs."`
+}
+
+// Run tries a program, and prints its scorecard.
+func (c *labTryCommand) Run(ctx context.Context, std streams) error {
+	rows, err := try.Chosen(c.Only)
+	switch {
+	case err != nil:
+		return misuse("--only: %v", err)
+	case c.List:
+		_, err := fmt.Fprint(std.out, terminal.Tried(rows, screen(std.out)))
+		return err
+	}
+	argv := c.Program
+	if len(argv) > 0 && argv[0] == "--" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		return misuse("name the program to try: app lab try -- ./mylock; docs/protocol.md says what it must do")
+	}
+	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
+		return err
+	}
+	p, err := try.Ask(ctx, argv)
+	if err := stopped(ctx, err, "nothing was tried"); err != nil {
+		return err
+	}
+	o := experiments.Options{Seed: uint64(time.Now().UnixNano()) % shortSeed, Real: stack.RealRedis() && !c.Embedded, Build: build()}
+	if o.Pace, err = experiments.MeasurePace(ctx); err != nil {
+		return stopped(ctx, err, "nothing was tried")
+	}
+	tell := newProgress(std.err)
+	card := try.Run(ctx, p, rows, c.Parallel, o, func(s try.Score) {
+		fmt.Fprintf(std.err, "%s: %s (%.1f s)\n", s.ID, terminal.State(s.State, tell.terminal && colours(std.err)), s.Took)
+	})
+	if c.Name != "" {
+		card.Name = c.Name
+	}
+	return c.finish(ctx, card, std)
+}
+
+// finish writes the page, prints, and says with the exit status what it came to.
+func (c *labTryCommand) finish(ctx context.Context, card *try.Scorecard, std streams) error {
+	if ctx.Err() != nil {
+		return stopped(ctx, nil, "what was tried shows nothing")
+	}
+	card.Report = c.Out
+	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
+		return unavailable(err)
+	}
+	page, err := os.Create(c.Out)
+	if err == nil {
+		err = errors.Join(html.Tried(page, card.Name, card.Runs()), page.Close())
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	if err := printed(std, c.JSON, card, terminal.Scorecard); err != nil {
+		return err
+	}
+	return verdictExit(card.Verdict, "")
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+const rungs = "../../examples/locks/python/"
+
+// The exit status is the worst row's, and the page and the JSON name the rows.
+func TestLabTry(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	if _, err := exec.LookPath("python3"); err != nil {
+		testenv.Skip(t, "python3 is missing, for the naive locks in Python")
+	}
+	for _, c := range []struct {
+		name, rung, only string
+		code             int
+		state            string
+	}{
+		{"the first rung holds", "rung1_setnx.py", "T12", exitOK, "holds"},
+		{"the first rung is violated", "rung1_setnx.py", "T03", exitUnexpected, "violated"},
+		{"the second rung, too", "rung2_ttl.py", "T03", exitUnexpected, "violated"},
+		{"the third rung is mended", "rung3_owner.py", "T03", exitOK, "holds"},
+		{"the fourth rung has no token", "rung4_renewal.py", "T11", exitInconclusive, "not claimed"},
+		{"the fifth rung has one", "rung5_token.py", "T11", exitOK, "holds"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			page := filepath.Join(t.TempDir(), "try.html")
+			got := app(t.Context(), "lab", "try", "--only", c.only, "--out", page, "--json", "--", "python3", rungs+c.rung)
+			var card struct {
+				Rows   []struct{ ID, State string }
+				Report string
+			}
+			if err := json.Unmarshal([]byte(got.out), &card); err != nil || got.code != c.code || len(card.Rows) != 1 {
+				t.Fatalf("exit %d, want %d; %v: %s%s", got.code, c.code, err, got.err, got.out)
+			}
+			if row := card.Rows[0]; row.State != c.state || !strings.HasPrefix(row.ID, c.only) || card.Report != page {
+				t.Errorf("%+v, want %s", card, c.state)
+			}
+		})
+	}
+}
+
+func TestLabTryMisuse(t *testing.T) {
+	wantSentence(t, app(t.Context(), "lab", "try"), exitUsage, "app lab try -- ./mylock", "docs/protocol.md")
+	wantSentence(t, app(t.Context(), "lab", "try", "--only", "T99", "--", "true"), exitUsage, "T99", "--list")
+	wantSentence(t, app(t.Context(), "lab", "try", "--", "./no-such-lock"), exitUnavailable, "no-such-lock")
+	wantSentence(t, app(t.Context(), "lab", "try", "--", "true"), exitUnavailable, "hello")
+	if got := app(t.Context(), "lab", "try", "--list"); got.code != exitOK || !strings.Contains(got.out, "T05-pause") ||
+		!strings.Contains(got.out, "Why it matters") {
+		t.Errorf("exit %d: %s%s", got.code, got.err, got.out)
+	}
+}

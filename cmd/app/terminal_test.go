@@ -1,0 +1,39 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"locklab/internal/testenv"
+	"locklab/report/terminal"
+)
+
+// A terminal is asked how wide it is, and a file has lines of 110 columns.
+func TestScreen(t *testing.T) {
+	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		testenv.Skip(t, "this machine has no pseudo terminals: "+err.Error())
+	}
+	defer pty.Close()
+	if err := unix.IoctlSetWinsize(int(pty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 72}); err != nil {
+		testenv.Skip(t, "its size cannot be set: "+err.Error())
+	}
+	if got := screen(pty).Columns; got != 72 {
+		t.Errorf("a terminal of 72 columns has %d", got)
+	}
+	words := strings.Repeat("word ", 40)
+	for s, want := range map[terminal.Screen]int{screen(new(strings.Builder)): 110, {Columns: 72}: 72, {Columns: 200}: 110} {
+		longest := 0
+		for line := range strings.Lines(s.Wrap(words, 0)) {
+			longest = max(longest, len(strings.TrimSpace(line)))
+		}
+		if longest > want || longest < want-5 {
+			t.Errorf("%+v: a line of %d columns, want %d", s, longest, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package burst
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Bounds of a load.
+const (
+	MostClients = 50
+	LongestLoad = 3 * time.Minute
+	MostAnswers = 200_000          // each is kept until the end
+	LastAnswers = 20 * time.Second // for those that are missing when a load is stopped
+)
+
+// Errors of a load that has no result.
+var (
+	ErrClients = fmt.Errorf("choose from 1 to %d clients", MostClients)
+	ErrStopped = errors.New("the load was stopped before it began; start it again")
+	ErrSilent  = fmt.Errorf("%s after the stop, some requests have no answer; resume the servers, and start the load again", LastAnswers)
+)
+
+// Load is page views that go on until they are stopped, or reach a bound. Its Meter counts the answers meanwhile.
+type Load struct {
+	Version string
+	Clients int
+	Meter
+
+	stopped context.Context
+	stop    func()
+}
+
+// NewLoad returns a load that has not begun. The error is ErrClients.
+func NewLoad(version string, clients int) (*Load, error) {
+	if clients < 1 || clients > MostClients {
+		return nil, ErrClients
+	}
+	l := &Load{Version: version, Clients: clients}
+	l.stopped, l.stop = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// Stop ends it, when the last answers have come. Before it began it does not begin.
+func (l *Load) Stop() { l.stop() }
+
+// Stopping reports whether it was stopped.
+func (l *Load) Stopping() bool { return l.stopped.Err() != nil }
+
+// Send sends the page views, and returns what became of them when the load has ended. The error is ErrStopped, ErrSilent, that of ctx, or
+// one of the target. Then there is no record.
+func (l *Load) Send(ctx context.Context, target Target) (Views, error) {
+	if l.Stopping() {
+		return Views{}, ErrStopped
+	}
+	defer l.stop()
+	defer time.AfterFunc(LongestLoad, l.stop).Stop()
+	answering, silent := context.WithCancel(ctx)
+	defer silent()
+	defer context.AfterFunc(l.stopped, func() { time.AfterFunc(LastAnswers, silent) })()
+	views, err := SustainViews(answering, target.Metered(&l.Meter, MostAnswers, l.stop), l.Version, l.Clients, l.stopped.Done())
+	if err != nil && ctx.Err() == nil && answering.Err() != nil {
+		err = ErrSilent
+	}
+	return views, err
+}

@@ -1,0 +1,2 @@
+// Package anatomy has the experiments that take a lock apart: expiry, owner, renewal, waiting, tokens (L01 to L25).
+package anatomy

@@ -1,0 +1,163 @@
+package anatomy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/steps"
+	"locklab/experiments/worker"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
+)
+
+var L08 = experiments.Experiment{
+	ID:       "L08-reentrant",
+	Articles: experiments.Articles{"A0", "A1", "A3"},
+	Claim: `
+		An owner may enter its lock again: other clients stay out until it has left as often, and a release too many is refused.`,
+	Says: `
+		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil
+		while another client holds the lock. It answers 1 when the key is gone (L19). A0 and A3 list re-entrance among the properties of a
+		lock.`,
+	Errata: []experiments.Erratum{{
+		Article: "A3", What: `
+		A3 mixes two properties under re-entrance: after a timeout others can lock, and the holder can lock once more. Only the second is
+		re-entrance, and the first is expiry. Here an owner enters again before any time is over.`,
+		Where: "the properties of a lock: `则锁失效`",
+	}},
+	Lesson: experiments.Lesson{
+		Question: `
+			A function takes a lock, and calls a function that takes the same lock. The inner function releases it and returns. Is the lock free
+			now?`,
+		Predict: `
+			(a) The inner function waits for its own caller for ever. (b) The inner release frees the lock. (c) The lock is free after the outer
+			release.`,
+		Why: `
+			(c). The lock is free after the outer release. The owner enters again and is counted, an inner release subtracts one, and the lock is
+			free at zero. A1's scripts keep the count in Redis. v3 keeps it in the process: a caller under the context of its own lease needs no
+			request. The variant that does not count shows the reason. Its inner release frees the lock while the outer function still works, and
+			one update is lost.`,
+		Fix: `
+			Let the lock recognise its owner: here by the lease's context, in Redisson by the thread. Release as often as you acquire. Simpler
+			still, take the lock in one function, and call inner functions that take none.`,
+		Limits: `
+			Work that runs without the lease's context is not the owner, and waits for its own caller. In A1's scripts each entry sets the expiry
+			anew. In v3 it does not, because the lease is renewed. A lease that ends while the owner is in is not tried here (L05).`,
+		Next: "L04-shared-value is the opposite: two attempts look like one owner by mistake. L07-explicit-lease ends a lease early. In " +
+			"`app lab step L08` you move a client that enters twice, and `app lab explore L08` tries every interleaving.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
+B                                            refused                        enter   read 1  write 2`,
+	How: `
+		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both
+		write the same value. In another variant three processes do so simultaneously, twenty times each. (A process here is a client with a
+		cohort of its own, which makes it one to Redis. All of them run in the lab's process.)`,
+	Schedule: experiments.Schedule{Takes: 3 * time.Second},
+	Check:    reentered,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Counted, Bounds: steps.Bounds{Clients: "ABC", Deaths: 1}, Violation: steps.LostUpdate},
+		{Lock: naive.Uncounted, Bounds: steps.Bounds{Clients: "AB"}, Violation: steps.LostUpdate, Expect: experiments.Sometimes},
+	},
+	Variants: []experiments.Variant{
+		{Name: "entered once", Run: threeProcesses(enteredOnce)},
+		{Name: "entered twice", Run: threeProcesses(enteredTwice)},
+		{Name: "a non-owner's release", Run: threeProcesses(nonOwnersRelease)},
+		{Name: "three processes simultaneously", Run: threeProcesses(manyEnter)},
+		{Name: "A1's scripts", Run: clients.Interleaving(naive.Counted, enterAgain)},
+		{Name: "not counted", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.Uncounted, enterAgain)},
+	},
+}
+
+// enterAgain lets A enter, read, enter again and leave once; then B tries, and reads if it is in.
+const enterAgain = "A A A A B B A A B B B B"
+
+// acceptedRelease is noted of a release that must be refused and was not.
+const acceptedRelease = "a release by a non-owner was accepted"
+
+// reentered finds lost updates, and releases that must be refused and were not.
+var reentered = clients.Any(history.Counter, clients.Noted(acceptedRelease))
+
+// reentrants are three processes on one Redis, and the resource.
+type reentrants struct {
+	*experiments.Trial
+	a, b, c  *clients.Client
+	resource *clients.Resource
+}
+
+func threeProcesses(scenario func(ctx context.Context, x reentrants)) experiments.Scenario {
+	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
+		a, b, c := x.NewClient("A", time.Minute), x.NewClient("B", time.Minute), x.NewClient("C", time.Minute)
+		scenario(ctx, reentrants{x.Trial, a, b, c, clients.NewResource(x.Trial, false)})
+	})
+}
+
+func enteredOnce(ctx context.Context, x reentrants) { x.around(ctx, x.b, func(*clients.Holder) {}) }
+
+func enteredTwice(ctx context.Context, x reentrants) {
+	x.around(ctx, x.b, func(outer *clients.Holder) { x.enterAgain(outer, nil) })
+}
+
+// around lets A read, do something, and write; other tries in between, and again when A has left.
+func (x reentrants) around(ctx context.Context, other *clients.Client, something func(outer *clients.Holder)) {
+	outer := x.a.Acquire(ctx)
+	value := x.resource.Read(outer)
+	something(outer)
+	other.UpdateOnce(ctx, x.resource)
+	x.resource.Write(outer, value+1) // if other was in, over what it wrote
+	outer.Release(ctx)
+	other.Update(ctx, x.resource, lockstrategy.TryOnce())
+}
+
+// enterAgain acquires once more under the lease's context, does something, and releases once. Notes record it: it is no
+// holder of its own.
+func (x reentrants) enterAgain(outer *clients.Holder, something func()) {
+	ctx := outer.Lease.Context()
+	lease, err := outer.Lock.Acquire(ctx, outer.Key, lockstrategy.TryOnce())
+	if err != nil {
+		x.Must(fmt.Errorf("the owner did not enter again: %w", err))
+	}
+	outer.Note("enters again")
+	if something != nil {
+		something()
+	}
+	x.Must(lease.Release(ctx))
+	outer.Note("leaves once")
+}
+
+// nonOwnersRelease lets B, which held the lock before, release it again while A holds it.
+func nonOwnersRelease(ctx context.Context, x reentrants) {
+	before := x.b.Acquire(ctx)
+	before.Release(ctx)
+	x.around(ctx, x.c, func(*clients.Holder) {
+		err := before.Lease.Release(ctx)
+		x.b.Note("releases again: " + worker.Reason(err))
+		if !errors.Is(err, lockstrategy.ErrNotHeld) {
+			x.b.Note(acceptedRelease)
+		}
+	})
+}
+
+// manyEnter lets every process add twice each time: once in the outer entry, around an inner one.
+func manyEnter(ctx context.Context, x reentrants) {
+	var waits []func()
+	for _, c := range []*clients.Client{x.a, x.b, x.c} {
+		waits = append(waits, x.Go(func() {
+			for range 20 {
+				outer := c.Acquire(ctx)
+				x.enterAgain(outer, func() { x.resource.Add(outer) })
+				x.resource.Add(outer)
+				outer.Release(ctx)
+			}
+		}))
+	}
+	for _, wait := range waits {
+		wait()
+	}
+}

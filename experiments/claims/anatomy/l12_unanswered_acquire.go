@@ -1,0 +1,184 @@
+package anatomy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/steps"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/lockstrategy/naive"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+)
+
+var L12 = experiments.Experiment{
+	ID:       "L12-unanswered-acquire",
+	Title:    "Acquire with lost reply",
+	Articles: experiments.Articles{"A0", "A1", "A2", "A3"},
+	Claim: `
+		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,
+	Says: `
+		For one Redis the articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a
+		client that does not believe that it holds it. A2's RedLock knows that case. It counts as a failure, and the client releases on all
+		nodes.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client sends an acquire, and its connection ends before the reply arrives. It cannot know whether the server has granted
+			the lock. It reports an error to its caller. What is the state of the lock now?`,
+		Predict: `
+			(a) Free: without a reply there is no grant. (b) Locked by no client, until the lease ends or for ever. (c) Free, if the
+			client sends DEL to be sure.`,
+		Why: `
+			(b). The server has executed the command and stored the lock; only the reply is lost. The client does not believe that it holds
+			the lock, so it never releases it. With an expiry the others wait until the lease ends. With SETNX alone the key stays for
+			ever. A DEL to be sure is wrong, because the lost reply may have been a refusal. Then the DEL deletes the lock of its
+			holder, and two clients work simultaneously.`,
+		Fix: `
+			Choose the lock's value before the request is sent, a new one for each attempt. After an acquire without a reply, run the
+			script that compares the value and deletes the key. Version v3 does so, and repeats this compensating release until the
+			server confirms it. v4 to v8 do the same with the means of their servers. ZooKeeper's lock finds its node by a name that it
+			has chosen before.`,
+		Limits: `
+			Keep the lease as well: a client that dies before it compensates leaves the lock behind. The run does not show a
+			compensating release that overtakes its acquire on the way. It finds no key, and the lock stays until its lease ends.`,
+		Next: "L01 (a lock without expiry), L03 (the release that compares), F11 (the replies to a renewal are lost). `app lab explore " +
+			"L12` shows the shortest interleaving in which a lock is left behind. In `app lab step L12` you choose which reply is lost.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
+B                                                  SET NX PX → refused, and no client holds the lock
+A                                                  compensates: compare, DEL → 1
+B                                                                            SET NX PX → OK`,
+	How: `
+		The reply has arrived, and the proxy drops it with its connection. At that moment the server is asked whether the lock exists.
+		Then B tries once. Where the compensation is a DEL, A holds the lock and works. B's request is refused, and the reply to B is
+		lost. With v3 to v8 every server's reply is lost, and A is cut off until B was refused. Then B waits for a third of the
+		lease.`,
+	Anomaly:  "acquire with lost reply",
+	Schedule: experiments.Schedule{Takes: 15 * time.Second},
+	Check:    leftBehind,
+	Interleavings: []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: naive.SETNX, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
+		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
+		{Lock: naive.CompensatedByScript, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
+		{
+			Lock: naive.CompensatedByDEL, Bounds: steps.Bounds{Clients: "AB", Lost: 1},
+			Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes,
+		},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.LeftUntilExpiry},
+		{Lock: steps.V3, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1, Lost: 1}, Violation: steps.NonOwnerUnlock},
+	},
+	Variants: append([]experiments.Variant{
+		{Name: "reply received", Run: overLossyWire(naive.Compare, "A A A A B B B B")},
+		{
+			Name: "lost: SETNX", Expect: experiments.Sometimes, Strategy: "naive SETNX", Fault: true,
+			Run: overLossyWire(naive.SETNX, "A? B B B B"),
+		},
+		{
+			Name: "lost: SET NX PX", Expect: experiments.Sometimes, Strategy: "SET NX PX", Fault: true,
+			Run: overLossyWire(naive.Compare, "A? B B B B"),
+		},
+		{
+			Name: "lost: SET NX PX, DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL", Fault: true,
+			Run: overLossyWire(naive.PlainDEL, "A? B B B B"),
+		},
+		{Name: "lost, compensated by script", Fault: true, Run: overLossyWire(naive.CompensatedByScript, "A? A B B B B")},
+		{
+			Name: "lost, compensated by DEL", Expect: experiments.Sometimes, Fault: true,
+			Run: overLossyWire(naive.CompensatedByDEL, "A A B? B C C A C A C"),
+		},
+	}, clients.LocksOverProxies("lost", lostReplyOf)...),
+}
+
+// leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
+var leftBehind = clients.Any(history.Counter, clients.Noted(string(steps.OrphanedLock)), clients.Noted(string(steps.LeftUntilExpiry)))
+
+// lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
+// this machine; then it is dropped, and the connection closed.
+type lossyWire struct {
+	steps.Redis // over the proxy
+	direct      *clients.Redis
+	proxy       *stack.Proxy
+	key         string // of the lock
+}
+
+func newLossyWire(ctx context.Context, t *experiments.Trial, key string) *lossyWire {
+	x := clients.StartRedis(ctx, t)
+	proxy, err := t.Stack.Proxy("wire", x.Node.Addr)
+	t.Must(err)
+	client := redis.NewClient(clients.OneAttempt(proxy.Addr))
+	t.Cleanup(client.Close)
+	return &lossyWire{steps.Redis{UniversalClient: client}, x, proxy, key}
+}
+
+// LoseReply implements [steps.ReplyLoser]. The fault is recorded with the lock as the server has it at that moment. Without a
+// lock nothing is proven.
+func (w *lossyWire) LoseReply() {
+	w.proxy.LoseReply(faultproxy.NoGreeting, func(reply faultproxy.Chunk) {
+		proof := ""
+		kind, err := w.direct.Conn.Type(context.Background(), w.key).Result()
+		if err == nil && kind != "none" {
+			proof = fmt.Sprintf("the reply %q had come and was not passed on; the server has %s, a %s", reply.Data, w.key, kind)
+		}
+		w.direct.Fault("wire", "the reply is lost, the connection closed", proof)
+	})
+}
+
+// overLossyWire moves the clients of a lock over a wire that can lose a reply.
+func overLossyWire(lock naive.Lock, moves string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		clients.MoveClients(ctx, t, newLossyWire(ctx, t, naive.Key), lock, moves)
+	}
+}
+
+// lostReplyOf loses the reply to an acquire of one of the lab's locks, which compensates by itself. B waits for less than the lease, and
+// is granted the lock.
+func lostReplyOf(strategy string) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		direct := clients.StartLock(ctx, t, strategy)
+		near, wires := direct.OverProxies()
+		a := near.NewClient(ctx, "A", clients.LongLease)
+		b, r := direct.NewClient(ctx, "B", clients.LongLease), clients.NewResource(t, false)
+		a.Update(ctx, r) // what is sent once has been sent: the next reply is that to the acquire
+		loseReplyTo(ctx, t, a, b, wires)
+		for _, w := range wires {
+			w.Mend()
+		}
+		t.Heal("wire", "mended")
+		h, err := b.TryAcquire(ctx, lockstrategy.WaitAtMost(clients.LongLease/3))
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Record(history.Event{Timeline: "server", Kind: history.Left, Key: b.Key, Text: string(steps.LeftUntilExpiry)})
+		}
+		t.Must(err)
+		r.Add(h)
+		h.Release(ctx)
+	}
+}
+
+// loseReplyTo lets A acquire the lock, loses the replies of the servers, and cuts A off. The proof is that they refuse B.
+func loseReplyTo(ctx context.Context, t *experiments.Trial, a, b *clients.Client, wires []*stack.Proxy) {
+	lost := make(chan int, len(wires))
+	for _, w := range wires {
+		w.LoseReply(faultproxy.NoGreeting, func(reply faultproxy.Chunk) {
+			lost <- len(reply.Data)
+			w.Cut()
+		})
+	}
+	if _, err := a.TryAcquire(ctx); !errors.Is(err, lockstrategy.ErrUnavailable) {
+		t.Must(errors.Join(errors.New("the reply to A was to be lost"), err))
+	}
+	proof := ""
+	if _, err := b.TryAcquire(ctx, lockstrategy.TryOnce()); errors.Is(err, lockstrategy.ErrTaken) && len(lost) > 0 {
+		proof = fmt.Sprintf("%d replies had come and were not passed on, the first of %d bytes; B is refused: %v", len(lost), <-lost, err)
+	}
+	t.Fault("wire", "the reply is lost, A is cut off", proof)
+}

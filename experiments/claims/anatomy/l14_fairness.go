@@ -1,0 +1,209 @@
+package anatomy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/history"
+	"locklab/lockstrategy"
+)
+
+var L14 = experiments.Experiment{
+	ID:       "L14-fairness",
+	Articles: experiments.Articles{"A1"},
+	Claim:    "Without a queue a waiter can starve; with a queue in each process and the yield rule between them, the shares are even.",
+	Says: `
+		The article compares three ways to wait by the requests that they make. It does not discuss which client gets the lock next.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Eight clients want one lock all the time. A client that is refused sleeps for a moment and tries again. There is no queue.
+			Does each client get its share?`,
+		Predict: `
+			(a) Yes, chance makes the shares even. (b) Nearly: no client waits much longer than the others. (c) No: a few clients get
+			most of the grants, and a client can wait until the end.`,
+		Why: `
+			(c). A client that releases the lock is awake, and the others sleep. So it often gets the lock again before any of them tries. A
+			client that wakes mostly finds the lock taken, and sleeps again. With a queue in the process the next caller is known: first
+			in, first out. Between processes the yield rule decides: after its turn, a process lets the other processes that wait go
+			first.`,
+		Fix: `
+			Queue the callers of a process, and let only the first of them compete in Redis. Bound the number of hand-offs, and let a
+			process yield after its turn. v3 does both.`,
+		Limits: `
+			The yield rule makes the turns of processes even, not the shares of all clients: here both processes have equally many. It
+			does not say which process is next. How uneven the shares are without a queue depends on the pauses and on chance. The
+			hand-off is bounded more tightly here than by default, so that a short run has many turns.`,
+		Next: `
+			L09 (the ways to wait, compared by requests and by the wait). The page docs/lock.md explains the yield rule, and
+			docs/benchmark.md measures the shares under load.`,
+		Level: experiments.Medium,
+	},
+	Drawing: `
+without a queue   A  ├─┤├─┤├─┤├─┤├─┤├─┤├─┤      takes it again immediately
+                  B  ?       ?       ?          finds it taken each time it wakes
+with a queue      A  ├─┤   ├─┤   ├─┤
+                  B     ├─┤   ├─┤   ├─┤`,
+	How: `
+		Eight clients request one lock again and again, for two milliseconds each time, until it was granted 200 times. Jain's index of
+		their shares is measured: 1 when all are the same, 1/8 when one client has all. So are the longest wait, and the most grants to
+		others during one wait. A violation is an index below 0.9. A process is a client of Redis with a cohort of its own. The clients
+		without a queue sleep for 50 to 100 ms between two attempts. A client that has released requests the lock again immediately.`,
+	Schedule: experiments.Schedule{Alone: true, Takes: 5 * time.Second},
+	Check:    unfair,
+	Variants: []experiments.Variant{
+		{Name: "Redis lock, one process", Run: contend(1, queued)},
+		{Name: "Redis lock, two processes", Run: contend(2, queued)},
+		{Name: "SET NX PX, without a queue", Expect: experiments.Sometimes, Run: contend(contenders, unqueued)},
+	},
+}
+
+const (
+	contenders = 8
+	grants     = 200
+	section    = 2 * time.Millisecond
+	fairLease  = 10 * time.Second
+)
+
+// open opens a lock for a process.
+type open func(t *experiments.Trial, conn redis.UniversalClient, name string) *clients.Client
+
+// queued is the Redis lock. Its hand-off inside a process is shorter than by default: so each process holds the lock many
+// times, which can be counted.
+func queued(t *experiments.Trial, conn redis.UniversalClient, name string) *clients.Client {
+	handOff := lockstrategy.HandOff{Count: contenders, Time: 10 * section}
+	return clients.Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Expiry: fairLease, HandOff: handOff})
+}
+
+func unqueued(t *experiments.Trial, conn redis.UniversalClient, name string) *clients.Client {
+	return clients.NewPolling(t, name, clients.PollingSET(conn, name, 50*section, fairLease))
+}
+
+// contend lets the clients, spread evenly over so many processes, take the lock until it was granted often enough.
+func contend(processes int, open open) experiments.Scenario {
+	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
+		var all []*clients.Client
+		for p := range processes {
+			lock := open(x.Trial, x.Conn, fmt.Sprintf("process %d", p+1)).Lock
+			for c := range contenders / processes {
+				all = append(all, clients.NewClient(x.Trial, fmt.Sprintf("%c%d", 'A'+p, c+1), lock))
+			}
+		}
+		x.Must(repeat(ctx, all))
+		s := sharesOf(x.Events())
+		x.Measure("lab", int64(1000*s.jain), experiments.Thousandths.Of("Jain's index"))
+		x.Measure("lab", s.longest.Microseconds(), experiments.Microseconds.Of("of the longest wait"))
+		x.Measure("lab", int64(s.passed), experiments.Count.Of("grants to others during one wait, at most"))
+	})
+}
+
+// repeat lets clients take the lock again and again, until it was granted often enough. The clients that wait then are not
+// served.
+func repeat(ctx context.Context, all []*clients.Client) error {
+	enough := errors.New("the lock was granted often enough")
+	group, waiting := errgroup.WithContext(ctx) // it ends the waits
+	var granted atomic.Int64
+	for _, c := range all {
+		group.Go(func() error {
+			for {
+				h, err := c.TryAcquire(waiting)
+				if err != nil {
+					return err
+				}
+				last := granted.Add(1) >= grants
+				time.Sleep(section)
+				if err := h.TryRelease(ctx); err != nil {
+					return err
+				}
+				if last {
+					return enough
+				}
+			}
+		})
+	}
+	if err := group.Wait(); !errors.Is(err, enough) {
+		return err
+	}
+	return nil
+}
+
+// shares is how a lock was spread over the clients that requested it.
+type shares struct {
+	grants  map[string]int // by client; also of those without a grant
+	jain    float64        // 1: all have the same; 1/n: one of n has all
+	longest time.Duration  // the longest wait; of a client that was not served, until the end
+	passed  int            // how often others were served during one wait, at most
+	starved []int          // the events of that wait: the request, the last grants to others, its own grant if there was one
+}
+
+// sharesOf reads the grants of a history.
+func sharesOf(trial []history.Event) shares {
+	s := shares{grants: make(map[string]int)}
+	waits := make(map[string]history.Event) // by client: its request
+	others := make(map[string][]int)        // by client: the grants to others meanwhile
+	var end time.Duration
+	for _, e := range trial {
+		switch e.Kind {
+		case history.Request:
+			s.grants[e.Timeline] += 0
+			waits[e.Timeline], others[e.Timeline] = e, nil
+		case history.Grant:
+			for client := range waits {
+				if client != e.Timeline {
+					others[client] = append(others[client], e.Seq)
+				}
+			}
+			s.grants[e.Timeline]++
+			end = e.At
+			s.waited(waits[e.Timeline], others[e.Timeline], e.At, e.Seq)
+			delete(waits, e.Timeline)
+		}
+	}
+	for _, client := range slices.Sorted(maps.Keys(waits)) {
+		s.waited(waits[client], others[client], end)
+	}
+	s.jain = jain(slices.Collect(maps.Values(s.grants)))
+	return s
+}
+
+// waited adds a wait that began with request.
+func (s *shares) waited(request history.Event, others []int, until time.Duration, grant ...int) {
+	s.longest = max(s.longest, until-request.At)
+	if len(others) > s.passed {
+		s.passed = len(others)
+		s.starved = slices.Concat([]int{request.Seq}, others[max(0, len(others)-10):], grant)
+	}
+}
+
+// jain is Jain's index: (Σx)² / n·Σx².
+func jain(all []int) float64 {
+	sum, squares := 0, 0
+	for _, x := range all {
+		sum, squares = sum+x, squares+x*x
+	}
+	if squares == 0 {
+		return 1
+	}
+	return float64(sum*sum) / float64(len(all)*squares)
+}
+
+// unfair finds shares that are not even.
+func unfair(trial []history.Event) []history.Violation {
+	const even = 0.9
+	s := sharesOf(trial)
+	if s.jain >= even {
+		return nil
+	}
+	most := slices.Max(slices.Collect(maps.Values(s.grants)))
+	what := "Jain's index is %.2f. One of %d clients held the lock %d times. One client waited while others were granted it %d times"
+	return []history.Violation{{What: fmt.Sprintf(what, s.jain, len(s.grants), most, s.passed), Events: s.starved}}
+}

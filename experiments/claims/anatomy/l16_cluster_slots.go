@@ -1,0 +1,133 @@
+package anatomy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/topology"
+)
+
+var L16 = experiments.Experiment{
+	ID:       "L16-cluster-slots",
+	Articles: experiments.Articles{"A3", "A4"},
+	Claim:    "On a cluster the keys of one lock need a common hash tag; without it the server refuses the lock's scripts with CROSSSLOT.",
+	Says: `
+		Both articles run Redisson's lock on a cluster of three masters and three replicas. A3 says that the client chooses a node by
+		a hash. A4 says "choose the client" by it, and we read the same. That lock has one key and a channel.`,
+	Elsewhere: `
+		A cluster runs a script only if all of its keys are in one slot
+		(https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/). A lock with a fencing token, such as v3, has one
+		more key.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A lock has two keys, the lock itself and the counter of its fencing tokens. One script changes both. On one Redis it works.
+			What does a cluster answer?`,
+		Predict: `
+			(a) It works: the client sends each key to its node. (b) It works only for names whose keys are on the same node. (c) The
+			script is refused unless both keys are in the same slot.`,
+		Why: `
+			(c). A cluster computes a slot from the name of each key, and each master serves a range of slots. One node executes the whole
+			script, so all of its keys must be in one slot. Otherwise the server refuses the script with CROSSSLOT and executes none of
+			its commands. Of a name with braces only the part inside them counts. So the lock and a counter with the lock's name in
+			braces are in the same slot.`,
+		Fix: `
+			Put the lock's name in braces into the name of every key and channel that belongs to it. Pass each key to the script in
+			KEYS, and make no names inside a script. Test with names that are on different masters.`,
+		Limits: `
+			A hash tag keeps the keys of one lock together. It does not protect the lock when the master of the slot dies. A lock over
+			several names that are in different slots is not possible in one script. No slot moves during the run.`,
+		Next:  "F03 (the master of the lock's slot dies), P3 (the lock over each topology, when nothing fails).",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+lock:order:7                                      slot a ─┐
+locklab_grant:lock:order:7    (no tag)            slot b ─┴─ EVAL over both → CROSSSLOT
+locklab_grant:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over both → granted`,
+	How: `
+		A client takes and releases locks whose names are on each of the three masters. In v3 the names of the other keys contain the
+		lock's name in braces, a hash tag. The other variant runs the same script with the same names, without the braces. The cluster
+		says in which slots the keys are.`,
+	Schedule: experiments.Schedule{
+		Needs:  []experiments.Need{experiments.RedisServer},
+		Takes:  7 * time.Second,
+		Trials: 1, // a cluster takes its time to form, and nothing here is random
+	},
+	Check: clients.Noted(crossSlot),
+	Variants: []experiments.Variant{
+		{Name: "tag", Run: onCluster(tagged)},
+		{Name: "no tag", Expect: experiments.Sometimes, Run: onCluster(untagged)},
+	},
+}
+
+// crossSlot is noted of a script that the cluster refused because of its keys.
+const crossSlot = "CROSSSLOT: the keys of the script are in different slots"
+
+// onCluster runs attempt for a name on each master of a cluster.
+func onCluster(attempt func(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		servers, err := t.Stack.Topology(ctx, string(topology.Cluster), t.Real)
+		t.Must(err)
+		conn := clients.Connect(ctx, t, servers)
+		for _, key := range []string{"lock:order:1", "lock:order:2", "lock:order:3", "lock:order:{4}"} {
+			attempt(ctx, t, conn, key)
+		}
+	}
+}
+
+// tagged takes the lock by v3.
+func tagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
+	acquire, _ := lockstrategy.Commands(key, "a client:1", clients.LongLease)
+	noteSlots(ctx, t, conn, keysIn(acquire))
+	a := clients.RedisLock(t, "A", conn, clients.LongLease)
+	a.Key = key
+	h, err := a.TryAcquire(ctx, lockstrategy.TryOnce())
+	noteCrossSlot(t, err)
+	t.Must(err)
+	h.Release(ctx)
+}
+
+// untagged sends v3's script with the names of its keys, but without the braces.
+func untagged(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string) {
+	acquire, _ := lockstrategy.Commands(key, "a client:1", clients.LongLease)
+	keys := keysIn(acquire)
+	for i := range keys {
+		keys[i] = strings.NewReplacer("{", "", "}", "").Replace(keys[i].(string))
+	}
+	noteSlots(ctx, t, conn, keys)
+	err := conn.Do(ctx, acquire...).Err()
+	t.Record(history.Event{Timeline: "A", Kind: history.Command, Key: key, Text: fmt.Sprintf("acquire.lua → %v", err)})
+	if !noteCrossSlot(t, err) {
+		t.Must(err)
+	}
+}
+
+// keysIn are the keys of a script's command, as a part of it.
+func keysIn(eval []any) []any { return eval[3 : 3+eval[2].(int)] }
+
+// noteSlots asks the cluster in which slots keys are.
+func noteSlots(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, keys []any) {
+	var where []string
+	for _, key := range keys {
+		slot, err := conn.ClusterKeySlot(ctx, key.(string)).Result()
+		t.Must(err)
+		where = append(where, fmt.Sprintf("%s: %d", key, slot))
+	}
+	t.Note("slots", strings.Join(where, ", "))
+}
+
+// noteCrossSlot notes the cluster's refusal, if err is one.
+func noteCrossSlot(t *experiments.Trial, err error) bool {
+	across := err != nil && strings.Contains(err.Error(), "CROSSSLOT")
+	if across {
+		t.Note("slots", crossSlot)
+	}
+	return across
+}

@@ -1,0 +1,176 @@
+package caches
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"locklab/cache"
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/services"
+	"locklab/history"
+)
+
+var C1 = experiments.Experiment{
+	ID:       "C1-penetration",
+	Title:    "Requests for items that do not exist",
+	Articles: experiments.Articles{"A3"},
+	Claim: `
+		Requests for an absent item reach the database each time; a cached empty answer stops them, and must be cleared on insert.`,
+	Says: `
+		A cache asks the database for what it does not have. What the database does not have either is asked for again and again. The
+		article caches the empty answer for a short time, or clears it when the item is inserted.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client asks again and again for an item that does not exist. Another one asks for random ids. The cache keeps what the database
+			answers. How many of the requests reach the database?`,
+		Predict: `
+			(a) One for each id: the cache knows the answer then. (b) Every request: there is no answer to keep. (c) One for each id if
+			the empty answer is kept, and every request if the ids are random.`,
+		Why: `
+			(b) for a cache that keeps items only, and (c) for one that keeps empty answers. With random ids each request is the first one for
+			its id. It costs a load, and a key in Redis that nobody asks for again. A Bloom filter knows all ids that exist, in some bits for
+			each. It refuses an id without a load and without a key. It lets about one absent id in a hundred through.`,
+		Fix: `
+			Keep empty answers for a short time, and delete them when the item is inserted. Put a Bloom filter in front where ids are
+			guessed. Add an id to the filter before the insert, and share the filter between all processes.`,
+		Limits: `
+			A Bloom filter forgets nothing: a deleted item still gets through. It must be built again when it is full. Until it is built, and
+			after Redis has lost it, the filter here lets everything through. A filter in the process does not know what others insert.`,
+		Next:  "C2-avalanche, when many items expire. C4-delayed-double-delete shows that the delete at the insert may come too early.",
+		Level: experiments.Basic,
+		Start: false,
+	},
+	Drawing: `
+client   ─ absent? ─ absent? ─ absent? ─ …
+cache    ─ nothing ─ nothing ─ nothing
+database ── SELECT ── SELECT ── SELECT ── …`,
+	How: `
+		60 requests ask for one item, or 300 requests for random ids of which none exists. The database bears 20 loads, and Redis 20 keys.
+		In the variants with an insert the item is absent at first, a client asks for it, and another client inserts it. After
+		that it must be found. The ids come from the run's seed.`,
+	Schedule: experiments.Schedule{Takes: 6 * time.Second},
+	Check:    clients.Any(services.LoadsOver(bearable), keysOver, services.StaleReads),
+	Variants: []experiments.Variant{
+		{Name: "the item exists", Run: services.OnCache(presentItem)},
+		{Name: "absent, nothing is kept", Expect: experiments.Sometimes, Run: services.OnCache(absentItem(0))},
+		{Name: "absent, the empty answer is kept", Run: services.OnCache(absentItem(time.Minute))},
+		{Name: "inserted, the empty answer is cleared", Run: services.OnCache(insertedItem(true))},
+		{Name: "inserted, the empty answer stays", Expect: experiments.Sometimes, Run: services.OnCache(insertedItem(false))},
+		{Name: "random ids, empty answers are kept", Expect: experiments.Sometimes, Run: services.OnCache(randomIDs(false))},
+		{Name: "random ids, Bloom filter", Run: services.OnCache(randomIDs(true))},
+		{Name: "inserted elsewhere, a filter in each process", Expect: experiments.Sometimes, Run: services.OnCache(processFilters)},
+		{Name: "inserted elsewhere, one filter in Redis", Run: services.OnCache(sharedFilter)},
+	},
+}
+
+// bearable is how many loads the database bears, and how many keys Redis.
+const bearable = 20
+
+var keysInRedis = experiments.Count.Of("keys in Redis")
+
+// keysOver finds a Redis that is filled with keys that nobody asks for again.
+func keysOver(trial []history.Event) []history.Violation {
+	keys, found := clients.Measured(trial, "Redis", keysInRedis)
+	if !found || keys.Value <= bearable {
+		return nil
+	}
+	return []history.Violation{{What: fmt.Sprintf("%d empty answers fill Redis; it bears %d", keys.Value, bearable), Events: []int{keys.Seq}}}
+}
+
+func measureKeys(ctx context.Context, x *services.Cache) {
+	keys, err := x.Conn.Keys(ctx, "item:*").Result()
+	x.Must(err)
+	x.Measure("Redis", int64(len(keys)), keysInRedis)
+}
+
+// askOften asks 60 times for one item.
+func askOften(ctx context.Context, x *services.Cache, r cache.Reader) {
+	for range 60 {
+		x.Read(ctx, "client", r, services.Item)
+	}
+	measureKeys(ctx, x)
+}
+
+func presentItem(ctx context.Context, x *services.Cache) {
+	r := x.Aside(x.Connect(), cache.Config{})
+	x.Fill(ctx, "client", r, services.Item)
+	askOften(ctx, x, r)
+}
+
+func absentItem(empty time.Duration) func(context.Context, *services.Cache) {
+	return func(ctx context.Context, x *services.Cache) {
+		askOften(ctx, x, x.Aside(x.Connect(), cache.Config{Empty: empty}))
+	}
+}
+
+// insertedItem is absent when the client asks first. The writer of the insert deletes its key, or knows no cache.
+func insertedItem(clears bool) func(context.Context, *services.Cache) {
+	return func(ctx context.Context, x *services.Cache) {
+		r := x.Aside(x.Connect(), cache.Config{Empty: time.Minute})
+		x.Read(ctx, "client", r, services.Item)
+		var w cache.Writer = x.Items
+		if clears {
+			w = cache.UpdateThenDelete{Database: x.Items, Cache: r}
+		}
+		x.Update(ctx, "writer", w, services.Item)
+		x.Read(ctx, "client", r, services.Item)
+	}
+}
+
+// randomIDs asks for 300 items that do not exist, with a filter in front or without one.
+func randomIDs(filter bool) func(context.Context, *services.Cache) {
+	return func(ctx context.Context, x *services.Cache) {
+		aside := x.Aside(x.Connect(), cache.Config{Empty: time.Minute})
+		var r cache.Reader = aside
+		if filter {
+			b := cache.NewBloom(x.Conn, "bloom", 1000, aside, x.Items)
+			x.Must(b.Build(ctx, x.Items))
+			r = b
+		}
+		for range 300 {
+			x.Read(ctx, "client", r, x.Rand.Uint64N(1<<31)+1)
+		}
+		measureKeys(ctx, x)
+	}
+}
+
+// ownFilter is a Bloom filter of one process.
+type ownFilter struct {
+	of    cache.Reader
+	bloom *bloom.BloomFilter
+}
+
+func (f ownFilter) Get(ctx context.Context, id uint64) (cache.Item, error) {
+	if !f.bloom.Test(binary.BigEndian.AppendUint64(nil, id)) {
+		return cache.Item{}, cache.ErrNotFound
+	}
+	return f.of.Get(ctx, id)
+}
+
+func processFilters(ctx context.Context, x *services.Cache) {
+	of := func() ownFilter {
+		return ownFilter{x.Aside(x.Connect(), cache.Config{}), bloom.NewWithEstimates(1000, 0.01)}
+	}
+	one, other := of(), of()
+	other.bloom.Add(binary.BigEndian.AppendUint64(nil, services.Item))
+	x.Update(ctx, "node-2", x.Items, services.Item)
+	x.Read(ctx, "node-2", other, services.Item)
+	x.Read(ctx, "node-1", one, services.Item)
+}
+
+func sharedFilter(ctx context.Context, x *services.Cache) {
+	of := func() *cache.Bloom {
+		return cache.NewBloom(x.Connect(), "bloom", 1000, x.Aside(x.Connect(), cache.Config{}), x.Items)
+	}
+	one, other := of(), of()
+	x.Must(one.Build(ctx, x.Items))
+	x.Read(ctx, "node-1", one, services.Item) // it is absent, and no load is made
+	x.Update(ctx, "node-2", other, services.Item)
+	x.Read(ctx, "node-2", other, services.Item)
+	x.Read(ctx, "node-1", one, services.Item)
+}

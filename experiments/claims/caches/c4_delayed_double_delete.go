@@ -1,0 +1,207 @@
+package caches
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/cache"
+	"locklab/experiments"
+	"locklab/experiments/services"
+	"locklab/experiments/steps"
+	"locklab/experiments/worker"
+	"locklab/history"
+)
+
+var C4 = experiments.Experiment{
+	ID:       "C4-delayed-double-delete",
+	Title:    "Update the database, and delete the key",
+	Articles: experiments.Articles{"A3"},
+	Claim: `
+		Delete-after-update leaves an old item in the cache in one interleaving; a second delete, later than the slowest reader, removes it.`,
+	Says: `
+		To update the database and then the cache, or the cache and then the database, is not atomic. So neither sequence of the two steps
+		keeps them equal. The article updates the database, deletes the key, and deletes it once more after two seconds. The TTL ends what
+		is still wrong.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A reader finds nothing in the cache, loads the item, and fills it in. A writer updates the database and deletes the key. In which
+			interleaving does the cache keep the old item? Does a second delete help? Would it be better to write the new item into the cache,
+			before or after the database?`,
+		Predict: `
+			(a) In none: the delete comes after the update, so the next reader loads the new item. (b) In one: the reader has loaded before the
+			update, and fills after the delete. (c) In most of them: write the new item into the cache, and delete nothing.`,
+		Why: `
+			(b) for update-then-delete. The reader carries an old item in its memory, and no delete reaches it there. With delete-then-update a
+			reader between the two steps fills the old item, and needs no special timing. A second delete removes whatever a reader has filled
+			before it. A reader that is slower than the delay fills after it, and the old item stays until the TTL ends.
+
+			Writing into the cache needs no reader to go wrong. With update-then-set, the writer that updates first may set last. With
+			set-then-update, the writer that sets first may update last. Either way the cache keeps one writer's item, and the database
+			the other's. Each sequence fails in 2 of the 6 interleavings of two writers, so it does not matter which comes first.`,
+		Fix: `
+			Update, then delete, with a TTL. Delete again after a delay that is longer than the slowest load and fill. Do not delete first, and
+			do not set. A loader can also hold a lock that the writer takes, or fill only if no delete came since its load began.`,
+		Limits: `
+			Between the two deletes a reader may see the old item, and the writer has its answer already. A writer that dies in the delay never
+			deletes again (C5-delete-log). The delay is a guess: nothing bounds how long a reader may be paused. No writer dies here. After
+			set-then-update, the cache would have an item that the database never had. The database is SQLite.`,
+		Next:  "C5-delete-log, when the delete fails. C6-binlog, when another program writes. L11-pause-past-lease has the same gap with a lock.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+reader  ── GET: nothing ── SELECT: version 1 ─────────────────────────────── SET version 1
+writer                                        ── UPDATE: version 2 ── DEL ─`,
+	How: `
+		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
+		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The delayed
+		second delete comes 200 ms after the first, when the reader has filled and one more reader has asked. Only reads after the last
+		delete are judged. Two writers, A and B, have the steps UPDATE and SET. An item that was set before its update has no version; the
+		run finds the version by the text. The last five variants play many interleavings, each with an item of its own, on one server.
+		` + "`app lab explore C4`" + ` plays them, too, and shows the shortest that leaves an old item.`,
+	Schedule: experiments.Schedule{Takes: 8 * time.Second},
+	Check:    services.StaleReads,
+	Variants: []experiments.Variant{
+		{Name: "update, delete; the reader comes later", Run: services.OnCache(onItem(readerAndWriter(updateDelete), "W W R R R"))},
+		{Name: "update, delete", Expect: experiments.Sometimes, Run: services.OnCache(onItem(readerAndWriter(updateDelete), "R R W W R"))},
+		{Name: "delete, update", Expect: experiments.Sometimes, Run: services.OnCache(onItem(readerAndWriter(deleteUpdate), "W R R R W"))},
+		{Name: "update, set, by two writers", Expect: experiments.Sometimes, Run: services.OnCache(onItem(twoWriters(updateSet), "A B B A"))},
+		{Name: "set, update, by two writers", Expect: experiments.Sometimes, Run: services.OnCache(onItem(twoWriters(setUpdate), "A B B A"))},
+		{Name: "delayed double delete", Run: services.OnCache(onItem(readerAndWriter(doubleDelete(200*time.Millisecond)), "R R W W R ? W"))},
+		{
+			Name: "double delete, before the reader fills", Expect: experiments.Sometimes,
+			Run: services.OnCache(onItem(readerAndWriter(quickDoubleDelete), "R R W W W R")),
+		},
+		everyInterleaving(", one delete", experiments.Sometimes, readerAndWriter(updateDelete), steps.Interleavings("R", 3, "W", 2)),
+		everyInterleaving(", two deletes", experiments.Sometimes, readerAndWriter(quickDoubleDelete), steps.Interleavings("R", 3, "W", 3)),
+		everyInterleaving(
+			" in which the second delete is last", experiments.Never, readerAndWriter(quickDoubleDelete),
+			lastIs("W", steps.Interleavings("R", 3, "W", 3)),
+		),
+		everyInterleaving(", update and set by two writers", experiments.Sometimes, twoWriters(updateSet), steps.Interleavings("A", 2, "B", 2)),
+		everyInterleaving(", set and update by two writers", experiments.Sometimes, twoWriters(setUpdate), steps.Interleavings("A", 2, "B", 2)),
+	},
+}
+
+// cacheWriter makes a writer of a database and a cache.
+type cacheWriter func(db cache.Writer, r *cache.Redis) cache.Writer
+
+func updateDelete(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.UpdateThenDelete{Database: db, Cache: r}
+}
+
+func deleteUpdate(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.DeleteThenUpdate{Database: db, Cache: r}
+}
+
+func updateSet(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.UpdateThenSet{Database: db, Cache: r}
+}
+
+func setUpdate(db cache.Writer, r *cache.Redis) cache.Writer {
+	return cache.SetThenUpdate{Database: db, Cache: r}
+}
+
+func doubleDelete(delay time.Duration) cacheWriter {
+	return func(db cache.Writer, r *cache.Redis) cache.Writer {
+		return &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: db, Cache: r}, Delay: delay}
+	}
+}
+
+// quickDoubleDelete leaves the moment of the second delete to the interleaving.
+var quickDoubleDelete = doubleDelete(time.Millisecond)
+
+// stepwise begins an actor that has connections of its own.
+func stepwise(ctx context.Context, x *services.Cache, name string, act func(a *actor, r *cache.Redis)) *steps.Actor {
+	a := &actor{Actor: steps.NewActor(name), t: x.Trial}
+	client := x.Connect()
+	client.AddHook(worker.EachCommand(a.command))
+	r, err := cache.NewRedis(client, a.reader(x.Items), cache.Config{Prefix: "item:", TTL: services.CacheTTL})
+	x.Must(err)
+	x.Must(a.Begin(ctx, x.Go, func() { act(a, r) }))
+	return a.Actor
+}
+
+// play plays an interleaving of its actors' steps with an item that the database has. Then reader 2 reads the item.
+type play func(ctx context.Context, x *services.Cache, id uint64, interleaving string)
+
+// readerAndWriter lets R read and W write. At a "?" one more reader reads.
+func readerAndWriter(make cacheWriter) play {
+	return func(ctx context.Context, x *services.Cache, id uint64, interleaving string) {
+		x.Must(x.Write(ctx, "before", x.Items, id))
+		reader := stepwise(ctx, x, "R", func(_ *actor, r *cache.Redis) { x.Read(ctx, "R", r, id) })
+		writer := stepwise(ctx, x, "W", func(a *actor, r *cache.Redis) {
+			w := make(a.writer(x.Items), r)
+			_, err := w.Put(ctx, id, "by W")
+			x.Must(err)
+			if d, is := w.(*cache.DoubleDelete); is {
+				x.Must(d.Close())
+			}
+			x.MustFollow("W", id)
+		})
+		asks := func(name string) { x.Read(ctx, name, x.Aside(x.Conn, cache.Config{}), id) }
+		x.Must(steps.MoveActors(ctx, interleaving, func() { asks("reader 1") }, reader, writer))
+		asks("reader 2")
+	}
+}
+
+// twoWriters lets A and B write.
+func twoWriters(make cacheWriter) play {
+	return func(ctx context.Context, x *services.Cache, id uint64, interleaving string) {
+		x.Must(x.Write(ctx, "before", x.Items, id))
+		var writers []*steps.Actor
+		for _, name := range []string{"A", "B"} {
+			writers = append(writers, stepwise(ctx, x, name, func(a *actor, r *cache.Redis) {
+				_, err := make(a.writer(x.Items), r).Put(ctx, id, "by "+name)
+				x.Must(err)
+				x.MustFollow(name, id)
+			}))
+		}
+		x.Must(steps.MoveActors(ctx, interleaving, nil, writers...))
+		x.Read(ctx, "reader 2", withVersion{x.Aside(x.Conn, cache.Config{}), x}, id)
+	}
+}
+
+// withVersion is a reader that finds an item's version by its text, in the recorded writes. A cache that is filled first has no version.
+type withVersion struct {
+	cache.Reader
+	x *services.Cache
+}
+
+func (c withVersion) Get(ctx context.Context, id uint64) (cache.Item, error) {
+	item, err := c.Reader.Get(ctx, id)
+	for _, e := range c.x.Events() {
+		if e.Kind == history.Write && e.Key == services.ItemKey(id) && item.Text == "by "+e.Timeline {
+			item.Version = e.Value
+		}
+	}
+	return item, err
+}
+
+func onItem(p play, interleaving string) func(context.Context, *services.Cache) {
+	return func(ctx context.Context, x *services.Cache) { p(ctx, x, services.Item, interleaving) }
+}
+
+// everyInterleaving plays all of them, each with an item of its own.
+func everyInterleaving(which string, expect experiments.Expect, p play, all []string) experiments.Variant {
+	const old = "the item is old"
+	run := services.OnCache(func(ctx context.Context, x *services.Cache) {
+		for i, interleaving := range all {
+			before := len(services.StaleReads(x.Events()))
+			x.Moment()
+			x.Record(history.Event{Timeline: "actors", Kind: history.Note, Name: history.Interleaving, Text: interleaving})
+			p(ctx, x, uint64(i+1), interleaving)
+			if len(services.StaleReads(x.Events())) > before {
+				x.Note("reader 2", old)
+			}
+		}
+		x.Measure("actors", int64(len(all)), experiments.Count.Of("interleavings"))
+	})
+	return experiments.Variant{Name: "every interleaving" + which, Expect: expect, Every: old, Run: run}
+}
+
+// lastIs leaves those interleavings that end with a step of an actor.
+func lastIs(name string, all []string) []string {
+	return slices.DeleteFunc(all, func(i string) bool { return !strings.HasSuffix(i, name) })
+}

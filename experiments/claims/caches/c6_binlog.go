@@ -1,0 +1,273 @@
+package caches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/cache"
+	"locklab/cache/changes"
+	"locklab/experiments"
+	"locklab/experiments/services"
+	"locklab/stack"
+)
+
+var C6 = experiments.Experiment{
+	ID:       "C6-binlog",
+	Title:    "The database says what has changed",
+	Articles: experiments.Articles{"A3"},
+	Claim: `
+		The database's binlog, through a queue with acknowledgements, deletes what has changed without the writer's help, over a kill too.`,
+	Says: `
+		As an upgrade, a tool (canal) reads the database's binlog and sends it to a queue. A consumer deletes the keys and acknowledges.
+		The article does not say when the position in the binlog is saved.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			Another program updates the database, and knows no cache. A reader of the binlog puts each change into a queue. A consumer takes it,
+			deletes the key and acknowledges. One of the two is killed in the middle. Is a change lost?`,
+		Predict: `
+			(a) Yes, the one that was being handled. (b) No: the queue and the binlog have it still. (c) It depends on the order of two
+			steps in each of the two programs.`,
+		Why: `
+			(c). A consumer that acknowledges before it deletes loses the change when it dies between the two. A relay that saves its position
+			before the queue has the change loses it in the same way. In the other order a change may come twice, and a second delete
+			does no harm. This is "at least once", and it suits a cache.`,
+		Fix: `
+			Acknowledge after the delete, and save the position after the queue has confirmed. Take what another consumer has left
+			(XAUTOCLAIM). Keep the position where the queue is: a Redis that loses one loses both, and then the binlog is read again.`,
+		Limits: `
+			SQLite has no binlog. There triggers write an outbox table in the transaction of each write. Somebody must install them, a table
+			without them is not seen, and each write costs a second one. With several writers, rows of an outbox can be committed in another
+			order than they are numbered; a binlog has the order of the commits. The cache is old until the change has come through.`,
+		Next:  "C5-delete-log does the same for writers that know the cache. C4-delayed-double-delete: a slow reader can still fill too late.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+another program ─ UPDATE
+database                 ─ binlog ─┐
+relay                              └─ XADD ─ save the position
+consumer                                  └─ DEL ─ XACK`,
+	How: `
+		The cache has an item. Another program updates it with plain SQL. A relay puts changes into a Redis stream, and a consumer deletes
+		keys. Where one of the two is a process of its own, it is killed between two of its steps, and another one goes on. A second item,
+		updated later, shows when all changes before it have come through. Then a client reads. The binlog is that of MariaDB, read
+		as a replica reads it; the outbox is in SQLite.`,
+	Schedule: experiments.Schedule{Takes: 8 * time.Second},
+	Check:    services.StaleReads,
+	Variants: slices.Concat(
+		[]experiments.Variant{
+			{Name: "the writer deletes the key", Run: services.OnCache(helpfulWriter)},
+			{Name: "another program writes", Expect: experiments.Sometimes, Run: services.OnCache(anotherProgram)},
+			{Name: "outbox", Run: byOutbox(feedTask{})},
+			{Name: "outbox, the consumer is killed", Fault: true, Run: byOutbox(feedTask{consumer: consume})},
+			{
+				Name: "outbox, acknowledged first, the consumer is killed", Expect: experiments.Sometimes, Fault: true,
+				Run: byOutbox(feedTask{consumer: acknowledgeFirst}),
+			},
+			{Name: "outbox, the relay is killed", Fault: true, Run: byOutbox(feedTask{relay: relayChanges})},
+			{
+				Name: "outbox, position saved first, the relay is killed", Expect: experiments.Sometimes, Fault: true,
+				Run: byOutbox(feedTask{relay: savePositionFirst}),
+			},
+		},
+		onBinlog(
+			experiments.Variant{Name: "binlog", Run: byBinlog(feedTask{})},
+			experiments.Variant{Name: "binlog, the consumer is killed", Fault: true, Run: byBinlog(feedTask{consumer: consume})},
+			experiments.Variant{Name: "binlog, the relay is killed", Fault: true, Run: byBinlog(feedTask{relay: relayChanges})},
+		),
+	),
+}
+
+// onBinlog are variants of one trial, because a server takes seconds to start.
+func onBinlog(variants ...experiments.Variant) []experiments.Variant {
+	for i := range variants {
+		variants[i].Trials, variants[i].Needs = 1, []experiments.Need{experiments.MariaDB}
+	}
+	return variants
+}
+
+func helpfulWriter(ctx context.Context, x *services.Cache) {
+	r := x.Aside(x.Connect(), cache.Config{})
+	x.Fill(ctx, "reader", r, services.Item)
+	x.Update(ctx, "writer", cache.UpdateThenDelete{Database: x.Items, Cache: r}, services.Item)
+	x.Read(ctx, "reader", r, services.Item)
+}
+
+// bySQL updates an item as a program does that knows no cache.
+func bySQL(ctx context.Context, x *services.Cache, id uint64) {
+	x.Must(x.DB.WithContext(ctx).Exec("UPDATE cache_items SET version = version + 1 WHERE id = ?", id).Error)
+	x.Confirm(ctx, "program", id)
+}
+
+func anotherProgram(ctx context.Context, x *services.Cache) {
+	r := x.Aside(x.Connect(), cache.Config{})
+	x.Fill(ctx, "reader", r, services.Item)
+	bySQL(ctx, x, services.Item)
+	x.MustFollow("program", services.Item)
+	x.Read(ctx, "reader", r, services.Item)
+}
+
+// changesStream is the stream. A message without an acknowledgement goes to another consumer soon.
+func changesStream(client redis.Cmdable) changes.Stream {
+	return changes.Stream{Client: client, Key: "changes", Idle: 50 * time.Millisecond}
+}
+
+// The parts as processes that are killed.
+var (
+	consume = services.NewCacheAction("consume changes", func(ctx context.Context, c *services.CacheClient) error {
+		return changesStream(c.Client).Consume(ctx, "A", c.Redis)
+	})
+	acknowledgeFirst = services.NewCacheAction("consume changes, acknowledged before the delete",
+		func(ctx context.Context, c *services.CacheClient) error {
+			s := changesStream(c.Client)
+			return s.Consume(ctx, "A", acknowledging{s, c.Redis})
+		})
+	relayChanges = services.NewCacheAction("relay changes", func(ctx context.Context, c *services.CacheClient) error {
+		return changesStream(c.Client).Relay(ctx, sourceOf(c))
+	})
+	// savePositionFirst is [changes.Stream.Relay] with two steps exchanged.
+	savePositionFirst = services.NewCacheAction("relay changes, the position saved first",
+		func(ctx context.Context, c *services.CacheClient) error {
+			s := changesStream(c.Client)
+			after := s.Client.Get(ctx, s.Key+":position").Val() // "": from the beginning
+			return sourceOf(c).Follow(ctx, after, func(c changes.Change) error {
+				return errors.Join(
+					s.Client.Set(ctx, s.Key+":position", c.After, 0).Err(),
+					s.Client.XAdd(ctx, &redis.XAddArgs{Stream: s.Key, Values: []any{"id", c.ID}}).Err(),
+				)
+			})
+		})
+)
+
+// sourceOf is the source of the changes in a process of its own. A server of MariaDB ends a reader when another one comes with its number.
+func sourceOf(c *services.CacheClient) changes.Source {
+	if dsn, maria := strings.CutPrefix(c.Database, "mysql:"); maria {
+		return changes.Binlog{DSN: dsn, Table: cache.Table, Server: 3}
+	}
+	return changes.Outbox{DB: c.Store.DB(), Table: cache.Table, Every: 5 * time.Millisecond}
+}
+
+// acknowledging exchanges two steps of [changes.Stream.Consume].
+type acknowledging struct {
+	changes.Stream
+	to cache.Deleter
+}
+
+func (a acknowledging) Delete(ctx context.Context, id uint64) error {
+	pending, err := a.Client.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: a.Key, Group: a.Key, Start: "-", End: "+", Count: 1}).Result()
+	for _, p := range pending {
+		err = errors.Join(err, a.Client.XAck(ctx, a.Key, a.Key, p.ID).Err())
+	}
+	return errors.Join(err, a.to.Delete(ctx, id))
+}
+
+// feedTask says which part is a process of its own that is killed.
+type feedTask struct {
+	relay, consumer services.CacheAction // empty: it is not killed
+}
+
+// feedStops is where a part is killed: between its two steps.
+var feedStops = map[services.CacheAction]string{
+	consume: "DEL", acknowledgeFirst: "DEL", relayChanges: "SET changes:position", savePositionFirst: "XADD",
+}
+
+// laterItem is an item that is updated later than the first.
+const laterItem = services.Item + 1
+
+func byOutbox(task feedTask) experiments.Scenario {
+	return services.OnCache(func(ctx context.Context, x *services.Cache) {
+		r := filled(ctx, x)
+		from := changes.Outbox{DB: x.DB, Table: cache.Table, Every: 5 * time.Millisecond}
+		x.Must(from.Install(ctx))
+		task.run(ctx, x, r, from)
+	})
+}
+
+func byBinlog(task feedTask) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		server, err := t.Stack.MariaDB(ctx, "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1")
+		t.Must(err)
+		x := services.StartCache(ctx, t, "mysql:"+server.DSN)
+		r := filled(ctx, x)
+		from := changes.Binlog{DSN: server.DSN, Table: cache.Table, Server: 2}
+		var now struct {
+			File     string
+			Position int64
+		}
+		t.Must(x.DB.WithContext(ctx).Raw("SHOW MASTER STATUS").Scan(&now).Error)
+		t.Must(x.Conn.Set(ctx, "changes:position", fmt.Sprintf("%s:%d", now.File, now.Position), 0).Err())
+		task.run(ctx, x, r, from)
+		x.MeasureCache()
+	}
+}
+
+// filled has two items, and the first of them in the cache.
+func filled(ctx context.Context, x *services.Cache) *cache.Redis {
+	r := x.Aside(x.Connect(), cache.Config{})
+	x.Must(x.Write(ctx, "before", x.Items, laterItem))
+	x.Fill(ctx, "reader", r, services.Item)
+	return r
+}
+
+// run lets another program update the item, kills what the task says, and reads when all changes have come through.
+func (f feedTask) run(ctx context.Context, x *services.Cache, r *cache.Redis, from changes.Source) {
+	stream := changesStream(x.Connect())
+	feed, end := context.WithCancel(ctx)
+	defer end()
+	part := func(run func() error) {
+		x.Go(func() {
+			if err := run(); feed.Err() == nil {
+				x.Must(fmt.Errorf("a part of the feed ended: %w", err))
+			}
+		})
+	}
+	relay := func() { part(func() error { return stream.Relay(feed, from) }) }
+	if f.consumer != "" {
+		relay()
+	}
+	bySQL(ctx, x, services.Item)
+	for _, do := range []services.CacheAction{f.relay, f.consumer} {
+		if do != "" {
+			x.KillCacheProcess(ctx, "A", do, feedStops[do])
+		}
+	}
+	if f.consumer == "" {
+		relay()
+	}
+	through := make(chan struct{}, 10)
+	part(func() error { return stream.Consume(feed, "B", toldItem{r, through}) })
+	bySQL(ctx, x, laterItem)
+	select {
+	case <-through:
+	case <-ctx.Done():
+		x.Must(errors.New("the update of the second item has not come through"))
+	}
+	x.Must(stack.Until(ctx, func(ctx context.Context) error {
+		pending, err := stream.Client.XPending(ctx, stream.Key, stream.Key).Result()
+		if err == nil && pending.Count > 0 {
+			err = fmt.Errorf("%d changes are not acknowledged", pending.Count)
+		}
+		return err
+	}))
+	x.MustFollow("feed", services.Item)
+	x.Read(ctx, "reader", r, services.Item)
+}
+
+// toldItem says when the second item is deleted.
+type toldItem struct {
+	cache.Deleter
+	through chan struct{}
+}
+
+func (d toldItem) Delete(ctx context.Context, id uint64) error {
+	err := d.Deleter.Delete(ctx, id)
+	if id == laterItem {
+		d.through <- struct{}{}
+	}
+	return err
+}

@@ -1,0 +1,2 @@
+// Package caches has the experiments on a cache beside a database (C1 to C6).
+package caches

@@ -1,0 +1,367 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/failovers"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+)
+
+var F05 = experiments.Experiment{
+	ID:       "F05-redlock-minority",
+	Title:    "RedLock without some of its nodes",
+	Articles: experiments.Articles{"A2", "A4"},
+	Claim:    "RedLock grants the lock while two of its five nodes are dead or hang, and refuses it in time with three such nodes.",
+	Says: `
+		A majority of the nodes is enough, N/2+1 of N. With fewer the acquire has failed, and the client releases on all nodes. A client asks the
+		nodes one
+		after another. A request to a node has a timeout far below the lease, so a node that gives no answer delays no client for long. A4
+		names 5 to 50 ms for a lease of 10 s, A2 some tens of milliseconds.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			RedLock asks five nodes, and two of them give no answer. They are dead, or they hang: they accept a connection and say
+			nothing. Is a client still granted the lock, and how long does it wait? And with three such nodes?`,
+		Predict: `
+			(a) Two silent nodes cost one timeout each time. (b) Dead nodes cost nothing, and nodes that hang cost a timeout. (c)
+			Neither delays a client, as long as three nodes answer.`,
+		Why: `
+			(c) for v4, as long as one client asks: then two nodes that hang cost nothing. Three of five nodes are a majority, and their
+			votes are enough. v4 asks all nodes simultaneously and goes on when three have granted the lock. A dead node refuses the
+			connection immediately, and a node that hangs is not waited for. With three silent nodes there is no majority. The client waits
+			for one timeout and is told that the lock is unavailable. After that v4 only pings a node that hangs, so the next requests are
+			refused without a wait. When two clients compete, one of them may wait for the timeout of a node.
+
+			In sequence, as the articles ask, each node that hangs costs its whole timeout in each acquire, and again in the release. So the
+			timeout must be short. But a short timeout also cuts off nodes that are only slow. With 5 ms, and answers that take 20 ms, each
+			request was refused although three nodes live. These nodes had executed it, and the release timed out, too. So they keep a key
+			that nobody holds, for the whole lease. v4 waits longer for a node, and was granted each request in the time of one answer.`,
+		Fix: `
+			Ask all nodes simultaneously. Go on when a majority has granted the lock, and release it on every node afterwards. Then the
+			timeout of a node can be longer than a busy machine delays an answer, and still far below the lease. In v4 it is 500 ms by
+			default (--node-timeout). Do not wait a second time for a node that gave no answer. Repeat a release until it is confirmed.`,
+		Limits: `
+			Clients that compete may share the nodes between them, so that none has a majority. Then a try may wait for a node that
+			hangs. In that variant no update may be lost; its longest wait is measured and not judged. On a busy machine the experiment
+			makes v4's timeout longer; the table shows it. The articles' timeouts are not changed. Nodes that lose their data are not tried.`,
+		Next: `
+			F06 (a node restarts empty), F07 (the clock of a node jumps), F08 (a node that is named twice), P4 (RedLock when nothing
+			fails). docs/lock.md has a section on v4.`,
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A        ├─ asks 1 2 3 4 5 ─ 1 2 3 grant it: a majority ─ read 0 ─ write 1 ┤
+node 4   ✗ dead: it refuses the connection
+node 5   ✗ hangs: it says nothing, and is not waited for`,
+	How: `
+		A is connected to five nodes. Some of them, chosen at random, are killed, and A requests the lock. When three were down, one is
+		started again, and A requests it once more. In other variants nodes are stopped by SIGSTOP: they hang, which means that they
+		accept connections and answer nothing. Then A and B request the lock again and again, and add one to a counter. One client at a
+		time must not wait as long as the timeout of one node. With three nodes that hang, each client must be refused within three such
+		timeouts. In the last four variants A is alone. It is v4, or a client that asks the nodes in sequence. In two of them a proxy
+		delays the answers of the nodes that live.`,
+	Schedule: experiments.Schedule{Takes: 20 * time.Second},
+	Check:    clients.Any(history.Counter, failovers.Available(5), slow),
+	Variants: []experiments.Variant{
+		{Name: "none down", Run: down(0)},
+		{Name: "one down", Fault: true, Run: down(1)},
+		{Name: "two down", Fault: true, Run: down(2)},
+		{Name: "three down: refused", Fault: true, Run: down(3)},
+		{Name: "two hang, one client at a time", Fault: true, Run: hanging(2, false)},
+		{Name: "two hang, two clients compete", Fault: true, Trials: 1, Run: hanging(2, true)},
+		{Name: "three hang: refused", Fault: true, Trials: 1, Run: hanging(3, true)},
+		{Name: "two hang, answers take 20 ms", Fault: true, Run: alone(0, true)},
+		{Name: "in sequence, 50 ms for each node, two hang", Fault: true, Expect: experiments.Sometimes, Run: alone(50*time.Millisecond, false)},
+		{Name: "in sequence, 5 ms for each node, two hang", Fault: true, Expect: experiments.Sometimes, Run: alone(5*time.Millisecond, false)},
+		{
+			Name: "in sequence, 5 ms for each node, two hang, answers take 20 ms", Fault: true, Expect: experiments.Sometimes,
+			Run: alone(5*time.Millisecond, true),
+		},
+	},
+}
+
+// down kills n of five nodes before A requests the lock.
+func down(n int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		q := fiveNodes(ctx, t)
+		a := q.NewClient(ctx, "A", lockstrategy.DefaultLease)
+		victims := t.Rand.Perm(len(q.Nodes))[:n]
+		for _, v := range victims {
+			clients.Kill(t, q.Nodes[v])
+		}
+		ctx, cancel := context.WithTimeout(ctx, lockstrategy.DefaultLease)
+		defer cancel()
+		r := clients.NewResource(t, false)
+		a.TryUpdate(ctx, r)
+		if n <= 2 {
+			return
+		}
+		back := q.Nodes[victims[0]]
+		proof, err := back.Restart(ctx)
+		t.Must(err)
+		t.Record(history.Event{Timeline: back.Name, Kind: history.Heal, Text: "runs again", Proof: proof})
+		a.TryUpdate(ctx, r)
+	}
+}
+
+const tries = 10 // of each client while nodes hang
+
+var (
+	nodeTimeout   = experiments.Milliseconds.Of("that a client waits for one node") // a setting, recorded for the check
+	longestAnswer = experiments.Microseconds.Of("until a client had an answer, at most")
+)
+
+// fiveNodes starts the nodes of v4's clients.
+func fiveNodes(ctx context.Context, t *experiments.Trial) *failovers.Quorum {
+	q := failovers.StartQuorum(ctx, t, 5)
+	t.Measure("lab", q.NodeTimeout().Milliseconds(), nodeTimeout)
+	return q
+}
+
+// hanging stops n of five nodes. Then two clients request the lock again and again, in turn or simultaneously.
+func hanging(n int, compete bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		q := fiveNodes(ctx, t)
+		a, b := q.NewClient(ctx, "A", lockstrategy.DefaultLease), q.NewClient(ctx, "B", lockstrategy.DefaultLease)
+		for _, v := range t.Rand.Perm(len(q.Nodes))[:n] {
+			hang(ctx, t, q.Nodes[v])
+		}
+		ctx, cancel := context.WithTimeout(ctx, lockstrategy.DefaultLease)
+		defer cancel()
+		r := clients.NewResource(t, false)
+		update := func(c *clients.Client, times int) {
+			for range times {
+				c.TryUpdate(ctx, r)
+			}
+		}
+		if compete {
+			wait := t.Go(func() { update(a, tries) })
+			update(b, tries)
+			wait()
+		} else {
+			for range tries {
+				update(a, 1)
+				update(b, 1)
+			}
+		}
+		var longest time.Duration
+		for _, answer := range answers(t.Events()) {
+			longest = max(longest, answer.took())
+		}
+		t.Measure("lab", longest.Microseconds(), longestAnswer)
+	}
+}
+
+// hang stops a node from running until the trial is over.
+func hang(ctx context.Context, t *experiments.Trial, n *stack.Node) {
+	const silence = 100 * time.Millisecond
+	t.Must(n.Pause())
+	t.Cleanup(func() error { n.Resume(); return nil }) // before the clients close, which would wait for it
+	probe := redis.NewClient(clients.OneAttempt(n.Addr))
+	defer probe.Close()
+	short, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	if err := probe.Ping(short).Err(); err == nil {
+		t.Must(fmt.Errorf("%s answers, although it was stopped", n.Name))
+	}
+	t.Fault(n.Name, failovers.Hangs, fmt.Sprintf("it was stopped, and answers no PING within %s", silence))
+}
+
+const (
+	few          = 5                     // requests: each one in sequence waits for two nodes that hang, and so does its release
+	answersTake  = 20 * time.Millisecond // of a node that is far away, or busy
+	articleLease = 10 * time.Second      // A4's
+)
+
+var (
+	medianAnswer = experiments.Microseconds.Of("until a request was granted or refused, median")
+	granted5     = experiments.Count.Of("requests that were granted, of 5")
+	keysKept     = experiments.Count.Of("nodes that keep the key of a refused request")
+)
+
+// alone is one client that requests the lock few times while two of five nodes hang. It is v4, or it asks the nodes in sequence, and waits
+// for each of them for inTurn. With late set, the others answer after answersTake.
+func alone(inTurn time.Duration, late bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		q := failovers.StartQuorum(ctx, t, 5)
+		proxies, addrs := q.Proxies("A")
+		nodes := q.Connect(ctx, addrs)
+		timeout := cmp.Or(inTurn, q.NodeTimeout())
+		var a *clients.Client
+		if inTurn > 0 {
+			a = inSequence(t, nodes, timeout)
+		} else {
+			a = q.ClientOf("A", nodes, articleLease, timeout)
+		}
+		t.Measure("lab", timeout.Milliseconds(), nodeTimeout)
+		for i, v := range t.Rand.Perm(len(q.Nodes)) {
+			if i < 2 {
+				hang(ctx, t, q.Nodes[v])
+			} else if late {
+				delay(ctx, t, proxies[v])
+			}
+		}
+		r := clients.NewResource(t, false)
+		for range few {
+			a.TryUpdate(ctx, r)
+		}
+		measureAlone(ctx, t, q)
+	}
+}
+
+// delay lets a node's answers take answersTake.
+func delay(ctx context.Context, t *experiments.Trial, p *stack.Proxy) {
+	p.Delay(faultproxy.Latency(0, answersTake))
+	probe := redis.NewClient(clients.OneAttempt(p.Addr))
+	defer probe.Close()
+	asked := time.Now()
+	t.Must(probe.Ping(ctx).Err())
+	took := time.Since(asked)
+	if took < answersTake {
+		t.Must(fmt.Errorf("%s: a PING was answered after %s", p.Name, took))
+	}
+	t.Fault(p.Name, fmt.Sprintf("answers take %s", answersTake), fmt.Sprintf("a PING was answered after %d ms", took.Milliseconds()))
+}
+
+// measureAlone measures what the client was told, and which nodes still have a key although it was refused.
+func measureAlone(ctx context.Context, t *experiments.Trial, q *failovers.Quorum) {
+	var took []time.Duration
+	granted, kept := 0, 0
+	for _, a := range answers(t.Events()) {
+		switch a.told.Kind {
+		case history.Grant:
+			granted++
+			took = append(took, a.took())
+		case history.Refuse:
+			took = append(took, a.took())
+		}
+	}
+	slices.Sort(took)
+	t.Measure("lab", took[len(took)/2].Microseconds(), medianAnswer)
+	t.Measure("lab", int64(granted), granted5)
+	if granted > 0 {
+		return
+	}
+	hangs := make(map[string]bool)
+	for _, e := range t.Events() {
+		hangs[e.Timeline] = hangs[e.Timeline] || e.Text == failovers.Hangs
+	}
+	for _, node := range q.Nodes {
+		if !hangs[node.Name] {
+			t.Must(node.WithClient(func(c *redis.Client) error {
+				n, err := c.Exists(ctx, clients.NodeKey).Result()
+				kept += int(n)
+				return err
+			}))
+		}
+	}
+	t.Measure("lab", int64(kept), keysKept)
+}
+
+// inSequence is A, a client of RedLock as A2 and A4 describe it. It asks the nodes one after another, and waits for each for timeout at
+// most. Without a majority it releases on all nodes, once.
+func inSequence(t *experiments.Trial, nodes []redis.UniversalClient, timeout time.Duration) *clients.Client {
+	name, value := []string{clients.NodeKey}, ""
+	each := func(ask func(ctx context.Context, node redis.UniversalClient)) {
+		for _, node := range nodes {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			ask(ctx, node)
+			cancel()
+		}
+	}
+	release := func() {
+		each(func(ctx context.Context, node redis.UniversalClient) {
+			node.Eval(ctx, clients.CompareAndDelete, name, value)
+		})
+	}
+	try := func(context.Context, string) (bool, error) {
+		asked, granted := time.Now(), 0
+		value = rand.Text() // of this try: a late release must not delete the key of the next one
+		each(func(ctx context.Context, node redis.UniversalClient) {
+			if ok, err := node.SetNX(ctx, clients.NodeKey, value, articleLease).Result(); ok && err == nil {
+				granted++
+			}
+		})
+		if granted > len(nodes)/2 && time.Since(asked) < articleLease {
+			return true, nil
+		}
+		release()
+		return false, fmt.Errorf("%d of %d nodes granted it", granted, len(nodes))
+	}
+	return clients.NewPolling(t, "A", clients.Polling{
+		Try:     try,
+		Release: func(context.Context, string) (bool, error) { release(); return true, nil },
+		Pause:   clients.Spin, Lease: articleLease,
+	})
+}
+
+// answer is what a client was told of its request, or of its release.
+type answer struct {
+	asked, told history.Event
+	contended   bool // another client had requested the lock, and not released it
+}
+
+func (a answer) took() time.Duration { return a.told.At - a.asked.At }
+
+// answers reads them from a history.
+func answers(trial []history.Event) (all []answer) {
+	open := make(map[string]answer) // by owner
+	for _, e := range trial {
+		a := open[e.Owner]
+		switch e.Kind {
+		case history.Request:
+			for owner, other := range open {
+				other.contended = true
+				open[owner] = other
+			}
+			open[e.Owner] = answer{asked: e, contended: len(open) > 0}
+		case history.Release:
+			a.asked = e
+			open[e.Owner] = a
+		case history.Grant, history.Refuse, history.Released:
+			a.told = e
+			all = append(all, a)
+			if e.Kind != history.Grant {
+				delete(open, e.Owner)
+			}
+		}
+	}
+	return all
+}
+
+// slow finds clients that waited for a node that hangs although a majority answers. It also finds clients that were refused too late, as
+// after a wait for three such nodes in sequence. Two clients that compete may share the nodes between them: no time is promised to those.
+func slow(trial []history.Event) (found []history.Violation) {
+	timeout := time.Duration(0) // for a node
+	for _, e := range trial {
+		if nodeTimeout.In(e) {
+			timeout = time.Duration(e.Value) * time.Millisecond
+		}
+	}
+	for _, a := range answers(trial) {
+		bound := timeout
+		if a.told.Kind == history.Refuse {
+			bound = 3 * timeout
+		} else if a.contended {
+			continue
+		}
+		if took := a.took(); took >= bound {
+			found = append(found, history.Violation{
+				What:   fmt.Sprintf("%s was told (%s) after %d ms, and not within %s", a.told.Timeline, a.told.Kind, took.Milliseconds(), bound),
+				Events: []int{a.asked.Seq, a.told.Seq},
+			})
+		}
+	}
+	return found
+}

@@ -1,0 +1,204 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/failovers"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+)
+
+var F06 = experiments.Experiment{
+	ID:       "F06-redlock-amnesia",
+	Title:    "RedLock: a node restarts with data loss",
+	Articles: experiments.Articles{"A2", "A4"},
+	Claim:    "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
+	Says: `
+		The articles count the votes of the nodes, and do not say what happens to a vote when its node restarts.`,
+	Elsewhere: `
+		A node that has forgotten its vote gives it again. RedLock's author advises to leave a crashed node down until every lease has
+		ended ("Performance, crash recovery and fsync" in https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client holds a RedLock on nodes 1, 2 and 3 of five. Node 3 crashes and restarts immediately, without its data. Another
+			client asks all five nodes for the lock. Is it refused?`,
+		Predict: `
+			(a) Yes: the first client has a majority. (b) Yes: a node that restarts does not vote for a while. (c) No: nodes 3, 4 and 5
+			are a majority as well.`,
+		Why: `
+			(c). Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
+			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
+			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
+			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
+			takes no lock away. Here both other servers had the grant when the leader lost its disk. etcd refuses a server that comes back
+			without its disk. The empty ZooKeeper server copied the others' data. A database keeps its locks through a crash only if it writes
+			its log before it confirms a COMMIT. MariaDB with innodb_flush_log_at_trx_commit=0 writes it once a second, and a crash takes the
+			locks of that second away.`,
+		Fix: `
+			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
+			answers (appendfsync always), which costs time. Leave innodb_flush_log_at_trx_commit at 1, its default, in a database that keeps
+			locks.`,
+		Limits: `
+			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
+			While the node is down, the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
+			one of them restarts. No trial destroys the disks of two servers. The run does not try what ZooKeeper does
+			when a second server lacks the grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
+		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
+		Level: experiments.Advanced,
+	},
+	Drawing: `
+A        ├─ 1 2 3 of 5 ─ read 0 ──────────────────────── write 1
+node 3   ───────────────── ✗ restarts, empty               ↑ one update is lost
+B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
+	How: `
+		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
+		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
+		Redis has the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop.
+		The naive locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again
+		with its disk. Then the leader of three is killed, loses its disk, and starts again. The ZooKeeper server first copies the data of
+		the others, and then B asks it. The other etcd servers refuse the empty one, so B asks those two. MariaDB keeps its table on the
+		disk. The server is killed when A's lock is committed, and starts again.`,
+	Anomaly:  "restart with data loss",
+	Schedule: experiments.Schedule{Takes: 26 * time.Second},
+	Check:    history.Counter,
+	Variants: slices.Concat([]experiments.Variant{
+		{Name: "restarted when the lease has ended", Fault: true, Run: restartLater},
+		{
+			Name: "restarted immediately", Expect: experiments.Sometimes, Strategy: "v4", Fault: true,
+			Run: failovers.OnDecidingNode(clients.Restart),
+		},
+		{
+			Name: "one Redis, restarted immediately", Expect: experiments.Sometimes, Strategy: "v3", Fault: true,
+			Trials: 1, Run: clients.OnSingle(restartUnnoticed),
+		},
+	}, clients.NaiveVariants("one Redis, restarted immediately", clients.LostAfter(clients.Restart)), []experiments.Variant{
+		{
+			Name: "database, log written at each commit", Fault: true, Trials: 1, Needs: []experiments.Need{experiments.MariaDB},
+			Run: restartDatabase("1"),
+		},
+		{
+			Name: "database, log written once a second", Expect: experiments.Sometimes, Strategy: "v5", Fault: true,
+			Needs: []experiments.Need{experiments.MariaDB}, Run: restartDatabase("0"),
+		},
+	}, disks("ZooKeeper", "v6", lockstrategy.NameZooKeeper, restartZooKeeper), disks("etcd", "v7", lockstrategy.NameEtcd, restartEtcd)),
+}
+
+// disks are a server that restarts with its disk, and the leader of three that loses it.
+func disks(server, version, strategy string, restart func(n int) experiments.Scenario) []experiments.Variant {
+	kept := experiments.Variant{Fault: true, Trials: 1, Needs: clients.NeedsOf(strategy), Run: restart(1)}
+	kept.Name = server + ", restarted immediately, with its disk"
+	lost := kept
+	lost.Name, lost.Strategy, lost.Run = server+", the leader of three loses its disk", version, restart(3)
+	return []experiments.Variant{kept, lost}
+}
+
+// restartUnnoticed restarts a node whose holder learns of it late.
+func restartUnnoticed(ctx context.Context, t *experiments.Trial, n *stack.Node) {
+	t.Note(n.Proxy.Name, "does not get through: "+clients.EndProxy(ctx, t, n.Proxy))
+	clients.Restart(ctx, t, n)
+}
+
+// restartZooKeeper restarts the leader of n servers, to which A and B are connected. One alone keeps its disk, and one of three loses it.
+func restartZooKeeper(n int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x, disk := failovers.StartZooKeeper(ctx, t, n), "with"
+		node := x.Leader
+		besideRestart(ctx, t, func(name string) *clients.Client { return x.NewClient(ctx, name, clients.LongLease, node) }, func() {
+			if n > 1 {
+				disk = "without"
+				t.Must(node.LoseDisk())
+			}
+			proof, err := node.Restart(ctx)
+			t.Must(err)
+			t.Fault(node.Name, "killed and restarted, "+disk+" its disk", proof)
+		})
+	}
+}
+
+// restartEtcd is the same with etcd. The others do not let a server join that has lost its disk: A and B ask them.
+func restartEtcd(n int) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		x := failovers.StartEtcd(ctx, t, n)
+		m := x.Leader
+		besideRestart(ctx, t, func(name string) *clients.Client { return x.NewClient(ctx, name, clients.LongLease) }, func() {
+			clients.Kill(t, m)
+			if n == 1 {
+				_, err := m.Restart(ctx)
+				t.Must(err)
+				return
+			}
+			t.Must(m.LoseDisk())
+			_, refused := m.Restart(ctx)
+			if refused == nil || !strings.Contains(refused.Error(), "bootstrapped") {
+				t.Must(errors.Join(errors.New("the others were to refuse a server without its disk"), refused))
+			}
+			t.Fault(m.Name, "its disk is lost, and it cannot join again", refused.Error())
+			x.FindLeader(ctx)
+		})
+	}
+}
+
+// restartDatabase kills MariaDB when it has committed A's lock. flush says when it writes its log: 1 at a commit, 0 once a second.
+func restartDatabase(flush string) experiments.Scenario {
+	return clients.OnMariaDB(func(ctx context.Context, x *clients.MariaDB) {
+		const unwritten = "SELECT SUM(IF(VARIABLE_NAME LIKE '%CURRENT', VARIABLE_VALUE, -VARIABLE_VALUE)) " +
+			"FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN ('INNODB_LSN_CURRENT', 'INNODB_LSN_FLUSHED')"
+		s, a := clients.NewSuccession(x.Trial), x.NewClient(ctx, "A", clients.LongLease)
+		a.Acquire(ctx).Release(ctx) // there is a table now, and a row
+		x.Must(stack.Until(ctx, func(ctx context.Context) error {
+			if n := x.Ask(ctx, unwritten); n > 0 {
+				return fmt.Errorf("%d bytes of the log are in memory only", n)
+			}
+			return nil
+		}))
+		s.Come(ctx, a)
+		clients.Kill(x.Trial, x.Server)
+		_, err := x.Server.Restart(ctx)
+		x.Must(err)
+		s.Come(ctx, x.NewClient(ctx, "B", clients.LongLease))
+		s.Finish(ctx)
+		if flush == "1" {
+			clients.MustRefuse(x.Trial, "B")
+		}
+	}, "--innodb-flush-log-at-trx-commit="+flush)
+}
+
+// besideRestart lets B request the lock that A holds, after a server was restarted.
+func besideRestart(ctx context.Context, t *experiments.Trial, client func(name string) *clients.Client, restart func()) {
+	s := clients.NewSuccession(t)
+	s.Come(ctx, client("A"))
+	restart()
+	s.Come(ctx, client("B"))
+	s.Finish(ctx)
+	clients.MustRefuse(t, "B")
+}
+
+// restartLater lets A's lease end before the node votes again. A respects its lease: it writes while it is good.
+func restartLater(ctx context.Context, t *experiments.Trial) {
+	q := failovers.StartQuorum(ctx, t, 5)
+	lease := t.Scaled(time.Second)
+	a, b := q.NewClient(ctx, "A", lease, 4, 5), q.NewClient(ctx, "B", lease)
+	r := clients.NewResource(t, false)
+	first := a.Acquire(ctx)
+	value := r.Read(first)
+	q.Votes(ctx, "A")
+	clients.Kill(t, q.Nodes[2])
+	b.UpdateOnce(ctx, r)
+	if first.Alive() {
+		r.Write(first, value+1)
+	}
+	t.Must(first.AwaitLoss(ctx))
+	clients.Restart(ctx, t, q.Nodes[2])
+	again := b.Acquire(ctx)
+	q.Votes(ctx, "B")
+	r.Add(again)
+	again.Release(ctx)
+}

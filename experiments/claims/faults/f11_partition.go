@@ -1,0 +1,273 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/history"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+)
+
+// partitionLease is renewed until the proxy drops, and then has to end.
+const partitionLease = 600 * time.Millisecond
+
+var F11 = experiments.Experiment{
+	ID:       "F11-partition",
+	Articles: experiments.Articles{"A0", "A1", "A2"},
+	Claim:    "A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.",
+	Says: `
+		A holder that dies, or cannot be reached, blocks the others until its lease ends, and no longer. The articles do not say what a
+		living holder does meanwhile when it cannot renew.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A client holds the lock, and the network between it and Redis fails. It works on and cannot renew. Other clients still reach
+			Redis. Does the holder learn of it before another client is granted the lock?`,
+		Predict: `
+			(a) No: without the server it cannot know. (b) Yes: it counts the lease itself. (c) Only when its connection reports an
+			error.`,
+		Why: `
+			(b). The holder stops in time, because it counts its lease from before the request was sent, and the server from a later moment.
+			It also takes off a little for clocks that run at different speeds. So its context ends first, without an answer from the
+			server. When only the replies are lost, the server has renewed the key once more, and the holder does not count that
+			renewal. A holder that does not look at its context writes all the same, and one update is lost.`,
+		Fix: `
+			Give the lease's context to each part of the work, and stop when it ends. Check the fencing token at the resource as well:
+			it refuses the write of a holder that did not look.`,
+		Limits: `
+			A holder that is paused counts nothing, so its own count does not help it. Data that it sent to the resource before the end
+			can still arrive after it; only the token stops that. A clock that jumps is not covered: the margin is for clocks that run
+			at different speeds.`,
+		Next: "L11 (the holder is paused instead of cut off), L12 (the reply to an acquire is lost), L05 (work longer than the lease). " +
+			"With the containers of the compose file: `app lab run F11 --on docker`.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A       ├─ lock ─ read 0 ──────────┤ its context ends: it must not write
+proxy                 ✗ drops        ┆ the server frees the key
+B                     waits …        ├─ lock ─ read 0 ─ write 1`,
+	How: `
+		A reaches the server over a fault proxy, B directly. The proxy drops data while A holds the lock: in both directions, or only
+		the replies. In the second case a renewal still arrives, and the key's life gets longer once more. From then on B waits. Two
+		things are measured. Does A's context end before B is granted the lock? Is the end that A counts on earlier than the server's?
+		When B has finished, and the lab's own timers show that its process runs, A writes if its context has not ended. In two variants A
+		does not look and writes all the same; in one of them the resource checks the fencing token.`,
+	Schedule: experiments.Schedule{Docker: 180 * time.Second, Alone: true, Takes: 10 * time.Second},
+	Check:    clients.Any(history.Counter, reliesTooLong, learnsLate),
+	Variants: []experiments.Variant{
+		{Name: "no partition", Run: partition(0, true, false)},
+		{Name: "cut off", Fault: true, Run: partition(faultproxy.Both, true, false)},
+		{Name: "replies are lost", Fault: true, Run: partition(faultproxy.ToClient, true, false)},
+		{Name: "cut off, and A does not look", Expect: experiments.Sometimes, Fault: true, Run: partition(faultproxy.Both, false, false)},
+		{Name: "cut off, A does not look, the token is checked", Fault: true, Run: partition(faultproxy.Both, false, true)},
+	},
+}
+
+// partition cuts A off (not at all: 0) while it holds the lock. It looks at its lease before it writes, or does not.
+func partition(d faultproxy.Direction, looks, checks bool) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		servers, err := t.Stack.ProxiedTopology(ctx, "single", t.Real)
+		t.Must(err)
+		node, lease := servers.Nodes[0], t.Scaled(partitionLease)
+		r := clients.NewResource(t, checks)
+		a := clients.RedisLock(t, "A", clients.Connect(ctx, t, servers), lease)
+		b := clients.RedisLock(t, "B", clients.Connect(ctx, t, servers.At(node.Addr)), lease) // past the proxy
+		h := a.Acquire(ctx)
+		value := r.Read(h)
+		h.AwaitConfirmation(ctx) // otherwise that request would block the connection on which A renews
+		if d == 0 {
+			r.Write(h, value+1)
+			h.Release(ctx)
+			b.Update(ctx, r)
+			return
+		}
+		h.Watch(ctx)
+		drop(ctx, t, node.Proxy, d)
+		if d == faultproxy.ToClient {
+			awaitRenewal(ctx, t, node)
+		}
+		t.Must(measureMargin(ctx, t, h, node))
+		measured := measureTimer(t, h.Lease.Until())
+		runs := time.After(time.Until(h.Lease.Until()) + t.Scaled(tolerance))
+		b.Update(ctx, r) // when the server has freed the lock
+		<-runs           // a process that is paused cannot look: L11 shows what happens then
+		if !looks || h.Lease.Context().Err() == nil {
+			r.Write(h, value+1)
+		}
+		t.Must(h.AwaitLoss(ctx))
+		measured()
+		t.Must(learnedInTime(t.Events()))
+	}
+}
+
+// drop lets a proxy drop what is sent in a direction. The proof is a connection that leads nowhere.
+func drop(ctx context.Context, t *experiments.Trial, p *stack.Proxy, d faultproxy.Direction) {
+	before := p.Dropped()
+	p.Drop(d)
+	t.Cleanup(func() error { p.Mend(); return nil })
+	probe := redis.NewClient(clients.OneAttempt(p.Addr))
+	probing, stop := context.WithCancel(ctx)
+	defer probe.Close()
+	defer stop()
+	t.Go(func() { _ = probe.Ping(probing).Err() }) // no reply will come
+	err := stack.Until(ctx, func(context.Context) error {
+		if p.Dropped().Bytes == before.Bytes {
+			return errors.New("nothing was dropped")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Must(fmt.Errorf("drop at %s: %w", p.Name, err))
+	}
+	lost := p.Dropped().Bytes - before.Bytes
+	t.Fault(p.Name, "drops "+directions[d], fmt.Sprintf("a new connection led nowhere, and %d bytes were dropped", lost))
+}
+
+var directions = map[faultproxy.Direction]string{
+	faultproxy.Both: "both directions", faultproxy.ToServer: "what is sent to the server", faultproxy.ToClient: "what is sent to the client",
+}
+
+// awaitRenewal waits until the key has more of its life left than a moment before: its holder's requests arrive.
+func awaitRenewal(ctx context.Context, t *experiments.Trial, n *stack.Node) {
+	before := time.Duration(0)
+	t.Must(n.WithClient(func(c *redis.Client) error {
+		return stack.Until(ctx, func(ctx context.Context) error {
+			left, err := c.PTTL(ctx, clients.LockKey).Result()
+			switch {
+			case err != nil:
+				return err
+			case left > before && before > 0:
+				t.Note(n.Name, fmt.Sprintf("a renewal has arrived: the key had %s to live, and has %s", before, left))
+				return nil
+			case left <= 0:
+				return stack.Permanent{Err: errors.New("the key's life has ended, and no renewal was seen to arrive: the machine was busy")}
+			}
+			before = left
+			return errors.New("no renewal has arrived")
+		})
+	}))
+}
+
+// keyOutlives is what measureMargin measures.
+var keyOutlives = experiments.Microseconds.Of(
+	"for which the server keeps the key after its holder has stopped to rely on it, at least; negative: at most")
+
+// measureMargin compares until when a holder relies on its lease with until when the server keeps the key. The server says for
+// how many whole milliseconds it will, at a moment between question and reply. So there is an earliest end and a latest one,
+// and of several replies the fastest is the most exact. Where the holder's end is between the two, nothing is shown.
+func measureMargin(ctx context.Context, t *experiments.Trial, h *clients.Holder, n *stack.Node) error {
+	until := h.Lease.Until()
+	earliest, latest, err := keyEnds(ctx, n)
+	if err != nil {
+		return err
+	}
+	kept := earliest
+	switch {
+	case until.After(latest):
+		kept = latest
+	case until.After(earliest):
+		text := "the holder's end is in the %s in which the server frees the key: its replies were too slow to tell"
+		return fmt.Errorf(text, latest.Sub(earliest))
+	}
+	t.Measure(h.Name, kept.Sub(until).Microseconds(), keyOutlives)
+	return nil
+}
+
+// keyEnds is when a server frees the lock: between these two.
+func keyEnds(ctx context.Context, n *stack.Node) (earliest, latest time.Time, err error) {
+	const questions = 20
+	err = n.WithClient(func(c *redis.Client) error {
+		for range questions {
+			asked := time.Now()
+			left, err := c.PTTL(ctx, clients.LockKey).Result()
+			if err != nil {
+				return err
+			}
+			if left <= 0 {
+				break
+			}
+			if from := asked.Add(left - time.Millisecond); from.After(earliest) {
+				earliest = from
+			}
+			if to := time.Now().Add(left); latest.IsZero() || to.Before(latest) {
+				latest = to
+			}
+		}
+		if earliest.IsZero() {
+			return errors.New("the lock was gone before it was examined: nothing is measured")
+		}
+		return nil
+	})
+	return earliest, latest, err
+}
+
+// reliesTooLong finds holders that rely on a lease for longer than the server keeps the key.
+func reliesTooLong(trial []history.Event) (found []history.Violation) {
+	for _, e := range trial {
+		if keyOutlives.In(e) && e.Value < 0 {
+			what := fmt.Sprintf("%s relies on its lease for %d µs after the server has freed the key", e.Timeline, -e.Value)
+			found = append(found, history.Violation{What: what, Events: []int{e.Seq}})
+		}
+	}
+	return found
+}
+
+// timerLate is what measureTimer measures.
+var timerLate = experiments.Microseconds.Of("by which a timer of the lab was late at the end of the lease")
+
+// measureTimer measures how late a timer is that has nothing to do with the lock, at the moment at which the holder's context
+// must end.
+func measureTimer(t *experiments.Trial, until time.Time) (measured func()) {
+	return t.Go(func() {
+		time.Sleep(time.Until(until))
+		t.Measure("lab", time.Since(until).Microseconds(), timerLate)
+	})
+}
+
+// tolerance is by how much a holder may learn of its loss after the next grant: a busy machine delays timers that are due. A
+// machine on which the lab's own timer was that late shows nothing.
+const tolerance = partitionLease / 10
+
+// learnsLate finds holders whose context had not ended when another client had been granted the lock.
+func learnsLate(trial []history.Event) (found []history.Violation) {
+	ours, ok := clients.Measured(trial, "lab", timerLate)
+	if !ok || time.Duration(ours.Value)*time.Microsecond > tolerance/2 {
+		return nil
+	}
+	grant, lose := beliefOverlap(trial)
+	if by := lose.At - grant.At; by > tolerance {
+		what := fmt.Sprintf("%s's context ended %s after %s was granted the lock", lose.Timeline, by.Round(time.Microsecond), grant.Timeline)
+		found = append(found, history.Violation{What: what, Events: []int{grant.Seq, lose.Seq}})
+	}
+	return found
+}
+
+// learnedInTime is an error where learnsLate shows nothing: a timer may have been late. When the lab's own timer was as late as the
+// holder's, the process did not run. The lock could not end a context then, so the trial is no evidence against it.
+func learnedInTime(trial []history.Event) error {
+	grant, lose := beliefOverlap(trial)
+	ours, _ := clients.Measured(trial, "lab", timerLate)
+	by := (lose.At - grant.At).Round(time.Microsecond)
+	if grant.Seq == 0 || by <= time.Duration(ours.Value)*time.Microsecond {
+		return nil
+	}
+	return fmt.Errorf("%s's context ended %s after %s's grant: maybe a late timer on a busy machine", lose.Timeline, by, grant.Timeline)
+}
+
+// beliefOverlap finds a grant at which another client had not learned of its loss.
+func beliefOverlap(trial []history.Event) (grant, lose history.Event) {
+	for _, lose := range trial {
+		for _, grant := range trial {
+			if lose.Kind == history.Lose && grant.Kind == history.Grant && grant.Timeline != lose.Timeline && grant.Seq < lose.Seq {
+				return grant, lose
+			}
+		}
+	}
+	return grant, lose
+}

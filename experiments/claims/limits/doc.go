@@ -1,0 +1,2 @@
+// Package limits has the experiments on rate limits (R0 to R10).
+package limits

@@ -1,0 +1,2 @@
+// Package shops has the experiments on the shop: stock, orders, messages and states (S1 to S4).
+package shops

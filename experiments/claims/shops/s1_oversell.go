@@ -1,0 +1,227 @@
+package shops
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"gorm.io/gorm"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/services"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/shop"
+)
+
+var S1 = experiments.Experiment{
+	ID:       "S1-oversell",
+	Title:    "Oversold stock",
+	Articles: experiments.Articles{"A3"},
+	Claim:    "Without a lock that all instances share, or a condition in the UPDATE, two buyers get the last piece.",
+	Says:     "Overselling is the fourth case for a lock: the stock of an item is shared, so its changes must exclude each other.",
+	Lesson: experiments.Lesson{
+		Question: `
+			One piece is left. Two buyers press the button at two instances. Each instance reads the stock, and sells if there is enough. You
+			may add a mutex, a Redis lock, a transaction with the lock inside, or a condition in the UPDATE. Which of them sell the piece once?`,
+		Predict: `
+			(a) All four: each of them makes one buyer wait. (b) The Redis lock and the condition. (c) The Redis lock, alone and inside of the
+			transaction, and the condition.`,
+		Why: `
+			(b). A mutex knows nothing of the other instance. A lock inside of a transaction is free before the COMMIT, so the next holder reads
+			the old stock (D02). The Redis lock around the transaction lets the second buyer read only what the first has written. The condition
+			needs no lock. The database tests it and writes in one statement, and the second statement changes no row.`,
+		Fix: `
+			Put the condition into the UPDATE: stock >= quantity. It is one statement, it needs no lock service, and a paused client does no harm.
+			SELECT … FOR UPDATE helps when the decision needs more than one statement. Take a lock when the work reaches beyond the database.`,
+		Limits: `
+			The shop checks no fencing token. A holder that has lost its lock and writes oversells, as in L11 and L22. SQLite has no FOR UPDATE,
+			and one writer at a time. The numbers are those of this machine, with the database and the buyers on it. A hot row limits every way:
+			the database changes it for one buyer after the other. The condition needs no lock server and has no lease.
+			Yet it takes the longest for a buyer of the last variant, because 900 of 1000 are refused. A refused buyer still reads the stock, to
+			learn what is left, and its transaction has the row meanwhile. With FOR UPDATE such a buyer sends one statement less. With v3 it
+			sends one plain SELECT, and no transaction. In two runs without that last read, all three ways took 0.22 to 0.27 ms.`,
+		Next: "D02-released-before-commit shows the early release with a counter, and G6-conditional-update the condition with an order. " +
+			"S4-state-change uses the condition for a state. By hand: docs/shop.md, and `k6 run loadtest/k6/shop.js`.",
+		Level: experiments.Basic,
+	},
+	Drawing: `
+A   reads 1                      writes 0, order   "you have it"
+B             reads 1   writes 0, order            "you have it"`,
+	How: `
+		One piece is in stock. Buyer 1 at instance A reads it. Then buyer 2 comes to instance B. A writes only after B has read, or after 300
+		ms where something keeps B out. In the control A has finished before B begins. The last variant lets 1000 buyers want 100 pieces, and
+		measures three ways on MariaDB.`,
+	Schedule: experiments.Schedule{
+		Alone: true, // it measures
+		Slow:  true, // it starts the servers of each lock, and three databases
+		Takes: 20 * time.Second,
+	},
+	Check: clients.Any(history.Winners, clients.Noted(soldTooMany), clients.Noted(stockIsWrong)),
+	Variants: []experiments.Variant{
+		{Name: "v1, one buyer at a time", Run: services.InShop(lockstrategy.NameNone, 1, oneAfterTheOther)},
+		{Name: "v1", Expect: experiments.Sometimes, Run: services.InShop(lockstrategy.NameNone, 1, lastPiece(services.LetIn, buy))},
+		{Name: "v2", Expect: experiments.Sometimes, Run: services.InShop(lockstrategy.NameProcess, 1, lastPiece(services.LetIn, buy))},
+		lockedSale("v3", lockstrategy.NameRedis),
+		lockedSale("v4", lockstrategy.NameRedLock),
+		lockedSale("v5", lockstrategy.NameDatabase),
+		lockedSale("v6", lockstrategy.NameZooKeeper),
+		lockedSale("v7", lockstrategy.NameEtcd),
+		lockedSale("v8", lockstrategy.NameMemcached),
+		{
+			Name: "v3, released before the COMMIT", Expect: experiments.Sometimes, Needs: []experiments.Need{experiments.MariaDB},
+			Run: inMariaDBShop(lockstrategy.NameRedis, 1, releasedBeforeCommit),
+		},
+		{Name: "conditional UPDATE", Run: services.InShop("", 1, lastPiece(services.KeptOut, buyAtomic))},
+		{
+			Name: "SELECT … FOR UPDATE", Needs: []experiments.Need{experiments.MariaDB},
+			Run: inMariaDBShop("", 1, lastPiece(services.KeptOut, buyForUpdate)),
+		},
+		{
+			Name: "1000 buyers, 100 pieces", Needs: []experiments.Need{experiments.MariaDB},
+			Run: inMariaDBShop(lockstrategy.NameRedis, 0, flashSale),
+		},
+	},
+}
+
+// Texts of the check's violations.
+const (
+	soldTooMany  = "more pieces were sold than there were"
+	stockIsWrong = "the pieces in stock and sold are not those that there were"
+)
+
+// lastOne is what two buyers want.
+const lastOne = "the last piece"
+
+// buyerOf is the buyer at an instance.
+func buyerOf(i *services.ShopInstance) uint64 {
+	if i.Name == "A" {
+		return 1
+	}
+	return 2
+}
+
+func buy(ctx context.Context, i *services.ShopInstance) error {
+	_, err := i.Buy(ctx, i.Lock, i.Purchase(buyerOf(i)))
+	return err
+}
+
+func buyAtomic(ctx context.Context, i *services.ShopInstance) error {
+	_, err := i.BuyAtomic(ctx, i.Purchase(buyerOf(i)))
+	return err
+}
+
+func buyForUpdate(ctx context.Context, i *services.ShopInstance) error {
+	_, err := i.BuyForUpdate(ctx, i.Purchase(buyerOf(i)))
+	return err
+}
+
+func oneAfterTheOther(ctx context.Context, x *services.Shop) {
+	x.Act(ctx, x.A, buy)
+	x.Act(ctx, x.B, buy)
+	x.RecordOrders(ctx, lastOne)
+}
+
+// inMariaDBShop runs a scenario in a shop over MariaDB.
+func inMariaDBShop(strategy string, pieces int64, scenario func(ctx context.Context, x *services.Shop)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		server, err := t.Stack.MariaDB(ctx)
+		t.Must(err)
+		scenario(ctx, services.NewShop(ctx, t, "mysql:"+server.DSN, strategy, pieces))
+	}
+}
+
+// lastPiece lets two buyers want the last piece. A waits so long for B's read.
+func lastPiece(timeout time.Duration, buy func(context.Context, *services.ShopInstance) error) func(context.Context, *services.Shop) {
+	return func(ctx context.Context, x *services.Shop) {
+		x.Beside(ctx, "shop_items", timeout, buy)
+		x.RecordOrders(ctx, lastOne)
+	}
+}
+
+// lockedSale is the variant of a version whose lock lives outside of the instances.
+func lockedSale(version, strategy string) experiments.Variant {
+	return experiments.Variant{
+		Name: version, Needs: clients.NeedsOf(strategy), Run: services.InShop(strategy, 1, lastPiece(services.KeptOut, buy)),
+		Trials: 1, // most of the time goes to the start of the lock's servers
+	}
+}
+
+// releasedBeforeCommit has the lock inside of the transaction. A commits when B has read, or does not read.
+func releasedBeforeCommit(ctx context.Context, x *services.Shop) {
+	read := make(chan struct{})
+	x.B.OnRead("shop_items", func() { close(read) })
+	var waitForB func()
+	x.Act(ctx, x.A, func(ctx context.Context, i *services.ShopInstance) error {
+		return i.DB.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			_, err := shop.New(tx, 0).Buy(ctx, i.Lock, i.Purchase(1))
+			waitForB = x.Go(func() { x.Act(ctx, x.B, buy) })
+			select {
+			case <-read:
+			case <-time.After(services.LetIn):
+			case <-ctx.Done():
+			}
+			x.Record(history.Event{Timeline: i.Name, Kind: history.Command, Text: "COMMIT"})
+			return err
+		})
+	})
+	waitForB()
+	x.RecordOrders(ctx, lastOne)
+}
+
+// The flash sale.
+const (
+	saleBuyers, salePieces = 1000, 100
+	simultaneous           = 16 // at each instance
+)
+
+var perBuyer = experiments.Microseconds.Of("for each of 1000 buyers, with 100 pieces and two instances")
+
+func flashSale(ctx context.Context, x *services.Shop) {
+	for _, way := range []struct {
+		name string
+		buy  func(*services.ShopInstance, shop.Purchase) error
+	}{
+		{"conditional UPDATE", func(i *services.ShopInstance, p shop.Purchase) error { _, err := i.BuyAtomic(ctx, p); return err }},
+		{"FOR UPDATE", func(i *services.ShopInstance, p shop.Purchase) error { _, err := i.BuyForUpdate(ctx, p); return err }},
+		{"v3", func(i *services.ShopInstance, p shop.Purchase) error {
+			_, err := i.Buy(ctx, i.Measured(), p)
+			return err
+		}},
+	} {
+		x.Must(x.A.Stock(ctx, services.ShopItem, salePieces))
+		began := x.Now()
+		x.Must(sell(x, way.buy))
+		x.Measure(way.name, (x.Now()-began).Microseconds()/saleBuyers, perBuyer)
+		r, err := x.A.Report(ctx, services.ShopItem)
+		x.Must(err)
+		x.Measure(way.name, r.Sold, experiments.Count.Of("pieces sold"))
+		if r.Sold > r.Pieces {
+			x.Note(way.name, soldTooMany)
+		}
+		if r.Unaccounted() != 0 {
+			x.Note(way.name, stockIsWrong)
+		}
+	}
+}
+
+// sell lets all buyers come, so many at a time. Most of them are refused.
+func sell(x *services.Shop, buy func(*services.ShopInstance, shop.Purchase) error) error {
+	var last atomic.Uint64
+	var buyers errgroup.Group
+	for n := range 2 * simultaneous {
+		i := []*services.ShopInstance{x.A, x.B}[n%2]
+		buyers.Go(func() error {
+			for buyer := last.Add(1); buyer <= saleBuyers; buyer = last.Add(1) {
+				if err := buy(i, i.Purchase(buyer)); err != nil && !errors.Is(err, shop.ErrSoldOut) {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return buyers.Wait()
+}

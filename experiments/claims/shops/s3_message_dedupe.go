@@ -1,0 +1,177 @@
+package shops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/services"
+	"locklab/experiments/worker"
+	"locklab/history"
+	"locklab/shop"
+)
+
+var S3 = experiments.Experiment{
+	ID:       "S3-message-dedupe",
+	Title:    "A message that is delivered twice",
+	Articles: experiments.Articles{"A3"},
+	Claim:    "A message that comes twice has one effect only if its mark and its work are one transaction.",
+	Says:     "To recognise messages that a queue delivers twice is the second case for a lock.",
+	Errata: []experiments.Erratum{{
+		Article: "A3", What: `
+		A3 makes messages that come twice a question of a lock. A message comes again after the death of its worker, when no lock is
+		held any more. Only a mark in the transaction of the work remembers what was done.`,
+		Where: "the business cases: `MQ消息去重`",
+	}},
+	Lesson: experiments.Lesson{
+		Question: `
+			A worker packs a parcel for each message, and acknowledges the message. A worker that dies before that leaves it to another one. You
+			mark each message in Redis, so that it is not worked on twice. When do you mark it: before the work, or after it?`,
+		Predict: `
+			(a) Before: a second worker sees the mark. (b) After: a mark means that the work is done. (c) Neither is right.`,
+		Why: `
+			(c). A worker that dies between the mark and the work has lost the message: the next one sees the mark and packs nothing. A worker
+			that dies between the work and the mark repeats it. The mark and the parcel are in two stores, and there is always a moment between
+			two writes. A lock does not help: it ends with its lease, and the next holder knows as little.`,
+		Fix: `
+			Write the mark into the database of the work, in one transaction, with a unique key. Then both are there or none, whenever the worker
+			dies. Acknowledge after the COMMIT. A second delivery finds the row, does nothing, and is acknowledged. This works for a slow worker,
+			too.`,
+		Limits: `
+			The work here is in one database. An e-mail or a call to another service is in no transaction: give it a key that the other side
+			recognises (S2). The message itself is sent after the payment. A crash between these two loses it, and an outbox in the database
+			would keep it. Marks need room: delete those that are older than any repetition.`,
+		Next: "S2-duplicate-order has the same idea for requests. L23-dead-holder shows how long the lock of a dead worker blocks. " +
+			"By hand: docs/shop.md.",
+		Level: experiments.Medium,
+	},
+	Drawing: `
+A   XREADGROUP ─ INSERT parcel ─ ✗ killed             XACK was not sent
+B                                   XAUTOCLAIM ─ INSERT parcel ─ XACK      two parcels`,
+	How: `
+		An order is paid, and a message about it is in a Redis stream. Worker A is a process of its own. It reads the message with XREADGROUP,
+		stops before a step, and is killed there. Worker B takes the message over with XAUTOCLAIM. The parcels of the order are counted in the
+		database. In two variants A is only slow: it continues when B is done. A mark is a key in Redis, or a row in the transaction of the
+		parcel.`,
+	Schedule: experiments.Schedule{Takes: 6 * time.Second},
+	Check:    oneParcel,
+	Variants: []experiments.Variant{
+		{Name: "no guard, nothing fails", Run: delivered(shop.NoGuard)},
+		killedAt("no guard, killed before the acknowledgement", shop.NoGuard, "before xack", experiments.Sometimes),
+		killedAt("marked before, killed before the work", shop.MarkBefore, "before shop_parcels", experiments.Sometimes),
+		killedAt("marked after, killed before the mark", shop.MarkAfter, "before set", experiments.Sometimes),
+		slowAt("marked after, slow after its check", shop.MarkAfter, "after exists", experiments.Sometimes),
+		killedAt("one transaction, killed before the COMMIT", shop.OneTransaction, "after shop_parcels", experiments.Never),
+		killedAt("one transaction, killed before the acknowledgement", shop.OneTransaction, "before xack", experiments.Never),
+		slowAt("one transaction, slow", shop.OneTransaction, "after xreadgroup", experiments.Never),
+	},
+}
+
+// packing is a paid order with a message in the queue.
+type packing struct {
+	*clients.Redis
+	database string
+	shop     *services.ShopInstance
+	order    uint64
+}
+
+func newPacking(ctx context.Context, t *experiments.Trial) *packing {
+	p := &packing{Redis: clients.StartRedis(ctx, t), database: services.SQLite(t, "shop.db")}
+	p.shop = services.OpenShop(ctx, t, "shop", p.database)
+	t.Must(p.shop.Stock(ctx, services.ShopItem, 1))
+	o, err := p.shop.BuyAtomic(ctx, p.shop.Purchase(1))
+	t.Must(err)
+	t.Must(p.shop.ChangeAtomic(ctx, o.ID, shop.Paid))
+	t.Must(shop.Queue{Redis: p.Conn}.Publish(ctx, o.ID))
+	p.order = o.ID
+	return p
+}
+
+// start lets A, a process of its own, read the message and stop before a step.
+func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *worker.Process {
+	a := worker.StartShop(p.Trial, "A")
+	task := worker.Shop{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
+	a.Send(worker.Command{Do: worker.Work, Began: p.Began(), Shop: task})
+	a.Wait(ctx, worker.Stopped)
+	return a
+}
+
+// takeOver lets B work on all messages that are not acknowledged. It must find the one of A.
+func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
+	b := services.OpenShop(ctx, p.Trial, "B", p.database)
+	conn := p.Conn
+	p.Must(worker.ShopSteps(conn, b.DB, func(_, text string) {
+		if text != "" {
+			p.Record(history.Event{Timeline: "B", Kind: history.Command, Text: text})
+		}
+	}))
+	w := shop.Worker{Name: "B", Queue: shop.Queue{Redis: conn}, Store: b.Store, Guard: guard}
+	worked, err := w.Next(ctx)
+	if err == nil && !worked {
+		err = errors.New("no message was left for B")
+	}
+	p.Must(err)
+}
+
+// parcelsUnit is the key of the number of parcels.
+const parcelsUnit = "parcels of the order"
+
+// record records the parcels that the database has.
+func (p *packing) record(ctx context.Context) {
+	o, err := p.shop.Order(ctx, p.order)
+	p.Must(err)
+	for _, parcel := range o.Parcels {
+		p.Record(history.Event{Timeline: parcel.Worker, Kind: history.Win, Key: "the parcel", Text: "its parcel is in the database"})
+	}
+	p.Record(history.Event{Timeline: "database", Kind: history.Final, Key: parcelsUnit, Value: int64(len(o.Parcels)), Text: parcelsUnit})
+}
+
+// oneParcel finds an order with no parcel, or with several.
+func oneParcel(trial []history.Event) (found []history.Violation) {
+	var packed []int
+	for _, e := range trial {
+		switch {
+		case e.Kind == history.Win:
+			packed = append(packed, e.Seq)
+		case e.Kind == history.Final && e.Key == parcelsUnit && e.Value == 0:
+			found = append(found, history.Violation{What: "the message is lost: the order has no parcel", Events: []int{e.Seq}})
+		case e.Kind == history.Final && e.Key == parcelsUnit && e.Value > 1:
+			what := fmt.Sprintf("the message was worked on twice: the order has %d parcels", e.Value)
+			found = append(found, history.Violation{What: what, Events: append(packed, e.Seq)})
+		}
+	}
+	return found
+}
+
+func delivered(guard shop.Guard) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		p := newPacking(ctx, t)
+		p.takeOver(ctx, guard)
+		p.record(ctx)
+	}
+}
+
+// killedAt is a variant in which A is killed before a step.
+func killedAt(name string, guard shop.Guard, stop string, expect experiments.Expect) experiments.Variant {
+	return experiments.Variant{Name: name, Expect: expect, Fault: true, Run: func(ctx context.Context, t *experiments.Trial) {
+		p := newPacking(ctx, t)
+		p.start(ctx, guard, stop).Kill()
+		p.takeOver(ctx, guard)
+		p.record(ctx)
+	}}
+}
+
+// slowAt is a variant in which A continues after B has worked.
+func slowAt(name string, guard shop.Guard, stop string, expect experiments.Expect) experiments.Variant {
+	return experiments.Variant{Name: name, Expect: expect, Run: func(ctx context.Context, t *experiments.Trial) {
+		p := newPacking(ctx, t)
+		a := p.start(ctx, guard, stop)
+		p.takeOver(ctx, guard)
+		a.Send(worker.Command{Do: worker.Go})
+		a.Wait(ctx, history.Kind(worker.Work))
+		p.record(ctx)
+	}}
+}

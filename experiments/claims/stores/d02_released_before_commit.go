@@ -1,0 +1,144 @@
+package stores
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/history"
+	"locklab/stack"
+)
+
+var D02 = experiments.Experiment{
+	ID:       "D02-released-before-commit",
+	Title:    "A lock that is released before the COMMIT",
+	Articles: experiments.Articles{"A2", "A3"},
+	Claim:    "A lock that is released before the COMMIT protects nothing: the next holder reads the old value, and an update is lost.",
+	Says: `
+		A2 takes the lock in a method that calls the one that reads and writes. A3 takes it in the method with the business logic. Neither
+		says where a transaction begins and ends.`,
+	Lesson: experiments.Lesson{
+		Question: `
+			A method takes a lock, reads a row, updates it, and releases the lock. An annotation around the method makes it a transaction, which
+			commits when the method has returned. Two instances run it. Is an update lost?`,
+		Predict: `
+			(a) None is lost: the lock covers the read and the write. (b) The second update waits for the first transaction, and then adds to its
+			result. (c) The second transaction has read the old value, and overwrites.`,
+		Why: `
+			(c). Until A commits, B sees what was there before A began. The lock is free at that time, because A has released it. B's UPDATE does
+			wait for A's transaction, but B has computed the value before. So two holders that never overlap at the lock lose an update.`,
+		Fix: `
+			Take the lock outside of the transaction, and release it after the COMMIT. With an annotation, put the lock into the method that calls
+			the annotated one. Or read with SELECT … FOR UPDATE: then the database makes B wait. A conditional UPDATE needs no lock at all (G6).`,
+		Limits: `
+			The isolation level is the server's default, REPEATABLE READ. READ COMMITTED does not help: B still reads before the COMMIT. A fencing
+			token that the read registers in the same row would make B wait as well, because registering is a write.`,
+		Next: `
+			D01-database-lock shows locks that the database has itself. G6 needs no lock, and L22 shows why the token belongs to the read. Look at
+			order/grab.go: the lock is around two transactions.`,
+		Level: experiments.Basic,
+	},
+	Drawing: `
+A   ├─ lock ─ BEGIN ─ read 0 ─ write 1 ─ unlock ┤                      COMMIT
+B                                               ├─ lock ─ BEGIN ─ read 0 ┆ write 1 ─ COMMIT: one update is lost`,
+	How: `
+		A takes the lock in a row (v5), begins a transaction, reads and updates. Then A releases the lock and B takes it, begins a transaction
+		and reads. Only then A commits. B updates with what it has read, and commits. In the control A commits before it releases. In the
+		last variant both read with SELECT … FOR UPDATE. The run waits until the server says that B's read waits, and then A commits.`,
+	Schedule: experiments.Schedule{
+		Needs:  []experiments.Need{experiments.MariaDB},
+		Takes:  4 * time.Second,
+		Trials: 1, // each starts a database, and nothing here is random
+	},
+	Check: history.Counter,
+	Variants: []experiments.Variant{
+		{Name: "released after the COMMIT", Run: clients.OnMariaDB(committed(true, plainRead))},
+		{Name: "released before the COMMIT", Expect: experiments.Sometimes, Run: clients.OnMariaDB(committed(false, plainRead))},
+		{Name: "before, read with FOR UPDATE", Run: clients.OnMariaDB(committed(false, lockingRead))},
+	},
+}
+
+// The two ways to read.
+const (
+	plainRead   = "SELECT n FROM counters WHERE id = 1"
+	lockingRead = plainRead + " FOR UPDATE"
+)
+
+// transaction is a holder's work, which reads and writes a counter in the database.
+type transaction struct {
+	*clients.Holder
+	x     *clients.MariaDB
+	tx    *sql.Tx
+	value int64
+}
+
+// begin lets a client take the lock and begin a transaction.
+func begin(ctx context.Context, x *clients.MariaDB, name string) *transaction {
+	db := x.Open(ctx)
+	h := x.RowLock(name, db, clients.LongLease).Acquire(ctx)
+	tx, err := x.Pool(db).BeginTx(ctx, nil)
+	x.Must(err)
+	x.Cleanup(func() error { _ = tx.Rollback(); return nil })
+	return &transaction{Holder: h, x: x, tx: tx}
+}
+
+func (t *transaction) read(ctx context.Context, how string) {
+	t.x.Must(t.tx.QueryRowContext(ctx, how).Scan(&t.value))
+	t.Record(history.Event{Kind: history.Read, Key: "counter", Value: t.value})
+}
+
+func (t *transaction) update(ctx context.Context) {
+	_, err := t.tx.ExecContext(ctx, "UPDATE counters SET n = ? WHERE id = 1", t.value+1)
+	t.x.Must(err)
+}
+
+// commit makes the update an effect.
+func (t *transaction) commit() {
+	t.x.Must(t.tx.Commit())
+	t.Record(history.Event{Kind: history.Write, Key: "counter", Value: t.value + 1})
+}
+
+// committed lets A and B add one each. A commits before it releases, or after B has read.
+func committed(first bool, how string) func(context.Context, *clients.MariaDB) {
+	return func(ctx context.Context, x *clients.MariaDB) {
+		x.Execute(ctx, "CREATE TABLE counters (id INT PRIMARY KEY, n INT)")
+		x.Execute(ctx, "INSERT INTO counters VALUES (1, 0)")
+		a := begin(ctx, x, "A")
+		a.read(ctx, how)
+		a.update(ctx)
+		if first {
+			a.commit()
+		}
+		a.Release(ctx)
+		b := begin(ctx, x, "B")
+		wait := x.Go(func() { b.read(ctx, how) })
+		if !first {
+			x.Must(stack.Until(ctx, func(ctx context.Context) error { return hasReadOrWaits(ctx, x) }))
+			a.commit()
+		}
+		wait()
+		b.update(ctx)
+		b.commit()
+		b.Release(ctx)
+		x.Record(history.Event{
+			Timeline: "database", Kind: history.Final, Key: "counter", Value: x.Ask(ctx, "SELECT n FROM counters WHERE id = 1"),
+		})
+	}
+}
+
+// hasReadOrWaits returns nil when B has read, or waits for A's transaction.
+func hasReadOrWaits(ctx context.Context, x *clients.MariaDB) error {
+	for _, e := range x.Events() {
+		if e.Kind == history.Read && e.Timeline == "B" {
+			return nil
+		}
+	}
+	const waits = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
+	if x.Ask(ctx, waits) > 0 {
+		return nil
+	}
+	return errors.New("no read by B, and no wait")
+}

@@ -1,0 +1,143 @@
+package class
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// After the first run of a question its answer is known: later guesses earn nothing.
+func TestOnlyTheFirstRunScores(t *testing.T) {
+	p := NewPeople()
+	for _, id := range []string{"ana", "ben"} {
+		if err := p.Join(id, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Score("scene-1", map[string]bool{"ana": true})
+	p.Score("scene-1", map[string]bool{"ana": false, "ben": true})
+	if all := p.Places("ben"); all[0] != (Place{Name: "ana", Right: 1, All: 1}) || all[1] != (Place{Name: "ben", You: true}) {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A guess may be changed until the run begins, and not during the run or after it.
+func TestTheRunEndsTheGuesses(t *testing.T) {
+	q := NewQuestions()
+	q.Guess("burst", "ana", "1")
+	q.Guess("burst", "ana", "2")
+	q.Guess("burst", "ben", "3")
+	if !q.Close("burst") || q.Close("burst") {
+		t.Error("a question is closed by its first run, and only by that")
+	}
+	q.Guess("burst", "ana", "4")
+	if of := q.Of("burst", "ana"); of.Open || !of.Runs || of.Mine != "2" || of.Guesses != 2 || of.Counts["2"] != 1 || of.Counts["3"] != 1 {
+		t.Errorf("during the run: %+v", of)
+	}
+	if q.Reopen("burst") {
+		t.Error("a question is reopened during its run")
+	}
+	if !q.Ended("burst") {
+		t.Error("a run that nobody disturbed does not count")
+	}
+	scores := q.Answered("burst", "3", func(guess string) bool { return guess == "3" })
+	if scores["ana"] || !scores["ben"] || len(scores) != 2 {
+		t.Errorf("the scores are %v", scores)
+	}
+	q.Answered("burst", "7", func(string) bool { return true })
+	if of := q.Of("burst", ""); of.Open || of.Runs || of.Mine != "" || of.Showed != "3" {
+		t.Errorf("after the run: %+v", of)
+	}
+	if !q.Reopen("burst") || !q.Of("burst", "ana").Open || q.Of("burst", "ana").Guesses != 0 {
+		t.Error("a reopened question has its guesses still")
+	}
+}
+
+// A run that could not begin leaves the guesses, which can be changed again. When it was not the first, the question stays closed.
+func TestARunThatDoesNotBeginLeavesTheGuesses(t *testing.T) {
+	q := NewQuestions()
+	q.Guess("scene", "ana", "1")
+	q.NotRun("scene", q.Close("scene"))
+	if of := q.Of("scene", "ana"); !of.Open || of.Runs || of.Mine != "1" {
+		t.Errorf("%+v", of)
+	}
+	q.Close("scene")
+	q.Ended("scene")
+	q.NotRun("scene", q.Close("scene"))
+	if of := q.Of("scene", "ana"); of.Open || of.Runs {
+		t.Errorf("the second run did not begin: %+v", of)
+	}
+}
+
+// A question whose run goes on is asked anew when the run has ended: its guesses are of people who have gone.
+func TestAllAreReopened(t *testing.T) {
+	q := NewQuestions()
+	q.Guess("runs", "ana", "1")
+	q.Close("runs")
+	q.Guess("open", "ana", "1")
+	q.ReopenAll()
+	if of := q.Of("runs", "ana"); of.Open || !of.Runs || of.Guesses != 0 {
+		t.Errorf("during the run: %+v", of)
+	}
+	if of := q.Of("open", "ana"); !of.Open || of.Guesses != 0 {
+		t.Errorf("a question that was open: %+v", of)
+	}
+	if q.Ended("runs") {
+		t.Error("the run counts, although all was reopened")
+	}
+	if of := q.Of("runs", "ana"); !of.Open {
+		t.Errorf("after the run: %+v", of)
+	}
+}
+
+// A class has names that people can tell apart, and bounds.
+func TestWhoMayJoinAndGuess(t *testing.T) {
+	p := NewPeople()
+	for _, name := range []string{"", " \t", "a\x00b", "\xff", "0123456789012345678901234"} {
+		if err := p.Join(name, name); err == nil {
+			t.Errorf("%q is a name", name)
+		}
+	}
+	if err := p.Join("  Ana   Maria ", "1"); err != nil || p.Name("1") != "Ana Maria" {
+		t.Errorf("%v: the name is %q", err, p.Name("1"))
+	}
+	if err := p.Join("ana maria", "2"); err == nil || p.Size() != 1 || p.Name("2") != "" {
+		t.Error("two participants have one name")
+	}
+	if err := p.MayGuess("2"); !errors.Is(err, ErrNobody) {
+		t.Errorf("somebody without a name guesses: %v", err)
+	}
+	for range guessesSaved {
+		if err := p.MayGuess("1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var often error
+	for range 20 {
+		often = errors.Join(often, p.MayGuess("1"))
+	}
+	if !errors.Is(often, ErrOften) {
+		t.Errorf("a participant guesses as often as a program can: %v", often)
+	}
+}
+
+// A full class says so, and many that join in a moment are slowed down.
+func TestAFullClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPeople()
+		for i := range MostPeople {
+			if err := p.Join(fmt.Sprint("p", i), fmt.Sprint(i)); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		if err := p.Join("late", "late"); !errors.Is(err, ErrOften) {
+			t.Errorf("nobody is slowed down: %v", err)
+		}
+		time.Sleep(time.Second) // in the bubble: the limit is one of time, and the sleep costs none
+		if err := p.Join("late", "late"); err == nil || errors.Is(err, ErrOften) || p.Size() != MostPeople {
+			t.Errorf("the class has %d participants: %v", p.Size(), err)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package clients
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/history"
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// Only a client that is to come to the end of its lease has a short one.
+func TestShortLeasesAreForClientsThatLoseThem(t *testing.T) {
+	moves := steps.Moves("A A B … B C")
+	for name, want := range map[string]bool{"A": true, "B": true, "C": false} {
+		if got := expires(moves, name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// alone runs a scenario once, on a machine with a pace.
+func alone(t *testing.T, pace experiments.Pace, run experiments.Scenario) experiments.Record {
+	t.Helper()
+	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "alone", Run: run}}}
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace})
+	if failed := r.Variants[0].Trials[0].Err; failed != "" {
+		t.Fatal(failed)
+	}
+	return r
+}
+
+// On a slow machine a lease lasts longer: B is granted the lock when A's has ended.
+func TestLeasesFollowThePace(t *testing.T) {
+	const lease, pace = 100 * time.Millisecond, 4
+	r := alone(t, pace, WorkBesideWaiter(LongLease, 3*lease, lease))
+	granted := make(map[string]time.Duration)
+	for _, e := range r.Events {
+		if e.Kind == history.Grant {
+			granted[e.Timeline] = e.At
+		}
+	}
+	if waited := granted["B"] - granted["A"]; len(granted) != 2 || waited < (pace-1)*lease {
+		t.Errorf("B waited %s for a lease of %s: %v", waited, pace*lease, r.Events)
+	}
+}
+
+// unrenewed is a lock whose leases nobody renews, as in a process that is stopped for longer than a lease.
+type unrenewed struct {
+	lockstrategy.Strategy
+	lease time.Duration
+}
+
+func (u unrenewed) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	return u.Strategy.Acquire(ctx, key, append(options, lockstrategy.LeaseFor(u.lease))...)
+}
+
+// A process that did not run when it should have renewed says nothing about a lease that is renewed.
+func TestALeaseThatWasNotRenewedShowsNothing(t *testing.T) {
+	const lease = 100 * time.Millisecond
+	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "stalled", Run: OnRedis(func(ctx context.Context, x *Redis) {
+		a := x.NewClient("A", LongLease)
+		a.Lock = unrenewed{a.Lock, lease}
+		WorkBeside(ctx, a, x.NewClient("B", LongLease), time.Minute)
+	})}}}
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
+	if failed := r.Variants[0].Trials[0].Err; !strings.Contains(failed, "the lease was not renewed") {
+		t.Errorf("the trial says %q", failed)
+	}
+}
+
+// A proxy that has ended keeps its port: another server could take it, and would answer the proxy's clients.
+func TestAProxyThatEndedKeepsItsPort(t *testing.T) {
+	alone(t, 1, func(ctx context.Context, trial *experiments.Trial) {
+		node, err := trial.Stack.Redis(ctx, "redis", false)
+		trial.Must(err)
+		proxy, err := trial.Stack.Proxy("proxy", node.Addr)
+		trial.Must(err)
+		client := redis.NewClient(OneAttempt(proxy.Addr))
+		trial.Cleanup(client.Close)
+		trial.Must(client.Ping(ctx).Err())
+		if proof := EndProxy(ctx, trial, proxy); proof == "" {
+			t.Error("nothing proves that the proxy has ended")
+		}
+		if err := client.Ping(ctx).Err(); err == nil {
+			t.Error("a client reaches the server")
+		}
+		if other, err := net.Listen("tcp", proxy.Addr); err == nil {
+			_ = other.Close()
+			t.Error("another server can take the port")
+		}
+	})
+}

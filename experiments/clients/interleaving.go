@@ -1,0 +1,108 @@
+package clients
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
+)
+
+// DeadHolder lets A die after its first command, and B try a lease later.
+const DeadHolder = "A A† … B B B B"
+
+// ExpiredDuringWork lets A take the lock and read. It writes and releases when its lease has ended, and B has written.
+const ExpiredDuringWork = "A A … B B B B A A"
+
+// Interleaving moves the clients of a lock on one Redis, as moves say: see [steps.Parse]. A move of a client that has
+// ended is left out. So one list serves a lock that lets a client in and one that refuses it.
+func Interleaving(lock naive.Lock, moves string) experiments.Scenario {
+	return OnRedis(func(ctx context.Context, x *Redis) {
+		MoveClients(ctx, x.Trial, steps.Redis{UniversalClient: x.Conn}, lock, moves)
+	})
+}
+
+// MoveClients is Interleaving on a server.
+func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server, lock naive.Lock, moves string) {
+	list := steps.Moves(moves)
+	w := steps.New(lock, server, LongLease, steps.Names(list), t.Record)
+	for _, c := range w.Clients {
+		if expires(list, c.Name) {
+			c.Lease = t.Scaled(StepLease)
+		}
+	}
+	play(ctx, t, w, list)
+	t.Must(w.End(ctx))
+}
+
+// play does the moves that are possible.
+func play(ctx context.Context, t *experiments.Trial, w *steps.World, moves []steps.Move) {
+	for _, m := range moves {
+		if w.Can(m) {
+			t.Must(w.Move(ctx, m))
+		}
+	}
+}
+
+// naiveRows are the articles' locks that have a row in the matrix.
+var naiveRows = []struct {
+	row  string
+	lock naive.Lock
+}{{"naive SETNX", naive.SETNX}, {"SET NX PX", naive.Compare}, {"SET NX PX, DEL", naive.PlainDEL}}
+
+// NaiveVariants are variants of the articles' locks with these rows in the matrix, or of all three, under a fault that violates them. One
+// trial is enough: the moves are forced.
+func NaiveVariants(name string, run func(naive.Lock) experiments.Scenario, rows ...string) (all []experiments.Variant) {
+	for _, n := range naiveRows {
+		if len(rows) == 0 || slices.Contains(rows, n.row) {
+			all = append(all, experiments.Variant{
+				Name: name + ": " + n.row, Expect: experiments.Sometimes, Strategy: n.row, Fault: true, Trials: 1, Run: run(n.lock),
+			})
+		}
+	}
+	return all
+}
+
+// LostAfter is ExpiredDuringWork without a lease that ends: something happens to the only Redis instead.
+func LostAfter(fault Fault) func(naive.Lock) experiments.Scenario {
+	return func(lock naive.Lock) experiments.Scenario {
+		return OnRedis(func(ctx context.Context, x *Redis) {
+			LoseDuringWork(ctx, x.Trial, lock, x.Conn, func() redis.UniversalClient {
+				fault(ctx, x.Trial, x.Node)
+				return x.Conn
+			})
+		})
+	}
+}
+
+// LoseDuringWork lets A take the lock and read. After the fault, both use the connection that it returns. Nothing is in the counter
+// before the fault, so only the lock can be lost.
+func LoseDuringWork(
+	ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
+) {
+	server := &steps.Redis{UniversalClient: conn}
+	w := steps.New(lock, server, LongLease, "AB", t.Record)
+	play(ctx, t, w, steps.Moves("A A"))
+	server.UniversalClient = fault()
+	play(ctx, t, w, steps.Moves("B B B B A A"))
+	t.Must(w.End(ctx))
+}
+
+// expires reports whether time passes in moves after the first move of a client.
+func expires(moves []steps.Move, client string) bool {
+	begins := slices.IndexFunc(moves, func(m steps.Move) bool { return m.Client == client })
+	return slices.Contains(moves[begins:], steps.Move{})
+}
+
+// OrphanedLocks asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.
+func OrphanedLocks(locks ...naive.Lock) (all []experiments.Interleavings) {
+	for _, lock := range locks {
+		bounds := steps.Bounds{Clients: "ABC", Deaths: 1, Expiry: 1}
+		all = append(all, experiments.Interleavings{Lock: lock, Bounds: bounds, Violation: steps.OrphanedLock})
+	}
+	all[len(all)-1].Expect = experiments.Sometimes
+	return all
+}

@@ -1,0 +1,76 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/lockstrategy"
+)
+
+// CompareAndDelete is the release of a key of one client, as a script: it deletes nobody else's.
+const CompareAndDelete = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+
+// Polling is a lock that a client tries again and again until it is granted. It has no queue, and is not renewed.
+type Polling struct {
+	Try     func(ctx context.Context, key string) (granted bool, err error)
+	Release func(ctx context.Context, key string) (released bool, err error)
+	Pause   time.Duration // between two attempts, at most; it is random, and half of that at least
+	Lease   time.Duration
+
+	sessions *lockstrategy.Sessions
+}
+
+// Spin is the pause of a client that does not pause: the shortest that there is.
+const Spin = time.Microsecond
+
+// NewPolling returns a client of a polling lock. This file is the only one of the lab that implements a lock of its own.
+func NewPolling(t *experiments.Trial, name string, p Polling) *Client {
+	p.sessions = lockstrategy.NewSessions()
+	t.Cleanup(func() error { p.sessions.Close(); return nil })
+	return NewClient(t, name, p)
+}
+
+// Acquire implements [lockstrategy.Strategy]. The lease is not renewed, whatever the options say.
+func (p Polling) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {
+	return p.sessions.Poll(ctx, key, options, p.Pause, func(lockstrategy.Request) (g lockstrategy.Grant, granted bool, err error) {
+		g = lockstrategy.Grant{Key: key, Asked: time.Now(), Expiry: p.Lease, Release: p.release(key)}
+		if granted, err = p.Try(ctx, key); err != nil {
+			err = fmt.Errorf("%w: %w", lockstrategy.ErrUnavailable, err)
+		}
+		return g, granted, err
+	})
+}
+
+// release returns a [lockstrategy.Grant]'s function.
+func (p Polling) release(key string) func(context.Context) (listeners int, err error) {
+	return func(ctx context.Context) (int, error) {
+		released, err := p.Release(ctx, key)
+		if err == nil && !released {
+			err = lockstrategy.ErrGone
+		}
+		return lockstrategy.Unknown, err
+	}
+}
+
+// PollingSET is the polling lock SET NX PX with the client's name as its value, released by comparison.
+func PollingSET(conn redis.UniversalClient, name string, pause, lease time.Duration) Polling {
+	return Polling{
+		Try: func(ctx context.Context, key string) (bool, error) {
+			err := conn.Do(ctx, "SET", key, name, "NX", "PX", lease.Milliseconds()).Err()
+			if errors.Is(err, redis.Nil) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		Release: func(ctx context.Context, key string) (bool, error) {
+			n, err := conn.Eval(ctx, CompareAndDelete, []string{key}, name).Int()
+			return n > 0, err
+		},
+		Pause: pause, Lease: lease,
+	}
+}

@@ -1,0 +1,103 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/worker"
+	"locklab/history"
+	"locklab/lockstrategy"
+)
+
+// ProcessLease is the lease of A in a process of its own, where the servers allow one so short. It ends while A is stopped, and not before.
+const ProcessLease = 500 * time.Millisecond
+
+// Holding says which lock A holds in a process of its own.
+type Holding struct {
+	Strategy string
+	Lease    time.Duration // of A and B; 0: as short as the strategy's servers allow, ProcessLease at least, and scaled
+	Bounded  bool          // A renews its lease for no longer than one lease, instead of as long as it lives
+	Checks   bool          // the resource checks fencing tokens
+	Majority bool          // three servers of etcd or ZooKeeper, instead of one
+}
+
+// HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
+type HolderProcess struct {
+	*Servers
+	A        *worker.Process
+	Holder   *Holder // A's lock
+	B        *Client
+	Resource *Resource
+	Key      string // of the lock, on the nodes
+	Lease    time.Duration
+}
+
+// InProcess is a run in which A holds the lock in a process of its own, and continues with scenario.
+func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		lease := cmp.Or(h.Lease, t.Scaled(LeaseOf(h.Strategy)))
+		size := 1
+		if h.Majority {
+			size = 3
+		}
+		x := &HolderProcess{Servers: startLock(ctx, t, h.Strategy, size), Key: LockKey, Resource: NewResource(t, h.Checks), Lease: lease}
+		if h.Strategy == lockstrategy.NameRedLock {
+			x.Key = NodeKey
+		}
+		x.B, x.A = x.NewClient(ctx, "B", lease), worker.Start(t, "A")
+		lock := worker.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Request: replyTimeout(t, lease), Key: LockKey}
+		if h.Bounded {
+			lock.Renew = lease
+		}
+		token := x.A.Acquire(ctx, lock)
+		x.Holder = HolderElsewhere(t, "A", x.A.Owner(), token)
+		scenario(ctx, x)
+	}
+}
+
+// Look lets A look at its lease, which must be good.
+func (x *HolderProcess) Look(ctx context.Context) {
+	if seen := x.A.Do(ctx, worker.Command{Do: worker.Look}); seen.Text != "" {
+		x.Must(fmt.Errorf("the lease of A should have been good: %s", seen.Text))
+	}
+	x.Holder.Note("has looked: its lease is good")
+}
+
+// Write lets A look at its lease and then write.
+func (x *HolderProcess) Write(ctx context.Context, value int64) {
+	x.Look(ctx)
+	x.Resource.Write(x.Holder, x.A.Do(ctx, worker.Command{Do: worker.Write, Value: value}).Value)
+}
+
+// Release lets A release the lock.
+func (x *HolderProcess) Release(ctx context.Context) {
+	x.A.Send(worker.Command{Do: worker.Release})
+	x.A.Wait(ctx, history.Released)
+}
+
+// PauseVariants are two variants in which A is paused past its lease. Where no token is checked, its write is accepted.
+func PauseVariants(h Holding, version, unchecked, checked string) []experiments.Variant {
+	without := experiments.Variant{
+		Name: unchecked, Anomaly: "pause", Expect: experiments.Sometimes, Strategy: version, Fault: true, Needs: NeedsOf(h.Strategy),
+		Run: InProcess(h, pausePastLease),
+	}
+	with := without
+	h.Checks = true
+	with.Name, with.Anomaly, with.Expect, with.Run = checked, "pause with fencing token", experiments.Never, InProcess(h, pausePastLease)
+	return []experiments.Variant{without, with}
+}
+
+// pausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
+func pausePastLease(ctx context.Context, x *HolderProcess) {
+	value := x.Resource.Read(x.Holder)
+	x.Look(ctx)
+	x.A.Pause()
+	x.B.Update(ctx, x.Resource) // when A's lease is over
+	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
+	x.A.Resume()
+	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
+	x.A.Wait(ctx, history.Lose)
+}

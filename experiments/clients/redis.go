@@ -1,0 +1,75 @@
+package clients
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+// Redis is one Redis server.
+type Redis struct {
+	*experiments.Trial
+	Node *stack.Node
+	Conn redis.UniversalClient
+}
+
+// StartRedis starts one Redis server and connects to it.
+func StartRedis(ctx context.Context, t *experiments.Trial) *Redis {
+	servers, err := t.Stack.Topology(ctx, string(topology.Single), t.Real)
+	t.Must(err)
+	return &Redis{t, servers.Nodes[0], Connect(ctx, t, servers)}
+}
+
+// OnRedis runs a scenario on one Redis server.
+func OnRedis(scenario func(ctx context.Context, x *Redis)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) { scenario(ctx, StartRedis(ctx, t)) }
+}
+
+// PassTime lets the keys of Redis live shorter, as if so much time had passed. It ends a moment.
+func (x *Redis) PassTime(ctx context.Context, by time.Duration) {
+	_, err := x.Stack.ClockAhead(ctx, x.Node, by)
+	x.Must(err)
+	x.EndMoment(by.String())
+}
+
+// EndMoment notes that so much time has passed.
+func (x *Redis) EndMoment(by string) {
+	x.Record(history.Event{Timeline: "Redis", Kind: history.Note, Name: history.TimePasses, Text: "time passes: " + by})
+}
+
+// NewClient returns a client of the Redis lock.
+func (x *Redis) NewClient(name string, lease time.Duration) *Client {
+	return RedisLock(x.Trial, name, x.Conn, lease)
+}
+
+// RedisLock returns a client of the Redis lock (v3) over a connection.
+func RedisLock(t *experiments.Trial, name string, conn redis.UniversalClient, lease time.Duration) *Client {
+	return Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Expiry: lease})
+}
+
+// OneAttempt are options of a client that sends every command once. A busy server has five seconds for a reply; go-redis 9.21 gives three.
+func OneAttempt(addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true, ReadTimeout: 5 * time.Second,
+	}
+}
+
+// Connect returns a connection to servers as the app opens it. It is closed at the end of the trial.
+func Connect(ctx context.Context, t *experiments.Trial, servers *stack.Topology) redis.UniversalClient {
+	addrMap, err := topology.ParseAddrMap(servers.Map)
+	t.Must(err)
+	opened, err := topology.Open(ctx, topology.Config{
+		Kind: topology.Kind(servers.Kind), Addrs: servers.Addrs, SentinelMaster: stack.SentinelMaster,
+		Access: topology.Access{Password: servers.Password, Map: addrMap},
+	})
+	t.Must(err)
+	t.Cleanup(opened.Close)
+	return t.Tap(opened.Master)
+}

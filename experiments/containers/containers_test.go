@@ -1,0 +1,112 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/experiments/loadtool"
+	"locklab/versions"
+)
+
+func views(version string, final ...int64) Row {
+	claim, _ := versions.Find(version)
+	row := Row{Kind: loadtool.Pageview, Claim: claim}
+	for _, f := range final {
+		views := &burst.Views{Users: 4, Final: f, Writes: []burst.Write{
+			{Instance: "a", Value: 1}, {Instance: "a", Value: 2}, {Instance: "b", Value: 3}, {Instance: "b", Value: 4},
+		}}
+		record := loadtool.Record{Pageview: views, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
+		verdict := experiments.Judge(burst.Expect(claim), record.Outcome())
+		row.Cells = append(row.Cells, Cell{Record: record, Verdict: verdict, Why: verdict.Because(record.Outcome()), Attempts: 1})
+	}
+	return row
+}
+
+func TestToolsAgree(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		row  Row
+		want bool
+	}{
+		{"nothing may be lost, nothing was", views("v3", 4, 4, 4), true},
+		{"one tool lost something", views("v3", 4, 3, 4), false},
+		{"everybody lost, each another number", views("v1", 1, 2, 3), true},
+		{"one lost nothing where a loss is wanted", views("v1", 1, 4, 3), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.row.Agree(); got != c.want {
+				t.Errorf("agree is %v", got)
+			}
+		})
+	}
+}
+
+func TestOutageIsJudged(t *testing.T) {
+	felt := burst.Views{Failed: []string{"503"}}
+	back := burst.Outage{Views: felt, ReadAfter: time.Second, BackAfter: 2 * time.Second}
+	gone, readable := burst.Outage{Views: felt}, burst.Outage{Views: felt, ReadAfter: 1}
+	for _, c := range []struct {
+		name string
+		o    Outage
+		want experiments.Verdict
+	}{
+		{"replaced and back", Outage{Outage: back, Killed: "redis-1", Replaced: true}, experiments.AsExpected},
+		{"replaced and not back", Outage{Outage: gone, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"readable, and no view is confirmed", Outage{Outage: readable, Killed: "redis-1", Replaced: true}, experiments.Unexpected},
+		{"nobody replaces it", Outage{Outage: gone, Killed: "redis-single"}, experiments.AsExpected},
+		{"nobody felt it", Outage{Killed: "redis-1", Replaced: true}, experiments.Inconclusive},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.o.Verdict(); got != c.want {
+				t.Errorf("the verdict is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestVerdictIsTheWorst(t *testing.T) {
+	outage := Outage{Killed: "redis-single", Outage: burst.Outage{Views: burst.Views{Failed: []string{"503"}}}}
+	late := Result{Topologies: []Topology{{Ready: 2 * time.Minute, Outage: outage}}}
+	if got := late.Verdict(); got != experiments.Unexpected {
+		t.Errorf("ready after two minutes, and the verdict is %s", got)
+	}
+	for want, row := range map[experiments.Verdict]Row{
+		experiments.AsExpected: views("v3", 4, 4), experiments.Unexpected: views("v3", 4, 3), experiments.Inconclusive: views("v1", 1, 4),
+	} {
+		r := Result{Topologies: []Topology{{Rows: []Row{row}, Outage: outage}}}
+		if got := r.Verdict(); got != want {
+			t.Errorf("the verdict is %s, want %s", got, want)
+		}
+	}
+	if got := new(Result).Verdict(); got != experiments.Inconclusive {
+		t.Errorf("of nothing the verdict is %s", got)
+	}
+}
+
+// A tool that leaves no record is asked again, and ends nothing.
+func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
+	whole := views("v3", 4).Cells[0].Record
+	claim, _ := versions.Find("v3")
+	for stumbles, want := range map[int]experiments.Verdict{
+		0: experiments.AsExpected, 2: experiments.AsExpected, 3: experiments.Inconclusive,
+	} {
+		asked := 0
+		tool := Tool{Name: "it", Fire: func(context.Context, Shot) (loadtool.Record, error) {
+			if asked++; asked <= stumbles {
+				return loadtool.Record{}, errors.New("it stumbled")
+			}
+			return whole, nil
+		}}
+		cell, err := fire(t.Context(), tool, Shot{}, claim)
+		if err != nil || cell.Verdict != want || cell.Attempts != min(stumbles+1, attempts) {
+			t.Errorf("%d stumbles: %+v, %v", stumbles, cell, err)
+		}
+		if want == experiments.Inconclusive && cell.Why != "it stumbled" {
+			t.Errorf("it says %q", cell.Why)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package experiments
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+)
+
+func TestPaceIsBounded(t *testing.T) {
+	for took, want := range map[time.Duration]Pace{
+		0: 1, quietStart / 2: 1, quietStart: 1, 5 * quietStart / 2: 2.5, 4 * quietStart: 4, time.Hour: slowest,
+	} {
+		if got := paceOf(took); got != want {
+			t.Errorf("%s: %v, want %v", took, got, want)
+		}
+	}
+}
+
+// The measured work takes longer beside busy processes.
+func TestABusyMachineHasASlowerPace(t *testing.T) {
+	testenv.Slow(t)
+	before, err := startServers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 16 * runtime.GOMAXPROCS(0) {
+		busy := exec.Command("sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
+	}
+	if beside, err := startServers(t.Context()); err != nil || beside < before {
+		t.Errorf("%s before, %s beside busy processes, %v", before, beside, err)
+	}
+}
+
+// Every duration of a trial grows with the pace of its run, which the record names. A run without a pace is one on a quiet machine.
+func TestDurationsFollowThePace(t *testing.T) {
+	for pace, want := range map[Pace]time.Duration{0: time.Second, 1: time.Second, 2.5: 2500 * time.Millisecond} {
+		var scaled time.Duration
+		e := withVariant(func(_ context.Context, t *Trial) { scaled = t.Scaled(time.Second) })
+		run := e.RunAndSave(t.Context(), t.TempDir(), Options{Trials: 1, Pace: pace})
+		saved, err := Load(run.Dir)
+		if err != nil || saved.Pace != pace || scaled != want {
+			t.Errorf("pace %v: a second is %s, want %s; the record has %v, %v", pace, scaled, want, saved.Pace, err)
+		}
+	}
+}

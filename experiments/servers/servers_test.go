@@ -1,0 +1,178 @@
+//go:build unix
+
+package servers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"locklab/experiments/burst"
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// started are the servers of a topology with proxies.
+func started(t *testing.T, kind string, proxied, real bool) (*Servers, *stack.Topology) {
+	t.Helper()
+	s, ctx := testenv.Stack(t), testenv.Context(t)
+	start := s.Topology
+	if proxied {
+		start = s.ProxiedTopology
+	}
+	top, err := start(ctx, kind, real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Of(burst.Running{Redis: top}), top
+}
+
+// look waits until the picture is as wanted.
+func look(t *testing.T, s *Servers, what string, want func(Picture) bool) (p Picture) {
+	t.Helper()
+	testenv.Eventually(t, what, func() bool {
+		p = s.Look(t.Context())
+		return want(p)
+	})
+	return p
+}
+
+func do(t *testing.T, s *Servers, name, what string) {
+	t.Helper()
+	f, err := s.Do(testenv.Context(t), name, what)
+	if err != nil || f.Proof == "" || f.Server != name || f.What != what || s.Newest(1)[0] != f {
+		t.Fatalf("%s %s: %+v, %v; the newest is %v", what, name, f, err, s.Newest(1))
+	}
+}
+
+func box(t *testing.T, p Picture, name string) Box {
+	t.Helper()
+	for _, b := range append(append(p.Redis, p.Sentinels...), p.RedLock...) {
+		if b.Name == name {
+			return b
+		}
+	}
+	t.Fatalf("no box %s in %+v", name, p)
+	return Box{}
+}
+
+// Every server says its role itself. A master that is cut off stays one in its own eyes, and the sentinels name another one.
+func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	s, _ := started(t, "sentinel", true, true)
+	p := look(t, s, "the roles are right", func(p Picture) bool {
+		first := p.Redis[1]
+		follows := first.Role == replica && first.Follows == "master" && first.Linked
+		return p.Redis[0].Role == "master" && follows && p.Sentinels[2].Names == "master"
+	})
+	if len(p.Redis) != 4 || len(p.Sentinels) != 3 {
+		t.Errorf("%+v", p)
+	}
+	do(t, s, "master", Cut)
+	look(t, s, "another master is named", func(p Picture) bool {
+		return box(t, p, "master").State == IsCut && box(t, p, "master").Role == "master" && p.Sentinels[0].Names != "master"
+	})
+	do(t, s, "master", Mend)
+	look(t, s, "the old master is a replica", func(p Picture) bool { return box(t, p, "master").Role == replica })
+}
+
+func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	s, top := started(t, "cluster", false, true)
+	conn, err := topology.Open(t.Context(), topology.Config{Kind: topology.Cluster, Addrs: top.Addrs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	holds(t, conn)
+	p := s.Look(t.Context())
+	if p.Redis[0].Slots != "0-5460" || p.Redis[2].Slots != "10922-16383" || p.Redis[3].Slots != "" {
+		t.Errorf("%+v", p.Redis)
+	}
+	var locks []lockstrategy.Held
+	for _, b := range p.Redis {
+		locks = append(locks, b.Locks...)
+	}
+	if len(locks) != 1 || locks[0].Key != "lock:pview" || locks[0].Token == 0 {
+		t.Errorf("the locks are %+v", locks)
+	}
+	if _, err := s.Do(t.Context(), "cluster-1", Cut); !errors.Is(err, ErrImpossible) {
+		t.Error(err)
+	}
+}
+
+// holds takes the lock of the counter, until the test ends.
+func holds(t *testing.T, conn *topology.Redis) {
+	t.Helper()
+	opened, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn.Master})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	if _, err := opened.Acquire(t.Context(), "lock:pview"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each fault is proven, shows in the picture, and ends. A fault that is impossible changes nothing and says what to do.
+func TestFaultsOfOneServer(t *testing.T) {
+	t.Parallel()
+	testenv.Engines(t, func(t *testing.T, real bool) {
+		s, _ := started(t, "single", true, real)
+		const name = "redis-1"
+		if b := s.Look(t.Context()).Redis[0]; b.State != Runs || (b.Role == "master") != real {
+			t.Errorf("%+v", b)
+		}
+		for _, c := range []struct {
+			what string
+			then State
+		}{{Pause, Paused}, {Resume, Runs}, {Cut, IsCut}, {Mend, Runs}, {Kill, Ended}, {Restart, Runs}, {Pause, Paused}, {Restart, Runs}} {
+			do(t, s, name, c.what)
+			if b := s.Look(t.Context()).Redis[0]; b.State != c.then {
+				t.Errorf("after %s it %s", c.what, b.State)
+			}
+		}
+		before := len(s.Newest(100))
+		for _, c := range []struct {
+			name, what string
+			is         error
+			says       string
+		}{
+			{"redis-9", Kill, ErrUnknown, "choose a server"},
+			{name, "burn", ErrUnknown, "choose a server and a fault"},
+			{name, Resume, ErrImpossible, "pause it first"},
+			{name, Mend, ErrImpossible, "cut it first"},
+		} {
+			if _, err := s.Do(t.Context(), c.name, c.what); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s %s: %v", c.what, c.name, err)
+			}
+		}
+		if len(s.Newest(100)) != before || s.Look(t.Context()).Redis[0].State != Runs {
+			t.Error("an impossible fault has changed something")
+		}
+	})
+}
+
+// A server that another program has stopped is shown as silent, and one whose process has ended as ended, in bounded time.
+func TestASilentServerIsShown(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	s, top := started(t, "single", false, true)
+	testenv.Pause(t, top.Nodes[0])
+	if b := s.Look(context.Background()).Redis[0]; b.State != Silent {
+		t.Errorf("it %s", b.State)
+	}
+	top.Nodes[0].Kill()
+	if b := s.Look(context.Background()).Redis[0]; b.State != Ended || b.Does[3].Why != "" || b.Does[0].Why == "" {
+		t.Errorf("%+v", b)
+	}
+}

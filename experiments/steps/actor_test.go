@@ -1,0 +1,74 @@
+package steps
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// beside runs a function on a goroutine of its own.
+func beside(f func()) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return func() { <-done }
+}
+
+// A trial that fails ends, also while an actor waits for the turn of a step that its caller cannot cancel.
+func TestAnActorEndsWithItsTrial(t *testing.T) {
+	trial, end := context.WithCancel(t.Context())
+	a, ended := NewActor("W"), make(chan error, 1)
+	if err := a.Begin(trial, beside, func() { ended <- a.Step(func() { t.Error("it was not moved") }) }); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("its step was done")
+		}
+	case <-time.After(3 * time.Second):
+		t.Fatal("the actor waits for its turn")
+	}
+}
+
+// Actors do their steps as the interleaving says, and then the rest. One that has ended is left out.
+func TestMoveActors(t *testing.T) {
+	var done []string
+	actor := func(name string, steps int) *Actor {
+		a := NewActor(name)
+		act := func() {
+			for range steps {
+				if err := a.Step(func() { done = append(done, name) }); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if err := a.Begin(t.Context(), beside, act); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	between := func() { done = append(done, "?") }
+	if err := MoveActors(t.Context(), "B A ? B B A", between, actor("A", 3), actor("B", 2)); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"B", "A", "?", "B", "A", "A"}; !slices.Equal(done, want) {
+		t.Errorf("%q, want %q", done, want)
+	}
+}
+
+// Every interleaving of three and two steps is there, once.
+func TestInterleavings(t *testing.T) {
+	all := Interleavings("R", 3, "W", 2)
+	slices.Sort(all)
+	if got := len(slices.Compact(slices.Clone(all))); got != 10 || len(all) != 10 {
+		t.Errorf("%d different ones of %d, want 10", got, len(all))
+	}
+	if !slices.Contains(all, "R R W W R") {
+		t.Errorf("%q", all)
+	}
+}

@@ -1,0 +1,144 @@
+// Package story is a lock in seven scenes, which a person who knows nothing of locks can follow. Each scene asks a question, and then runs
+// some variants of an experiment.
+package story
+
+import (
+	"fmt"
+	"slices"
+
+	"locklab/experiments"
+)
+
+// Scene is a situation of the articles, a question, a run, and what it shows.
+type Scene struct {
+	Title      string
+	Text       string // what the program does, and what happens
+	Question   string
+	Choices    []Choice
+	Experiment string
+	Variants   []string // that run, the control first
+	Ends       string   // one sentence
+}
+
+// Choice is an answer to a question.
+type Choice struct {
+	Text  string
+	Wrong string // why it is wrong; empty: it is right
+}
+
+// Right is the number of the choice that is right.
+func (s Scene) Right() int {
+	return slices.IndexFunc(s.Choices, func(of Choice) bool { return of.Wrong == "" })
+}
+
+// Scenes are the scenes in their sequence. Each is an experiment of the lab, with one trial of some of its variants.
+var Scenes = []Scene{
+	{
+		Title: "Counting page views",
+		Text: "Two copies of a program count page views. For each view a copy reads the counter, adds one, and writes it. " +
+			"666 people open the page at the same moment.",
+		Question: "What does the counter show afterwards?",
+		Choices: []Choice{
+			{"666: every view is counted.", "A copy can write a number that another request has written already."},
+			{"A little less than 666.", "Most requests read the counter before another request has written it."},
+			{"Less than half of 666.", ""},
+		},
+		Experiment: "P1", Variants: []string{"one request at a time", "666 simultaneously"},
+		Ends: "Requests that read the same number write the same number. So at most one view of each such group is counted.",
+	},
+	{
+		Title:    "A mutex in each copy",
+		Text:     "Each copy of the program now has a mutex: inside it, one request at a time reads and writes. There are still two copies.",
+		Question: "666 people open the page again. Are views lost?",
+		Choices: []Choice{
+			{"No: the mutex lets only one request at a time read and write.", "Each copy has its own mutex, which does not stop the other."},
+			{"Yes, the two copies together still lose some.", ""},
+			{"Only when the machine is slow.", "Two copies write simultaneously on each machine; speed changes how often."},
+		},
+		Experiment: "P2", Variants: []string{"one instance", "two instances"},
+		Ends: "A mutex works only inside its own process. The other process overwrites what this one wrote.",
+	},
+	{
+		Title: "The holder dies",
+		Text: "Redis keeps the lock now: SETNX creates a key, and only one client can create it. The client deletes it when it has " +
+			"finished. A client takes the lock, and its process dies.",
+		Question: "When does the next client get the lock?",
+		Choices: []Choice{
+			{"Never, unless somebody deletes it.", ""},
+			{"When its connection ends.", "Redis does not know that a key belongs to a connection."},
+			{"After 30 seconds.", "Nobody told Redis a time: SETNX sets no expiry."},
+		},
+		Experiment: "L01", Variants: []string{"with an expiry", "SETNX alone"},
+		Ends: "A lock needs an expiry, set by the command that takes it.",
+	},
+	{
+		Title: "A late unlock",
+		Text: "The key has an expiry now. A is slow, and its lease (the time until the expiry) ends. B takes the lock. Then A has " +
+			"finished, and deletes the key as usual.",
+		Question: "Whose lock does A delete?",
+		Choices: []Choice{
+			{"Nobody's: its own has expired.", "DEL deletes the key, whatever client created it, and the key is there again."},
+			{"Its own, a second time.", "Its own lock has ended. The key now has the lock of B."},
+			{"B's, and C can get the lock while B works.", ""},
+		},
+		Experiment: "L03", Variants: []string{"script", "DEL"},
+		Ends: "A deleted B's lock. Each grant needs a value of its own, and a single script must check it and delete the key.",
+	},
+	{
+		Title:    "Work longer than the lease",
+		Text:     "The unlock compares the owner now. A takes the lock, reads the counter, and works for longer than its lease.",
+		Question: "B wants the lock meanwhile. What happens?",
+		Choices: []Choice{
+			{"B waits until A has finished.", "Redis deletes the key when the lease ends. It does not know that A still works."},
+			{"B gets the lock, and one of the two updates is lost.", ""},
+			{"A's write is refused by Redis.", "A writes the counter, and Redis does not look at the lock when it writes a counter."},
+		},
+		Experiment: "L05", Variants: []string{"short work", "long work", "long work, renewed"},
+		Ends: "The holder must renew its lease while it works. Then the lease ends only when the holder can no longer renew it.",
+	},
+	{
+		Title: "The master dies",
+		Text: "Redis has replicas now. A gets the lock from the master, which dies before a replica has received the key. A " +
+			"replica becomes the master.",
+		Question: "B asks the new master for the lock. Is it refused?",
+		Choices: []Choice{
+			{"Yes: the lock was confirmed.", "The master confirmed it, and the new master has never had the key."},
+			{"Yes, until A's lease is over.", "The new master has neither the key nor its lease."},
+			{"No: the new master does not know the lock.", ""},
+		},
+		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},
+		Ends: "Redis answers before it replicates, so a failover can lose the lock, and two clients hold it.",
+	},
+	{
+		Title: "The paused holder",
+		Text: "A holds a lock that is renewed, and has read the counter. Its whole process stops for longer than the lease: a long " +
+			"garbage collection, a suspended laptop. B gets the lock and counts. Then A goes on, and writes.",
+		Question: "Can a lock prevent A's write?",
+		Choices: []Choice{
+			{"Yes, if it is renewed.", "A process that is stopped renews nothing."},
+			{"No. The counter itself must refuse it.", ""},
+			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
+		},
+		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
+		Ends: "A had asked, and was paused after the answer. A counter that checks the fencing token, a number that grows with each " +
+			"grant, refuses the late write.",
+	},
+}
+
+// In is the experiment of the scene, with the variants that the scene runs. An error says what the catalogue lacks.
+func (s Scene) In(c experiments.Catalogue) (experiments.Experiment, error) {
+	e, err := c.Find(s.Experiment)
+	if err != nil {
+		return e, err
+	}
+	var variants []experiments.Variant
+	for _, name := range s.Variants {
+		at := slices.IndexFunc(e.Variants, func(v experiments.Variant) bool { return v.Name == name })
+		if at < 0 {
+			return e, fmt.Errorf("%s has no variant %q", e.ID, name)
+		}
+		variants = append(variants, e.Variants[at])
+	}
+	e.Variants = variants
+	return e, nil
+}

@@ -1,0 +1,175 @@
+package try
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/stack/faultproxy"
+)
+
+// Sizes of the load.
+const (
+	copies         = 4
+	allSections    = 2000                   // of all copies together
+	fewestSections = 10                     // of a copy, or exclusion was not tried
+	loadFor        = 20 * time.Second       // then the load ends, whatever is left of it
+	work           = 200 * time.Microsecond // in a section, between the read and the write
+)
+
+// The measurements of the load.
+var (
+	sectionsDone   = experiments.Count.Of("sections")
+	commandsEach   = experiments.Tenths.Of("commands per section")
+	packetsEach    = experiments.Tenths.Of("packets per section")
+	sectionTook    = experiments.Microseconds.Of("per section")
+	longestWait    = experiments.Milliseconds.Of("longest wait for a grant")
+	shareOf        = experiments.Count.Of("sections of this copy")
+	jain           = experiments.Thousandths.Of("Jain's index of the copies' sections (1: equal)")
+	untilFree      = experiments.Milliseconds.Of("until the next grant")
+	untilToldOf    = experiments.Milliseconds.Of("from the fault until the holder was told")
+	afterNextGrant = experiments.Milliseconds.Of("from the next grant until the former holder was told")
+)
+
+// load lets copies of the program enter sections simultaneously, until all sections are done or the time is over. It returns the
+// sections of each.
+func (b *bench) load(ctx context.Context, all []*process, sections int, longest time.Duration, enter func(p *process, n int) bool) []int {
+	began, each := time.Now(), make([]int, len(all))
+	var waits []func()
+	for i, p := range all {
+		p.quiet = true
+		waits = append(waits, b.Go(func() {
+			for n := 0; n < sections/len(all) && time.Since(began) < longest && ctx.Err() == nil; n++ {
+				if enter(p, n) {
+					each[i]++
+				}
+			}
+		}))
+	}
+	done := 0
+	for i, wait := range waits {
+		wait()
+		done += each[i]
+	}
+	if done == 0 {
+		b.Must(fmt.Errorf("no section was entered within %s", longest))
+	}
+	b.Measure("lab", int64(done), sectionsDone)
+	b.Measure("lab", time.Since(began).Microseconds()/int64(done), sectionTook)
+	return each
+}
+
+// startAll starts n copies.
+func (b *bench) startAll(ctx context.Context, n int) (all []*process) {
+	for i := range n {
+		all = append(all, b.start(ctx, string(rune('A'+i))))
+	}
+	return all
+}
+
+// exclusion counts in sections. Without the lock it shows that the load loses updates.
+func exclusion(n, sections int, locked bool) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		r, all := clients.NewResource(b.Trial, false), b.startAll(ctx, n)
+		each := b.load(ctx, all, sections, loadFor, func(p *process, i int) bool {
+			h := &held{Holder: clients.HolderElsewhere(b.Trial, p.name, fmt.Sprintf("%s%d", p.name, i), 0)}
+			if locked {
+				if h = p.acquire(ctx, loadFor); h == nil {
+					pause(ctx, b.lease/20)
+					return false
+				}
+			}
+			value := r.Read(h.Holder)
+			pause(ctx, work)
+			r.Write(h.Holder, value+1)
+			if locked {
+				h.release(ctx)
+			}
+			return true
+		})
+		for i, sections := range each {
+			if sections < fewestSections {
+				b.Must(fmt.Errorf("%s entered %d sections: too few to try exclusion", all[i].name, sections))
+			}
+		}
+	}
+}
+
+// fairness measures the grants of each copy, and the longest wait.
+func fairness(n int) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		var mu sync.Mutex
+		longest, all, limit := time.Duration(0), b.startAll(ctx, n), b.Scaled(3*time.Second)
+		for _, p := range all {
+			p.holds(ctx, key).release(ctx)
+		}
+		began := time.Now()
+		each := b.load(ctx, all, 1<<20, limit, func(p *process, _ int) bool {
+			asked := time.Now()
+			h := p.acquire(ctx, b.Scaled(10*time.Second))
+			inTime := time.Since(began) < limit // a grant after the others have stopped is none of the competition
+			mu.Lock()
+			longest = max(longest, time.Since(asked))
+			mu.Unlock()
+			if h == nil {
+				return false
+			}
+			pause(ctx, time.Millisecond)
+			h.release(ctx)
+			return inTime
+		})
+		sum, squares := 0, 0
+		for i, sections := range each {
+			b.Measure(all[i].name, int64(sections), shareOf)
+			sum, squares = sum+sections, squares+sections*sections
+			if sections == 0 {
+				b.violates(all[i].name, "was never granted the lock, while other copies were")
+			}
+		}
+		b.Measure("lab", longest.Milliseconds(), longestWait)
+		b.Measure("lab", int64(1000*sum*sum/(n*squares)), jain)
+	}
+}
+
+// cost counts what the servers execute, and what passes the proxies.
+func cost(n int) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		const sections = 400
+		all := b.startAll(ctx, n)
+		var packets atomic.Int64
+		for _, p := range all {
+			for _, w := range p.wires {
+				w.Delay(func(faultproxy.Chunk) time.Duration { packets.Add(1); return 0 })
+			}
+		}
+		before := b.commands(ctx)
+		each := b.load(ctx, all, sections, b.Scaled(loadFor/2), func(p *process, _ int) bool {
+			h := p.acquire(ctx, loadFor)
+			return h != nil && h.release(ctx)
+		})
+		done := int64(0)
+		for _, sections := range each {
+			done += int64(sections)
+		}
+		b.Measure("lab", 10*packets.Load()/max(done, 1), packetsEach)
+		if b.Real {
+			b.Measure("lab", 10*(b.commands(ctx)-before)/max(done, 1), commandsEach)
+		}
+	}
+}
+
+// commands is how many commands the servers have executed; miniredis does not count them.
+func (b *bench) commands(ctx context.Context) (all int64) {
+	if b.Real {
+		for _, node := range b.nodes {
+			n, err := node.Number(ctx, "stats", "total_commands_processed")
+			b.Must(err)
+			all += n
+		}
+	}
+	return all
+}

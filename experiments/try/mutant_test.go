@@ -1,0 +1,182 @@
+package try_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments/try/protocol"
+)
+
+// The programs of this file poll, as a wrapper of a company does: a sleep here is a pause of a program, and no wait of a test.
+
+// serveMutant serves a lock with one defect, in about the lines that a company's wrapper has.
+func serveMutant(mutant string) {
+	claims := protocol.Claims{Name: "mutant " + mutant, Store: protocol.OneRedis, Renews: true, Tokens: true, Tells: true}
+	err := protocol.Serve(os.Stdin, os.Stdout, claims, func(start protocol.Request) (protocol.Lock, error) {
+		m := &mutantLock{mutant: mutant, Client: redis.NewClient(&redis.Options{
+			Addr: start.Servers[0], MaxRetries: -1, DisableIdentity: true,
+			ReadTimeout: start.Lease() / 2, DialTimeout: start.Lease() / 2, PoolSize: 20,
+		})}
+		return m.acquire, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type mutantLock struct {
+	*redis.Client
+	mutant string
+	grants atomic.Int64
+}
+
+var (
+	grantScript = redis.NewScript(`if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
+local now = redis.call('TIME') return now[1] * 1000000 + now[2]`)
+	renewScript = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`)
+	lookScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end return 0`)
+	freeScript  = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`)
+)
+
+func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.Held, error) {
+	owner := fmt.Sprintf("%d-%s-%d", os.Getpid(), r.ID, m.grants.Add(1))
+	if m.mutant == "selfish" && !strings.HasPrefix(r.ID, "a") && r.Wait() >= longWait {
+		time.Sleep(r.Wait() / 2) // until the competition is over
+	}
+	asked := time.Now()
+	for { // it polls, as a wrapper of a company does
+		token, err := m.try(r, owner)
+		switch {
+		case err != nil:
+			return protocol.Held{}, err
+		case token > 0:
+			return m.hold(r, owner, token), nil
+		case m.mutant == "patient" && strings.HasSuffix(r.Key, ":2"):
+		case m.mutant == "deaf" && r.WaitMS > 0:
+			m.message()
+		case time.Since(asked) >= r.Wait() || m.mutant == "hasty":
+			if m.mutant == "sticky" && r.WaitMS > 0 {
+				go func() { // it wants the key, and forgets it
+					for range 200 {
+						if token, _ := m.try(r, owner); token > 0 {
+							return
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}()
+			}
+			return protocol.Held{}, protocol.ErrRefused
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// message waits until a lock is freed, on a connection of its own.
+func (m *mutantLock) message() {
+	conn, err := net.Dial("tcp", m.Options().Addr)
+	if err == nil {
+		_, err = fmt.Fprint(conn, "SUBSCRIBE freed\r\n")
+	}
+	for range 2 { // the reply, and a message
+		if err == nil {
+			_, err = conn.Read(make([]byte, 512))
+		}
+	}
+	if err != nil {
+		select {} // it does not look whether the connection is there
+	}
+}
+
+// longWait is the wait of a copy that competes; no other wait of the lab is as long.
+const longWait = 10 * time.Second
+
+func (m *mutantLock) lease(r protocol.Request) int64 {
+	if m.mutant == "no expiry" {
+		return time.Hour.Milliseconds()
+	}
+	return r.LeaseMS
+}
+
+func (m *mutantLock) try(r protocol.Request, owner string) (token uint64, err error) {
+	token, err = grantScript.Run(context.Background(), m, []string{r.Key}, owner, m.lease(r)).Uint64()
+	if token == 0 && err == nil && m.mutant == "shared" && m.grants.Load()%20 == 0 {
+		return 1, nil
+	}
+	switch {
+	case token == 0:
+	case m.mutant == "token of 1":
+		return 1, err
+	case m.mutant == "counter":
+		return m.Incr(context.Background(), r.Key+":tokens").Uint64()
+	}
+	return token, err
+}
+
+// hold renews the grant until the release, and tells when it is lost.
+func (m *mutantLock) hold(r protocol.Request, owner string, token uint64) protocol.Held {
+	ctx, cancel := context.WithCancel(context.Background())
+	lost := make(chan string, 1)
+	go func() {
+		defer close(lost)
+		m.renew(ctx, r, owner)
+		if ctx.Err() == nil && m.mutant != "tells never" {
+			lost <- "it is gone"
+		}
+		<-ctx.Done()
+	}()
+	return protocol.Held{Token: token, Lost: lost, Release: func(ctx context.Context) error {
+		cancel()
+		return m.release(ctx, r.Key, owner)
+	}}
+}
+
+// renew renews a grant until ctx ends, or until it is lost.
+func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string) {
+	script := renewScript
+	if m.mutant == "no renewal" || m.mutant == "hasty" {
+		script = lookScript
+	}
+	for good := time.Now(); ctx.Err() == nil; time.Sleep(r.Lease() / 10) {
+		asked := time.Now()
+		renewed, err := script.Run(ctx, m, []string{r.Key}, owner, m.lease(r)).Int()
+		switch {
+		case err == nil && renewed == 1:
+			good = asked
+		case err == nil || time.Since(good) > r.Lease():
+			return
+		case m.mutant == "tied":
+			for m.Del(ctx, r.Key).Err() != nil && ctx.Err() == nil { // until it is connected again
+			}
+		}
+	}
+}
+
+func (m *mutantLock) release(ctx context.Context, key, owner string) error {
+	if m.mutant == "no owner" {
+		return m.Del(ctx, key).Err()
+	}
+	freed, err := freeScript.Run(ctx, m, []string{key}, owner).Int()
+	switch {
+	case m.mutant == "repeats" && err != nil:
+		go func() {
+			for range 100 {
+				m.Del(context.Background(), key)
+				time.Sleep(3 * time.Millisecond)
+			}
+		}()
+	case m.mutant == "deaf":
+		m.Publish(ctx, "freed", key)
+	}
+	if err == nil && freed == 0 {
+		err = protocol.ErrNotHeld
+	}
+	return err
+}

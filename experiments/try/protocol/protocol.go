@@ -1,0 +1,125 @@
+// Package protocol is how the lab and a program with a lock talk: one JSON object a line, over the program's stdin and stdout.
+// docs/protocol.md describes it, and schema.json is its JSON Schema. It imports the standard library only, so that a program in Go may use
+// it: see [Serve].
+//
+// What is NOT guaranteed: the protocol says nothing about what a program logs. Logs belong on stderr.
+package protocol
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Version is the version of the protocol that this program speaks.
+const Version = 1
+
+// Schema is the JSON Schema of both kinds of lines.
+//
+//go:embed schema.json
+var Schema string
+
+// Type is the type of a line.
+type Type string
+
+// The requests of the lab.
+const (
+	Start   Type = "start"   // connect to the servers; the program answers Ready
+	Acquire Type = "acquire" // wait for the key at most wait_ms; 0: try once. The program answers Granted or Refused
+	Release Type = "release" // the grant of that id; the program answers Released or NotHeld
+	Extend  Type = "extend"  // the grant of that id by a lease; the program answers Granted or NotHeld
+	Stop    Type = "stop"    // end
+)
+
+// The answers of the program. Error answers any request that failed.
+const (
+	Hello    Type = "hello" // the first line, before it is asked
+	Ready    Type = "ready"
+	Granted  Type = "granted"
+	Refused  Type = "refused"
+	Released Type = "released"
+	NotHeld  Type = "not_held"
+	Error    Type = "error"
+	Lost     Type = "lost" // unasked: the grant of that id is over, and the program did not release it
+)
+
+// Request is a line to the program.
+type Request struct {
+	Type    Type     `json:"type"`
+	ID      string   `json:"id,omitempty"` // of one grant: its release and extension name it, too
+	Key     string   `json:"key,omitempty"`
+	WaitMS  int64    `json:"wait_ms,omitempty"`
+	LeaseMS int64    `json:"lease_ms,omitempty"`
+	Servers []string `json:"servers,omitempty"` // host:port of each; they are the lab's fault proxies
+}
+
+// Wait is the longest time that the program may wait for the key.
+func (r Request) Wait() time.Duration { return time.Duration(r.WaitMS) * time.Millisecond }
+
+// Lease is how long the key is locked after its holder's death, or after the last renewal.
+func (r Request) Lease() time.Duration { return time.Duration(r.LeaseMS) * time.Millisecond }
+
+// Answer is a line of the program.
+type Answer struct {
+	Type    Type   `json:"type"`
+	ID      string `json:"id,omitempty"`
+	Token   uint64 `json:"token,omitempty,string"` // fencing token; a string, because JavaScript rounds large numbers
+	UntilMS int64  `json:"until_ms,omitempty"`     // how long the grant is good from now, as far as the program knows
+	Reason  string `json:"reason,omitempty"`       // of Refused and Lost
+	Text    string `json:"text,omitempty"`         // of Error
+	*Claims        // of Hello
+}
+
+// Claims are what a program says of its lock. A row whose claim is missing is not tried.
+type Claims struct {
+	Protocol int    `json:"protocol"`
+	Name     string `json:"name"`
+	PID      int    `json:"pid"`                      // of the process itself: the lab kills and pauses it
+	Store    string `json:"store"`                    // redis: one server; redlock: five independent ones
+	LeaseMS  int64  `json:"fixed_lease_ms,omitempty"` // where it does not follow the lab's lease_ms
+	Renews   bool   `json:"renews,omitempty"`         // it renews a grant until the release
+	Tokens   bool   `json:"tokens,omitempty"`         // each grant has a larger fencing token
+	Tells    bool   `json:"tells_loss,omitempty"`     // it sends Lost
+	Extends  bool   `json:"extends,omitempty"`        // it serves Extend
+}
+
+// The stores.
+const (
+	OneRedis = "redis"
+	FiveNode = "redlock"
+)
+
+var answers = []Type{Hello, Ready, Granted, Refused, Released, NotHeld, Error, Lost}
+
+// Parse reads a line of the program. The error says what is wrong with it.
+func Parse(line []byte) (a Answer, err error) {
+	if err = json.Unmarshal(line, &a); err != nil {
+		return a, fmt.Errorf("it is no JSON object of the protocol: %w", err)
+	}
+	switch {
+	case !slices.Contains(answers, a.Type):
+		return a, fmt.Errorf("no answer has the type %q", a.Type)
+	case a.Type == Hello && a.Claims == nil:
+		return a, errors.New("hello needs protocol, name, pid and store")
+	case a.Type == Hello:
+		return a, a.check()
+	case a.Type != Ready && a.Type != Error && a.ID == "":
+		return a, fmt.Errorf("%s needs the id of its request", a.Type)
+	}
+	return a, nil
+}
+
+func (c *Claims) check() error {
+	switch {
+	case c.Protocol != Version:
+		return fmt.Errorf("hello has protocol %d, and this lab speaks %d", c.Protocol, Version)
+	case c.Store != OneRedis && c.Store != FiveNode:
+		return fmt.Errorf("hello has store %q; allowed are %s and %s", c.Store, OneRedis, FiveNode)
+	case c.Name == "" || c.PID <= 0:
+		return errors.New("hello needs a name and a pid")
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package try
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/try/protocol"
+)
+
+// State is what a row came to.
+type State string
+
+// The states.
+const (
+	Holds        State = "holds"
+	Violated     State = "violated"
+	Inconclusive State = "inconclusive"
+	NotClaimed   State = "not claimed"
+	OnlyMeasured State = "measured" // the row judges nothing
+)
+
+// Scorecard is what a program came to. `app lab try --json` prints it.
+type Scorecard struct {
+	Name    string              `json:"name"`
+	Program []string            `json:"program"`
+	Claims  protocol.Claims     `json:"claims"`
+	Redis   string              `json:"redis"`
+	Build   string              `json:"build"`
+	Pace    experiments.Pace    `json:"pace"`
+	Rows    []Score             `json:"rows"`
+	Verdict experiments.Verdict `json:"verdict"` // the worst of the rows that are claimed
+	Took    float64             `json:"took_s"`
+	Report  string              `json:"report,omitempty"` // the page
+}
+
+// Score is a row of the scorecard.
+type Score struct {
+	ID       string                         `json:"id"`
+	Title    string                         `json:"title"`
+	State    State                          `json:"state"`
+	Why      string                         `json:"why,omitempty"` // it does not hold
+	Variants []experiments.VariantJudgement `json:"variants,omitempty"`
+	Measures []experiments.Measured         `json:"measures,omitempty"`
+	Took     float64                        `json:"took_s"`
+
+	Saved experiments.Saved `json:"-"` // its record, for the page
+}
+
+// Chosen are the rows with these ids, or numbers such as T03; without one all rows. The error names an id of no row.
+func Chosen(ids []string) (rows []Row, err error) {
+	if len(ids) == 0 {
+		return Rows(), nil
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(Rows(), func(r Row) bool {
+			number, _, _ := strings.Cut(r.ID, "-")
+			return strings.EqualFold(id, number) || strings.EqualFold(id, r.ID)
+		})
+		if i < 0 {
+			return nil, fmt.Errorf("no row is called %q; app lab try --list shows the rows", id)
+		}
+		rows = append(rows, Rows()[i])
+	}
+	return rows, nil
+}
+
+// Run tries rows on a program, so many at a time. told is called after each.
+func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options, told func(Score)) *Scorecard {
+	began := time.Now()
+	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Redis: o.Engine(), Build: o.Build, Pace: o.Pace}
+	var all []experiments.Experiment
+	for _, r := range rows {
+		if r.Claim.claimed(p.Claims) {
+			all = append(all, r.of(p))
+		}
+	}
+	runs := experiments.RunAll(ctx, all, parallel, func(e experiments.Experiment) experiments.Result {
+		record := experiments.Run(ctx, e, o)
+		s := experiments.Saved{Experiment: e, Record: record, Judgement: e.Judge(record)}
+		told(scoreOf(s, rows))
+		return experiments.Result{Saved: s}
+	})
+	for _, r := range rows {
+		i := slices.IndexFunc(runs, func(run experiments.Result) bool { return run.Experiment.ID == r.ID })
+		if i < 0 {
+			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: "the hello does not claim " + r.Claim.Name})
+			continue
+		}
+		card.Rows = append(card.Rows, scoreOf(runs[i].Saved, rows))
+	}
+	card.Verdict, card.Took = experiments.WorstOf(runs), time.Since(began).Seconds()
+	return card
+}
+
+func scoreOf(s experiments.Saved, rows []Row) Score {
+	row := rows[slices.IndexFunc(rows, func(r Row) bool { return r.ID == s.Experiment.ID })]
+	measures := slices.DeleteFunc(s.Record.Measures(), func(m experiments.Measured) bool { return !slices.Contains(row.Shows, m.Quantity) })
+	state := map[experiments.Verdict]State{experiments.AsExpected: Holds, experiments.Unexpected: Violated}[s.Judgement.Verdict]
+	switch {
+	case state == "":
+		state = Inconclusive
+	case state == Holds && row.Measures:
+		state = OnlyMeasured
+	}
+	return Score{
+		ID: s.Experiment.ID, Title: s.Experiment.Title, State: state, Why: s.Judgement.Why, Variants: s.Judgement.Variants,
+		Measures: measures, Took: s.Record.Took.Seconds(), Saved: s,
+	}
+}
+
+// Runs are the records of the rows that were tried.
+func (c *Scorecard) Runs() (all []experiments.Saved) {
+	for _, row := range c.Rows {
+		if row.State != NotClaimed {
+			all = append(all, row.Saved)
+		}
+	}
+	return all
+}

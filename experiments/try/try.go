@@ -1,0 +1,238 @@
+// Package try tries any program with a lock. The program speaks package protocol. The file trials.go is the table of the
+// rows. The file scenarios.go has a short function for each row, and process.go is a copy of the program as the lab sees it. Each row is an
+// experiment, so the engine runs, judges and draws it.
+//
+// What is NOT guaranteed: a row that holds says that this run showed no violation, and no more.
+package try
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/experiments"
+	"locklab/experiments/clients"
+	"locklab/experiments/try/protocol"
+	"locklab/history"
+	"locklab/lockstrategy"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
+)
+
+// Bounds of a dialogue, on a quiet machine. The trials scale them.
+const (
+	starting    = 20 * time.Second // until hello, and from start until ready: a virtual machine may be slow
+	answering   = 5 * time.Second  // beyond the wait of a request
+	stopping    = 2 * time.Second  // from stop to the end of the process; then it is killed
+	ownLease    = time.Second      // that the lab asks for
+	longestLine = 64 << 10         // bytes of an answer
+
+	// LongestLease is the longest lease of a program that does not follow the lab's: trials wait for its end several times.
+	LongestLease = 10 * time.Second
+)
+
+// Program is what is tried.
+type Program struct {
+	Argv   []string
+	Claims protocol.Claims
+}
+
+// Ask starts the program once and reads what it claims. The error says what is wrong with the program.
+func Ask(ctx context.Context, argv []string) (p Program, err error) {
+	p.Argv = argv
+	s, err := stack.New()
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	w, err := s.Program("program", argv...)
+	if err != nil {
+		return p, err
+	}
+	line := make(chan []byte, 1)
+	go func() {
+		defer close(line)
+		text, err := firstLine(w.Out)
+		if err == nil {
+			line <- text
+		}
+		_, _ = io.Copy(io.Discard, w.Out)
+	}()
+	defer func() { w.Kill(); err = errors.Join(err, w.In.Close(), w.Out.Close()) }() // a child of the program may have its stdout still
+	select {
+	case text, printed := <-line:
+		if !printed {
+			return p, fmt.Errorf("the program has ended, or printed a line of more than %d bytes, before it said hello: %s", longestLine, w.Log())
+		}
+		return p.greeted(text, w.PID())
+	case <-time.After(starting):
+		return p, fmt.Errorf("the program has not said hello within %s; its first line on stdout must be the hello of docs/protocol.md", starting)
+	case <-ctx.Done():
+		return p, ctx.Err()
+	}
+}
+
+// greeted takes the claims from the first line.
+func (p Program) greeted(line []byte, pid int) (Program, error) {
+	a, err := protocol.Parse(line)
+	if err == nil && a.Type != protocol.Hello {
+		err = fmt.Errorf("its type is %q", a.Type)
+	}
+	if err != nil {
+		return p, fmt.Errorf("the program's first line must be its hello; it is %q: %w", short(line), err)
+	}
+	p.Claims = *a.Claims
+	switch lease := time.Duration(p.Claims.LeaseMS) * time.Millisecond; {
+	case p.Claims.PID != pid:
+		return p, fmt.Errorf("the lab started process %d, and process %d said hello; name the program itself, or start it with exec",
+			pid, p.Claims.PID)
+	case lease > LongestLease, lease > 0 && lease < ownLease:
+		return p, fmt.Errorf("its lease is %s; configure from %s to %s for a trial", lease, ownLease, LongestLease)
+	}
+	return p, nil
+}
+
+// sameAs compares the claims of a copy with those of the first one.
+func (p Program) sameAs(a protocol.Answer) error {
+	if a.Claims == nil {
+		return fmt.Errorf("the program's first line is %q, and no hello", a.Type)
+	}
+	mine, other := p.Claims, *a.Claims
+	if mine.PID, other.PID = 0, 0; mine != other {
+		return errors.New("two copies of the program claim different things")
+	}
+	return nil
+}
+
+// bench is what a trial of a program acts with: its servers, and the lease.
+type bench struct {
+	*experiments.Trial
+	program Program
+	nodes   []*stack.Node
+	lease   time.Duration
+}
+
+// run makes a scenario of the engine from one of a bench.
+func (p Program) run(scenario func(ctx context.Context, b *bench)) experiments.Scenario {
+	return func(ctx context.Context, t *experiments.Trial) {
+		b := &bench{Trial: t, program: p, lease: t.Scaled(ownLease)}
+		if fixed := time.Duration(p.Claims.LeaseMS) * time.Millisecond; fixed > 0 {
+			b.lease = fixed
+		}
+		kind := lockstrategy.NameRedis
+		if p.Claims.Store == protocol.FiveNode {
+			kind = lockstrategy.NameRedLock
+		}
+		servers, err := t.Stack.Start(ctx, kind, 1, t.Real)
+		t.Must(err)
+		b.nodes = servers.Nodes
+		scenario(ctx, b)
+	}
+}
+
+// settling is how long a key may stay locked after its holder's end: a program may round its lease, and poll.
+func (b *bench) settling() time.Duration { return 2*b.lease + b.Scaled(2*time.Second) }
+
+// violated is the name of the event that shows a violation that is none of the resource's.
+const violated = "violated"
+
+// violates records that the lock violated a promise. Every check finds it.
+func (b *bench) violates(timeline, format string, args ...any) {
+	b.Record(history.Event{Timeline: timeline, Kind: history.Note, Name: violated, Text: fmt.Sprintf(format, args...)})
+}
+
+// check finds lost updates of the resource, and promises that the lab saw violated.
+func check(events []history.Event) []history.Violation {
+	found := history.Counter(events)
+	for _, e := range events {
+		if e.Kind == history.Note && e.Name == violated {
+			found = append(found, history.Violation{What: e.Timeline + ": " + e.Text, Events: []int{e.Seq}})
+		}
+	}
+	return found
+}
+
+// loseKeys removes all keys from the servers, as an eviction or an expiry does. Connections stay open.
+func (b *bench) loseKeys(ctx context.Context) {
+	for _, n := range b.nodes {
+		b.Must(n.WithClient(func(c *redis.Client) error {
+			if err := c.FlushAll(ctx).Err(); err != nil {
+				return err
+			}
+			left, err := c.DBSize(ctx).Result()
+			b.Fault(n.Name, "lost its keys", fmt.Sprintf("FLUSHALL was executed, and DBSIZE is %d", left))
+			return err
+		}))
+	}
+}
+
+// restart restarts all servers empty.
+func (b *bench) restart(ctx context.Context) {
+	for _, n := range b.nodes {
+		clients.Restart(ctx, b.Trial, n)
+	}
+}
+
+// kill ends a copy immediately.
+func (p *process) kill() {
+	p.worker.Kill()
+	proof, err := p.worker.Ended()
+	p.Must(err)
+	p.Record(history.Event{Timeline: p.name, Kind: history.Die})
+	p.Fault(p.name, clients.Killed, proof)
+}
+
+// freeze stops a copy until thaw.
+func (p *process) freeze() {
+	p.Must(p.worker.Pause())
+	p.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
+}
+
+func (p *process) thaw() {
+	p.Heal(p.name, "resumed")
+	p.worker.Resume()
+}
+
+// cut closes the connections of a copy, and new ones, until mend.
+func (p *process) cut(ctx context.Context) {
+	p.hit = true
+	for _, w := range p.wires {
+		p.Fault(p.name, "connections closed", clients.EndProxy(ctx, p.Trial, w))
+	}
+}
+
+func (p *process) mend() {
+	p.Heal(p.name, "connections pass")
+	for _, w := range p.wires {
+		w.Mend()
+	}
+}
+
+// loseReply loses the reply to the next request of a copy that names the key, on each of its servers. The server executes the request.
+func (p *process) loseReply() {
+	p.hit = true
+	named := func(request faultproxy.Chunk) bool {
+		return faultproxy.NoGreeting(request) && bytes.Contains(request.Data, []byte(key))
+	}
+	for _, w := range p.wires {
+		w.LoseReply(named, func(reply faultproxy.Chunk) {
+			p.Fault(p.name, "reply lost", fmt.Sprintf("the proxy received %q from the server and closed the connection", short(reply.Data)))
+		})
+	}
+}
+
+func firstLine(r io.Reader) ([]byte, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longestLine)
+	if !lines.Scan() {
+		return nil, cmp.Or(lines.Err(), io.EOF)
+	}
+	return lines.Bytes(), nil
+}

@@ -1,0 +1,221 @@
+package try_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/try"
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// asProgram makes the test binary a program that is tried: its value says what is wrong with its lock.
+const asProgram = "LOCKLAB_TRY_MUTANT"
+
+func TestMain(m *testing.M) {
+	stack.Reexec() // before it looks at the variable: a server inherits it
+	if mutant, is := os.LookupEnv(asProgram); is {
+		if hostile := hostiles[mutant]; hostile != nil {
+			hostile()
+			return
+		}
+		serveMutant(mutant)
+		return
+	}
+	testenv.Main(m)
+}
+
+// mutants are what can be wrong with a lock, and a row that must notice it.
+var mutants = []struct{ defect, row string }{
+	{"shared", "T01"}, // every second grant is given while another client holds the key
+	{"no expiry", "T02"},
+	{"no owner", "T03"},
+	{"no renewal", "T04"},
+	{"hasty", "T04"}, // nor renews it, and it refuses without a wait
+	{"token of 1", "T05"},
+	{"tells never", "T06"},
+	{"no expiry", "T07"},
+	{"repeats", "T08"}, // a release without a reply is repeated without the owner
+	{"tied", "T09"},    // it drops the lock when its connection ends
+	{"deaf", "T10"},    // it waits for a message, also on a connection that has ended
+	{"counter", "T11"}, // its token is a counter of the server
+	{"sticky", "T12"},  // a wait that ends leaves a key
+	{"patient", "T13"}, // it waits for ever
+	{"selfish", "T14"}, // only the copy A is granted the lock while others compete
+}
+
+// busy is the pace of this machine now.
+var busy = sync.OnceValues(func() (experiments.Pace, error) { return experiments.MeasurePace(context.Background()) })
+
+func pace(t *testing.T) experiments.Pace {
+	t.Helper()
+	p, err := busy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tried tries the test binary with a defect.
+func tried(t *testing.T, mutant string, pace experiments.Pace, rows ...string) *try.Scorecard {
+	t.Helper()
+	argv := []string{"/usr/bin/env", asProgram + "=" + mutant, os.Args[0]}
+	p, err := try.Ask(t.Context(), argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := try.Chosen(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return try.Run(t.Context(), p, chosen, 8, experiments.Options{Pace: pace, Real: stack.RealRedis()}, func(try.Score) {})
+}
+
+func states(card *try.Scorecard) (all []string) {
+	for _, row := range card.Rows {
+		number, _, _ := strings.Cut(row.ID, "-")
+		all = append(all, fmt.Sprintf("%s %s: %s", number, row.State, row.Why))
+	}
+	return all
+}
+
+// triedTwice tries rows that a busy machine has left inconclusive once more, one at a time.
+func triedTwice(t *testing.T, mutant string, rows ...string) *try.Scorecard {
+	t.Helper()
+	card := tried(t, mutant, pace(t), rows...)
+	for i, row := range card.Rows {
+		if row.State == try.Inconclusive {
+			card.Rows[i] = tried(t, mutant, pace(t), row.ID).Rows[0]
+		}
+	}
+	return card
+}
+
+// A lock without a defect keeps every promise that it claims.
+func TestASoundLockHolds(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	card := triedTwice(t, "none")
+	for _, row := range card.Rows {
+		want := try.Holds
+		switch number, _, _ := strings.Cut(row.ID, "-"); number {
+		case "T15":
+			want = try.OnlyMeasured
+		case "T16", "T17": // they need five servers
+			want = try.NotClaimed
+		}
+		if row.State != want {
+			t.Errorf("%s is %s, want %s: %s", row.ID, row.State, want, row.Why)
+		}
+	}
+}
+
+// Each defect is noticed by its row.
+func TestEachDefectIsNoticedByItsRow(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.row+" "+m.defect, func(t *testing.T) {
+			t.Parallel()
+			card := triedTwice(t, m.defect, m.row)
+			if card.Rows[0].State != try.Violated {
+				t.Errorf("the defect is not noticed: %v", states(card))
+			}
+		})
+	}
+}
+
+// hostiles are programs that do not keep to the protocol.
+var hostiles = map[string]func(){
+	"garbage": func() { fmt.Println("INFO connected") },
+	"silent":  func() { hello(); ready(); stay() },
+	"crash":   func() { hello(); os.Exit(3) },
+	"flood": func() {
+		hello()
+		ready()
+		fmt.Print(strings.Repeat(`{"type":"released","id":"x"}`+"\n", 10_000))
+		stay()
+	},
+	"endless line":   func() { hello(); ready(); fmt.Print(strings.Repeat("x", 1<<20)); stay() },
+	"another answer": func() { hello(); ready(); fmt.Println(`{"type":"granted","id":"other"}`); stay() },
+	"unknown loss":   func() { hello(); ready(); fmt.Println(`{"type":"lost","id":"a1"}`); stay() },
+	"two losses": func() {
+		hello()
+		ready()
+		_, _ = requests.ReadString(10) // the acquire
+		fmt.Println(`{"type":"granted","id":"a1"}` + strings.Repeat("\n"+`{"type":"lost","id":"a1","reason":"gone"}`, 2))
+		stay()
+	},
+	"a child": func() { // it has the program's stdout, and outlives it
+		hello()
+		ready()
+		child := exec.Command("sleep", "60")
+		child.Stdout = os.Stdout
+		_ = child.Start()
+	},
+}
+
+func hello() {
+	fmt.Printf(`{"type":"hello","protocol":1,"name":"hostile","store":"redis","pid":%d}`+"\n", os.Getpid())
+}
+
+var requests = bufio.NewReader(os.Stdin)
+
+func ready() { // after the start
+	_, _ = requests.ReadString(10)
+	fmt.Println(`{"type":"ready"}`)
+}
+func stay() { time.Sleep(time.Hour) }
+
+// A program that breaks the protocol gets a sentence, and the lab does not hang.
+func TestHostilePrograms(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	for name, says := range map[string]string{
+		"crash": "the program has ended", "flood": "no request with that id", "endless line": "a line of more than 65536 bytes",
+		"silent": "has not answered", "another answer": "no request with that id", "unknown loss": "never granted a lock with that id",
+		"two losses": "one loss twice", "a child": "the program has ended",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			card := tried(t, name, 1, "T02")
+			if row := card.Rows[0]; row.State != try.Inconclusive || !strings.Contains(row.Why, says) {
+				t.Errorf("%v does not say %q", states(card), says)
+			}
+		})
+	}
+}
+
+// Before the first trial the lab says what is wrong with the program.
+func TestProgramsThatCannotBeTried(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, says string
+		argv       []string
+	}{
+		{"missing", "no-such-lock", []string{"/no-such-lock"}},
+		{"garbage", `it is "INFO connected"`, []string{"/usr/bin/env", asProgram + "=garbage", os.Args[0]}},
+		{"ends", "before it said hello", []string{"true"}},
+		{"a wrapper", "name the program itself", []string{"sh", "-c", asProgram + "=none " + os.Args[0] + "; true"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.argv[0] != "/no-such-lock" {
+				if _, err := exec.LookPath(c.argv[0]); err != nil {
+					testenv.Skip(t, err.Error())
+				}
+			}
+			if _, err := try.Ask(t.Context(), c.argv); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v does not say %q", err, c.says)
+			}
+		})
+	}
+}

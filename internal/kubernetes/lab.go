@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+)
+
+// Result is what one topology has shown.
+type Result struct {
+	Topology  string
+	UpAfter   time.Duration // from the start of the first process to three ready nodes with all images
+	Ready     time.Duration // from `kubectl apply` to the last ready pod
+	Burst, K6 string        // the logs of the jobs
+	ByService burst.Results // three instances behind the Service app, without nginx
+	Outage    Outage
+}
+
+// Outage is a burst of v3 during which a node is killed.
+type Outage struct {
+	burst.Outage
+	Node     string        // that is killed
+	Stays    string        // MySQL's node
+	Lost     []string      // the pods that were on it
+	Whole    time.Duration // from the order to kill to the first burst that was answered whole; by two instances
+	Replaces bool          // the killed node had a master of Redis that the topology replaces: then a confirmed view may be lost
+}
+
+// Bounds. They are far above what was measured, because the machine may be busy.
+const (
+	applyWithin = "300s"
+	backWithin  = 2 * time.Minute
+	wholeWithin = 5 * time.Minute  // Kubernetes takes a node for dead after 50 s
+	tryWithin   = 20 * time.Second // a burst; a node that is gone ends no connection
+	countEvery  = 20 * time.Millisecond
+	users       = 666 // of a burst during which a node is killed
+)
+
+// lab is a topology in a running cluster.
+type lab struct {
+	dir, topology string
+	result        Result
+}
+
+// runInside starts the cluster in the namespaces of this process, runs one topology, and writes its result into dir.
+func runInside(ctx context.Context, dir, topology string) error {
+	l := lab{dir: dir, topology: topology, result: Result{Topology: topology}}
+	began := time.Now()
+	l.say("starting three nodes")
+	if _, err := output(ctx, engine+"/cluster", "start", l.cluster(), filepath.Join(filepath.Dir(dir), "images.tar")); err != nil {
+		return err
+	}
+	l.result.UpAfter = time.Since(began)
+	for _, step := range []func(context.Context) error{l.deploy, l.jobs, l.byService, l.outage} {
+		if err := step(ctx); err != nil {
+			pods, _ := l.kubectl(context.WithoutCancel(ctx), "get", "pods", "--output=wide")
+			events, _ := l.kubectl(context.WithoutCancel(ctx), "get", "events", "--sort-by=.lastTimestamp")
+			return fmt.Errorf("%s\n%s\n%w", events, pods, err)
+		}
+	}
+	text, err := json.Marshal(l.result)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, results), text, 0o600)
+}
+
+func (l *lab) cluster() string { return filepath.Join(l.dir, "cluster") }
+
+func (l *lab) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", l.topology, fmt.Sprintf(format, args...))
+}
+
+func (l *lab) kubectl(ctx context.Context, args ...string) (string, error) {
+	return output(ctx, "kubectl", append([]string{"--kubeconfig=" + filepath.Join(l.cluster(), "kubeconfig")}, args...)...)
+}
+
+// deploy applies the overlay and waits for every pod.
+func (l *lab) deploy(ctx context.Context) error {
+	began := time.Now()
+	l.say("kubectl apply -k overlays/%s", l.topology)
+	if _, err := l.kubectl(ctx, "apply", "-k", "deploy/kubernetes/overlays/"+l.topology); err != nil {
+		return err
+	}
+	if err := l.ready(ctx); err != nil {
+		return err
+	}
+	l.result.Ready = time.Since(began)
+	return nil
+}
+
+// ready waits until redis-ready, which proves the topology, is ready, and then every pod that is there.
+func (l *lab) ready(ctx context.Context) error {
+	for _, set := range []string{"statefulset/redis-ready", "statefulset/app", "deployment/nginx"} {
+		if _, err := l.kubectl(ctx, "rollout", "status", set, "--timeout="+applyWithin); err != nil {
+			return err
+		}
+	}
+	_, err := l.kubectl(ctx, "wait", "--for=condition=Ready", "pod", "--all", "--timeout="+applyWithin)
+	return err
+}
+
+// jobs runs our burst and k6 as jobs, through nginx. A job whose verdict is not as expected fails.
+func (l *lab) jobs(ctx context.Context) error {
+	for _, job := range []struct {
+		name string
+		log  *string
+	}{{"burst", &l.result.Burst}, {"k6", &l.result.K6}} {
+		name, log := job.name, job.log
+		l.say("kubectl apply -k load/%s", name)
+		if _, err := l.kubectl(ctx, "apply", "-k", "deploy/kubernetes/load/"+name); err != nil {
+			return err
+		}
+		_, waited := l.kubectl(ctx, "wait", "--for=condition=complete", "job/"+name, "--timeout=120s")
+		text, err := l.kubectl(ctx, "logs", "job/"+name)
+		*log = strings.TrimSpace(text)
+		if err := errors.Join(waited, err); err != nil {
+			return fmt.Errorf("%w: %s", err, text)
+		}
+		if _, err := l.kubectl(ctx, "delete", "-k", "deploy/kubernetes/load/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target is the Service app, which chooses an instance by chance.
+func (l *lab) target(ctx context.Context) (burst.Target, error) {
+	ip, err := l.kubectl(ctx, "get", "service", "app", "--output=jsonpath={.spec.clusterIP}")
+	return burst.Target{URL: "http://" + ip + ":8080", ByChance: true}, err
+}
+
+// byService sends bursts to three instances behind the Service.
+func (l *lab) byService(ctx context.Context) error {
+	l.say("three instances behind the Service")
+	if _, err := l.kubectl(ctx, "scale", "statefulset", "app", "--replicas=3"); err != nil {
+		return err
+	}
+	if err := l.ready(ctx); err != nil {
+		return err
+	}
+	target, err := l.target(ctx)
+	if err != nil {
+		return err
+	}
+	plan := burst.Plan{Users: 666, Drivers: 20, Rounds: 1, Versions: []string{"v1", "v3"}, Instances: 3}
+	r, err := plan.Run(ctx, target, func(string, ...any) {})
+	if err != nil {
+		return err
+	}
+	l.result.ByService = *r
+	if r.Verdict != experiments.AsExpected {
+		return fmt.Errorf("through the Service: %s: %s", r.Verdict, r.Reasons())
+	}
+	return nil
+}
+
+// outage kills a node during bursts of v3, and judges what was left.
+func (l *lab) outage(ctx context.Context) error {
+	target, err := l.target(ctx)
+	if err != nil {
+		return err
+	}
+	o := &l.result.Outage
+	if err := l.choose(ctx, o); err != nil {
+		return err
+	}
+	l.say("%s is killed, with %s", o.Node, strings.Join(o.Lost, ", "))
+	// The requests come in by a node that stays: they would all end with it.
+	if _, err := output(ctx, engine+"/cluster", "enter", strings.TrimPrefix(o.Stays, "node")); err != nil {
+		return err
+	}
+	http.DefaultClient.CloseIdleConnections() // they came in by another node
+	var killed time.Time
+	kill := func(ctx context.Context) error {
+		if err := counted(ctx, target, users/10, backWithin); err != nil {
+			return err
+		}
+		killed = time.Now()
+		_, err := output(ctx, engine+"/cluster", "kill", l.cluster(), strings.TrimPrefix(o.Node, "node"))
+		return err
+	}
+	if o.Outage, err = burst.RunOutage(ctx, target, "v3", users, kill, backWithin); err != nil {
+		return err
+	}
+	l.say("back after %s; waiting until every request is answered", o.BackAfter)
+	for o.Whole == 0 && ctx.Err() == nil && time.Since(killed) < wholeWithin {
+		one, cancel := context.WithTimeout(ctx, tryWithin)
+		views, err := burst.RunViews(one, target, "v3", users, burst.Simultaneous)
+		cancel()
+		if err == nil && views.OutcomeOf(2).Err == nil {
+			o.Whole = time.Since(killed)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return o.judge()
+}
+
+// counted waits until the counter shows so many views: then a burst is on its way. An answer other than 200 is an error, and so is a
+// counter that shows fewer views when within is over.
+func counted(ctx context.Context, target burst.Target, views int, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(countEvery)
+	defer tick.Stop()
+	for {
+		now, err := counter(ctx, target)
+		if err != nil || now >= views {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the counter shows %d, not %d views: %w", now, views, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// counter reads the counter once.
+func counter(ctx context.Context, target burst.Target) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.URL+"/pview", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("GET /pview: %s", response.Status)
+	}
+	var answer struct{ Value int }
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return answer.Value, err
+}
+
+// judge says what must not be. A view without an answer may have counted, so the final value lies between the confirmed views and all. A
+// master that dies loses the confirmed views that it has not sent to a replica. The lab shows that elsewhere, so it is no failure here.
+func (o *Outage) judge() error {
+	confirmed, final := len(o.Writes), int(o.Final)
+	switch {
+	case o.ReadAfter == 0 || o.BackAfter == 0:
+		return fmt.Errorf("the service is not back within %s", backWithin)
+	case o.Whole == 0:
+		return fmt.Errorf("requests fail %s after the kill", wholeWithin)
+	case final > confirmed+len(o.Failed):
+		return fmt.Errorf("the counter shows %d after %d confirmed views and %d without an answer", final, confirmed, len(o.Failed))
+	case !o.Replaces && (o.Views.Lost() > 0 || o.Inside()+o.Across() > 0):
+		return fmt.Errorf("%d views are lost and %d values are written twice, although no master died", o.Views.Lost(), o.Inside()+o.Across())
+	}
+	return nil
+}
+
+// choose takes a node whose end the topology must survive. It has no database, and no server of Redis that nothing replaces. Behind
+// sentinels and in a cluster it has a master.
+func (l *lab) choose(ctx context.Context, o *Outage) error {
+	text, err := l.kubectl(ctx, "get", "pods", `--output=jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	on := map[string][]string{}
+	at := map[string]string{}
+	for line := range strings.Lines(text) {
+		if pod, node, both := strings.Cut(strings.TrimSpace(line), " "); both {
+			on[node], at[pod] = append(on[node], pod), node
+		}
+	}
+	stays := map[string]bool{at["mysql-0"]: true}
+	dies := ""
+	switch l.topology {
+	case "single":
+		stays[at["redis-single-0"]] = true
+	case "master-slave":
+		stays[at["redis-1"]] = true
+	case "sentinel":
+		dies = at["redis-1"]
+	case "cluster":
+		for i := 1; i <= 3 && dies == ""; i++ {
+			if node := at["cluster-"+strconv.Itoa(i)]; !stays[node] {
+				dies = node
+			}
+		}
+	}
+	for node := range on {
+		if dies == "" && !stays[node] {
+			o.Node = node
+		}
+	}
+	if dies != "" {
+		o.Node, o.Replaces = dies, true
+	}
+	if o.Node == "" || stays[o.Node] {
+		return fmt.Errorf("no node can be killed: MySQL is on %s, and Redis' master is there, too: %s", at["mysql-0"], text)
+	}
+	o.Lost, o.Stays = on[o.Node], at["mysql-0"]
+	return nil
+}

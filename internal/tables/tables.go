@@ -1,0 +1,153 @@
+// Package tables creates the tables of gorm's models, and creates them again when a database has lost them. MySQL in a container does: it
+// keeps its data in memory. Every scenario with a database uses it.
+//
+// Text is utf8mb4 in MySQL and MariaDB, whatever the server's default is. A table or a connection with another character set is an
+// error: such a server refuses text, or stores other text.
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	driver "github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+)
+
+// ErrCharset says that a table or a connection keeps text in another character set than utf8mb4. No repetition helps.
+var ErrCharset = errors.New("text is not utf8mb4")
+
+// tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries.
+const tries = 5
+
+// Set is the tables of some models, in one database.
+type Set struct {
+	models   []any
+	creating sync.Mutex // held by the one call that creates lost tables
+}
+
+// Of returns the tables of models.
+func Of(models ...any) *Set { return &Set{models: models} }
+
+// Create creates missing tables and columns. It fails with [ErrCharset] where text cannot be kept.
+func (s *Set) Create(db *gorm.DB) error {
+	if err := charset(db); err != nil {
+		return err
+	}
+	err := s.migrate(db)
+	for try := 1; err != nil && try < tries && db.Statement.Context.Err() == nil; try++ {
+		err = s.migrate(db)
+	}
+	if err != nil {
+		return err
+	}
+	return s.charsets(db)
+}
+
+// migrate creates what is missing. gorm panics over a column that another instance adds at the same moment. Each of its statements
+// is complete on its own, and the next try finds the column.
+func (s *Set) migrate(db *gorm.DB) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("create tables: %v", cause)
+		}
+	}()
+	if isMySQL(db) {
+		db = db.Set("gorm:table_options", "DEFAULT CHARSET=utf8mb4")
+	}
+	return db.AutoMigrate(s.models...)
+}
+
+// There returns an error unless all tables are there.
+func (s *Set) There(db *gorm.DB) error {
+	names, err := s.names(db)
+	if err != nil {
+		return err
+	}
+	return db.Exec("SELECT EXISTS(SELECT 1 FROM " + strings.Join(names, "), EXISTS(SELECT 1 FROM ") + ")").Error
+}
+
+// Do executes call. If call finds a table missing, Do creates the tables and executes it again. call is one statement or one transaction:
+// it has changed nothing when it ends with that error, so the repetition is its first effect. The same holds for a deadlock: the server
+// has rolled the whole call back. Calls that find new tables in the moment in which another call creates them meet in one.
+func (s *Set) Do(db *gorm.DB, call func(*gorm.DB) error) error {
+	err := call(db)
+	for try := 0; try < tries && (Missing(err) || numbered(err, mysqlDeadlock)); try++ {
+		created := s.restore(db)
+		if err = call(db); err != nil {
+			err = errors.Join(err, created)
+		}
+	}
+	return err
+}
+
+// restore creates missing tables. Of many calls that find none, the first creates them.
+func (s *Set) restore(db *gorm.DB) error {
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	if !Missing(s.There(db)) {
+		return nil
+	}
+	return s.Create(db)
+}
+
+func (s *Set) names(db *gorm.DB) ([]string, error) {
+	names := make([]string, len(s.models))
+	for i, model := range s.models {
+		parsed := &gorm.Statement{DB: db}
+		if err := parsed.Parse(model); err != nil {
+			return nil, err
+		}
+		names[i] = parsed.Schema.Table
+	}
+	return names, nil
+}
+
+// charset checks the connection: in another character set the server would take our UTF-8 for other text.
+func charset(db *gorm.DB) error {
+	var name string
+	if !isMySQL(db) {
+		return nil
+	}
+	err := db.Raw("SELECT @@character_set_client").Row().Scan(&name)
+	if err == nil && name != "utf8mb4" {
+		err = fmt.Errorf("%w: the connection has %s; remove charset and collation from the DSN", ErrCharset, name)
+	}
+	return err
+}
+
+// charsets checks the tables: an older version of this program, or an administrator, may have created them.
+func (s *Set) charsets(db *gorm.DB) error {
+	names, err := s.names(db)
+	if err != nil || !isMySQL(db) {
+		return err
+	}
+	var other []struct{ Name, Charset string }
+	err = db.Raw("SELECT DISTINCT table_name AS name, character_set_name AS charset FROM information_schema.columns "+
+		"WHERE table_schema = DATABASE() AND table_name IN ? AND character_set_name <> 'utf8mb4' ORDER BY name", names).Scan(&other).Error
+	if err != nil || len(other) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: the table %s has %s; change it with ALTER TABLE %[2]s CONVERT TO CHARACTER SET utf8mb4",
+		ErrCharset, other[0].Name, other[0].Charset)
+}
+
+func isMySQL(db *gorm.DB) bool { return db.Name() == "mysql" }
+
+// Error numbers of MySQL and MariaDB.
+const (
+	mysqlNoSuchTable = 1146
+	mysqlDeadlock    = 1213
+)
+
+// Missing reports whether a statement failed because its table is not there.
+func Missing(err error) bool {
+	// SQLite has no number for it.
+	return numbered(err, mysqlNoSuchTable) || err != nil && strings.Contains(err.Error(), "no such table")
+}
+
+func numbered(err error, number uint16) bool {
+	var answered *driver.MySQLError
+	return errors.As(err, &answered) && answered.Number == number
+}

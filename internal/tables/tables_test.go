@@ -1,0 +1,195 @@
+package tables_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/glebarez/sqlite"
+	driver "github.com/go-sql-driver/mysql"
+	"golang.org/x/sync/errgroup"
+	"gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"locklab/internal/tables"
+	"locklab/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+type book struct {
+	ID    uint64
+	Title string `gorm:"size:100;not null"`
+}
+
+type reader struct {
+	ID   uint64
+	Name string `gorm:"size:100;not null"`
+}
+
+func set() *tables.Set { return tables.Of(&book{}, &reader{}) }
+
+// title has characters of two, three and four bytes in UTF-8.
+const title = "семь 七 🔒"
+
+func open(t *testing.T, dialect gorm.Dialector) *gorm.DB {
+	t.Helper()
+	db, err := gorm.Open(dialect, &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if pool, err := db.DB(); err == nil {
+			_ = pool.Close()
+		}
+	})
+	return db.WithContext(testenv.Context(t))
+}
+
+// latin1 starts a server whose default character set has no Russian letters, as MariaDB before 11.6 has it.
+func latin1(t *testing.T) (dsn string) {
+	t.Helper()
+	testenv.Needs(t, testenv.MariaDB)
+	server, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--character-set-server=latin1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server.DSN
+}
+
+func TestTables(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		testLostTables(t, open(t, sqlite.Open(filepath.Join(t.TempDir(), "books.db")+"?_txlock=immediate&_pragma=busy_timeout(5000)")))
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		dsn := latin1(t)
+		db := open(t, mysql.Open(dsn))
+		t.Run("text", func(t *testing.T) { testTextOutsideLatin1(t, db) })
+		t.Run("a table of latin1", func(t *testing.T) { testATableOfLatin1(t, db) })
+		t.Run("a connection of latin1", func(t *testing.T) { testAConnectionOfLatin1(t, dsn) })
+		t.Run("lost tables", func(t *testing.T) { testLostTables(t, db) })
+	})
+}
+
+// drop removes the tables, if they are there.
+func drop(t *testing.T, db *gorm.DB, models ...any) {
+	t.Helper()
+	if err := db.Migrator().DropTable(models...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keepsText(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	written, read := book{Title: title}, book{}
+	if err := errors.Join(db.Create(&written).Error, db.Take(&read, written.ID).Error); err != nil || read.Title != title {
+		t.Errorf("read %q, %v; want %q", read.Title, err, title)
+	}
+}
+
+func testTextOutsideLatin1(t *testing.T, db *gorm.DB) {
+	for range 2 { // the second instance finds the tables
+		if err := set().Create(db); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keepsText(t, db)
+	drop(t, db, &book{})
+	if err := set().Do(db, func(db *gorm.DB) error { return db.Create(&book{Title: title}).Error }); err != nil {
+		t.Error(err)
+	}
+	keepsText(t, db)
+}
+
+// The error says what to do, and it helps.
+func testATableOfLatin1(t *testing.T, db *gorm.DB) {
+	drop(t, db, &book{}, &reader{})
+	if err := db.AutoMigrate(&book{}, &reader{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"books", "readers"} {
+		err := set().Create(db)
+		_, statement, advised := strings.Cut(fmt.Sprint(err), "change it with ")
+		if !errors.Is(err, tables.ErrCharset) || !advised || !strings.Contains(statement, table+" ") {
+			t.Fatalf("got %v, want ErrCharset with a statement that mends %s", err, table)
+		}
+		if err := db.Exec(statement).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := set().Create(db); err != nil {
+		t.Error(err)
+	}
+	keepsText(t, db)
+}
+
+func testAConnectionOfLatin1(t *testing.T, dsn string) {
+	parameter := "?charset=latin1"
+	if strings.Contains(dsn, "?") {
+		parameter = "&charset=latin1"
+	}
+	err := set().Create(open(t, mysql.Open(dsn+parameter)))
+	if !errors.Is(err, tables.ErrCharset) || !strings.Contains(err.Error(), "remove charset and collation from the DSN") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Many callers find a table gone. Each call has its effect once, and an error of another kind is not repeated.
+func testLostTables(t *testing.T, db *gorm.DB) {
+	all := set()
+	for _, lost := range [][]any{{&book{}, &reader{}}, {&book{}}, {&reader{}}} {
+		drop(t, db, lost...)
+		if err := all.There(db); !tables.Missing(err) {
+			t.Errorf("without %T: %v", lost[0], err)
+		}
+		var group errgroup.Group
+		for range 10 {
+			group.Go(func() error {
+				return all.Do(db, func(db *gorm.DB) error {
+					return db.Transaction(func(tx *gorm.DB) error {
+						return errors.Join(tx.Create(&book{Title: title}).Error, tx.Create(&reader{Name: title}).Error)
+					})
+				})
+			})
+		}
+		if err := errors.Join(group.Wait(), all.There(db)); err != nil {
+			t.Errorf("without %T: %v", lost[0], err)
+		}
+		for _, model := range lost {
+			var n int64
+			if err := db.Model(model).Count(&n).Error; err != nil || n != 10 {
+				t.Errorf("%T has %d rows, want 10, %v", model, n, err)
+			}
+		}
+	}
+	repetitions(t, db, all)
+}
+
+// repetitions checks which errors of a call are followed by another call.
+func repetitions(t *testing.T, db *gorm.DB, all *tables.Set) {
+	t.Helper()
+	for name, c := range map[string]struct {
+		answers []error // of the calls, in order
+		fails   bool
+	}{
+		"another error":                      {[]error{errors.New("no")}, true},
+		"a deadlock with other transactions": {[]error{answered(1213), nil}, false},
+		"deadlocks without end":              {slices.Repeat([]error{answered(1213)}, 6), true},
+		"a deadlock with another creator":    {[]error{answered(1146), answered(1213), nil}, false},
+		"another error after the creation":   {[]error{answered(1146), errors.New("no")}, true},
+	} {
+		calls := 0
+		err := all.Do(db, func(*gorm.DB) error { calls++; return c.answers[calls-1] })
+		if (err != nil) != c.fails || calls != len(c.answers) {
+			t.Errorf("%s: %v after %d calls, want %d", name, err, calls, len(c.answers))
+		}
+	}
+}
+
+func answered(number uint16) error {
+	return fmt.Errorf("insert: %w", &driver.MySQLError{Number: number})
+}

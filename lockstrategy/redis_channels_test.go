@@ -1,0 +1,157 @@
+package lockstrategy_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+)
+
+// Where the user may not publish, or not subscribe, a release does not know how many other processes wait.
+func TestWithoutChannelsOthersAreUnknown(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
+		c := limited(t, testenv.Redis(t, true).Addr, "&*", rights)
+		for name, b := range map[string]lockstrategy.Backends{
+			lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
+		} {
+			lock := open(t, name, b)
+			testenv.Eventually(t, name+" with "+rights+" does not know how many others wait", func() bool { // it finds out in the background
+				lease := must(lock.Acquire(t.Context(), "lock:k"))(t)
+				if err := lease.Release(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return lease.Listeners() == lockstrategy.Unknown
+			})
+		}
+	}
+}
+
+// limited opens a client whose user may do everything but what rules, ACL rules of Redis, take away.
+func limited(t *testing.T, addr string, rules ...any) *redis.Client {
+	t.Helper()
+	all := append([]any{"acl", "setuser", "lab", "on", ">secret", "~*", "+@all"}, rules...)
+	if err := client(t, addr).Do(t.Context(), all...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: addr, Username: "lab", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A process that has never released anything waits behind one that may not publish either: it learns that before the lease ends.
+func TestAFirstWaiterThatMayNotPublishPolls(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	c := limited(t, testenv.Redis(t, true).Addr, "&*", "-publish")
+	for name, b := range map[string]lockstrategy.Backends{
+		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
+	} {
+		key := "lock:" + name
+		lease := must(open(t, name, b).Acquire(t.Context(), key, lockstrategy.LeaseFor(time.Hour)))(t)
+		waits := open(t, name, b)
+		granted := make(chan error, 1)
+		go func() {
+			_, err := waits.Acquire(t.Context(), key, lockstrategy.WaitAtMost(10*time.Second))
+			granted <- err
+		}()
+		testenv.Eventually(t, "it waits", func() bool {
+			channels, err := c.PubSubChannels(t.Context(), "*"+key+"*").Result()
+			return err == nil && len(channels) > 0
+		})
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-granted; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The right to publish is taken away while a process waits that has used it: nobody notifies it of the release. The lease would last
+// for an hour.
+func TestTheRightToPublishIsTakenAway(t *testing.T) {
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	addr := testenv.Redis(t, true).Addr
+	c := limited(t, addr, "&*")
+	for name, b := range map[string]lockstrategy.Backends{
+		lockstrategy.NameRedis: {Redis: c}, lockstrategy.NameRedLock: {Nodes: []redis.UniversalClient{c}},
+	} {
+		limited(t, addr, "&*")
+		key := "lock:" + name
+		holds, waits := open(t, name, b), open(t, name, b)
+		for _, lock := range []*lockstrategy.Opened{holds, waits} {
+			if err := must(lock.Acquire(t.Context(), key))(t).Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lease := must(holds.Acquire(t.Context(), key, lockstrategy.LeaseFor(time.Hour)))(t)
+		granted := make(chan error, 1)
+		go func() {
+			_, err := waits.Acquire(t.Context(), key, lockstrategy.WaitAtMost(time.Minute))
+			granted <- err
+		}()
+		testenv.Eventually(t, "it waits", func() bool {
+			channels, err := c.PubSubChannels(t.Context(), "*"+key+"*").Result()
+			return err == nil && len(channels) > 0
+		})
+		limited(t, addr, "-publish")
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-granted; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Two processes whose user may not publish, or not subscribe, share a lock that both want all the time: they poll, and each yields.
+func TestWithoutPubSubProcessesShare(t *testing.T) {
+	for _, rights := range []string{"resetchannels", "-subscribe", "-publish"} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			testenv.Needs(t, testenv.RedisServer)
+			addr := testenv.Redis(t, true).Addr
+			share(t, func() *redis.Client { return limited(t, addr, "&*", rights) })
+		})
+	}
+}
+
+// share lets two processes want a key all the time until each has had its share. None may have many times as much as the other.
+func share(t *testing.T, connect func() *redis.Client) {
+	t.Helper()
+	var grants [2]atomic.Int64
+	var all sync.WaitGroup
+	enough := func() bool { return grants[0].Load() >= 40 && grants[1].Load() >= 40 || t.Failed() }
+	for p := range grants {
+		lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: connect(), HandOff: lockstrategy.HandOff{Count: 4}})
+		for range 2 {
+			all.Go(func() {
+				for !enough() {
+					lease, err := lock.Acquire(t.Context(), "lock:k", lockstrategy.WaitAtMost(time.Minute))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					grants[p].Add(1)
+					if err := lease.Release(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	one, two := grants[0].Load(), grants[1].Load()
+	if t.Logf("grants: %d and %d", one, two); max(one, two) > 5*min(one, two) {
+		t.Error("one of them has nearly all")
+	}
+}

@@ -1,0 +1,106 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/internal/benchfile"
+)
+
+// Part is a part of docs/compare.md that no hand writes, by the name of its markers.
+type Part struct{ Name, Text string }
+
+// Parts are all of them.
+func (c Comparison) Parts() []Part {
+	return []Part{
+		{"benchmark", c.origin()},
+		{"speed", c.table(
+			[]string{
+				"lock and unlock, median", "p99", "lock and unlock, × v3", "burst of 666", "burst, × v3", "bare", "library", "work",
+			},
+			func(l Lock) []Cell {
+				library := l.Library
+				if l.Facts.Library != "" {
+					library.Text += " (" + l.Facts.Library + ")"
+				}
+				return []Cell{l.P50, l.P99, l.Alone, l.Burst, l.ToV3, l.Bare, library, l.Requests}
+			},
+		)},
+		{"fairness", c.table(
+			[]string{"sections per second", "of a run without a lock", "Jain, waiters", "Jain, processes"},
+			func(l Lock) []Cell { return []Cell{l.Rate, l.OfLimit, l.Jain, l.Even} },
+		)},
+		{"failure", c.table(
+			[]string{
+				"a dead holder's key stays locked", "time without a grant after the leader's death", "the minority side answers",
+				"anomalies with a violation",
+			},
+			func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
+		)},
+		{"libraries", c.libraries()},
+	}
+}
+
+// origin says where the speed is from.
+func (c Comparison) origin() string {
+	if len(c.bench.Runs) == 0 {
+		return "There is no file of the benchmark: `make bench` makes it.\n"
+	}
+	return fmt.Sprintf("`make bench` on %s, tree `%s`. Machine: %s.\n", c.bench.Date, c.bench.Stamp, c.bench.Machine)
+}
+
+// table has a row for each lock.
+func (c Comparison) table(columns []string, row func(Lock) []Cell) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| lock | %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	for _, l := range c.Locks {
+		writeRow(&b, l.Name(), row(l))
+	}
+	return b.String()
+}
+
+func writeRow(b *strings.Builder, name string, cells []Cell) {
+	fmt.Fprintf(b, "| %s |", name)
+	for _, cell := range cells {
+		fmt.Fprintf(b, " %s |", cell.markdown())
+	}
+	b.WriteString("\n")
+}
+
+// others are libraries that the benchmark measures beside v3.
+var others = []string{"rueidislock", "redsync", "redsync5", "redislock", "redisson", "redisson-fair", "etcd"}
+
+// libraries is the table of what the benchmark says of other libraries.
+func (c Comparison) libraries() string {
+	var b strings.Builder
+	b.WriteString("| library | lock and unlock, time × v3 | burst of 666, time × v3 | sustained load, sections per second × v3 | " +
+		"Jain, waiters |\n|---|---|---|---|---|\n")
+	for _, name := range append([]string{"ours"}, others...) {
+		writeRow(&b, strings.Replace(name, "ours", "v3 Redis", 1), []Cell{
+			measured("%s")(c.bench.Ratio(librariesAlone, name, "ours", benchfile.WaitP50)),
+			measured("%s")(c.bench.Ratio(librariesBurst, name, "ours", benchfile.Seconds)),
+			measured("%s")(c.bench.Ratio(libraries, name, "ours", benchfile.Rate)),
+			measured("%s")(c.bench.Median(libraries, name, benchfile.Jain)),
+		})
+	}
+	return b.String()
+}
+
+func (c Cell) markdown() string {
+	if len(c.By) == 0 {
+		return c.Text
+	}
+	return c.Text + " (" + links(c.By) + ")"
+}
+
+// links lead to the pages of experiments, each once.
+func links(ids []string) string {
+	var all []string
+	for _, id := range ids {
+		if link := fmt.Sprintf("[%s](experiments/%s.md)", id, id); !slices.Contains(all, link) {
+			all = append(all, link)
+		}
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,172 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+type page struct {
+	Title  string
+	Whole  bool // of a lab, not of one run
+	Runs   []run
+	Counts []count
+	Errata []run
+	Shapes []shape
+
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+type run struct {
+	experiments.Saved
+	Open     bool   // its details are unfolded
+	Own      string // where its own report is, from the page; empty: not known
+	Verdict  verdict
+	Variants []variant
+	Measures []measured
+	Curve    *curve
+}
+
+type variant struct {
+	experiments.VariantJudgement
+	Verdict verdict
+	Short   bool   // the run's own report draws it, and this page does not
+	Trial   string // which one is drawn, and why
+	Picture *drawing
+	Bursts  []burstChart
+	Waits   *waits
+	Loads   *loads
+	Shown   []history.Event // the evidence, with the time since the trial began
+	Took    time.Duration
+}
+
+func newPage(title string, whole bool, saved ...experiments.Saved) page {
+	p := page{Title: title, Whole: whole, Shapes: shapes}
+	for _, s := range saved {
+		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record), Curve: curveOf(s)}
+		telling := telling(s.Judgement.Variants)
+		for i, j := range s.Judgement.Variants {
+			v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: s.Record.TookBy(j.Name), Short: whole && !telling[i]}
+			if !v.Short {
+				v.draw(s.Record, whole, len(r.Measures) > 0)
+			}
+			r.Variants = append(r.Variants, v)
+		}
+		p.Runs = append(p.Runs, r)
+		if len(s.Experiment.Errata) > 0 {
+			p.Errata = append(p.Errata, r)
+		}
+	}
+	p.Counts = counts(p.Runs)
+	return p
+}
+
+// telling selects the variants that the page of a whole lab draws. They are the first with a violation, the first without one, and each
+// that is not as expected. The control is the first without one where no other variant is. Seventy experiments have more than three
+// hundred drawings.
+func telling(variants []experiments.VariantJudgement) []bool {
+	all := make([]bool, len(variants))
+	first := func(is func(experiments.VariantJudgement) bool) bool {
+		i := slices.IndexFunc(variants, is)
+		if i >= 0 {
+			all[i] = true
+		}
+		return i >= 0
+	}
+	protected := func(v experiments.VariantJudgement) bool { return v.Violation == nil && v.Trials > 0 }
+	first(func(v experiments.VariantJudgement) bool { return v.Violation != nil })
+	_ = first(func(v experiments.VariantJudgement) bool { return !v.Control && protected(v) }) || first(protected)
+	for i, v := range variants {
+		all[i] = all[i] || v.Verdict != experiments.AsExpected && v.LeftOut == ""
+	}
+	return all
+}
+
+// draw draws the trial that shows most.
+func (v *variant) draw(r experiments.Record, whole, measured bool) {
+	trial, why := r.Telling(v.VariantJudgement)
+	events := history.Of(r.Events, v.Name, trial)
+	if len(events) == 0 {
+		return
+	}
+	v.Trial = fmt.Sprintf("Trial %d, %s.", trial, why)
+	f := inReport
+	if whole {
+		f = inLab
+	}
+	v.Picture = draw(events, v.Violation, f)
+	v.Bursts = bursts(events)
+	v.Loads = loadsOver(events)
+	if measured {
+		v.Waits = waiting(events)
+	}
+	v.Shown = nil
+	for _, e := range v.Evidence {
+		e.At -= events[0].At
+		v.Shown = append(v.Shown, e)
+	}
+}
+
+// verdict is a verdict as a page shows it: by a sign, words and a colour.
+type verdict struct {
+	Class string // of the sign, and of the style
+	Text  string
+}
+
+type count struct {
+	verdict
+	N int
+}
+
+func verdictOf(v experiments.Verdict) verdict {
+	class := map[experiments.Verdict]string{experiments.AsExpected: "as-expected", experiments.Unexpected: "unexpected"}[v]
+	return verdict{cmp.Or(class, "inconclusive"), v.String()}
+}
+
+func variantVerdict(a experiments.VariantJudgement) verdict {
+	v := verdictOf(a.Verdict)
+	switch {
+	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
+		return verdict{"no-violation", a.Seen()}
+	case a.Verdict == experiments.AsExpected:
+		return verdict{"violation", a.Seen() + ", as expected"}
+	case a.Verdict == experiments.Unexpected:
+		v.Text += ": " + a.Seen()
+	}
+	return v
+}
+
+func counts(runs []run) (all []count) {
+	for _, v := range []experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
+		c := count{verdict: verdictOf(v)}
+		for _, r := range runs {
+			if r.Verdict == c.verdict {
+				c.N++
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func number(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+// lines breaks a text for a drawing: nothing of it is cut.
+func lines(text string, width int) []string {
+	return history.Wrap(strings.Join(strings.Fields(text), " "), width)
+}

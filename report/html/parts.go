@@ -1,0 +1,52 @@
+package html
+
+import (
+	"io"
+	"slices"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+// Style is the style of a page with the parts below.
+func Style() string { return style }
+
+// Script lets a reader point at the events of a drawing. Without it their titles describe them.
+func Script() string { return script }
+
+// Signs writes what drawings and verdicts refer to. A page with parts begins with it.
+func Signs(w io.Writer) error { return pages.ExecuteTemplate(w, "signs", page{Shapes: shapes}) }
+
+// Drawing writes the drawing of a trial, for a page of another package. Of a trial that still runs it is what was recorded so far.
+func Drawing(w io.Writer, events []history.Event, found *history.Violation) error {
+	if len(events) == 0 {
+		return nil
+	}
+	v := variant{Picture: draw(events, found, inPage), Bursts: bursts(events)}
+	return pages.ExecuteTemplate(w, "pictures", v)
+}
+
+// Glance writes what each variant of a run showed: one picture of each, the control last.
+func Glance(w io.Writer, run experiments.Saved) error {
+	var all []variant
+	for _, v := range newPage("", false, run).Runs[0].Variants {
+		if len(v.Bursts) > 0 { // a burst has hundreds of events: one plot says more
+			v.Picture = nil
+		}
+		all = append(all, v)
+	}
+	if len(all) > 1 { // a run that could not be judged has none
+		all = slices.Concat(all[1:], all[:1]) // the control is the first
+	}
+	return pages.ExecuteTemplate(w, "glance", all)
+}
+
+// Verdicts writes the verdict of a run, and then each of its variants with what it drew.
+func Verdicts(w io.Writer, run experiments.Saved) error {
+	return pages.ExecuteTemplate(w, "verdicts", newPage("", false, run))
+}
+
+// Verdict writes a verdict: its sign and its words.
+func Verdict(w io.Writer, v experiments.Verdict) error {
+	return pages.ExecuteTemplate(w, "verdict", verdictOf(v))
+}

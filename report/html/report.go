@@ -1,0 +1,152 @@
+// Package html writes what the lab saw as HTML: one file for a run, one for the whole lab. A file is complete: it opens from disk and
+// requests nothing from a server, which its policy forbids. Everything that comes from a history is escaped.
+//
+// What is NOT guaranteed: that time is drawn to scale. A drawing gives each event enough room to show the interleaving; the numbers
+// below it are the time.
+package html
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+)
+
+// Run writes the report of one run.
+func Run(w io.Writer, run experiments.Saved) error {
+	return write(w, newPage(run.Experiment.ID, false, run))
+}
+
+// Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then what the articles get wrong. An unexpected
+// verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder.
+func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
+	p := newPage("The lab", true, worstFirst(runs)...)
+	for i := range p.Runs {
+		p.Runs[i].Own = ownReport(folder, p.Runs[i].Dir)
+	}
+	return write(w, p)
+}
+
+// Tried writes the scorecard of a program that was tried: violated promises first, with its timelines.
+func Tried(w io.Writer, name string, runs []experiments.Saved) error {
+	return write(w, newPage(name, true, worstFirst(runs)...))
+}
+
+// worstFirst is the runs with the unexpected ones first, then the inconclusive ones. Otherwise their order stays.
+func worstFirst(runs []experiments.Saved) []experiments.Saved {
+	rank := func(s experiments.Saved) int {
+		return slices.Index([]experiments.Verdict{experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected}, s.Judgement.Verdict)
+	}
+	return slices.SortedStableFunc(slices.Values(runs), func(a, b experiments.Saved) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// ownReport is the address of a run's own report, from a page in folder; empty: there is none.
+func ownReport(folder, dir string) string {
+	path := filepath.Join(dir, experiments.ReportFile)
+	inside, err := filepath.Rel(folder, path)
+	if _, missing := os.Stat(path); dir == "" || missing != nil || err != nil {
+		return ""
+	}
+	return filepath.ToSlash(inside)
+}
+
+//go:embed page/*.tmpl
+var sources embed.FS
+
+//go:embed page/style.css
+var pageStyle string
+
+//go:embed page/drawing.css
+var drawingStyle string
+
+//go:embed page/chart.css
+var chartStyle string
+
+var style = colours() + pageStyle + drawingStyle + chartStyle
+
+//go:embed page/script.js
+var script string
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"milliseconds": milliseconds,
+	"number":       number,
+	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"trim":         func(text string) string { return strings.Trim(text, "\n") },
+}).ParseFS(sources, "page/*.tmpl"))
+
+// policy allows this package's own style and script, and nothing else: no request is sent, and no text of a history can become a script.
+var policy = "default-src 'none'; style-src '" + digest(style) + "'; script-src '" + digest(script) +
+	"'; base-uri 'none'; form-action 'none'"
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func write(w io.Writer, p page) error {
+	p.Policy, p.Style, p.Script = policy, template.CSS(style), template.JS(script)
+	return pages.ExecuteTemplate(w, "page.html.tmpl", p)
+}
+
+// Write writes a report into the folder of each run, and into store one of the newest run of each experiment there. It
+// returns the path of the latter, or "" when no run was saved.
+func Write(store string, runs []experiments.Result, c experiments.Catalogue) (string, error) {
+	var failed error
+	written := 0
+	for _, run := range runs {
+		if run.Dir == "" || run.NotSaved != "" {
+			continue
+		}
+		written++
+		failed = errors.Join(failed, writePage(run.Dir, func(w io.Writer) error { return Run(w, run.Saved) }))
+	}
+	if written == 0 {
+		return "", failed
+	}
+	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, store, newest(store, runs, c)) }))
+	return filepath.Join(store, experiments.ReportFile), failed
+}
+
+// newest is the newest run of each experiment in store, in the order of the catalogue. A run that is judged already is not judged
+// again. A run of an unknown experiment is left to lab check.
+func newest(store string, judged []experiments.Result, c experiments.Catalogue) (runs []experiments.Saved) {
+	found := make(map[string]experiments.Saved)
+	for _, dir := range experiments.Runs(store) {
+		name, _ := os.Readlink(dir) // of the run, in the experiment's folder
+		run := filepath.Join(filepath.Dir(dir), name)
+		var s experiments.Saved
+		if i := slices.IndexFunc(judged, func(r experiments.Result) bool { return r.Dir == run }); i >= 0 {
+			s = judged[i].Saved
+			s.Dir = dir
+		} else {
+			s = c.Rejudge(dir)
+		}
+		found[s.Experiment.ID] = s
+	}
+	for _, e := range c {
+		if run, there := found[e.ID]; there {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+func writePage(dir string, write func(io.Writer) error) error {
+	var page bytes.Buffer
+	if err := write(&page); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, experiments.ReportFile), page.Bytes(), 0o644)
+}

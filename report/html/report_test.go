@@ -1,0 +1,251 @@
+package html
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/history"
+	"locklab/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// lab runs each experiment once, on miniredis, without the variants that need other servers. Some run simultaneously: their verdicts do not
+// matter here. One that waits for real servers, or for long in -short, has a record without events.
+var lab = sync.OnceValue(func() []experiments.Saved {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	all := make([]experiments.Saved, len(claims.All()))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, e := range claims.All() {
+		group.Go(func() error {
+			options := experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run " + e.ID + " --seed 7"}
+			ctx, stop := context.WithCancel(ctx)
+			defer stop()
+			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool { return len(v.Needs) > 0 })
+			if e.Slow || len(e.Needs) > 0 || testing.Short() && e.Takes > 4*time.Second {
+				stop()
+			}
+			r := experiments.Run(ctx, e, options)
+			all[i] = experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return all
+})
+
+// entry is the run of the experiment with an id.
+func entry(t *testing.T, id string) experiments.Saved {
+	t.Helper()
+	for _, e := range lab() {
+		if e.Experiment.ID == id {
+			return e
+		}
+	}
+	t.Fatalf("there is no experiment %s", id)
+	return experiments.Saved{}
+}
+
+func render(t *testing.T, e experiments.Saved) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Run(&b, e); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func wants(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %q", text)
+		}
+	}
+}
+
+func lacks(t *testing.T, page string, all ...string) {
+	t.Helper()
+	for _, text := range all {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+}
+
+func TestEveryExperiment(t *testing.T) {
+	for _, e := range lab() {
+		t.Run(e.Experiment.ID, func(t *testing.T) {
+			page := render(t, e)
+			wants(t, page, "<h1>"+e.Experiment.ID+"</h1>", "app lab run "+e.Experiment.ID+" --seed 7", "<dd>7</dd>")
+			if got := strings.Count(page, `<section class="variant `); got < len(e.Experiment.Variants) {
+				t.Errorf("%d of %d variants are shown", got, len(e.Experiment.Variants))
+			}
+		})
+	}
+}
+
+func TestLab(t *testing.T) {
+	var b bytes.Buffer
+	if err := Lab(&b, "", lab()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	last := -1
+	for _, part := range []string{`id="verdicts"`, `id="experiments"`, `id="L03-foreign-unlock"`, `id="errata"`} {
+		if at := strings.Index(page, part); at < last || at < 0 {
+			t.Errorf("%s stands at %d, after something at %d", part, at, last)
+		} else {
+			last = at
+		}
+	}
+	var none bytes.Buffer
+	if err := Lab(&none, "", nil); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, none.String(), "There is no run yet.")
+}
+
+// The page begins with how many runs have each verdict.
+func TestLabCountsVerdicts(t *testing.T) {
+	var runs []experiments.Saved
+	for i, v := range []experiments.Verdict{experiments.AsExpected, experiments.Unexpected, experiments.Inconclusive, experiments.AsExpected} {
+		e := experiments.Experiment{ID: fmt.Sprintf("L9%d", i)}
+		runs = append(runs, experiments.Saved{Experiment: e, Judgement: experiments.Judgement{Experiment: e.ID, Verdict: v}})
+	}
+	var b bytes.Buffer
+	if err := Lab(&b, "", runs); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, strings.Join(strings.Fields(b.String()), " "), "<b>1</b> unexpected", "<b>1</b> inconclusive", "<b>2</b> as expected")
+}
+
+// The words say what was seen, and nothing more.
+func TestVerdictWords(t *testing.T) {
+	for want, a := range map[string]experiments.VariantJudgement{
+		"no violation in 3 trials": {Verdict: experiments.AsExpected, Trials: 3},
+		"no violation in 1 trial":  {Verdict: experiments.AsExpected, Trials: 1},
+		"violation in 3 of 3 trials, as expected": {
+			Verdict: experiments.AsExpected, Expect: experiments.Sometimes, Trials: 3, Violations: 3,
+		},
+		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
+		"inconclusive": {Trials: 3},
+	} {
+		if got := variantVerdict(a).Text; got != want {
+			t.Errorf("%+v is %q, want %q", a, got, want)
+		}
+	}
+}
+
+// Everything in a history is escaped.
+func TestEscaping(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'&]]>-->`
+	holds := history.Event{Timeline: evil, Key: evil, Owner: evil, Process: evil, Text: evil, Proof: evil}
+	var events []history.Event
+	for _, kind := range []history.Kind{
+		history.Request, history.Grant, history.Fault, history.Write, history.Write, history.Note, history.Measure, evil,
+	} {
+		e := holds
+		e.Kind = kind
+		events = append(events, e)
+	}
+	e := made(history.Counter, events...)
+	e.Record.Command, e.Record.Build, e.Record.Machine = evil, evil, evil
+	e.Record.Variants[1].Trials[0].Err = evil
+	e.Judgement = e.Experiment.Judge(e.Record)
+	page := render(t, e)
+	if got := strings.Count(page, "<script>"); got != 1 {
+		t.Errorf("there are %d scripts", got)
+	}
+	lacks(t, page, "alert(1)</script>", `"'&]]>`)
+	wants(t, page, "&lt;script&gt;")
+}
+
+// A page requests nothing, and its policy says so.
+func TestSelfContained(t *testing.T) {
+	page := render(t, entry(t, "L05-lease-overrun"))
+	wants(t, page, "default-src &#39;none&#39;")
+	lacks(t, page, "http:", "https:", "@import", "<link", "<img", "src=", "ZgotmplZ")
+}
+
+func TestInterrupted(t *testing.T) {
+	e := entry(t, "L03-foreign-unlock")
+	e.Record.Interrupted = true
+	e.Record.Variants = e.Record.Variants[:1]
+	e.Judgement = e.Experiment.Judge(e.Record)
+	wants(t, render(t, e), "it was interrupted", "this variant did not run", "which was cut short", "what was recorded until then")
+}
+
+func TestNothingRecorded(t *testing.T) {
+	e := made(history.Counter)
+	e.Record.Variants = nil
+	e.Judgement = e.Experiment.Judge(e.Record)
+	page := render(t, e)
+	wants(t, page, "inconclusive", "there is nothing to draw", "this variant did not run")
+	lacks(t, page, "<figure")
+}
+
+func TestHundredsOfEvents(t *testing.T) {
+	page := render(t, made(history.Counter, views(666, 19)...))
+	wants(t, page, "666 writes of pview were confirmed, and it ends at 36: 630 are lost; 665 of them wrote a value",
+		"630 lost", `class="twice"`, "80 of 1333 events are drawn")
+	if len(page) > 200_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	kept := render(t, made(history.Counter, views(666, 1)...))
+	wants(t, kept, "all 666 are there", `class="once"`)
+	lacks(t, kept, `class="twice" d="M4`, " lost<")
+}
+
+// Of many timelines those of the violation are drawn, and the server.
+func TestHundredsOfTimelines(t *testing.T) {
+	events := views(300, 1)
+	for i := range events[:len(events)-1] {
+		events[i].Timeline = events[i].Owner
+	}
+	events[500].Value, events[501].Value = 200, 201 // as view 200 did
+	e := made(history.Counter, events...)
+	picture := draw(e.Record.Events, e.Judgement.Variants[1].Violation, inReport)
+	var names []string
+	for _, l := range picture.Timelines {
+		names = append(names, l.Name)
+	}
+	for _, want := range []string{"view 200", "view 250", "redis"} {
+		if !strings.Contains(strings.Join(names, ","), want) {
+			t.Errorf("%s is not among the timelines %q", want, names)
+		}
+	}
+	if len(names) > mostTimelines {
+		t.Errorf("%d timelines are drawn", len(names))
+	}
+}
+
+func TestMeasures(t *testing.T) {
+	var events []history.Event
+	for i, way := range []string{"spin", "sleep", "subscribe"} {
+		value := int64(900 / (i + 1))
+		for _, v := range []int64{value + 50, value - 1, value} { // the median is shown
+			events = append(events, experiments.Count.Of("commands per acquisition").Event(way, v))
+		}
+		for n := range 5 {
+			owner := fmt.Sprint(way, n)
+			for _, kind := range []history.Kind{history.Request, history.Grant, history.Release, history.Released} {
+				events = append(events, history.Event{Timeline: way, Owner: owner, Key: "k", Kind: kind})
+			}
+		}
+	}
+	wants(t, render(t, made(history.Exclusion, events...)), "commands per acquisition", "spin: 900 commands", "subscribe: 300 commands",
+		"15 grants; the longest wait was 1.0 ms", "grants over time")
+}

@@ -1,0 +1,164 @@
+package matrix
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/versions"
+)
+
+// run is a saved run of one variant beside its control.
+func run(id, anomaly, strategy string, expect experiments.Expect, trials, violations int) (experiments.Experiment, experiments.Saved) {
+	e := experiments.Experiment{
+		ID:       id,
+		Anomaly:  anomaly,
+		Variants: []experiments.Variant{{Name: "control"}, {Name: "variant", Strategy: strategy, Expect: expect}},
+	}
+	a := experiments.VariantJudgement{Name: "variant", Expect: expect, Strategy: strategy, Trials: trials, Violations: violations}
+	a.Verdict = experiments.Judge(expect, experiments.Outcome{Trials: trials, Violations: violations})
+	if violations > 0 {
+		a.Violation = &history.Violation{What: "A and B | both"}
+	} else if a.Verdict == experiments.Inconclusive {
+		a.Why = "no counterexample"
+	}
+	s := experiments.Saved{Dir: "store/" + id, Experiment: e}
+	s.Record.Command = "app lab run " + id
+	s.Judgement = experiments.Judgement{
+		Experiment: id,
+		Verdict:    a.Verdict,
+		Variants:   []experiments.VariantJudgement{{Name: "control", Trials: trials, Verdict: experiments.AsExpected}, a},
+	}
+	return e, s
+}
+
+func TestCells(t *testing.T) {
+	type ran struct {
+		expect             experiments.Expect
+		trials, violations int
+		void               bool
+	}
+	fine, violated, nothing := ran{trials: 3}, ran{experiments.Sometimes, 3, 2, false}, ran{experiments.Sometimes, 3, 0, false}
+	unexpected, interrupted := ran{experiments.Never, 3, 1, false}, ran{experiments.Sometimes, 3, 3, true}
+	for _, c := range []struct {
+		name  string
+		runs  []ran
+		state State
+		text  string
+	}{
+		{"no run", nil, NotTested, "not tested"},
+		{"no violation", []ran{fine}, NoViolation, "no violation in 3 trials"},
+		{"no violation in one", []ran{{trials: 1}}, NoViolation, "no violation in 1 trial"},
+		{"no violation, twice", []ran{fine, fine}, NoViolation, "no violation in 6 trials"},
+		{"violated", []ran{violated}, Violated, "violated (A and B | both)"},
+		{"violated where it must not be", []ran{unexpected}, Violated, "violated (A and B | both)"},
+		{"no counterexample", []ran{nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"no trial", []ran{{}}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+		{"a counterexample of a run that is void", []ran{interrupted}, Undecided, "not tested (the run showed nothing: it was interrupted)"},
+		{"a violation wins over none", []ran{fine, violated, fine}, Violated, "violated (A and B | both)"},
+		{"a violation wins over nothing", []ran{nothing, violated}, Violated, "violated (A and B | both)"},
+		{"no violation is not enough", []ran{fine, nothing}, Undecided, "not tested (the run showed nothing: no counterexample)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []experiments.Experiment
+			var saved []experiments.Saved
+			for i, r := range c.runs {
+				e, s := run("X0"+string(rune('1'+i)), "orphaned lock", "v3", r.expect, r.trials, r.violations)
+				if r.void {
+					s.Judgement.Void, s.Judgement.Why = true, "it was interrupted"
+				}
+				all, saved = append(all, e), append(saved, s)
+			}
+			got := Of(all, saved).Cell("v3", "orphaned lock")
+			if got.State != c.state || got.String() != c.text {
+				t.Errorf("%d %q, want %d %q", got.State, got, c.state, c.text)
+			}
+			if len(c.runs) > 0 && (len(got.Shown) == 0 || got.By() == "") {
+				t.Error("nothing says which run shows it")
+			}
+		})
+	}
+}
+
+// A variant may have a column of its own, and a strategy or an anomaly that nobody knew comes behind the others.
+func TestRowsAndColumns(t *testing.T) {
+	e, s := run("X01", "pause", "v99", experiments.Never, 3, 0)
+	e.Variants[1].Anomaly = "solar flare"
+	m := Of([]experiments.Experiment{e}, []experiments.Saved{s})
+	if m.Strategies[len(m.Strategies)-1] != "v99" || m.Anomalies[len(m.Anomalies)-1] != "solar flare" {
+		t.Errorf("%q, %q", m.Strategies, m.Anomalies)
+	}
+	if c := m.Cell("v99", "solar flare"); c.State != NoViolation {
+		t.Errorf("%+v", c)
+	}
+	if c := m.Cell("v99", "pause"); c.State != NotTested {
+		t.Errorf("%+v", c)
+	}
+	if len(Of(nil, nil).Strategies) != 12 || len(Of(nil, nil).Anomalies) != 11 {
+		t.Error("the rows and columns that there always are have changed")
+	}
+	for _, version := range versions.Names()[2:] { // v0 and v1 have no lock
+		if !slices.Contains(Of(nil, nil).Strategies, version) {
+			t.Errorf("%s has no row", version)
+		}
+	}
+}
+
+// An impossible cell says why, unless somebody tested it all the same.
+func TestNotApplicable(t *testing.T) {
+	all := maps.Clone(reasons)
+	for _, anomaly := range anomalies {
+		if anomaly != "lost at failover" {
+			all[at{"v3 with WAIT", anomaly}] = waitIsV3
+		}
+	}
+	if c := Of(nil, nil).Cell("v3 with WAIT", "lost at failover"); c.State != NotTested {
+		t.Errorf("WAIT is for a failover: %+v", c)
+	}
+	for where, why := range all {
+		if !slices.Contains(strategies, where.strategy) || !slices.Contains(anomalies, where.anomaly) {
+			t.Errorf("%v is no cell of the matrix", where)
+		}
+		c := Of(nil, nil).Cell(where.strategy, where.anomaly)
+		if c.State != NotApplicable || c.Why != why || why == "" {
+			t.Errorf("%v: %+v", where, c)
+		}
+		e, s := run("X01", where.anomaly, where.strategy, experiments.Never, 3, 0)
+		if c := Of([]experiments.Experiment{e}, []experiments.Saved{s}).Cell(where.strategy, where.anomaly); c.State != NoViolation {
+			t.Errorf("%v was tested: %+v", where, c)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	e, s := run("X01-x", "orphaned lock", "v3", experiments.Sometimes, 3, 3)
+	m := Of([]experiments.Experiment{e}, []experiments.Saved{s})
+	table, details := m.Markdown("docs/"), m.Details("")
+	if whole := m.Whole(); !strings.HasSuffix(whole, "\n\nNot tested: 94 of 132 cells.\n") {
+		t.Errorf("the matrix ends with %q", whole[max(0, len(whole)-60):])
+	}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		if strings.Count(line, "|") != 13 {
+			t.Errorf("not 12 cells: %s", line)
+		}
+	}
+	if !strings.Contains(table, "[**violated**](docs/experiments/X01-x.md)") {
+		t.Error(table)
+	}
+	narrow := m.Narrow("docs/", "v2", "v3")
+	if row := "| orphaned lock | not applicable | [**violated**](docs/experiments/X01-x.md) |\n"; !strings.Contains(narrow, row) ||
+		strings.Count(narrow, "\n") != 2+len(m.Anomalies) {
+		t.Errorf("no %q in\n%s", row, narrow)
+	}
+	for _, says := range []string{
+		`| v3 | violated (A and B \| both) | [X01-x](experiments/X01-x.md), variant | ` + "`app lab run X01-x` |",
+		"| v2 | not applicable: the lock is in the process, and dies with it |  |  |",
+	} {
+		if !strings.Contains(details, says) {
+			t.Errorf("no %q in\n%s", says, details)
+		}
+	}
+}

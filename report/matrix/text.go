@@ -1,0 +1,30 @@
+package matrix
+
+import (
+	"fmt"
+	"strings"
+
+	"locklab/experiments"
+	"locklab/report/terminal"
+)
+
+// Text is the matrix for a terminal, which is higher than wide: a row for each anomaly.
+func (m Matrix) Text(screen terminal.Screen) string {
+	t := terminal.NewTable(append([]string{"anomaly"}, m.Strategies...)...)
+	var notes strings.Builder
+	for _, anomaly := range m.Anomalies {
+		cells := []any{anomaly}
+		for _, strategy := range m.Strategies {
+			cell := m.Cell(strategy, anomaly)
+			cells = append(cells, cell.Short())
+			if by := cell.By(); by != "" {
+				note := experiments.Printable(fmt.Sprintf("%s, %s: %s: %s", strategy, anomaly, by, cell))
+				notes.WriteString(screen.Wrap(note, 0) + "\n")
+			}
+		}
+		t.Row(cells...)
+	}
+	const legend = "ok, 3: no violation in 3 trials, which proves nothing · -: not tested" +
+		" · n/a: it cannot meet this lock; docs/matrix.md says why"
+	return fmt.Sprintf("%s\n\n%s\n%s\n", t, &notes, legend)
+}

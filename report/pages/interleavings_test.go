@@ -1,0 +1,78 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
+)
+
+// A page says how many interleavings were tried and how many violate, and tells two rows of one lock apart.
+func TestPagesSayWhatTheInterleavingsShow(t *testing.T) {
+	e, _ := example()
+	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
+		{Lock: naive.Compare, Bounds: steps.Bounds{Clients: "AB", Lost: 1}, Violation: steps.LeftUntilExpiry, Expect: experiments.Sometimes},
+		{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+	}
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"| SET NX PX, script | A and B; time may pass once until every expiry is over | a client deleted another client's lock | " +
+			"no violation in all 136 interleavings | no violation |",
+		"| SET NX PX, script | A and B; one reply to an acquire may be lost | the lock stays until its lease ends, and no client holds it | " +
+			"violation in 4 of 18 interleavings | violation |",
+		"| SET NX PX, DEL | A and B; time may pass once until every expiry is over | a client deleted another client's lock | " +
+			"violation in 62 of 136 interleavings | violation |",
+	} {
+		if !strings.Contains(string(made[path(e.ID)]), says) {
+			t.Errorf("the page does not say %q:\n%s", says, made[path(e.ID)])
+		}
+	}
+}
+
+// An interleaving that is not as expected prevents the pages, and every such lock is named.
+func TestPagesAreNotMadeOfAContradiction(t *testing.T) {
+	e, _ := example()
+	b := steps.Bounds{Clients: "AB", Expiry: 1}
+	e.Interleavings = []experiments.Interleavings{
+		{Lock: naive.PlainDEL, Bounds: b, Violation: steps.NonOwnerUnlock},
+		{Lock: naive.Compare, Bounds: b, Violation: steps.NonOwnerUnlock, Expect: experiments.Sometimes},
+	}
+	made, err := All(t.Context(), []experiments.Experiment{e}, nil)
+	if !errors.Is(err, ErrContradicted) || made != nil {
+		t.Fatalf("%d pages, %v", len(made), err)
+	}
+	wantCheck(
+		t,
+		err,
+		"L03-foreign-unlock, SET NX PX, DEL: a client deleted another client's lock: expected is no violation, and it is violation in 62 of 136",
+	)
+	wantCheck(t, err, "SET NX PX, script: a client deleted another client's lock: expected is violation, and it is no violation in all")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := All(stopped, []experiments.Experiment{e}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBoundsInWords(t *testing.T) {
+	for want, b := range map[string]steps.Bounds{
+		"A and B":                 {Clients: "AB"},
+		"A, B and C; one may die": {Clients: "ABC", Deaths: 1},
+		"A and B; 2 may die; 3 replies to an acquire may be lost; time may pass 2 times until every expiry is over": {
+			Clients: "AB", Deaths: 2, Expiry: 2, Lost: 3,
+		},
+	} {
+		if got := bounds(b); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// Package pages writes the documents that are generated from the experiments and their saved runs. There is a page for each
+// experiment with its pictures, an index, and the errata of the articles. The lesson of a page is the experiment's own text;
+// everything else comes from the code and a run.
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/report/html"
+)
+
+//go:embed *.md.tmpl
+var sources embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"bounds":   bounds,
+	"cell":     cell,
+	"inline":   inline,
+	"fenced":   fenced,
+	"group":    claims.Group,
+	"title":    title,
+	"evidence": evidence,
+	"measured": measured,
+	"starts": func(all []page) []page {
+		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Lesson.Start })
+	},
+	"runnable":  func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
+	"number":    func(id string) string { number, _, _ := strings.Cut(id, "-"); return number },
+	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
+}).ParseFS(sources, "*.md.tmpl"))
+
+// page is an experiment with its newest run, if there is one.
+type page struct {
+	Experiment    experiments.Experiment
+	Saved         bool
+	Record        experiments.Record
+	Judgement     experiments.Judgement
+	Interleavings []experiments.Explored
+	Pictures      []picture
+	Curve         string // the file of its curve, below the folder of the pages; empty: it has none
+	Before, After string // ids of the experiments beside it; empty: there is none
+	links         references
+}
+
+// Seconds is how long the experiment takes: as long as its run took, or as it says itself.
+func (p page) Seconds() int {
+	took := p.Experiment.Takes
+	if p.Saved {
+		took = p.Record.Took
+	}
+	return max(1, int(math.Round(took.Seconds())))
+}
+
+// All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,
+// which ends with ctx.
+func All(ctx context.Context, all []experiments.Experiment, runs []experiments.Saved) (map[string][]byte, error) {
+	interleavings, err := exploreInterleavings(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	made := make(map[string][]byte)
+	var list []page
+	for n, e := range all {
+		p := page{Experiment: e, Interleavings: interleavings[e.ID], links: referencesTo(all)}
+		p.Before, p.After = neighbours(all, n)
+		if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
+			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
+			if p.Pictures, err = pictures(p); err != nil {
+				return nil, err
+			}
+			svg, err := html.CurveSVG(runs[i])
+			if err != nil {
+				return nil, err
+			}
+			if svg != nil {
+				p.Curve = images + "/" + e.ID + "-curve.svg"
+				made[filepath.Join("experiments", p.Curve)] = svg
+			}
+		}
+		for _, drawn := range p.Pictures {
+			made[filepath.Join("experiments", drawn.File)] = drawn.svg
+		}
+		list = append(list, p)
+		err = errors.Join(err, add(made, path(e.ID), "experiment.md.tmpl", p))
+	}
+	err = errors.Join(err,
+		add(made, path("README"), "index.md.tmpl", list),
+		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": errata}),
+	)
+	return made, err
+}
+
+// neighbours are the ids of the experiments before and after one; empty: there is none.
+func neighbours(all []experiments.Experiment, n int) (before, after string) {
+	if n > 0 {
+		before = all[n-1].ID
+	}
+	if n+1 < len(all) {
+		after = all[n+1].ID
+	}
+	return before, after
+}
+
+// path is where the page of an experiment is, below docs.
+func path(id string) string { return filepath.Join("experiments", id+".md") }
+
+func add(made map[string][]byte, name, source string, data any) error {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, source, data); err != nil {
+		return err
+	}
+	made[name] = text.Bytes()
+	return nil
+}
+
+// Write writes the pages and pictures below docs, and removes the pictures of earlier runs.
+func Write(docs string, made map[string][]byte) error {
+	if err := os.MkdirAll(filepath.Join(docs, "experiments", images), 0o755); err != nil {
+		return err
+	}
+	for _, name := range below(docs, filepath.Join("experiments", images, "*.svg")) {
+		if made[name] == nil {
+			if err := os.Remove(filepath.Join(docs, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for name, text := range made {
+		if err := os.WriteFile(filepath.Join(docs, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Losing returns the experiments without a run among runs whose pages below docs have pictures, and would lose them.
+func Losing(docs string, all []experiments.Experiment, runs []experiments.Saved) (ids []string) {
+	for _, e := range all {
+		of := func(s experiments.Saved) bool { return s.Record.Experiment == e.ID }
+		if !slices.ContainsFunc(runs, of) && len(below(docs, filepath.Join("experiments", images, e.ID+"-*.svg"))) > 0 {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// below is the files below docs that match a pattern, by their path below docs.
+func below(docs, pattern string) (names []string) {
+	there, _ := filepath.Glob(filepath.Join(docs, pattern)) // the patterns are ours
+	for _, name := range there {
+		if name, err := filepath.Rel(docs, name); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// shown finds the pictures in a page.
+var shown = regexp.MustCompile(`\]\((` + images + `/[^)]+)\)`)
+
+// Check says which experiment has no page below docs or is not in the index, and which page has no experiment. It names the pictures
+// that are missing, and those that no page shows.
+func Check(docs string, all []experiments.Experiment) (err error) {
+	index, unread := os.ReadFile(filepath.Join(docs, path("README")))
+	if unread != nil {
+		return unread
+	}
+	want := []string{path("README")}
+	for _, e := range all {
+		want = append(want, path(e.ID))
+		text, unread := os.ReadFile(filepath.Join(docs, path(e.ID)))
+		switch {
+		case unread != nil:
+			err = errors.Join(err, fmt.Errorf("%s has no page: %w", e.ID, unread))
+		case !strings.Contains(string(text), e.Claim):
+			err = errors.Join(err, fmt.Errorf("the page of %s has another claim", e.ID))
+		case !strings.Contains(string(index), "("+e.ID+".md)"):
+			err = errors.Join(err, fmt.Errorf("%s is not in the index", e.ID))
+		}
+		for _, image := range shown.FindAllStringSubmatch(string(text), -1) {
+			name := filepath.Join("experiments", filepath.FromSlash(image[1]))
+			want = append(want, name)
+			if _, missing := os.Stat(filepath.Join(docs, name)); missing != nil {
+				err = errors.Join(err, fmt.Errorf("the page of %s has no picture: %w", e.ID, missing))
+			}
+		}
+	}
+	for _, name := range append(below(docs, path("*")), below(docs, filepath.Join("experiments", images, "*.svg"))...) {
+		if !slices.Contains(want, name) {
+			err = errors.Join(err, fmt.Errorf("%s belongs to no experiment", filepath.Join(docs, name)))
+		}
+	}
+	return err
+}
+
+// title is the title of an experiment's page: "L01 · No expiry".
+func title(e experiments.Experiment) string {
+	number, words, _ := strings.Cut(e.ID, "-")
+	words = strings.ReplaceAll(words, "-", " ")
+	return number + " · " + cmp.Or(e.Title, strings.ToUpper(words[:1])+words[1:])
+}
+
+// cell makes of any text one that fits into a table.
+func cell(text string) string { return strings.ReplaceAll(inline(text), "|", "\\|") }
+
+// inline makes of any text one that fits into a line.
+func inline(text string) string {
+	return strings.TrimRight(experiments.OneLine(strings.TrimSpace(text)), ".")
+}
+
+// fenced makes of any text one that fits into a fenced block.
+func fenced(text string) string {
+	return experiments.PrintableLines(strings.Trim(strings.ReplaceAll(text, "```", "'''"), "\n"))
+}

@@ -1,0 +1,232 @@
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+func example() (experiments.Experiment, experiments.Saved) {
+	e := experiments.Experiment{
+		ID: "L03-foreign-unlock", Articles: experiments.Articles{"A2"},
+		Claim: "The claim.", Says: "What is said.", Elsewhere: "Said by https://example.org.",
+		Errata:  []experiments.Erratum{{Article: "A2", What: "What | is wrong.", Where: "line 7: `del`"}},
+		Drawing: "\nA ──\n", How: "How it goes.",
+		Schedule: experiments.Schedule{Takes: 2 * time.Second},
+		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true, Question: "What happens?"},
+		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
+		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it is violated") },
+	}
+	r := experiments.Record{
+		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,
+		Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
+		Variants: []experiments.VariantRecord{
+			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
+			{Name: "DEL", Trials: []experiments.TrialRecord{{Number: 1, Took: 3 * time.Second}}},
+		},
+		Events: []history.Event{
+			{Seq: 1, Variant: "control", Trial: 1, Timeline: "A", Kind: history.Note, Text: "all is well"},
+			{Seq: 2, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "it is violated", At: 250 * time.Millisecond},
+			{Seq: 3, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 7, Name: "commands"},
+			{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 1, Name: "commands"},
+			{Seq: 5, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 9, Name: "commands"},
+			{Seq: 6, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Note, Text: "```\x1b[2J"},
+			{Seq: 7, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Grant, Key: "lock", Token: 1795336135749408},
+			{Seq: 8, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Measure, Value: 300, Name: "until the next holder", Unit: "µs"},
+		},
+	}
+	return e, experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+}
+
+func TestPages(t *testing.T) {
+	e, s := example()
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
+	if err != nil || len(made) != 5 {
+		t.Fatalf("%d pages and pictures, %v", len(made), err)
+	}
+	for name, all := range map[string][]string{
+		"experiments/L03-foreign-unlock.md": {
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "**A2.** What is said.", "How it goes.",
+			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
+			"`go run ./cmd/app lab run L03` (9 s; needs Go only)",
+			"| control (control) | no violation | none | no violation in 1 trial | 1.0 s | as expected |",
+			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
+			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
+			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
+				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
+			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
+			"<details><summary>DEL: 3 events</summary>", "<summary>control: 1 event</summary>", "    2  09:00:00.250000  A          it is violated",
+			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
+		},
+		"experiments/README.md": {
+			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
+			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 9 | What happens? | A2 | nothing | as expected |",
+		},
+		"errata.md": {
+			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",
+			"# Where our results differ from the articles", "| there is nothing to run |",
+		},
+	} {
+		for _, says := range all {
+			if !strings.Contains(string(made[filepath.FromSlash(name)]), says) {
+				t.Errorf("%s does not say %q:\n%s", name, says, made[name])
+			}
+		}
+	}
+	if page := string(made["errata.md"]); strings.Count(page, "\n| A") != len(errata)+1 {
+		t.Errorf("an erratum is missing, or there twice:\n%s", page)
+	}
+}
+
+// A reader predicts before the page answers: the claim, the expected results, the pictures and the reasons are folded.
+func TestPagesFoldTheAnswers(t *testing.T) {
+	e, s := example()
+	e.Lesson = experiments.Lesson{Question: "q", Predict: "p", Why: "because", Fix: "f", Limits: "l", Next: "n"}
+	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	depth, open := 0, ""
+	for line := range strings.Lines(string(made[path(e.ID)])) {
+		depth += strings.Count(line, "<details>") - strings.Count(line, "</details>")
+		if depth < 0 || depth > 1 {
+			t.Fatalf("the folds do not match: %s", line)
+		}
+		if depth == 0 {
+			open += line
+		}
+	}
+	if depth != 0 {
+		t.Error("a fold is not closed")
+	}
+	for _, answer := range []string{
+		"How it goes.", e.Claim, "| expected |", "A ──", "img/", "violation in 1 of 1 trial",
+		"because", "\nf\n", "\nl\n", "What is said.", "What | is wrong.", "Said by",
+	} {
+		if strings.Contains(open, answer) {
+			t.Errorf("%q is read before a prediction", answer)
+		}
+	}
+	for _, seen := range []string{"## Predict", "## What happened", "## Try next\n\nn\n", "## Reproduce"} {
+		if !strings.Contains(open, seen) {
+			t.Errorf("%q is folded", seen)
+		}
+	}
+}
+
+// The parts of a page come in the order in which a reader learns, and a part without a text is left out.
+func TestPagesTeachInOrder(t *testing.T) {
+	e, s := example()
+	parts := func() (titles []string) {
+		made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(made[path(e.ID)])) {
+			if title, is := strings.CutPrefix(line, "## "); is {
+				titles = append(titles, strings.TrimSpace(title))
+			}
+		}
+		return titles
+	}
+	run := []string{"Question", "Run", "What happened", "What the articles say", "Known from elsewhere", "Evidence", "Reproduce"}
+	if got := parts(); !slices.Equal(got, run) {
+		t.Errorf("without a lesson: %q", got)
+	}
+	e.Lesson = experiments.Lesson{Question: "q", Predict: "p", Why: "w", Fix: "f", Limits: "l", Next: "n"}
+	want := []string{
+		"Question", "Predict", "Run", "What happened", "Why", "Fix", "Limits", "What the articles say", "Known from elsewhere", "Try next",
+		"Evidence", "Reproduce",
+	}
+	if got := parts(); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	e.Says, e.Errata, e.Elsewhere, s = "", nil, "", experiments.Saved{}
+	if got := parts(); !slices.Equal(got, append(want[:7:7], "Try next", "Reproduce")) {
+		t.Errorf("without a run and without articles: %q", got)
+	}
+}
+
+// The page of an experiment without a run says so. After an interrupted run the page says why it shows nothing.
+func TestPagesOfWhatShowsNothing(t *testing.T) {
+	e, s := example()
+	s.Record.Interrupted = true
+	s.Judgement = e.Judge(s.Record)
+	for says, runs := range map[string][]experiments.Saved{
+		"No run of it is saved yet.":                     nil,
+		"Verdict: **inconclusive**: it was interrupted.": {s},
+	} {
+		made, err := All(t.Context(), []experiments.Experiment{e}, runs)
+		if err != nil || !strings.Contains(string(made[path(e.ID)]), says) {
+			t.Errorf("%v: no %q in\n%s", err, says, made[path(e.ID)])
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	if got := inline(" a\nb\x1b. "); got != "a; b\uFFFD" {
+		t.Errorf("%q", got)
+	}
+	if got := cell("a|b"); got != `a\|b` {
+		t.Errorf("%q", got)
+	}
+	if got := fenced("\n```\na\x1b\n"); got != "'''\na\uFFFD" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	e, s := example()
+	all := []experiments.Experiment{e}
+	docs := t.TempDir()
+	if Check(docs, all) == nil {
+		t.Error("there are no pages")
+	}
+	made, err := All(t.Context(), all, []experiments.Saved{s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(docs, made); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(docs, all); err != nil {
+		t.Error(err)
+	}
+	picture := filepath.Join(docs, "experiments", "img", "L03-foreign-unlock-del.svg")
+	if err := os.Remove(picture); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, Check(docs, all), "the page of L03-foreign-unlock has no picture")
+	stale := filepath.Join(docs, "experiments", "img", "L99-old.svg")
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, Check(docs, all), "L99-old.svg belongs to no experiment")
+	if err := Write(docs, made); err != nil || Check(docs, all) != nil {
+		t.Errorf("the picture of an earlier run is not removed: %v, %v", err, Check(docs, all))
+	}
+	other := e
+	other.ID = "L04-shared-value"
+	wantCheck(t, Check(docs, append(all, other)), "L04-shared-value has no page")
+	wantCheck(t, Check(docs, nil), "L03-foreign-unlock.md belongs to no experiment")
+	other = e
+	other.Claim = "Another claim."
+	wantCheck(t, Check(docs, []experiments.Experiment{other}), "has another claim")
+	if err := os.WriteFile(filepath.Join(docs, path("README")), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCheck(t, Check(docs, all), "is not in the index")
+}
+
+func wantCheck(t *testing.T, err error, says string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want %q", err, says)
+	}
+}

@@ -1,0 +1,137 @@
+package pages
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/report/html"
+)
+
+// images is the folder of the pictures, beside the pages.
+const images = "img"
+
+// readable is from how many events a trial without a violation is no longer worth a picture: nothing in it stands out.
+const readable = 80
+
+// picture is a trial of a variant as a drawing, with its events.
+type picture struct {
+	experiments.VariantJudgement
+	File  string // below the folder of the pages
+	Trial string // which one it is
+	Began time.Time
+	Shows []history.Event // the evidence
+
+	svg []byte
+}
+
+// pictures are those of the variants: each with a violation, and each that was protected. The control is drawn where no other variant
+// was protected.
+func pictures(p page) (all []picture, err error) {
+	protected := func(v experiments.VariantJudgement) bool { return v.Violation == nil && v.Trials > 0 }
+	another := slices.ContainsFunc(p.Judgement.Variants, func(v experiments.VariantJudgement) bool { return !v.Control && protected(v) })
+	for _, v := range p.Judgement.Variants {
+		trial, why := p.Record.Telling(v)
+		events := history.Of(p.Record.Events, v.Name, trial)
+		if !worth(v, events) || v.Control && another {
+			continue
+		}
+		svg, err := html.SVG(events, v.Violation)
+		if err != nil {
+			return nil, err
+		}
+		if svg == nil {
+			continue
+		}
+		drawn := picture{
+			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg,
+			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events,
+		}
+		if len(events) > readable/2 {
+			drawn.Shows = v.Evidence
+		}
+		drawn.Shows = slices.DeleteFunc(slices.Clone(drawn.Shows), func(e history.Event) bool { return e.Kind == history.Measure })
+		all = append(all, drawn)
+	}
+	return all, nil
+}
+
+// worth reports whether a drawing of a trial shows something. Measurements have a table.
+func worth(v experiments.VariantJudgement, events []history.Event) bool {
+	if v.Violation == nil {
+		return v.Expect == experiments.Never && v.Trials > 0 && len(events) <= readable
+	}
+	return slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind != history.Measure && slices.Contains(v.Violation.Events, e.Seq)
+	})
+}
+
+// slug makes of a variant's name the name of a file.
+func slug(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(words, "-")
+}
+
+// Says is the text for a reader that does not see the picture.
+func (p picture) Says() string {
+	if p.Violation != nil {
+		return p.Name + ": " + p.Violation.What
+	}
+	return p.Name + ": no violation"
+}
+
+// evidence is the events with their number, their time of the day, their real fencing tokens and the proofs of faults.
+func evidence(p picture) string {
+	var b strings.Builder
+	for _, e := range p.Shows {
+		at := p.Began.Add(e.At).UTC().Format("15:04:05.000000")
+		fmt.Fprintf(&b, "%5d  %s  %-10s %s", e.Seq, at, e.Timeline, e.Summary())
+		for _, more := range []struct{ name, text string }{{"key", e.Key}, {"owner", e.Owner}, {"proof:", e.Proof}} {
+			if more.text != "" {
+				fmt.Fprintf(&b, " · %s %s", more.name, more.text)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return fenced(b.String())
+}
+
+// measurements are what a run measured: a row for each variant and timeline, a column for each unit.
+type measurements struct {
+	Units []string
+	Rows  []measurement
+}
+
+type measurement struct {
+	Variant, Timeline string
+	Cells             []string // the median, and the lowest and the highest where they differ
+}
+
+func measured(r experiments.Record) (m measurements) {
+	for _, one := range r.Measures() {
+		unit := slices.Index(m.Units, one.Label())
+		if unit < 0 {
+			unit, m.Units = len(m.Units), append(m.Units, one.Label())
+		}
+		row := slices.IndexFunc(m.Rows, func(r measurement) bool { return r.Variant == one.Variant && r.Timeline == one.Timeline })
+		if row < 0 {
+			row, m.Rows = len(m.Rows), append(m.Rows, measurement{Variant: one.Variant, Timeline: one.Timeline})
+		}
+		for len(m.Rows[row].Cells) <= unit {
+			m.Rows[row].Cells = append(m.Rows[row].Cells, "")
+		}
+		text := one.Text(one.Median())
+		if one.Lowest() != one.Highest() {
+			text += fmt.Sprintf(" (%s to %s)", one.Text(one.Lowest()), one.Text(one.Highest()))
+		}
+		m.Rows[row].Cells[unit] = text
+	}
+	order := func(variant string) int {
+		return slices.IndexFunc(r.Variants, func(v experiments.VariantRecord) bool { return v.Name == variant })
+	}
+	slices.SortStableFunc(m.Rows, func(a, b measurement) int { return order(a.Variant) - order(b.Variant) })
+	return m
+}

@@ -1,0 +1,30 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"locklab/experiments"
+	"locklab/experiments/steps"
+	"locklab/history"
+)
+
+// Exploration is what `app lab explore` prints: a line for each lock, and the shortest interleaving that violates.
+func Exploration(x *experiments.Exploration, screen Screen) string {
+	t := NewTable("lock", "what may happen", "looked for", "all interleavings", "verdict")
+	for _, l := range x.Locks {
+		verdict := Trusted("not claimed")
+		if l.Verdict != nil {
+			verdict = Verdict(*l.Verdict, screen.Colour)
+		}
+		t.Row(l.Lock, l.MayHappen(), l.Violation, l.String(), verdict)
+	}
+	parts := []string{screen.Wrap(x.Experiment+": "+x.Claim, 0), t.String()}
+	for _, l := range x.Locks {
+		if l.Shortest != "" {
+			what := screen.Fit(fmt.Sprintf("%s: the shortest complete interleaving in which %s", l.Lock, l.Violation), 0)
+			parts = append(parts, fmt.Sprintf("%s\n\n  %s\n\n%s\n  %s", what, l.Shortest, history.Timelines(l.Events), l.Command))
+		}
+	}
+	return strings.Join(append(parts, screen.Wrap(steps.Legend(), 0)), "\n\n") + "\n"
+}

@@ -1,0 +1,142 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"locklab/experiments"
+	"locklab/history"
+)
+
+// Results is what `app lab run` prints: a table of verdicts, the evidence, and how to reproduce it.
+func Results(r *experiments.Results, screen Screen) string {
+	colour := screen.Colour
+	var b strings.Builder
+	if len(r.Runs) == 1 && r.Runs[0].Record.Claim != "" {
+		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(r.Runs[0].Record.Claim, 0))
+	}
+	fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour), evidence(r.Runs, screen))
+	if len(r.Runs) > 1 {
+		fmt.Fprintf(&b, "%s\n\n", times(r))
+	} else if len(r.Runs) == 1 {
+		b.WriteString(curve(r.Runs[0]))
+	}
+	if len(r.LeftOut) > 0 {
+		b.WriteString(screen.Fit(fmt.Sprintf("Left out, for they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
+	}
+	for _, sentence := range r.Missing {
+		fmt.Fprintf(&b, "Left out: %s\n\n", screen.Fit(sentence, 10))
+	}
+	for _, run := range r.Runs {
+		if run.Dir != "" && run.NotSaved == "" {
+			fmt.Fprintf(&b, "Saved:   %s\n", run.Dir)
+		}
+	}
+	if r.Report != "" {
+		fmt.Fprintf(&b, "Report:  %s\n", r.Report)
+	}
+	fmt.Fprintf(&b, "Reproduce: %s\n", r.Command)
+	if r.Pace > 1 {
+		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(r.Pace.String(), 9))
+	}
+	verdict := fmt.Sprintf("%s (%.1f s, Redis: %s). %s", Verdict(r.Verdict, colour), r.Took, r.Redis, meaning)
+	fmt.Fprintf(&b, "Verdict: %s\n", screen.Fit(verdict, 9))
+	return b.String()
+}
+
+// curve is the experiment's curve as a table; empty: it has none.
+func curve(r experiments.Result) string {
+	c := r.Experiment.Curve
+	points := c.Points(r.Record)
+	if len(points) == 0 {
+		return ""
+	}
+	x, y := points[0].X.Label(), points[0].Y.Label()
+	t := NewTable(c.Variant, x, y).Right(x, y)
+	for _, p := range points {
+		t.Row(p.Timeline, p.X.Text(p.X.Median()), p.Y.Text(p.Y.Median()))
+	}
+	return fmt.Sprintf("%s\n\n", t)
+}
+
+// runsTable has a row for each variant of each run.
+func runsTable(runs []experiments.Result, colour bool) Table {
+	t := NewTable("experiment", "variant", "expected", "seen", "time", "verdict").Right("time")
+	for _, run := range runs {
+		if len(run.Judgement.Variants) == 0 {
+			t.Row(nameOf(run), "", "", "", "", Verdict(run.Judgement.Verdict, colour))
+		}
+		name := nameOf(run)
+		for _, v := range run.Judgement.Variants {
+			seconds := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds())
+			t.Row(name, variantTitle(v.Name, v.Control), v.Expect, v.Seen(), seconds, Verdict(v.Verdict, colour))
+			name = ""
+		}
+	}
+	return t
+}
+
+// variantTitle marks the control.
+func variantTitle(name string, control bool) string {
+	if control {
+		return name + " (control)"
+	}
+	return name
+}
+
+// nameOf is the experiment's id, or where the run is that is not known to be one's.
+func nameOf(r experiments.Result) string { return cmp.Or(r.Judgement.Experiment, r.Dir) }
+
+// evidence says why a verdict is not as expected, and draws what shows it. Of a single run it draws the expected violations as well.
+func evidence(runs []experiments.Result, screen Screen) string {
+	var b strings.Builder
+	for _, run := range runs {
+		name := experiments.Printable(nameOf(run))
+		if j := run.Judgement; j.Why != "" {
+			b.WriteString(screen.Fit(fmt.Sprintf("%s: %s: %s\n", name, Verdict(j.Verdict, screen.Colour), experiments.OneLine(j.Why)), 0))
+		}
+		for _, v := range run.Judgement.Variants {
+			if v.LeftOut != "" {
+				left := fmt.Sprintf("%s, %s: left out: it %s\n", name, experiments.Printable(v.Name), experiments.OneLine(v.LeftOut))
+				b.WriteString(screen.Fit(left, 0))
+			}
+			if v.Violation == nil || len(runs) > 1 && run.Judgement.Verdict == experiments.AsExpected {
+				continue
+			}
+			what := fmt.Sprintf("%s, %s: %s", name, experiments.Printable(v.Name), experiments.Printable(v.Violation.What))
+			fmt.Fprintf(&b, "%s\n\n%s\n", screen.Fit(what, 0), experiments.PrintableLines(history.Timelines(v.Evidence)))
+		}
+	}
+	if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n\n") {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func times(r *experiments.Results) Table {
+	runs := slices.Clone(r.Runs)
+	slices.SortStableFunc(runs, func(a, b experiments.Result) int { return cmp.Compare(b.Record.Took, a.Record.Took) })
+	t := NewTable("where the time went", "s", "usual").Right("s", "usual")
+	for _, run := range runs {
+		t.Row(nameOf(run), fmt.Sprintf("%.1f", run.Record.Took.Seconds()), fmt.Sprintf("%.0f", run.Usual().Seconds()))
+	}
+	t.Row("all", fmt.Sprintf("%.1f", r.Took), "")
+	return t
+}
+
+// meaning says what "as expected" means; it stands beside every verdict.
+const meaning = `"As expected" means: no violation in this run, or one where it was expected.`
+
+// Verdict is a verdict in green, red or yellow, where colours are on.
+func Verdict(v experiments.Verdict, on bool) Trusted {
+	colour := Yellow
+	switch v {
+	case experiments.AsExpected:
+		colour = Green
+	case experiments.Unexpected:
+		colour = Red
+	}
+	return Paint(v.String(), colour, on)
+}

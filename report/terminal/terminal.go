@@ -1,0 +1,129 @@
+// Package terminal writes results for people at a terminal. It has tables, line breaks and colours. Each command that prints a result has a
+// function.
+//
+// What is NOT guaranteed: only the cells of a table are free of control characters. Other text from a file goes through
+// [experiments.Printable].
+package terminal
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"locklab/experiments"
+)
+
+// widest is how many columns a line of text has at most: longer lines are hard to read.
+const widest = 110
+
+// Screen is what shows a result. The zero value is a file: it has the widest lines and no colours.
+type Screen struct {
+	Columns int // that a line may have; 0: not known
+	Colour  bool
+}
+
+// Wrap breaks words into lines that fit. taken is how many columns stand before them.
+func (s Screen) Wrap(words string, taken int) string {
+	columns := widest
+	if s.Columns > 0 {
+		columns = min(columns, s.Columns)
+	}
+	return Wrap(words, max(columns-taken, 20))
+}
+
+// Fit breaks lines of prose that are wider than the terminal. taken is how many columns stand before them, and before the lines that
+// follow. A file keeps its lines: a program may read them.
+func (s Screen) Fit(prose string, taken int) string {
+	if s.Columns == 0 {
+		return prose
+	}
+	lines := strings.Split(prose, "\n")
+	for i, line := range lines {
+		if text.StringWidthWithoutEscSequences(line)+taken > s.Columns {
+			lines[i] = strings.ReplaceAll(s.Wrap(line, taken), "\n", "\n"+strings.Repeat(" ", taken))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// The colours of [Paint].
+const (
+	Green  = text.FgGreen
+	Yellow = text.FgYellow
+	Red    = text.FgRed
+)
+
+// Trusted is text that a table shows as it is. It may contain colours and line breaks.
+type Trusted string
+
+// Table is a table of a few columns, without a border.
+type Table struct{ writer table.Writer }
+
+// NewTable returns a table with a header and no rows.
+func NewTable(header ...string) Table {
+	t := Table{table.NewWriter()}
+	t.writer.SetStyle(table.StyleLight)
+	t.writer.Style().Options = table.Options{SeparateHeader: true}
+	t.writer.Style().Format.Header = text.FormatDefault
+	t.writer.AppendHeader(cells(header))
+	return t
+}
+
+// Right aligns columns to the right, by their header.
+func (t Table) Right(columns ...string) Table {
+	var configs []table.ColumnConfig
+	for _, name := range columns {
+		configs = append(configs, table.ColumnConfig{Name: name, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.writer.SetColumnConfigs(configs)
+	return t
+}
+
+// Row appends a row. Every cell but a [Trusted] one is made printable.
+func (t Table) Row(values ...any) { t.writer.AppendRow(cells(values)) }
+
+// Len is the number of rows.
+func (t Table) Len() int { return t.writer.Length() }
+
+// String is the table in lines, without blanks at their ends.
+func (t Table) String() string { return trimmed(t.writer.Render()) }
+
+func cells[T any](values []T) (row table.Row) {
+	for _, v := range values {
+		if _, trusted := any(v).(Trusted); trusted {
+			row = append(row, v)
+		} else {
+			row = append(row, experiments.Printable(fmt.Sprint(v)))
+		}
+	}
+	return row
+}
+
+// Wrap breaks words into lines of at most so many columns.
+func Wrap(words string, columns int) string { return trimmed(text.WrapSoft(words, columns)) }
+
+// Indent moves every line of words two columns to the right.
+func Indent(words string) string { return "  " + strings.ReplaceAll(words, "\n", "\n  ") }
+
+// Beside sets two blocks of text next to each other.
+func Beside(left, right string) string {
+	t := table.NewWriter()
+	t.SetStyle(table.Style{Box: table.BoxStyle{PaddingRight: "   "}})
+	t.AppendRow(table.Row{left, right})
+	return trimmed(t.Render())
+}
+
+// Paint colours words, where colours are on.
+func Paint(words string, colour text.Color, on bool) Trusted {
+	if !on {
+		return Trusted(words)
+	}
+	return Trusted(fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words))
+}
+
+var blanks = regexp.MustCompile(`(?m) +$`)
+
+func trimmed(lines string) string { return blanks.ReplaceAllString(lines, "") }

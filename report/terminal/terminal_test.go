@@ -1,0 +1,33 @@
+package terminal
+
+import (
+	"testing"
+
+	"locklab/experiments"
+)
+
+// Cells of a table cannot steer a terminal; trusted ones keep their colours and lines.
+func TestTable(t *testing.T) {
+	table := NewTable("name", "n").Right("n")
+	table.Row("a\x1b[2J\nb", 7)
+	table.Row(Paint("red", Red, true), Trusted("1\n2"))
+	want := " name     n\n────────────\n a�[2J�b  7\n \x1b[31mred\x1b[0m      1\n          2"
+	if got := table.String(); got != want || table.Len() != 2 {
+		t.Errorf("got\n%q, want\n%q", got, want)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Wrap("one two three", 8), "one two\nthree"},
+		{Indent("a\nb"), "  a\n  b"},
+		{Beside("long\nx", "1\n2\n3"), "long   1\nx      2\n       3"},
+		{experiments.PrintableLines("a\x1b\nb"), "a�\nb"},
+		{experiments.OneLine("a\nb\x07"), "a; b�"},
+		{string(Paint("plain", Red, false)), "plain"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"locklab/experiments"
+	"locklab/experiments/try"
+	"locklab/history"
+)
+
+// Scorecard is what `app lab try` prints: a row for each promise, the measurements, and the evidence of each violation.
+func Scorecard(c *try.Scorecard, screen Screen) string {
+	var b strings.Builder
+	t := NewTable("", c.Name, "time", "result").Right("time")
+	for _, row := range c.Rows {
+		number, _, _ := strings.Cut(row.ID, "-")
+		t.Row(number, row.Title, fmt.Sprintf("%.1f s", row.Took), State(row.State, screen.Colour))
+	}
+	fmt.Fprintf(&b, "%s\n\n", t)
+	if m := measured(c); m.Len() > 0 {
+		fmt.Fprintf(&b, "%s\n\n", m)
+	}
+	for _, row := range c.Rows {
+		if row.Why == "" {
+			continue
+		}
+		why := fmt.Sprintf("%s: %s: %s", row.ID, State(row.State, screen.Colour), experiments.OneLine(row.Why))
+		fmt.Fprintf(&b, "%s\n", screen.Fit(why, 0))
+		for _, v := range row.Variants {
+			if v.Verdict == experiments.Unexpected {
+				fmt.Fprintf(&b, "\n%s\n", experiments.PrintableLines(history.Timelines(v.Evidence)))
+			}
+		}
+	}
+	if c.Report != "" {
+		fmt.Fprintf(&b, "\nReport:  %s\n", c.Report)
+	}
+	fmt.Fprintf(&b, "Tried:   %s (%.1f s, Redis: %s)\n", experiments.Printable(strings.Join(c.Program, " ")), c.Took, c.Redis)
+	if c.Pace > 1 {
+		fmt.Fprintf(&b, "Pace:    %s\n", screen.Fit(c.Pace.String(), 9))
+	}
+	counts := make(map[try.State]int)
+	for _, row := range c.Rows {
+		counts[row.State]++
+	}
+	fmt.Fprintf(&b, "Result:  %d hold, %d violated, %d inconclusive, %d not claimed, %d measured. %s\n",
+		counts[try.Holds], counts[try.Violated], counts[try.Inconclusive], counts[try.NotClaimed], counts[try.OnlyMeasured],
+		screen.Fit(`"Holds" means: no violation in this run.`, 9))
+	return b.String()
+}
+
+// measured are the measurements of a scorecard, one row each.
+func measured(c *try.Scorecard) Table {
+	t := NewTable("measured", "in", "value").Right("value")
+	for _, row := range c.Rows {
+		for _, m := range row.Measures {
+			number, _, _ := strings.Cut(row.ID, "-")
+			t.Row(m.Label(), number+", "+m.Variant, Trusted(m.Text(m.Median())))
+		}
+	}
+	return t
+}
+
+// State is a result in green, red or yellow, where colours are on.
+func State(s try.State, on bool) Trusted {
+	colour := map[try.State]text.Color{try.Holds: Green, try.OnlyMeasured: Green, try.Violated: Red}[s]
+	if colour == 0 {
+		colour = Yellow
+	}
+	return Paint(string(s), colour, on)
+}
+
+// Tried is what `app lab try --list` prints.
+func Tried(rows []try.Row, screen Screen) string {
+	var b strings.Builder
+	for _, r := range rows {
+		promise, matters := screen.Wrap(r.Promise, 2), screen.Wrap("Why it matters: "+r.Matters, 2)
+		fmt.Fprintf(&b, "%s · %s\n%s\n%s\n", r.ID, r.Title, Indent(promise), Indent(matters))
+		if r.Claim.Name != "" {
+			fmt.Fprintf(&b, "%s\n", Indent(screen.Wrap("Tried when the program claims: "+r.Claim.Name, 2)))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+// Package topologies writes the page that compares the Redis topologies, versions and load tools in containers.
+package topologies
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/containers"
+)
+
+//go:embed page.md.tmpl
+var pageSource string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"join":     strings.Join,
+	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
+	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
+	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
+	"final":    final,
+	"statuses": statuses,
+	"readable": func(o containers.Outage) string { return after(o, o.ReadAfter) },
+	"back":     func(o containers.Outage) string { return after(o, o.BackAfter) },
+	"machine":  machine,
+}).Parse(pageSource))
+
+// Page writes what was seen in Markdown: the part of docs/topologies.md that no hand writes.
+func Page(w io.Writer, r *containers.Result) error { return page.Execute(w, r) }
+
+// machine is where it ran.
+func machine() string {
+	return fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+}
+
+func final(c containers.Cell) string {
+	text := fmt.Sprint(c.Final())
+	if c.Attempts > 1 {
+		text += fmt.Sprintf(" (%d)", c.Attempts)
+	}
+	if c.Verdict != experiments.AsExpected {
+		text += fmt.Sprintf(" **%s**: %s", c.Verdict, cellText.Replace(c.Why))
+	}
+	return text
+}
+
+// cellText makes of any text one that fits into a table.
+var cellText = strings.NewReplacer("\n", "; ", "|", "\\|")
+
+func statuses(o containers.Outage) string {
+	var all []string
+	for _, status := range slices.Sorted(maps.Keys(o.Statuses)) {
+		name := fmt.Sprint(status)
+		if status == 0 {
+			name = "none"
+		}
+		all = append(all, fmt.Sprintf("%d × %s", o.Statuses[status], name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// after says how long something took, or that it did not happen.
+func after(o containers.Outage, d time.Duration) string {
+	switch {
+	case d > 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case o.Replaced:
+		return fmt.Sprintf("**not within %.0f s**", containers.BackWithin.Seconds())
+	}
+	return "never"
+}

@@ -1,0 +1,63 @@
+package topologies
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/experiments/containers"
+	"locklab/experiments/loadtool"
+	"locklab/versions"
+)
+
+func TestPage(t *testing.T) {
+	ended := func(final int64) loadtool.Record {
+		return loadtool.Record{Pageview: &burst.Views{Users: 4, Final: final}, Time: loadtool.Times{Max: 1500 * time.Microsecond}}
+	}
+	views := containers.Row{Kind: loadtool.Pageview, Claim: versions.Version{Name: "v3", Title: "Redis lock"}, Cells: []containers.Cell{
+		{Record: ended(4), Verdict: experiments.AsExpected, Attempts: 1},
+		{Record: ended(3), Verdict: experiments.Unexpected, Why: "a view is lost", Attempts: 1},
+	}}
+	order := containers.Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v4", Title: "RedLock"}, Cells: []containers.Cell{
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 1},
+		{Record: loadtool.Record{Order: &burst.Grabs{Recorded: []uint64{7}}}, Verdict: experiments.AsExpected, Attempts: 2},
+	}}
+	torn := containers.Row{Kind: loadtool.Order, Claim: versions.Version{Name: "v1"}, Cells: []containers.Cell{{Why: "a\nb|c", Attempts: 3}}}
+	r := &containers.Result{
+		Users: 4, Drivers: 2, Tools: []string{"ours", "k6"}, Build: "abc", Lease: "30s",
+		Topologies: []containers.Topology{{
+			Name: "cluster", Ready: 12 * time.Second, Rows: []containers.Row{views, order, torn},
+			Outage: containers.Outage{Killed: "cluster-2", Replaced: true, Outage: burst.Outage{
+				Views:    burst.Views{Writes: make([]burst.Write, 5), Final: 3},
+				Statuses: map[int]int{200: 5, 503: 2, 0: 1}, ReadAfter: 1500 * time.Millisecond,
+			}},
+		}, {Name: "single", Outage: containers.Outage{Killed: "redis-single"}}, {
+			Name:   "master-slave",
+			Outage: containers.Outage{Killed: "redis-1", Outage: burst.Outage{Views: burst.Views{Writes: make([]burst.Write, 4)}}},
+		}},
+	}
+	var page strings.Builder
+	if err := Page(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| v3 | Redis lock | 4 | 3 **unexpected**: a view is lost | 1 ms | 1 ms | **no** |",
+		"| v4 | RedLock | 1 | 1 (2) | 0 ms | 0 ms | yes |",
+		"| v1 |  | 0 (3) **inconclusive**: a; b\\|c | 0 ms | yes |",
+		"Ready 12 s after the command.",
+		"| cluster | cluster-2 | 1 × none, 5 × 200, 2 × 503 | 5 | 3 | 2 | 1.5 s | **not within 60 s** |",
+		"| single | redis-single |  | 0 | gone | 0 | never | never |",
+		"| master-slave | redis-1 |  | 4 | gone | 4 | never | never |",
+		"Verdict of all of it: **unexpected**",
+		"(30s)",
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(page.String())
+	}
+}

@@ -1,0 +1,102 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+)
+
+// Program is what a server needs on this machine.
+type Program struct {
+	Name             string // on the PATH
+	Debian, Homebrew string // its packages; empty: none is known
+
+	find func() error // what is missing; nil: Name is looked for on the PATH
+}
+
+// Missing says what is not on this machine, and its packages; nil: nothing is missing.
+func (p Program) Missing() error {
+	find := p.find
+	if find == nil {
+		find = func() error { _, err := exec.LookPath(p.Name); return err }
+	}
+	if err := find(); err != nil {
+		return fmt.Errorf("stack: %w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
+	}
+	return nil
+}
+
+// Install is how to install the program.
+func (p Program) Install() string {
+	if p.Debian == "" {
+		return "install it"
+	}
+	return fmt.Sprintf("apt-get install %s (or brew install %s)", p.Debian, p.Homebrew)
+}
+
+// ProgramNamed returns the program of that name that a kind of server needs, or one of which no package is known.
+func ProgramNamed(name string) Program {
+	for _, k := range kinds {
+		if k.Program.Name == name {
+			return k.Program
+		}
+	}
+	return Program{Name: name}
+}
+
+// Kind is a kind of server that keeps locks.
+type Kind struct {
+	Name     string  // of the strategy, and of the flag of app serve with the addresses
+	Program  Program // what a real server needs
+	Embedded bool    // where that is missing, something in Go takes its place
+
+	// start starts servers and waits until they serve. n is that of [Stack.Start].
+	start func(ctx context.Context, s *Stack, n int, real bool) (Servers, error)
+}
+
+// The kinds: each is in the file of its server.
+var kinds = []Kind{redisKind, redLockKind, databaseKind, zooKeeperKind, etcdKind, memcachedKind}
+
+// KindNamed returns the kind of that name. It reports false when there is none: a strategy may need no server.
+func KindNamed(name string) (Kind, bool) {
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// Missing says which program is not on this machine to start servers of a kind, and its packages; nil: they can be started.
+func Missing(kind string) error {
+	if k, known := KindNamed(kind); known && !k.Embedded {
+		return k.Program.Missing()
+	}
+	return nil
+}
+
+// Servers are those of one kind that were started.
+type Servers struct {
+	Addrs []string // as the flag of app serve has them
+	Nodes []*Node  // of Redis
+}
+
+// Start starts the servers of a kind, and waits until they serve. n is how many servers of ZooKeeper or etcd: 1, or 3 that elect a leader.
+// real is about Redis and the database: otherwise they are miniredis and a file of SQLite.
+func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Servers, error) {
+	k, known := KindNamed(kind)
+	if !known {
+		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
+	}
+	return k.start(ctx, s, n, real)
+}
+
+// Addrs are the addresses of servers, for clients.
+func Addrs[S interface{ address() string }](servers []S) (addrs []string) {
+	for _, s := range servers {
+		addrs = append(addrs, s.address())
+	}
+	return addrs
+}
+
+func (r *Restartable) address() string { return r.Addr }

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// board has the parts of pages that change while somebody looks on: a text of HTML for each name. A browser that comes late, or comes
+// back, gets the present one.
+type board struct {
+	mu      sync.Mutex
+	parts   map[string]part
+	watched map[string]int // by how many browsers
+	changed chan struct{}  // closed at the next change
+}
+
+// part is the present text of a part. The event that has it is made once, however many browsers get it.
+type part struct {
+	version     int // 0: there was never a text
+	text, event string
+	of          func(viewer) string // not nil: each viewer has a text of its own
+}
+
+func newBoard() *board {
+	return &board{parts: make(map[string]part), watched: make(map[string]int), changed: make(chan struct{})}
+}
+
+// put replaces the text of a part.
+func (b *board) put(name, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.parts[name].text != text {
+		b.change(name, part{text: text, event: event(name, text)})
+	}
+}
+
+// putEach replaces the texts of a part. Whenever a viewer needs one, of is called without a mutex of the board.
+func (b *board) putEach(name string, of func(viewer) string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.change(name, part{of: of})
+}
+
+// change needs the mutex.
+func (b *board) change(name string, p part) {
+	p.version = b.parts[name].version + 1
+	b.parts[name] = p
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// get is the present text for a viewer.
+func (b *board) get(name string, v viewer) string {
+	b.mu.Lock()
+	p := b.parts[name]
+	b.mu.Unlock()
+	if p.of != nil {
+		return p.of(v)
+	}
+	return p.text
+}
+
+// event is a text as browsers get it. Its id is the time at which it was made, in microseconds since 1970.
+func event(name, text string) string {
+	line, _ := json.Marshal(map[string]string{"part": name, "html": text})
+	return fmt.Sprintf("id: %d\ndata: %s\n\n", time.Now().UnixMicro(), line)
+}
+
+// seen are those of the parts that a browser has. It has none yet.
+type seen []struct {
+	name    string
+	version int
+}
+
+// changes returns the parts whose version differs from the one that a browser has, and what is closed at the next change.
+func (b *board) changes(has seen) (names []string, parts []part, changed <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, h := range has {
+		p := b.parts[h.name]
+		if h.version == p.version {
+			continue
+		}
+		has[i].version = p.version
+		names, parts = append(names, h.name), append(parts, p)
+	}
+	return names, parts, b.changed
+}
+
+// looks counts the browsers that look at parts.
+func (b *board) looks(names []string, more int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		if b.watched[name] += more; b.watched[name] == 0 {
+			delete(b.watched, name)
+		}
+	}
+}
+
+// isWatched reports whether a browser looks at a part.
+func (b *board) isWatched(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.watched[name] > 0
+}
+
+const (
+	mostParts = 8                // of one page
+	heartbeat = 15 * time.Second // a line that keeps a silent connection open
+)
+
+// events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
+	names := r.URL.Query()["of"]
+	if len(names) == 0 || len(names) > mostParts {
+		return refuse(http.StatusBadRequest, fmt.Errorf("?of= names from 1 to %d parts of a page", mostParts))
+	}
+	s.board.looks(names, 1)
+	defer s.board.looks(names, -1)
+	has := make(seen, len(names))
+	for i, name := range slices.Sorted(slices.Values(names)) {
+		has[i].name, has[i].version = name, -1
+	}
+	s.stream(w, r, has)
+	return nil
+}
+
+// stream sends what changes until the browser leaves.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
+	v, flush := s.viewerOf(r), http.NewResponseController(w).Flush
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		names, parts, changed := s.board.changes(has)
+		for i, p := range parts {
+			line := p.event
+			if p.event == "" {
+				line = event(names[i], s.board.get(names[i], v))
+			}
+			if _, err := io.WriteString(w, line); err != nil {
+				return
+			}
+		}
+		if flush() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-beat.C:
+			if _, err := io.WriteString(w, ": still here\n\n"); err != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/report/html"
+	"locklab/versions"
+)
+
+// bursts are what the page Burst shows, apart from the guesses. The mutex of the server protects them.
+type bursts struct {
+	plan   burst.Plan // that was chosen last
+	asked  int        // number of the present question, from 1
+	runs   bool
+	health burst.Health // of an instance; without versions it was not asked
+	ended  []endedBurst // of this session
+}
+
+// endedBurst is a run whose bursts were all sent.
+type endedBurst struct {
+	*burst.Results
+	About    burst.PageviewRow // what was guessed
+	question string
+}
+
+const mostEnded = 50 // runs in the history
+
+var firstPlan = burst.Plan{Users: versions.ArticleUsers, Drivers: 20, Rounds: 1, Versions: versions.Defaults()}
+
+// question is the name of the present question.
+func (b bursts) question() string { return fmt.Sprintf("burst-%d", b.asked) }
+
+// good reports whether a guess is within a tenth of the users from the final value.
+func (e endedBurst) good(guess string) bool {
+	n, err := strconv.ParseInt(guess, 10, 64)
+	return err == nil && 10*max(n-e.About.Final, e.About.Final-n) <= int64(e.Users)
+}
+
+// presentBursts returns a copy.
+func (s *Server) presentBursts() bursts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bursts
+}
+
+// box is a version that can be chosen.
+type box struct {
+	versions.Version
+	Chosen bool
+	Lacks  bool // the instances do not have it
+}
+
+// showBurst shows what has changed apart from the run.
+func (s *Server) showBurst() {
+	b := s.presentBursts()
+	var boxes []box
+	for _, v := range versions.All() {
+		lacks := b.health.Lacks(v) != nil
+		boxes = append(boxes, box{v, slices.Contains(b.plan.Versions, v.Name) && !lacks, lacks})
+	}
+	s.board.put("burst-form", s.fragment("burst-form", map[string]any{"Boxes": boxes, "Plan": b.plan, "Most": burst.MostUsers}))
+	s.board.putEach("burst-up", func(v viewer) string {
+		running := s.instances.Load()
+		return s.fragment("burst-up", map[string]any{"Running": running, "Topology": b.health.Topology, "Links": v.Trains()})
+	})
+	s.board.putEach("burst-question", func(v viewer) string {
+		return s.fragment("burst-question", map[string]any{"Plan": b.plan, "About": b.plan.About(), "Asked": s.ask(b.question(), v)})
+	})
+	s.showGuesses()
+}
+
+// showGuesses shows how many have guessed. The field in which somebody types a guess is in another part, and is not replaced.
+func (s *Server) showGuesses() {
+	s.board.putEach("burst-guesses", func(v viewer) string {
+		b := s.presentBursts()
+		shown := map[string]any{"Asked": s.ask(b.question(), v), "Runs": b.runs}
+		if n := len(b.ended); n > 0 {
+			e, mine := b.ended[n-1], s.ask(b.ended[n-1].question, v).Mine
+			shown["Last"], shown["Good"], shown["About"] = mine, e.good(mine), e.About
+		}
+		return s.fragment("burst-guesses", shown)
+	})
+}
+
+func (s *Server) burstPage(r *http.Request) (page, error) {
+	s.lead(r, "the burst")
+	parts := []string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-run", "burst-history"}
+	return page{Name: "burst", Title: "Burst", Parts: parts, Body: map[string]any{"Able": s.cfg.Service != nil, "Most": burst.MostUsers}}, nil
+}
+
+// planOf is the plan that a form has. The error says what to do.
+func (s *Server) planOf(r *http.Request) (burst.Plan, error) {
+	number := func(name string) int { n, _ := strconv.Atoi(r.FormValue(name)); return n } // Validate names 0, too
+	p := burst.Plan{Users: number("users"), Drivers: number("drivers"), Rounds: 1}
+	p.Versions = r.Form["version"] // FormValue has parsed it
+	err := p.Validate()
+	if err == nil {
+		err = s.presentBursts().health.CanRun(p)
+	}
+	return p, refuse(http.StatusBadRequest, err)
+}
+
+// choose makes a plan the present one, and drops the guesses. It reports false while a burst runs.
+func (s *Server) choose(p burst.Plan) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.bursts.runs {
+		s.bursts.plan = p
+		s.questions.Reopen(s.bursts.question())
+	}
+	return !s.bursts.runs
+}
+
+// askBurst asks a class what a plan will show: that plan runs. Without a class the guess is sent together with the plan.
+func (s *Server) askBurst(r *http.Request) error {
+	p, err := s.planOf(r)
+	if err == nil && !s.choose(p) {
+		err = refuse(http.StatusConflict, errors.New("a burst runs; ask again when it has ended"))
+	}
+	if err == nil {
+		s.showBurst()
+	}
+	return err
+}
+
+// guessBurst takes a guess.
+func (s *Server) guessBurst(r *http.Request) error {
+	defer s.showGuesses()
+	b := s.presentBursts()
+	guess, err := strconv.Atoi(r.FormValue("guess"))
+	if err != nil || guess < 0 || guess > b.plan.Users {
+		return refuse(http.StatusBadRequest, fmt.Errorf("guess a number from 0 to %d, the number of users", b.plan.Users))
+	}
+	return s.guess(b.question(), s.viewerOf(r), strconv.Itoa(guess))
+}
+
+// runBurst begins the run. In a class it is that of the plan that was asked about. Otherwise it is that of the form, with its guess.
+func (s *Server) runBurst(r *http.Request) error {
+	if s.cfg.Service == nil {
+		return refuse(http.StatusNotFound,
+			errors.New("this program has no instances to send a burst to; start the page with app lab serve"))
+	}
+	if s.class == nil {
+		p, err := s.planOf(r)
+		if err == nil && s.choose(p) && r.FormValue("guess") != "" {
+			err = s.guessBurst(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.beginBurst()
+}
+
+// beginBurst begins the run of the present plan, unless one waits or runs.
+func (s *Server) beginBurst() error {
+	s.mu.Lock()
+	b := s.bursts
+	s.bursts.runs = true
+	s.mu.Unlock()
+	if b.runs {
+		return nil
+	}
+	s.questions.Close(b.question())
+	s.showBurst()
+	err := s.start(job{"burst-run", func(ctx context.Context) func() {
+		e, err := s.sendBurst(ctx, b)
+		return func() { s.burstEnded(e, err) }
+	}})
+	if err != nil {
+		s.burstEnded(endedBurst{}, err)
+	}
+	return err
+}
+
+// sendBurst sends the bursts of the present plan.
+func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err error) {
+	c := new(burst.Climb)
+	s.follow("burst-run", func(tell func(string)) { e.Results, err = s.sendPlan(ctx, b.plan, c, tell) }, func(says string, _ bool) string {
+		return s.fragment("burst-runs", map[string]any{
+			"Says": says, "Versions": b.plan.Chosen(), "Climb": c, "Users": b.plan.Users,
+		})
+	})
+	if err == nil {
+		e.question, e.Topology = b.question(), s.presentBursts().health.Topology
+		e.About = e.Pageview[slices.IndexFunc(e.Pageview, func(p burst.PageviewRow) bool { return p.Version == b.plan.About().Name })]
+	}
+	return e, err
+}
+
+// sendPlan starts the instances if they were not, and sends the bursts of a plan.
+func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, c *burst.Climb, tell func(string)) (*burst.Results, error) {
+	running, err := s.service(ctx, tell)
+	if err != nil {
+		return nil, err
+	}
+	health, err := running.Health(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.bursts.health = health
+	s.mu.Unlock()
+	s.showBurst()
+	if err := health.CanRun(plan); err != nil {
+		return nil, err
+	}
+	plan.Instances, plan.Confirmed = len(running.Instances), c.Confirmed
+	return plan.Run(ctx, running.Target, func(format string, args ...any) { tell(fmt.Sprintf(format, args...)) })
+}
+
+// burstEnded shows what a run left, and asks the next question. After a run that failed the question is the same, and the guesses stay.
+func (s *Server) burstEnded(e endedBurst, failed error) {
+	if question := s.presentBursts().question(); failed == nil {
+		s.questions.Ended(question)
+	} else {
+		s.questions.NotRun(question, true)
+	}
+	s.mu.Lock()
+	s.bursts.runs = false
+	if failed == nil {
+		s.bursts.asked++
+		s.bursts.ended = append(s.bursts.ended[max(0, len(s.bursts.ended)-mostEnded+1):], e)
+	}
+	var runs []*burst.Results
+	for _, e := range s.bursts.ended {
+		runs = append(runs, e.Results)
+	}
+	s.mu.Unlock()
+	shown := map[string]any{"Failed": failed, "Run": e, "Class": s.class != nil}
+	if failed == nil {
+		if len(e.About.Failed) == 0 {
+			s.answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
+		}
+		var guesses []int64
+		right := 0
+		for guess, times := range s.ask(e.question, viewer{}).Counts {
+			n, _ := strconv.ParseInt(guess, 10, 64)
+			guesses = append(guesses, slices.Repeat([]int64{n}, times)...)
+			if e.good(guess) {
+				right += times
+			}
+		}
+		shown["Guesses"], shown["Right"] = len(guesses), right
+		plot := markup(func(w io.Writer) error { return html.Finals(w, runs, e.About.Version, guesses) })
+		s.board.put("burst-history", string(plot))
+	}
+	s.board.put("burst-run", s.fragment("burst-ended", shown))
+	s.showBurst()
+}
+
+// Sign is the verdict of a version: the worse of its views' and its drivers'.
+func (e endedBurst) Sign(row int) template.HTML {
+	worst := experiments.Worst(e.Pageview[row].Verdict, e.Order[row].Verdict)
+	return markup(func(w io.Writer) error { return html.Verdict(w, worst) })
+}

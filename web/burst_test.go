@@ -1,0 +1,292 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/internal/testenv"
+	"locklab/internal/testenv/chrome"
+	"locklab/stack"
+	"locklab/versions"
+)
+
+// app is the program, whose instances are sent bursts.
+var app = testenv.Shared[string]{
+	Need: testenv.Need{Name: "go", Programs: []string{"go"}},
+	Start: func(ctx context.Context, s *stack.Stack) (string, error) {
+		path := filepath.Join(s.Dir(), "app")
+		said, err := exec.CommandContext(ctx, "go", "build", "-o", path, "locklab/cmd/app").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		return path, err
+	},
+}
+
+// bursting is a live page with instances of the app, on embedded servers. It has the versions v0 to v4.
+func bursting(t *testing.T, class *Class) (*Server, string) {
+	t.Helper()
+	service := burst.Service{
+		App: []string{app.Of(t), "serve"}, Topology: "single", Servers: versions.Needs(versions.Defaults()...), Instances: 2, Named: true,
+		Think: 100 * time.Millisecond, Listen: "127.0.0.1:0",
+	}
+	instances := testenv.Stack(t)
+	return burstPage(t, class, func(ctx context.Context, tell func(string)) (burst.Running, error) {
+		return service.Start(ctx, instances, tell)
+	})
+}
+
+func burstPage(t *testing.T, class *Class, service func(context.Context, func(string)) (burst.Running, error)) (*Server, string) {
+	t.Helper()
+	c := config(t.TempDir())
+	c.Class, c.Service = class, service
+	return serve(t, c)
+}
+
+// plan is the form of a plan.
+func plan(users string, versions ...string) url.Values {
+	return url.Values{"users": {users}, "drivers": {"4"}, "version": versions}
+}
+
+// A burst of one's own shows the counter of each instance while it runs, then what each version left, and the session's history. Two tabs
+// see the same. Each instance has exactly half of the answers, although the page looks on.
+func TestABurstOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := bursting(t, nil)
+	first, second, history := looks(t, base, "burst-run"), looks(t, base, "burst-run"), looks(t, base, "burst-history")
+	form := plan("600", "v1", "v3")
+	form.Set("guess", "600")
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	first.until("burst-run", "Running now", "instance-1: the newest value", "instance-2: the newest value", "</b> after 300 answers")
+	ended := first.until("burst-run", "v1 shows", "views are lost", "v3 · Redis lock", "<td>600</td>", "as expected", "Redis (single)")
+	if other := second.until("burst-run", "v1 shows"); other != ended {
+		t.Error("two tabs see different results")
+	}
+	history.until("burst-history", "v1 · none: 1 × run at ", "1 × value of the article at 5 %, 1 × guess at 100 %",
+		"v3 · Redis lock: 1 × run at 100 %")
+	if _, page := get(t, base+"/ui/burst"); !all(page, []string{
+		"You guessed 600 in the last run. The counter of v1 showed", "more than a tenth", "instance-1</a>", "(no zookeeper)", `value="600"`,
+	}) {
+		t.Errorf("the page does not show what has ended: %s", page)
+	}
+	e := s.presentBursts().ended[0]
+	for _, p := range e.Pageview {
+		if p.PerInstance["instance-1"] != 300 || p.PerInstance["instance-2"] != 300 {
+			t.Errorf("%s: %v", p.Version, p.PerInstance)
+		}
+	}
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v6"), nil); status != http.StatusBadRequest ||
+		!strings.Contains(body, "v6 needs --zookeeper; choose other versions") {
+		t.Error("a version that the instances lack:", status, body)
+	}
+	do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v3"), nil)
+	history.until("burst-history", "v1 · none: 1 × run", "v3 · Redis lock: 2 × run at 100 %", "600 of 600, 20 of 20")
+}
+
+// In a class the trainer asks about a plan, participants guess its first version that loses views, and the run shows how many were right.
+// A guess is right within a tenth of the users. Only the trainer runs.
+func TestABurstOfAClass(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := bursting(t, &Class{Token: token, Address: "192.0.2.7:8070"})
+	leads := trains(t, base)
+	ann, bob := joined(t, base, "Ann"), joined(t, base, "Bob")
+	if status, body := send(t, ann, http.MethodPost, base+"/ui/burst/run", nil, nil); status != http.StatusForbidden {
+		t.Error("a participant runs:", status, body)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v0", "v2", "v3"), nil)
+	looks(t, base, "burst-question").until("burst-question", "400 clients", "with v2 (a mutex in this process")
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"400"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"1"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"300"}}, nil)
+	if _, page := get(t, base+"/ui/burst"); !strings.Contains(page, "2 of 2 have guessed") || strings.Contains(page, "Run it") {
+		t.Errorf("a visitor sees %s", page)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", plan("2", "v0"), nil) // what was asked runs, not a form that came later
+	looks(t, base, "burst-history").until("burst-history", "2 × guess at 75 % to 100 %")
+	looks(t, base, "burst-run").until("burst-run", "v2 shows", "of 2 guesses are within a tenth")
+	looks(t, base, "class").until("class", ">Ann</th>", "<td>1</td></tr>")
+
+	// An instance dies: a run that proves nothing scores nobody.
+	before := s.class.Places("")
+	running := s.instances.Load()
+	running.Instances[1].Kill()
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("400", "v2"), nil)
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"400"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	testenv.Eventually(t, "it has ended", func() bool { return !s.presentBursts().runs })
+	text := s.board.get("burst-run", viewer{})
+	if !strings.Contains(text, "requests failed") && !strings.Contains(text, "The burst did not run") {
+		t.Errorf("with an instance that died it says %s", text)
+	}
+	if after := s.class.Places(""); !slices.Equal(after, before) {
+		t.Errorf("a run that proves nothing makes of %v %v", before, after)
+	}
+}
+
+// A plan that cannot be sent starts nothing, and the page says what to do. So does a run that fails: its guess stays, and it can be pressed
+// again.
+func TestABurstThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	starts := make(chan bool, 9)
+	s, base := burstPage(t, nil, func(context.Context, func(string)) (burst.Running, error) {
+		starts <- true
+		return burst.Running{}, errors.New("no port is free; end another program")
+	})
+	for says, form := range map[string]url.Values{
+		"Versions is empty; name at least one": plan("666"),
+		"Users is 7; it must be even":          plan("7", "v1"),
+		"Users is 10002; allowed is from 2":    plan("10002", "v1"),
+		"Versions names v99":                   plan("666", "v99"),
+		"Guess a number from 0 to 666":         {"users": {"666"}, "drivers": {"4"}, "version": {"v1"}, "guess": {"667"}},
+	} {
+		status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		if status != http.StatusBadRequest || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", says, status, body)
+		}
+	}
+	if len(starts) != 0 {
+		t.Error("bad input starts the instances")
+	}
+	looker := looks(t, base, "burst-run")
+	for range 2 {
+		form := plan("20", "v3")
+		form.Set("guess", "20")
+		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		looker.until("burst-run", "The burst did not run: no port is free; end another program. Solve this")
+		testenv.Eventually(t, "it can be pressed again", func() bool { return !s.presentBursts().runs })
+	}
+	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" {
+		t.Errorf("after a run that failed the question is %+v", a)
+	}
+	_, bare := serving(t)
+	if status, body := do(t, http.MethodPost, bare+"/ui/burst/run", plan("20", "v3"), nil); status != http.StatusNotFound ||
+		!strings.Contains(body, "start the page with app lab serve") {
+		t.Error("without instances:", status, body)
+	}
+}
+
+// A person sends a burst with the keyboard alone, and sees what it left: at two widths, and nothing moves meanwhile.
+func TestABurstInChromium(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	_, base := bursting(t, nil)
+	b := chrome.New(t)
+	for i, v := range []chrome.View{{Name: "burst-1280", Width: 1280, Scheme: "light"}, {Name: "burst-390", Width: 390, Scheme: "dark"}} {
+		t.Run(v.Name, func(t *testing.T) {
+			defer func(outer *testing.T) { b.T = outer }(b.T)
+			b.T = t
+			b.Open(base+"/ui/burst", v)
+			chrome.Ask[bool](b, `window.first = true, window.at = () => ["burst-run", "burst-history"].map(
+				(id) => document.getElementById(id).getBoundingClientRect().top + scrollY), window.began = at(), true`)
+			for range 30 {
+				b.Do(chromedp.KeyEvent(kb.Tab))
+				if chrome.Ask[string](b, `document.activeElement.textContent`) == "Run it" {
+					break
+				}
+				if chrome.Ask[string](b, `document.activeElement.name`) == "guess" {
+					b.Do(chromedp.KeyEvent("100"))
+				}
+			}
+			b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".climb"))
+			b.Shoot(v.Name + "-runs")
+			b.Do(chromedp.WaitVisible(".left"), chromedp.WaitVisible(".finals"))
+			b.Shoot(v.Name + "-ended")
+			if !chrome.Ask[bool](b, `window.first === true`) {
+				t.Error("the page was loaded again")
+			}
+			if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.Defaults()) {
+				t.Errorf("%d dots of the newest run", n)
+			}
+			if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .earlier").length`); n != i*len(versions.Defaults()) {
+				t.Errorf("%d dots of earlier runs", n)
+			}
+			const moved = `Math.max(...at().map((top, i) => Math.abs(top - began[i])))`
+			if pixels := chrome.Ask[float64](b, moved); pixels > 2 { // a fraction of a line is rounded
+				t.Errorf("the run or the bursts before it moved by %.1f pixels", pixels)
+			}
+			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("it is %d pixels too wide", over)
+			}
+			b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+		})
+	}
+}
+
+// A guess is right within a tenth of the users from the final value. A version has the worse of its two verdicts. The history is bounded.
+func TestWhatABurstLeft(t *testing.T) {
+	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: experiments.AsExpected}, Counts: burst.Counts{Final: 50}}
+	e := endedBurst{About: page, question: "burst-1", Results: &burst.Results{
+		Users: 100, Pageview: []burst.PageviewRow{page}, Order: []burst.OrderRow{{Judged: burst.Judged{Verdict: experiments.Unexpected}}},
+	}}
+	for guess, right := range map[string]bool{"40": true, "39": false, "60": true, "61": false, "": false} {
+		if e.good(guess) != right {
+			t.Errorf("the guess %q is right: %v", guess, !right)
+		}
+	}
+	if sign := string(e.Sign(0)); !strings.Contains(sign, "unexpected") {
+		t.Errorf("two winners of an order are shown as %s", sign)
+	}
+	s, _ := serving(t)
+	for range mostEnded + 1 {
+		s.burstEnded(e, nil)
+	}
+	if b := s.presentBursts(); len(b.ended) != mostEnded || b.question() != fmt.Sprintf("burst-%d", mostEnded+2) {
+		t.Errorf("the history has %d runs, and the next question is %s", len(b.ended), b.question())
+	}
+}
+
+// While a burst runs, no guess is taken, nothing else is asked, and a second press begins nothing. Participants see no links: the
+// instances are on the trainer's machine.
+func TestWhileABurstRuns(t *testing.T) {
+	t.Parallel()
+	starts, release := make(chan bool, 9), make(chan struct{})
+	class := &Class{Token: token, Address: "192.0.2.7:8070"}
+	s, base := burstPage(t, class, func(context.Context, func(string)) (burst.Running, error) {
+		starts <- true
+		<-release
+		return burst.Running{}, errors.New("it ends here")
+	})
+	leads, ann := trains(t, base), joined(t, base, "Ann")
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"34"}}, nil)
+	for range 2 {
+		send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	}
+	<-starts
+	send(t, ann, http.MethodPost, base+"/ui/burst/guess", url.Values{"guess": {"600"}}, nil)
+	if counts := s.ask("burst-1", viewer{}).Counts; counts["34"] != 1 || counts["600"] != 0 {
+		t.Errorf("the guesses are %v", counts)
+	}
+	status, body := send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("20", "v0"), nil)
+	if status != http.StatusConflict || !strings.Contains(body, "ask again when it has ended") || s.presentBursts().plan.Users != 666 {
+		t.Error("another plan is asked about:", status, body)
+	}
+	close(release)
+	looks(t, base, "burst-run").until("burst-run", "The burst did not run: it ends here")
+	if len(starts) != 0 {
+		t.Error("a second press began a run")
+	}
+	s.instances.Store(&burst.Running{Instances: []*stack.Instance{{Name: "instance-1", URL: "http://127.0.0.1:9"}}})
+	_, trainers := send(t, leads, http.MethodGet, base+"/ui/burst", nil, nil)
+	_, page := send(t, ann, http.MethodGet, base+"/ui/burst", nil, nil)
+	if strings.Contains(page, "127.0.0.1:9") || !strings.Contains(trainers, "127.0.0.1:9") {
+		t.Errorf("a participant sees %s", page)
+	}
+}

@@ -1,0 +1,342 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"locklab/experiments"
+	"locklab/internal/testenv"
+)
+
+const token = "a token of a trainer"
+
+// teaching is a live page with a class.
+func teaching(t *testing.T) (*Server, string) {
+	t.Helper()
+	cfg := config(t.TempDir())
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	return serve(t, cfg)
+}
+
+// browser is a client with cookies of its own.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar}
+}
+
+// joined is a participant's browser.
+func joined(t *testing.T, base, name string) *http.Client {
+	t.Helper()
+	c := browser(t)
+	if status, body := send(t, c, http.MethodPost, base+"/ui/join", url.Values{"name": {name}}, nil); status != http.StatusOK {
+		t.Fatalf("%s cannot join: %d %s", name, status, body)
+	}
+	return c
+}
+
+// trains is the trainer's browser.
+func trains(t *testing.T, base string) *http.Client {
+	t.Helper()
+	c := browser(t)
+	if status, body := send(t, c, http.MethodPost, base+"/ui/trainer", url.Values{"token": {token}}, nil); status != http.StatusOK {
+		t.Fatalf("the token is refused: %d %s", status, body)
+	}
+	return c
+}
+
+// The roles are written here once more. A route is a mistake if it is missing here, or if a lower role may use it.
+func TestEachRouteIsForItsRoles(t *testing.T) {
+	t.Parallel()
+	least := map[string]role{
+		"GET /ui/{$}":                                   visitor,
+		"GET /ui/story/{scene}":                         visitor,
+		"POST /ui/story/{scene}/guess":                  participant,
+		"POST /ui/story/{scene}/run":                    trainer,
+		"POST /ui/story/{scene}/again":                  trainer,
+		"GET /ui/experiments":                           visitor,
+		"GET /ui/experiments/{id}":                      visitor,
+		"POST /ui/experiments/{id}/guess":               participant,
+		"POST /ui/experiments/{id}/run":                 trainer,
+		"GET /ui/experiments/{id}/runs/{run}":           visitor,
+		"GET /ui/experiments/{id}/runs/{run}/{variant}": visitor,
+		"GET /ui/steps":                                 visitor,
+		"GET /ui/steps/{id}/{lock}":                     visitor,
+		"POST /ui/steps/{id}/{lock}":                    trainer,
+		"GET /ui/burst":                                 visitor,
+		"POST /ui/burst/ask":                            trainer,
+		"POST /ui/burst/guess":                          participant,
+		"POST /ui/burst/run":                            trainer,
+		"GET /ui/servers":                               visitor,
+		"POST /ui/servers/start":                        trainer,
+		"POST /ui/servers/load":                         trainer,
+		"POST /ui/servers/stop":                         trainer,
+		"POST /ui/servers/{name}/{fault}":               trainer,
+		"GET /ui/join":                                  visitor,
+		"POST /ui/join":                                 visitor,
+		"GET /ui/class":                                 visitor,
+		"POST /ui/class/reset":                          trainer,
+		"GET /ui/trainer":                               visitor,
+		"POST /ui/trainer":                              visitor,
+		"GET /ui/events":                                visitor,
+		"GET /ui/static/style.css":                      visitor,
+		"GET /ui/static/script.js":                      visitor,
+	}
+	_, base := teaching(t)
+	nothing := strings.NewReplacer( // so that nothing runs
+		"{$}", "", "{scene}", "99", "{id}", "L0x", "{lock}", "1", "{name}", "x", "{fault}", "kill", "{run}", "x",
+	)
+	for as, c := range []*http.Client{visitor: browser(t), participant: joined(t, base, "Ana"), trainer: trains(t, base)} {
+		for _, r := range routes {
+			needs, known := least[r.pattern]
+			if !known {
+				t.Errorf("no role is decided for %s", r.pattern)
+			}
+			method, path, _ := strings.Cut(nothing.Replace(r.pattern), " ")
+			status, body := send(t, c, method, base+path, nil, nil)
+			if (status == http.StatusForbidden) != (role(as) < needs) && path != "/ui/trainer" { // without a token it is forbidden to all
+				t.Errorf("%s as role %d: %d %s", r.pattern, as, status, body)
+			}
+		}
+	}
+	status, body := send(t, browser(t), http.MethodPost, base+"/ui/trainer", url.Values{"token": {"another"}}, nil)
+	if status != http.StatusForbidden || !strings.Contains(body, "not the token") {
+		t.Errorf("a wrong token: %d %s", status, body)
+	}
+}
+
+// A class of 60 guesses. Each participant sees the own guess and the result, also after a lost connection, and one that comes late.
+func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
+	t.Parallel()
+	const people = 60
+	_, base := teaching(t)
+	leads := trains(t, base)
+	clients, screens := make([]*http.Client, people), make([]looker, people)
+	for i := range clients {
+		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
+		screens[i] = looksAs(t, clients[i], base, "scene-3")
+		choice := url.Values{"choice": {fmt.Sprint(i % 3)}}
+		if status, body := send(t, clients[i], http.MethodPost, base+"/ui/story/3/guess", choice, nil); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	screen := looksAs(t, leads, base, "scene-3")
+	screen.until("scene-3", "60 of 60 have guessed", "Run it")
+	screens[1].until("scene-3", "Your guess is noted", "60 of 60")
+	clients[2].CloseIdleConnections()
+	screens[2].close() // its phone sleeps
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil); status != http.StatusOK {
+		t.Fatal("the trainer cannot run", status)
+	}
+	var reading errgroup.Group
+	for i, s := range screens {
+		if i == 2 {
+			continue
+		}
+		reading.Go(func() error {
+			if html := s.until("scene-3", "A lock needs an expiry", "20 of 60"); strings.Contains(html, ">Right. ") != (i%3 == 0) {
+				return fmt.Errorf("participant %d, who guessed %d, sees %s", i, i%3, html)
+			}
+			return nil
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		t.Error(err)
+	}
+	looksAs(t, clients[2], base, "scene-3").until("scene-3", "Not (c): ", "Right is (a)") // it is awake again
+	looksAs(t, joined(t, base, "late"), base, "scene-3").until("scene-3", "A lock needs an expiry", "20 of 60")
+	if _, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil); strings.Count(page, "<td>1</td><td>1</td>") != 20 {
+		t.Errorf("not every third has a point: %s", page)
+	}
+}
+
+// A refused request changes nothing: a participant only guesses.
+func TestAParticipantOnlyGuesses(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	ana := joined(t, base, " Ana \t Maria ")
+	for _, c := range []struct {
+		of     *http.Client
+		path   string
+		form   url.Values
+		status int
+		says   string
+	}{
+		{browser(t), "/ui/join", url.Values{"name": {"ana maria"}}, http.StatusBadRequest, "another name"},
+		{browser(t), "/ui/join", url.Values{"name": {" "}}, http.StatusBadRequest, "1 to 24"},
+		{browser(t), "/ui/join", url.Values{"name": {strings.Repeat("x", 25)}}, http.StatusBadRequest, "1 to 24"},
+		{browser(t), "/ui/join", url.Values{"name": {"a\x00b"}}, http.StatusBadRequest, "1 to 24"},
+		{browser(t), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "join the class"},
+		{trains(t, base), "/ui/story/3/guess", url.Values{"choice": {"1"}}, http.StatusForbidden, "Only a participant guesses"},
+		{ana, "/ui/story/3/run", nil, http.StatusForbidden, "Only the trainer"},
+		{ana, "/ui/experiments/L01/run", nil, http.StatusForbidden, "Only the trainer"},
+		{ana, "/ui/experiments/L01/guess", url.Values{"variant": {"99"}}, http.StatusBadRequest, "Tick each variant"},
+	} {
+		if status, body := send(t, c.of, http.MethodPost, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %v: %d %s", c.path, c.form, status, body)
+		}
+	}
+	if len(s.busy) > 0 || s.ask(scenePart(2), viewer{}).Guesses > 0 || s.class.Size() != 1 {
+		t.Error("a refused request changed something")
+	}
+	eve := joined(t, base, `<script>alert("Eve")</script>`[:24])
+	_, page := send(t, eve, http.MethodGet, base+"/ui/class", nil, nil)
+	if strings.Contains(page, "<script>alert") || !strings.Contains(page, "Ana Maria") {
+		t.Error("a name is not escaped, or not shown")
+	}
+	send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/1", nil, nil)
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/steps/L03/1", nil, nil); !strings.Contains(page, "<fieldset disabled>") {
+		t.Error("a participant can press the buttons of a play")
+	}
+	refused := 0
+	for range 30 {
+		status, _ := send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+		if status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("a participant guesses as often as a program can")
+	}
+}
+
+// An experiment asks which variants violate. The class is scored, and a reset asks everything anew.
+func TestAClassGuessesAnExperiment(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	leads, right, wrong := trains(t, base), joined(t, base, "right"), joined(t, base, "wrong")
+	e, err := s.cfg.Catalogue.Find("L01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var violating []string
+	for i, v := range e.Variants {
+		if v.Expect == experiments.Sometimes {
+			violating = append(violating, fmt.Sprint(i))
+		}
+	}
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/guess", url.Values{"variant": violating}, nil) // a changed mind
+	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
+	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	screen.until("ask-L01-no-expiry", "you were wrong", "1 of 2")
+	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 1 || places[1].Right != 0 || places[1].All != 1 {
+		t.Errorf("%+v", places)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	testenv.Eventually(t, "everything is asked anew", func() bool { return s.ask("run-L01-no-expiry", viewer{}).Open })
+	status, _ := send(t, right, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	if status != http.StatusForbidden {
+		t.Error("a participant of the class before still guesses", status)
+	}
+}
+
+// Participants follow the trainer. They reach the page at the address that they were told, or at any IP address, and at no other name.
+func TestAClassFollowsTheTrainer(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	screen := looksAs(t, ana, base, "now")
+	send(t, ana, http.MethodGet, base+"/ui/story/2", nil, nil)
+	send(t, leads, http.MethodGet, base+"/ui/story/5", nil, nil)
+	screen.until("now", `href="/ui/story/5"`)
+	for host, want := range map[string]int{
+		"lab.example:8070": http.StatusOK, "LAB.example:8070": http.StatusOK, "192.0.2.7:8070": http.StatusOK,
+		"evil.example:8070": http.StatusMisdirectedRequest,
+	} {
+		if status, _ := do(t, http.MethodGet, base+"/ui/join", nil, http.Header{"Host": {host}}); status != want {
+			t.Errorf("at %s: %d", host, status)
+		}
+	}
+}
+
+// Somebody ticks variants while others guess: the form is not replaced, or the ticks would be lost.
+func TestTheGuessOfAnotherReplacesNoForm(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	ana, ben := joined(t, base, "Ana"), joined(t, base, "Ben")
+	form := func() string {
+		_, page := send(t, ana, http.MethodGet, base+"/ui/experiments/L03", nil, nil)
+		_, form, _ := strings.Cut(page, `<div id="ask-L03-foreign-unlock"`)
+		form, _, _ = strings.Cut(form, `<div id="guesses-`)
+		return form
+	}
+	before := form()
+	send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": {"1"}}, nil)
+	if after := form(); after != before || !strings.Contains(before, "checkbox") {
+		t.Errorf("it was %s and is %s", before, after)
+	}
+	looksAs(t, ana, base, "guesses-L03-foreign-unlock").until("guesses-L03-foreign-unlock", "1 of 2 have guessed")
+	for _, odd := range [][]string{{"01"}, {"+1"}, {"1", "1"}} {
+		status, _ := send(t, ben, http.MethodPost, base+"/ui/experiments/L03/guess", url.Values{"variant": odd}, nil)
+		if status != http.StatusBadRequest {
+			t.Errorf("%q is accepted", odd)
+		}
+	}
+	if counts := s.ask("run-L03-foreign-unlock", viewer{}).Counts; counts["1"] != 1 {
+		t.Errorf("the guesses are %v", counts)
+	}
+}
+
+// A scene that cannot begin keeps its guesses. A class that is reset while an experiment runs is asked anew when it has ended.
+func TestAResetAndAFailureAskAnew(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	cfg := config(t.TempDir(), paused("X1-first", release))
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	fails := true
+	cfg.Missing = func(e experiments.Experiment) error {
+		if fails && e.ID == "L01-no-expiry" {
+			return errors.New("a server is missing")
+		}
+		return nil
+	}
+	s, base := serve(t, cfg)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"0"}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	if a := s.ask("scene-3", viewer{}); !a.Open || a.Guesses != 1 {
+		t.Errorf("after a run that could not begin: %+v", a)
+	}
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	if a := s.ask("run-X1-first", viewer{}); a.Open {
+		t.Error("a question is open while its experiment runs")
+	}
+	close(release)
+	testenv.Eventually(t, "the question is asked anew", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	testenv.Eventually(t, "the result of the class before is not shown", func() bool { return s.board.get("run-X1-first", viewer{}) == "" })
+}
+
+// A visitor opens no play: it has a Redis, and closes the play that was not used for the longest time. Names of parts are not kept.
+func TestAVisitorCostsNothing(t *testing.T) {
+	t.Parallel()
+	s, base := teaching(t)
+	trained, page := send(t, trains(t, base), http.MethodGet, base+"/ui/steps/L03/2", nil, nil)
+	if trained != http.StatusOK || !strings.Contains(page, "wants the lock") {
+		t.Error("the trainer opens no play", page)
+	}
+	if _, page := get(t, base+"/ui/steps/L03/1"); !strings.Contains(page, "The trainer has not opened this play") || len(s.games) != 1 {
+		t.Errorf("a visitor opens a play: %s", page)
+	}
+	screen := looks(t, base, "a name of nobody")
+	screen.until("a name of nobody")
+	_ = screen.close()
+	testenv.Eventually(t, "the name is forgotten", func() bool {
+		s.board.mu.Lock()
+		defer s.board.mu.Unlock()
+		return len(s.board.watched) == 0
+	})
+}

@@ -1,0 +1,236 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/report/html"
+)
+
+// articles are the five that the lab reproduces.
+var articles = []struct{ ID, About string }{
+	{"A0", "Korean: a limit of calls"},
+	{"A1", "Korean: Redisson"},
+	{"A2", "Japanese: drivers grab an order"},
+	{"A3", "Chinese: Redis as lock and cache"},
+	{"A4", "Russian: page views"},
+}
+
+func (s *Server) experiments(r *http.Request) (page, error) {
+	f := experiments.Filter{
+		Article: r.FormValue("article"), Level: r.FormValue("level"), Anomaly: r.FormValue("anomaly"), Quick: r.FormValue("quick") != "",
+	}
+	return page{Name: "experiments", Title: "Experiments", Body: map[string]any{
+		"Filter": f, "Experiments": f.Of(s.cfg.Catalogue), "All": len(s.cfg.Catalogue), "Articles": articles,
+		"Levels": experiments.Levels, "Anomalies": s.cfg.Catalogue.Anomalies(),
+	}}, nil
+}
+
+// experimentOf is the experiment that a request names.
+func (s *Server) experimentOf(r *http.Request) (experiments.Experiment, error) {
+	e, err := s.cfg.Catalogue.Find(r.PathValue("id"))
+	return e, refuse(http.StatusNotFound, err)
+}
+
+func (s *Server) experiment(r *http.Request) (page, error) {
+	e, err := s.experimentOf(r)
+	if err != nil {
+		return page{}, err
+	}
+	s.lead(r, "experiment "+e.ID)
+	v, part := s.viewerOf(r), runPart(e)
+	at := slices.IndexFunc(s.cfg.Catalogue, func(other experiments.Experiment) bool { return other.ID == e.ID })
+	before, after := s.cfg.Catalogue[(at+len(s.cfg.Catalogue)-1)%len(s.cfg.Catalogue)], s.cfg.Catalogue[(at+1)%len(s.cfg.Catalogue)]
+	return page{Name: "experiment", Title: e.ID, Parts: []string{askPart(e), guessesPart(e), part}, Body: map[string]any{
+		"Experiment": e, "AskPart": askPart(e), "GuessesPart": guessesPart(e), "Part": part, "Answers": v.Trains() || !s.ask(part, v).Open,
+		"Before": before, "After": after, "Program": s.cfg.Program,
+	}}, nil
+}
+
+// The parts of an experiment's page.
+func runPart(e experiments.Experiment) string { return "run-" + e.ID }
+func askPart(e experiments.Experiment) string { return "ask-" + e.ID }
+
+func guessesPart(e experiments.Experiment) string { return "guesses-" + e.ID }
+
+// expectation is the question of an experiment: which of its variants will show a violation?
+type expectation struct {
+	asked
+	Saved      []string // runs, the newest first
+	Experiment experiments.Experiment
+	Missing    error
+}
+
+// has reports whether a guess names a variant.
+func has(guess string, variant int) bool {
+	return slices.Contains(strings.Split(guess, ","), strconv.Itoa(variant))
+}
+
+// Mark says how the viewer's guess of a variant compares with the run.
+func (x expectation) Mark(variant int) string {
+	switch {
+	case x.Showed == "" || x.Mine == "":
+		return ""
+	case has(x.Showed, variant) == has(x.Mine, variant):
+		return "you were right"
+	}
+	return "you were wrong"
+}
+
+// Ticked reports whether the viewer expects a violation in a variant.
+func (x expectation) Ticked(variant int) bool { return has(x.Mine, variant) }
+
+// Votes is how many expect a violation in a variant.
+func (x expectation) Votes(variant int) (n int) {
+	for guess, times := range x.Counts {
+		if has(guess, variant) {
+			n += times
+		}
+	}
+	return n
+}
+
+// showExpectation shows the question of an experiment in each browser.
+func (s *Server) showExpectation(e experiments.Experiment) {
+	s.board.putEach(askPart(e), func(v viewer) string {
+		runs := experiments.History(s.cfg.Store, e.ID)
+		return s.fragment("expectation", expectation{s.ask(runPart(e), v), runs[:min(mostRuns, len(runs))], e, s.cfg.Missing(e)})
+	})
+	// The guesses of others must not replace what somebody ticks.
+	s.board.putEach(guessesPart(e), func(v viewer) string { return s.fragment("guesses", s.ask(runPart(e), v)) })
+}
+
+// none is the guess that no variant shows a violation.
+const none = "none"
+
+// guessExperiment takes the guess that a form has.
+func (s *Server) guessExperiment(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err != nil {
+		return err
+	}
+	_ = r.ParseForm()
+	var ticked []string // as the variants are counted, whatever a browser sends
+	for i := range e.Variants {
+		if slices.Contains(r.PostForm["variant"], strconv.Itoa(i)) {
+			ticked = append(ticked, strconv.Itoa(i))
+		}
+	}
+	if len(ticked) != len(r.PostForm["variant"]) {
+		return refuse(http.StatusBadRequest, fmt.Errorf("tick each variant of %s once at most, and no others", e.ID))
+	}
+	if s.class == nil && len(ticked) == 0 { // alone, a person need not guess
+		return nil
+	}
+	defer s.showExpectation(e)
+	return s.guess(runPart(e), s.viewerOf(r), cmp.Or(strings.Join(ticked, ","), none))
+}
+
+// runExperiment begins the run of an experiment. Without a class it takes the guess first.
+func (s *Server) runExperiment(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err == nil && s.class == nil {
+		err = s.guessExperiment(r)
+	}
+	if err != nil {
+		return err
+	}
+	opened := s.questions.Close(runPart(e))
+	err = s.try(trial{experiment: e, part: runPart(e), saved: true, ended: func(r experiments.Result) { s.endExperiment(e, r) }})
+	if err != nil {
+		s.questions.NotRun(runPart(e), opened)
+	}
+	s.showExpectation(e)
+	return err
+}
+
+// endExperiment shows what a run came to.
+func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result) {
+	shown := ""
+	if s.questions.Ended(runPart(e)) {
+		s.scoreExperiment(e, r)
+		shown = s.fragment("ended", map[string]any{
+			"Verdicts": markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) }), "NotSaved": r.NotSaved,
+		})
+	}
+	s.board.put(runPart(e), shown)
+	s.showExpectation(e)
+}
+
+// scoreExperiment scores the guesses, if the run has shown what the experiment says.
+func (s *Server) scoreExperiment(e experiments.Experiment, r experiments.Result) {
+	var violating []string
+	for i, v := range r.Judgement.Variants {
+		if v.Violations > 0 {
+			violating = append(violating, strconv.Itoa(i))
+		}
+	}
+	if right := cmp.Or(strings.Join(violating, ","), none); r.Judgement.Verdict == experiments.AsExpected {
+		s.answered(runPart(e), right, func(guess string) bool { return guess == right })
+	}
+}
+
+// mostRuns bounds the saved runs that the page of an experiment lists.
+const mostRuns = 10
+
+// savedRun is the run that a request names.
+func (s *Server) savedRun(r *http.Request) (saved experiments.Saved, err error) {
+	e, err := s.experimentOf(r)
+	if err != nil {
+		return saved, err
+	}
+	run := r.PathValue("run")
+	if !slices.Contains(experiments.History(s.cfg.Store, e.ID), run) {
+		return saved, refuse(http.StatusNotFound,
+			fmt.Errorf("this run of %s is not saved; the page of the experiment lists those that are", e.ID))
+	}
+	return s.cfg.Catalogue.Rejudge(filepath.Join(s.cfg.Store, e.ID, run)), nil
+}
+
+// report writes the report of a saved run. It has a policy of its own, because it is one file.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
+	saved, err := s.savedRun(r)
+	if err == nil {
+		w.Header().Del("Content-Security-Policy")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = html.Run(w, saved)
+	}
+	return err
+}
+
+// replay draws a trial of a saved run once more, event by event: the trial that the report shows.
+func (s *Server) replay(r *http.Request) (page, error) {
+	saved, err := s.savedRun(r)
+	if err != nil {
+		return page{}, err
+	}
+	number, _ := strconv.Atoi(r.PathValue("variant"))
+	if number < 1 || number > len(saved.Judgement.Variants) {
+		return page{}, refuse(http.StatusNotFound, fmt.Errorf("this run has the variants 1 to %d", len(saved.Judgement.Variants)))
+	}
+	v := saved.Judgement.Variants[number-1]
+	trial, why := saved.Record.Telling(v)
+	measure := func(e history.Event) bool { return e.Kind == history.Measure }
+	events := slices.DeleteFunc(history.Of(saved.Record.Events, v.Name, trial), measure)
+	if len(events) == 0 {
+		return page{}, refuse(http.StatusNotFound, fmt.Errorf("%q has no event in this run", v.Name))
+	}
+	at, _ := strconv.Atoi(r.FormValue("event"))
+	at = min(max(at, 1), len(events))
+	found := v.Violation
+	if at < len(events) {
+		found = nil // the violation is judged when all events are there
+	}
+	return page{Name: "replay", Title: v.Name, Body: map[string]any{
+		"Saved": saved, "Run": r.PathValue("run"), "Number": number, "Trial": trial, "Why": why, "Now": events[at-1], "At": at,
+		"All": len(events), "Drawing": markup(func(w io.Writer) error { return html.Drawing(w, events[:at], found) }), "Found": found,
+	}}, nil
+}

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// An experiment is run from its page, saved, and its report is there.
+func TestAnExperimentIsRunFromItsPage(t *testing.T) {
+	t.Parallel()
+	_, base := serving(t)
+	status, page := get(t, base+"/ui/experiments/L01/runs/latest")
+	if status != http.StatusNotFound || !strings.Contains(page, "is not saved") {
+		t.Errorf("without a run: %d", status)
+	}
+	looker := looks(t, base, "run-L01-no-expiry")
+	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	looker.until("run-L01-no-expiry", "as expected", "violation in 3 of 3 trials")
+	testenv.Eventually(t, "the saved run is listed", func() bool { return len(savedRuns(t, base)) == 1 })
+	if status, page := get(t, base+savedRuns(t, base)[0]); status != http.StatusOK || !strings.Contains(page, "history.jsonl") {
+		t.Errorf("after a run: %d", status)
+	}
+	wantReplay(t, base+savedRuns(t, base)[0])
+	do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	testenv.Eventually(t, "two runs are listed, the newest first", func() bool {
+		runs := savedRuns(t, base)
+		return len(runs) == 2 && runs[0] > runs[1]
+	})
+}
+
+// wantReplay replays SETNX alone: from the first event to the violation at the end.
+func wantReplay(t *testing.T, run string) {
+	t.Helper()
+	const setnxAlone = "4" // of the variants
+	number := regexp.MustCompile(`Event 1 of (\d+)\.`)
+	_, page := get(t, run+"/"+setnxAlone)
+	found := number.FindStringSubmatch(page)
+	if found == nil || strings.Contains(page, `class="finding"`) {
+		t.Fatalf("a replay begins with %s", page)
+	}
+	_, page = get(t, run+"/"+setnxAlone+"?event="+found[1])
+	if !strings.Contains(page, `class="finding"`) || strings.Contains(page, "Next event") {
+		t.Errorf("it ends with %s", page)
+	}
+	for _, path := range []string{"/0", "/99", "/x"} {
+		if status, body := get(t, run+path); status != http.StatusNotFound || !strings.Contains(body, "variants 1 to") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+var savedRun = regexp.MustCompile(`/ui/experiments/L01-no-expiry/runs/[^"/]+`)
+
+// savedRuns are the addresses of those of L01.
+func savedRuns(t *testing.T, base string) []string {
+	t.Helper()
+	_, page := get(t, base+"/ui/experiments/L01")
+	return slices.Compact(savedRun.FindAllString(page, -1)) // a run has two links
+}
+
+func TestExperimentsAreFiltered(t *testing.T) {
+	_, base := serving(t)
+	_, page := get(t, base+"/ui/experiments?article=A2&anomaly=unlock+by+a+non-owner")
+	for id, want := range map[string]bool{"L03-foreign-unlock": true, "L11-pause-past-lease": false, "P1-no-lock": false} {
+		if strings.Contains(page, id) != want {
+			t.Errorf("%s is listed: %v", id, !want)
+		}
+	}
+}

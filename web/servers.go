@@ -1,0 +1,170 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"time"
+
+	"locklab/experiments/burst"
+	"locklab/experiments/servers"
+)
+
+const (
+	lookEvery    = 400 * time.Millisecond // at the servers, while a browser looks on
+	faultWithin  = 20 * time.Second       // until a fault, or its end, is proven
+	faultsOnPage = 10
+)
+
+// Errors of a fault, apart from those of package servers.
+var (
+	errNotStarted = refuse(http.StatusConflict, errors.New("the instances do not run yet; start them first"))
+	errEnds       = errors.New("the page ends; start the program again")
+)
+
+// watched are the servers of the instances. One goroutine asks and breaks them, so a server that starts again is not asked meanwhile.
+type watched struct {
+	tasks chan func(context.Context) // for that goroutine
+	ended <-chan struct{}            // closed when it takes no more
+
+	// Of that goroutine:
+	servers *servers.Servers // nil: the instances do not run
+	shown   serversView
+	buttons []any // what the part with the buttons depends on
+}
+
+// serversView is what the page shows of the servers.
+type serversView struct {
+	*servers.Picture        // nil: the instances do not run
+	Doing            string // the fault that is under way
+	Faults           []servers.Fault
+}
+
+// watch asks the servers, and does faults, until ctx ends.
+func (s *Server) watch(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case task := <-s.watched.tasks:
+			task(ctx)
+		case <-tick.C:
+			if s.board.isWatched("servers") && !s.presentBursts().runs { // a look would disturb what a burst measures
+				s.look(ctx)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// onWatch lets the goroutine of watch do something, and waits for that, until ctx ends.
+func (s *Server) onWatch(ctx context.Context, do func(context.Context) error) error {
+	done := make(chan error, 1)
+	select {
+	case s.watched.tasks <- func(ctx context.Context) { done <- do(ctx) }:
+	case <-s.watched.ended:
+		return errEnds
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// look asks every server, if the instances run, and shows what has changed.
+func (s *Server) look(ctx context.Context) {
+	w := &s.watched
+	if running := s.instances.Load(); running != nil && s.seesServers() && w.servers == nil {
+		w.servers = servers.Of(*running)
+	}
+	var v serversView
+	if w.servers != nil {
+		p := w.servers.Look(ctx)
+		v.Picture, v.Faults = &p, w.servers.Newest(faultsOnPage)
+	}
+	s.showServers(v)
+}
+
+// showServers shows the picture, and the buttons below it, which are replaced only when one of them changes: a press must not miss.
+func (s *Server) showServers(v serversView) {
+	s.watched.shown = v
+	s.board.put("servers", s.fragment("picture", v))
+	buttons := []any{v.Picture == nil, v.Doing, v.Faults}
+	for _, t := range v.Tiers() {
+		for _, b := range t.Boxes {
+			buttons = append(buttons, b.Name, b.State, b.Does)
+		}
+	}
+	if reflect.DeepEqual(buttons, s.watched.buttons) {
+		return
+	}
+	s.watched.buttons = buttons
+	s.board.putEach("faults", func(viewing viewer) string {
+		return s.fragment("faults", map[string]any{"View": v, "Trainer": viewing.Trains(), "Able": s.seesServers()})
+	})
+}
+
+// serversPage shows the servers and a load.
+func (s *Server) serversPage(r *http.Request) (page, error) {
+	now, cancel := context.WithTimeout(r.Context(), lookEvery) // a fault may be under way
+	defer cancel()
+	_ = s.onWatch(now, func(ctx context.Context) error { s.look(ctx); return nil })
+	s.lead(r, "the servers")
+	parts := []string{"servers", "faults", "instances", "load"}
+	return page{Name: "servers", Title: "Servers", Parts: parts, Body: map[string]any{
+		"Able": s.seesServers(), "Trainer": s.viewerOf(r).Trains(), "Versions": servers.Loads(),
+		"Version": loadVersion, "Clients": loadClients, "MostClients": burst.MostClients, "LongestLoad": burst.LongestLoad,
+		"MostAnswers": burst.MostAnswers,
+	}}, nil
+}
+
+// seesServers reports whether the instances, and what they need, are processes of this program.
+func (s *Server) seesServers() bool { return s.cfg.Service != nil && !s.cfg.Remote }
+
+// service returns the instances that bursts go to. The first call starts them, and one that has failed is repeated by the next call. Only
+// runs call it, so it starts them once.
+func (s *Server) service(ctx context.Context, tell func(what string)) (burst.Running, error) {
+	if running := s.instances.Load(); running != nil {
+		return *running, nil
+	}
+	running, err := s.cfg.Service(ctx, tell)
+	if err == nil {
+		s.instances.Store(&running)
+	}
+	return running, err
+}
+
+// startService starts the instances, unless they run.
+func (s *Server) startService(*http.Request) error {
+	if !s.seesServers() {
+		return errNoInstances
+	}
+	return s.start(job{"instances", func(ctx context.Context) func() {
+		_, err := s.service(ctx, func(what string) { s.board.put("instances", s.fragment("starting", what)) })
+		return func() { s.board.put("instances", s.fragment("started", err)) }
+	}})
+}
+
+// breakServer does a fault, or ends one.
+func (s *Server) breakServer(r *http.Request) error {
+	name, what := r.PathValue("name"), r.PathValue("fault")
+	return s.onWatch(r.Context(), func(ctx context.Context) error {
+		if s.look(ctx); s.watched.servers == nil {
+			return errNotStarted
+		}
+		doing := s.watched.shown
+		doing.Doing = what + " " + name
+		s.showServers(doing)
+		defer s.look(ctx)
+		bounded, cancel := context.WithTimeout(ctx, faultWithin)
+		defer cancel()
+		_, err := s.watched.servers.Do(bounded, name, what)
+		return err
+	})
+}

@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"locklab/experiments/burst"
+	"locklab/internal/testenv"
+)
+
+// serversOf is a page whose service is one Redis, a real process, and no instance. broken is the error of its first start.
+func serversOf(t *testing.T, class *Class, broken error) (*Server, string) {
+	t.Helper()
+	stack, cfg := testenv.Stack(t), config(t.TempDir())
+	cfg.Class = class
+	cfg.Service = func(ctx context.Context, tell func(string)) (r burst.Running, err error) {
+		if err, broken = broken, nil; err != nil {
+			return r, err
+		}
+		tell("starting a Redis")
+		r.Redis, err = stack.ProxiedTopology(ctx, "single", false)
+		return r, err
+	}
+	return serve(t, cfg)
+}
+
+// The instances are started from the page, again after an error. Then a fault shows in the picture, with its proof, in each browser.
+func TestServersAreStartedAndBroken(t *testing.T) {
+	t.Parallel()
+	_, base := serversOf(t, nil, errors.New("no port is free"))
+	first, second := looks(t, base, "servers", "faults", "instances"), looks(t, base, "faults")
+	first.until("faults", "do not run yet", "Start the instances")
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	first.until("instances", "could not be started: no port is free")
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	first.until("servers", "redis-1", ">runs<")
+	for _, c := range [][]string{
+		{"pause", "no thread of process", "resume"}, {"resume", "answers", "pause"}, {"cut", "were dropped", "mend"},
+	} {
+		if status, body := do(t, http.MethodPost, base+"/ui/servers/redis-1/"+c[0], nil, nil); status != http.StatusOK {
+			t.Fatal(c, status, body)
+		}
+		for _, browser := range []looker{first, second} {
+			browser.until("faults", "<b>"+c[0]+" redis-1</b>: ", c[1], "/ui/servers/redis-1/"+c[2])
+		}
+	}
+	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "cut off") || !strings.Contains(page, "<b>pause redis-1</b>") {
+		t.Errorf("a reload shows %s", page)
+	}
+}
+
+// A request that is impossible is refused with what to do, and nothing changes.
+func TestServersRefuseBadInput(t *testing.T) {
+	t.Parallel()
+	s, base := serversOf(t, nil, nil)
+	refused := func(path string, form url.Values, status int, says string) {
+		t.Helper()
+		if got, body := do(t, http.MethodPost, base+"/ui/servers/"+path, form, nil); got != status || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %s", path, got, body)
+		}
+	}
+	refused("redis-1/kill", nil, http.StatusConflict, "start them first")
+	looker := looks(t, base, "servers", "load")
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	looker.until("servers", "redis-1")
+	refused("redis-9/kill", nil, http.StatusNotFound, "choose a server")
+	refused("redis-1/burn", nil, http.StatusNotFound, "choose a server and a fault")
+	refused("redis-1/mend", nil, http.StatusConflict, "cut it first")
+	refused("stop", nil, http.StatusConflict, "No load runs")
+	for _, clients := range []string{"", "0", "51", "x"} {
+		refused("load", url.Values{"version": {"v3"}, "clients": {clients}}, http.StatusBadRequest, "from 1 to 50 clients")
+	}
+	refused("load", url.Values{"version": {"v5"}, "clients": {"8"}}, http.StatusBadRequest, "one of the versions")
+	if s.load.Load() != nil || len(s.watched.shown.Faults) > 0 {
+		t.Errorf("%+v, %+v", s.load.Load(), s.watched.shown)
+	}
+}
+
+// A load without an answer ends with a sentence, and the next one may begin. There is one at a time. It can be stopped before it begins.
+func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
+	t.Parallel()
+	s, base := serversOf(t, nil, nil)
+	looker, form := looks(t, base, "load"), url.Values{"version": {"v3"}, "clients": {"2"}}
+	do(t, http.MethodPost, base+"/ui/servers/load", form, nil)
+	looker.until("load", "The load has no result.") // its service has no balancer
+	release := make(chan struct{})
+	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the load before is gone", func() bool { return s.load.Load() == nil })
+	if status, body := do(t, http.MethodPost, base+"/ui/servers/load", form, nil); status != http.StatusOK {
+		t.Error(status, body)
+	}
+	status, body := do(t, http.MethodPost, base+"/ui/servers/load", form, nil)
+	if status != http.StatusConflict || !strings.Contains(body, "stop it first") {
+		t.Error(status, body)
+	}
+	looker.until("load", "Another run is active")
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	close(release)
+	looker.until("load", "stopped before it began")
+}
+
+// In a class the trainer starts, loads and breaks. The others see the picture and the proofs, and no button.
+func TestOnlyTheTrainerBreaksServers(t *testing.T) {
+	t.Parallel()
+	s, base := serversOf(t, &Class{Token: "a token of the trainer"}, nil)
+	for _, path := range []string{"start", "load", "stop", "redis-1/kill"} {
+		if status, body := do(t, http.MethodPost, base+"/ui/servers/"+path, nil, nil); status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	looker := looks(t, base, "faults", "servers")
+	if _, err := s.service(t.Context(), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if text := looker.until("faults", "The trainer breaks and repairs"); strings.Contains(text, "<button") {
+		t.Errorf("a participant sees %s", text)
+	}
+	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "redis-1") || strings.Contains(page, "<button") {
+		t.Errorf("a participant sees %s", page)
+	}
+}
+
+// A page without instances says so.
+func TestAPageWithoutInstancesSaysSo(t *testing.T) {
+	_, base := serving(t)
+	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "did not start the instances") || strings.Contains(page, "<button") {
+		t.Error(page)
+	}
+	for _, path := range []string{"start", "load"} {
+		status, body := do(t, http.MethodPost, base+"/ui/servers/"+path, url.Values{"version": {"v3"}, "clients": {"2"}}, nil)
+		if status != http.StatusServiceUnavailable || !strings.Contains(body, "app lab serve") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}

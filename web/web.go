@@ -1,0 +1,194 @@
+// Package web is the live page. It has the story of a lock in seven scenes, bursts, locks that a person plays, servers to break, and every
+// experiment with its lesson. A run is drawn while it goes on, and each browser that looks on sees the same.
+//
+// The page is made on the server. Its script only replaces parts that have changed, which arrive as server-sent events. Without the script
+// a reload shows the present state.
+//
+// With a class, participants guess, and only the trainer runs. routes.go has what each role may. Without one, everybody who reaches the
+// page may do everything, so it accepts requests for this machine only (guard.go).
+//
+// NOT guaranteed: secrecy. The page speaks HTTP, so a network that somebody listens to shows the trainer's token.
+package web
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/experiments/class"
+	"locklab/experiments/steps"
+	"locklab/experiments/story"
+	"locklab/report/html"
+)
+
+// Config is what a live page needs.
+type Config struct {
+	Catalogue experiments.Catalogue
+	Options   experiments.Options // of each run; the page sets Trials, Seed, Command, History and Tell
+	Class     *Class              // nil: everybody who reaches the page is its trainer
+	Store     string              // folder of the saved runs
+	Program   string              // how the user starts this program, for commands that the page shows
+	// Missing says why an experiment cannot run here, and what to do.
+	Missing func(e experiments.Experiment) error
+	// Prepare does slow work before a run. It says by tell what it does.
+	Prepare func(ctx context.Context, e experiments.Experiment, tell func(what string))
+	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
+	// The caller ends them after [Server.Wait]. tell says what it does.
+	Service func(ctx context.Context, tell func(what string)) (burst.Running, error)
+	// Remote: another program has started those instances, so their servers are not seen.
+	Remote bool
+	// Command reproduces a run.
+	Command func(e experiments.Experiment, o experiments.Options) string
+}
+
+// Server serves the live page below /ui/.
+type Server struct {
+	cfg   Config
+	board *board
+	jobs  chan job
+
+	running sync.WaitGroup
+
+	class     *classroom // nil: there is none
+	questions *class.Questions
+	watched   watched
+	instances atomic.Pointer[burst.Running] // that bursts go to; nil: they were not started
+	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
+
+	mu     sync.Mutex
+	busy   map[string]bool // parts whose run waits or runs
+	scenes []told          // of each scene
+	bursts bursts
+
+	playing sync.Mutex // of the plays, too
+	games   []*game    // that are open; the one that was used last is at the end
+}
+
+// New returns a server. Its runs end with ctx.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	s := &Server{
+		cfg: cfg, board: newBoard(), jobs: make(chan job, mostWaiting), busy: make(map[string]bool), questions: class.NewQuestions(),
+		scenes: make([]told, len(story.Scenes)), bursts: bursts{asked: 1, plan: firstPlan},
+		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
+	}
+	if cfg.Class != nil {
+		s.class = &classroom{Class: *cfg.Class, People: class.NewPeople(), trainers: make(map[string]bool)}
+	}
+	for i, scene := range story.Scenes {
+		if _, err := scene.In(cfg.Catalogue); err != nil {
+			return nil, fmt.Errorf("scene %d: %w", i+1, err)
+		}
+	}
+	s.board.put("burst-history", s.fragment("burst-none", nil))
+	s.showAll()
+	s.running.Go(func() { s.work(ctx) })
+	s.running.Go(func() { s.watch(ctx) })
+	return s, nil
+}
+
+// showAll shows the present state of everything that asks.
+func (s *Server) showAll() {
+	for i := range story.Scenes {
+		s.showScene(i)
+	}
+	for _, e := range s.cfg.Catalogue {
+		s.showExpectation(e)
+	}
+	s.showBurst()
+	if s.class != nil {
+		s.showClass()
+	}
+}
+
+// Wait returns when ctx has ended, and what runs and plays have started is removed.
+func (s *Server) Wait() {
+	s.running.Wait()
+	s.endGames()
+}
+
+//go:embed pages/*.tmpl
+var pageFiles embed.FS
+
+//go:embed static/style.css
+var style string
+
+//go:embed static/script.js
+var script string
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"add":        func(a, b int) int { return a + b },
+	"paragraphs": paragraphs,
+	"moves":      steps.Text,
+	"drawing":    drawing,
+	"letter":     func(i int) string { return string(rune('a' + i)) },
+}).ParseFS(pageFiles, "pages/*.tmpl"))
+
+// paragraphs splits the text of a lesson, which has an empty line between two of them.
+func paragraphs(text string) []string {
+	return strings.Split(strings.TrimSpace(text), "\n\n")
+}
+
+// page is what the frame of each page needs.
+type page struct {
+	Name   string // of its template
+	Title  string
+	Parts  []string                 // that change while somebody looks on
+	Texts  map[string]template.HTML // of the parts
+	Body   any
+	Pages  []link
+	Signs  template.HTML
+	Class  bool
+	Viewer viewer
+}
+
+// show writes a page.
+func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
+	p.Pages, p.Signs, p.Viewer, p.Class = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil
+	if p.Class {
+		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
+		p.Parts = append(p.Parts, "now") // where the trainer is
+	}
+	p.Texts = make(map[string]template.HTML)
+	for _, name := range p.Parts {
+		p.Texts[name] = template.HTML(s.board.get(name, p.Viewer))
+	}
+	var text bytes.Buffer
+	if err := pages.ExecuteTemplate(&text, p.Name, p); err != nil {
+		http.Error(w, "The page could not be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
+}
+
+// fragment is a part of a page.
+func (s *Server) fragment(name string, data any) string {
+	var text bytes.Buffer
+	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
+		return template.HTMLEscapeString(fmt.Sprintf("The part %s could not be made: %v", name, err))
+	}
+	return text.String()
+}
+
+func (s *Server) home(r *http.Request) (page, error) {
+	s.lead(r, "the first page")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	played := make([]bool, len(story.Scenes))
+	for i, t := range s.scenes {
+		played[i] = t.result != nil
+	}
+	return page{Name: "home", Title: "See a lock fail", Body: map[string]any{
+		"Scenes": story.Scenes, "Played": played, "Experiments": len(s.cfg.Catalogue),
+	}}, nil
+}

@@ -1,0 +1,367 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/experiments/story"
+	"locklab/history"
+	"locklab/internal/testenv"
+	"locklab/report/html"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// config has the experiments of the lab, on embedded parts, and some more.
+func config(store string, more ...experiments.Experiment) Config {
+	return Config{
+		Catalogue: append(claims.All(), more...), Store: store, Program: "app",
+		Missing: func(experiments.Experiment) error { return nil },
+		Prepare: func(context.Context, experiments.Experiment, func(string)) {},
+		Command: func(e experiments.Experiment, o experiments.Options) string {
+			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
+		},
+	}
+}
+
+// serving is a live page.
+func serving(t *testing.T, more ...experiments.Experiment) (*Server, string) {
+	t.Helper()
+	return serve(t, config(t.TempDir(), more...))
+}
+
+func serve(t *testing.T, cfg Config) (*Server, string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	s, err := New(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		cancel()
+		server.CloseClientConnections() // streams end with their connections
+		server.Close()
+		s.Wait()
+	})
+	return s, server.URL
+}
+
+func get(t *testing.T, address string) (int, string) {
+	t.Helper()
+	return do(t, http.MethodGet, address, nil, nil)
+}
+
+func do(t *testing.T, method, address string, form url.Values, header http.Header) (int, string) {
+	t.Helper()
+	return send(t, http.DefaultClient, method, address, form, header)
+}
+
+func send(t *testing.T, from *http.Client, method, address string, form url.Values, header http.Header) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for name := range header {
+		request.Header.Set(name, header.Get(name))
+	}
+	if host := header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	answer, err := from.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+// looker is a browser that looks on.
+type looker struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	close func() error
+}
+
+func looks(t *testing.T, base string, parts ...string) looker {
+	t.Helper()
+	return looksAs(t, http.DefaultClient, base, parts...)
+}
+
+func looksAs(t *testing.T, from *http.Client, base string, parts ...string) looker {
+	t.Helper()
+	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := from.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 4<<20)
+	return looker{t, lines, answer.Body.Close}
+}
+
+// until reads parts until one of this name has all of the texts.
+func (l looker) until(part string, texts ...string) (html string) {
+	l.t.Helper()
+	for l.lines.Scan() {
+		data, is := strings.CutPrefix(l.lines.Text(), "data: ")
+		if !is {
+			continue
+		}
+		var change struct{ Part, HTML string }
+		if err := json.Unmarshal([]byte(data), &change); err != nil {
+			l.t.Fatal(err)
+		}
+		if change.Part == part && all(change.HTML, texts) {
+			return change.HTML
+		}
+	}
+	l.t.Fatalf("the stream ended before %s had %q: %v", part, texts, l.lines.Err())
+	return ""
+}
+
+func all(text string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// A scene asks, runs what the guess was about, draws it meanwhile, and tells. Two browsers see the same, and so does one that comes late.
+func TestASceneAsksRunsAndTells(t *testing.T) {
+	t.Parallel()
+	_, base := serving(t)
+	first, second := looks(t, base, "scene-3", "scene-3-run"), looks(t, base, "scene-3", "scene-3-run")
+	_, page := get(t, base+"/ui/story/3")
+	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "A lock needs an expiry") {
+		t.Error("the scene tells before it has asked")
+	}
+	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	const told = "Not (b): Redis does not know that a key belongs to a connection.<br>Right is (a). A lock needs an expiry"
+	seen := first.until("scene-3", told, "SETNX alone", "the lock stays for ever", "no violation in 1 trial")
+	if other := second.until("scene-3", told); other != seen {
+		t.Error("two browsers see different results")
+	}
+	if late := looks(t, base, "scene-3").until("scene-3", told); late != seen {
+		t.Error("a browser that comes late sees another result")
+	}
+	if text := looks(t, base, "scene-3-run").until("scene-3-run"); text != "" {
+		t.Errorf("a browser that comes late sees the run that has ended: %s", text)
+	}
+	if _, page := get(t, base+"/ui/story/3"); !strings.Contains(page, told) {
+		t.Error("a reload loses the result")
+	}
+	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	first.until("scene-3", "Press your answer")
+}
+
+// paused is an experiment whose trial records two events, and then waits.
+func paused(id string, release <-chan struct{}) experiments.Experiment {
+	return experiments.Experiment{
+		ID: id, Schedule: experiments.Schedule{Trials: 1}, Check: func([]history.Event) []history.Violation { return nil },
+		Variants: []experiments.Variant{{Name: "waits", Run: func(ctx context.Context, t *experiments.Trial) {
+			t.Record(history.Event{Timeline: "A", Kind: history.Request})
+			t.Record(history.Event{Timeline: "A", Kind: history.Grant, Key: "k", Owner: "a"})
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}}},
+	}
+}
+
+// A run is drawn while it goes on. Pressed again it is not begun again, and another run waits and says so.
+func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, base := serving(t, paused("X1-first", release), paused("X2-second", release))
+	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
+	for range 3 {
+		do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	}
+	first.until("run-X1-first", "Running now: X1-first: waits, trial 1 of 1", `class="drawing"`)
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "This one starts when it ends")
+	if n := len(s.jobs); n != 1 {
+		t.Errorf("%d runs wait, and one was asked for", n)
+	}
+	close(release)
+	first.until("run-X1-first", "no violation in 1 trial")
+	second.until("run-X2-second", "no violation in 1 trial")
+}
+
+// A run that could not be judged is told, and the page goes on.
+func TestARunWithoutAJudgementIsTold(t *testing.T) {
+	t.Parallel()
+	done := make(chan struct{})
+	close(done)
+	broken := paused("X3-broken", done)
+	broken.Check = func([]history.Event) []history.Violation { panic("a check that fails") }
+	s, base := serving(t, broken)
+	do(t, http.MethodPost, base+"/ui/experiments/X3-broken/run", nil, nil)
+	looks(t, base, "run-X3-broken").until("run-X3-broken", "inconclusive", "a check that fails")
+	r := experiments.Saved{Experiment: broken}
+	if text := markup(func(w io.Writer) error { return html.Glance(w, r) }); strings.Contains(string(text), "drawn") {
+		t.Errorf("a run without variants: %s", text)
+	}
+	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.busy["run-X3-broken"] {
+		t.Error("the page does not go on", status)
+	}
+}
+
+// Each scene names variants that its experiment has, the control first, and shows a violation.
+func TestEachSceneHasItsControlAndAViolation(t *testing.T) {
+	s, _ := serving(t)
+	if len(story.Scenes) != 7 {
+		t.Errorf("the story has %d scenes", len(story.Scenes))
+	}
+	for i, scene := range story.Scenes {
+		e, err := scene.In(s.cfg.Catalogue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, _ := s.cfg.Catalogue.Find(e.ID)
+		violates := false
+		for _, v := range e.Variants {
+			violates = violates || v.Expect == experiments.Sometimes
+		}
+		if e.Control().Name != whole.Control().Name || !violates || scene.Right() < 0 {
+			t.Errorf("scene %d: %+v", i+1, scene)
+		}
+	}
+}
+
+// A request that another site makes a browser send is refused, and so is an address by which another site could reach this machine.
+func TestAnotherSiteIsRefused(t *testing.T) {
+	s, base := serving(t)
+	local := strings.TrimPrefix(base, "http://")
+	for name, c := range map[string]struct {
+		method string
+		header http.Header
+		status int
+	}{
+		"the page itself":      {http.MethodPost, http.Header{"Origin": {base}}, http.StatusOK},
+		"another site's form":  {http.MethodPost, http.Header{"Origin": {"http://evil.example"}}, http.StatusForbidden},
+		"another site's fetch": {http.MethodPost, http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"a rebound name":       {http.MethodGet, http.Header{"Host": {"evil.example"}}, http.StatusMisdirectedRequest},
+		"a rebound name, POST": {
+			http.MethodPost, http.Header{"Host": {"evil.example"}, "Origin": {"http://evil.example"}}, http.StatusMisdirectedRequest,
+		},
+		"localhost":            {http.MethodGet, http.Header{"Host": {strings.Replace(local, "127.0.0.1", "localhost", 1)}}, http.StatusOK},
+		"an address elsewhere": {http.MethodGet, http.Header{"Host": {"192.0.2.1"}}, http.StatusMisdirectedRequest},
+		"IPv6":                 {http.MethodGet, http.Header{"Host": {"[::1]:8090"}}, http.StatusOK},
+	} {
+		path, form := "/ui/story/2", url.Values(nil)
+		if c.method == http.MethodPost && c.status == http.StatusOK {
+			path = "/ui/story/2/again" // it begins no run
+		} else if c.method == http.MethodPost {
+			path, form = "/ui/story/2/guess", url.Values{"choice": {"1"}}
+		}
+		if status, body := do(t, c.method, base+path, form, c.header); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if !s.ask(scenePart(1), viewer{}).Open {
+		t.Error("a refused request began a run")
+	}
+}
+
+// Bad input is answered with what to do.
+func TestBadInputIsNamed(t *testing.T) {
+	_, base := serving(t)
+	for _, c := range []struct {
+		method, path string
+		form         url.Values
+		status       int
+		says         string
+	}{
+		{http.MethodGet, "/ui/story/8", nil, http.StatusNotFound, "the scenes 1 to 7"},
+		{http.MethodGet, "/ui/story/x", nil, http.StatusNotFound, "the scenes 1 to 7"},
+		{http.MethodPost, "/ui/story/1/guess", nil, http.StatusBadRequest, "Choose one of the answers"},
+		{http.MethodPost, "/ui/story/1/guess", url.Values{"choice": {"3"}}, http.StatusBadRequest, "Choose one of the answers"},
+		{http.MethodGet, "/ui/experiments/L0x", nil, http.StatusNotFound, "There is no experiment"},
+		{http.MethodPost, "/ui/experiments/L0x/run", nil, http.StatusNotFound, "There is no experiment"},
+		{http.MethodGet, "/ui/events", nil, http.StatusBadRequest, "?of="},
+		{http.MethodGet, "/ui/story/1/guess", nil, http.StatusMethodNotAllowed, ""},
+	} {
+		if status, body := do(t, c.method, base+c.path, c.form, nil); status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+}
+
+// More runs than can wait are refused, and a scene says so. Nothing is lost: it can be asked again.
+func TestSoManyRunsWait(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err := New(ended, config(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Wait() // it does no run any more
+	for i := range mostWaiting {
+		if err := s.start(job{part: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.begin(2)
+	if v := s.sceneView(2, viewer{}); !strings.Contains(v.Why, "other runs are waiting") || v.Runs {
+		t.Errorf("%+v", v)
+	}
+	if err := s.start(job{part: "x"}); err == nil {
+		t.Error("one more run is accepted")
+	}
+}
+
+// firstLoad is what a browser loads for the first page, with the most bytes of each.
+var firstLoad = map[string]int{"/ui/story/1": 20_000, "/ui/static/style.css": 40_000, "/ui/static/script.js": 60_000}
+
+// The first load of a page asks nobody else.
+func TestThePageAsksNobodyElse(t *testing.T) {
+	_, base := serving(t)
+	for path := range firstLoad {
+		_, body := get(t, base+path)
+		if strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/", ""), "://") && path != "/ui/static/script.js" {
+			t.Errorf("%s names another host", path)
+		}
+	}
+}
+
+func TestThePageIsSmall(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	_, base := serving(t)
+	all := 0
+	for path, most := range firstLoad {
+		_, body := get(t, base+path)
+		if all += len(body); len(body) > most {
+			t.Errorf("%s has %d bytes, more than %d", path, len(body), most)
+		}
+	}
+	if all > 150_000 {
+		t.Errorf("the first load has %d bytes", all)
+	}
+}
