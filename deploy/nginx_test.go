@@ -171,10 +171,14 @@ func TestNoRequestIsRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
 		want  int
+		edits []string // a short timeout, where it is to end
 	}{
-		"no answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.StatusBadGateway},
-		"late answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusBadGateway},
-		"an error":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, http.StatusServiceUnavailable},
+		"no answer": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.StatusBadGateway, nil},
+		"late answer": {
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusBadGateway,
+			[]string{"proxy_read_timeout 65m", "proxy_read_timeout 200ms"},
+		},
+		"an error": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, http.StatusServiceUnavailable, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
@@ -183,7 +187,7 @@ func TestNoRequestIsRetried(t *testing.T) {
 				c.serve(w, r)
 			}))
 			defer counted.Close()
-			n := start(t, address(counted), address(counted), "proxy_read_timeout 65m", "proxy_read_timeout 200ms")
+			n := start(t, address(counted), address(counted), c.edits...)
 			for i, method := range []string{http.MethodPost, http.MethodGet} {
 				request, _ := http.NewRequest(method, n.url+"/v0/pview", nil)
 				response, err := http.DefaultClient.Do(request)

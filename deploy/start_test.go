@@ -4,7 +4,9 @@ package deploy_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -74,20 +76,23 @@ func start(t *testing.T, one, two string, edits ...string) nginx {
 	return n
 }
 
+// freeAddress has a port on which nothing listens. It is below those from which Linux takes the ports of clients: nginx starts only later.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12_000+rand.N(10_000)))
+		if err == nil {
+			defer listener.Close()
+			return listener.Addr().String()
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // instances are two instances of the app that share one Redis.
 func instances(t *testing.T) (one, two *httptest.Server) {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
+	// A burst does not wait for connections: with few of them the last requests would wait too long on a busy machine.
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr, PoolSize: 256})
 	t.Cleanup(func() { client.Close() })
 	orders, err := order.OpenStore(testenv.Context(t), order.Config{Database: "sqlite:" + filepath.Join(t.TempDir(), "orders.db")})
 	if err != nil {

@@ -3,7 +3,7 @@ package history
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"locklab/internal/testenv/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -143,7 +143,7 @@ func TestTokensOfADatabaseGrowOverALoss(t *testing.T) {
 func TestTheTableIsLostWhileALockIsHeld(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, one, two *gorm.DB) {
-		lock := databaseLock(t, one, 6*time.Second) // a request may take a third of it: a busy machine creates a table slowly
+		lock := databaseLock(t, one, 12*time.Second) // a busy machine drops and creates a table slowly
 		lease := must(lock.Acquire(t.Context(), "k"))(t)
 		if err := two.Exec("DROP TABLE locklab_locks").Error; err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
 	connect := sqliteFile(t)
 	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
 	holder := must(databaseLock(t, one, time.Minute).Acquire(t.Context(), "k"))(t)
-	waiter := must(lockstrategy.NewDatabase(two, "", lockstrategy.Timing{Request: 200 * time.Millisecond}))(t)
+	waiter := must(lockstrategy.NewDatabase(two, "", lockstrategy.Timing{Request: 15 * time.Second}))(t)
 	defer waiter.Close()
 	sent := statements(t, two)
 	granted := make(chan error, 1)
@@ -318,7 +318,7 @@ func mariaDB(t *testing.T) func(*testing.T, locktest.Settings) *gorm.DB {
 	return func(t *testing.T, s locktest.Settings) *gorm.DB {
 		dsn := must(driver.ParseDSN(server.DSN))(t)
 		dsn.DBName = name
-		dsn.Addr, dsn.ClientFoundRows, dsn.InterpolateParams, dsn.Timeout = behind(t, s.Wire, server.Addr), true, true, 5*time.Second
+		dsn.Addr, dsn.ClientFoundRows, dsn.InterpolateParams, dsn.Timeout = behind(t, s.Wire, server.Addr), true, true, 20*time.Second
 		dsn.Logger = new(driver.NopLogger) // connections are cut on purpose
 		return gormDB(t, mysql.New(mysql.Config{DSNConfig: dsn}))
 	}

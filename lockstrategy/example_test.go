@@ -46,7 +46,7 @@ func ExampleOpen() {
 func ExampleGuard_Do() {
 	lock, end := exampleLock()
 	defer end()
-	guard := lockstrategy.Guard{Strategy: lock, Wait: time.Second}
+	guard := lockstrategy.Guard{Strategy: lock, Wait: time.Minute}
 
 	err := guard.Do(context.Background(), "lock:pview", func(ctx context.Context, fence uint64) error {
 		fmt.Println("work under ctx, write with the fence:", fence > 0)
@@ -99,7 +99,7 @@ func ExampleLeaseFor() {
 	lock, end := exampleLock()
 	defer end()
 	ctx := context.Background()
-	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.LeaseFor(500*time.Millisecond))
+	lease, err := lock.Acquire(ctx, "lock:pview", lockstrategy.LeaseFor(time.Second))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func ExampleAdmin() {
 	// its release says so: true
 }
 
-// exampleLock opens the Redis lock, as ExampleOpen does.
+// exampleLock opens the Redis lock, as ExampleOpen does. It has its connection and its scripts: the first answer may come late.
 func exampleLock() (lock *lockstrategy.Opened, end func()) {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -199,6 +199,11 @@ func exampleLock() (lock *lockstrategy.Opened, end func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
+	first, err := lock.Acquire(context.Background(), "lock:first")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_ = first.Release(context.Background())
 	return lock, func() {
 		_ = lock.Close()
 		_ = client.Close()

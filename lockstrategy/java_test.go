@@ -12,6 +12,8 @@ import (
 	"locklab/lockstrategy"
 )
 
+const javaKey, javaChannel = "lock:k", "redisson_lock__channel:{lock:k}"
+
 // java takes the lock as Redisson does when it is notified that it is free: once, a moment later.
 var (
 	javaTakes = redis.NewScript(`if redis.call('exists', KEYS[1]) == 1 then return 0 end
@@ -23,24 +25,27 @@ return 1`)
 
 // One process with many callers leaves Java its chance after each turn. It receives its own release as well, and must not wake up by
 // that. Real Redisson does not show it where two processes of ours notify each other.
+//
+// Java must ask within milliseconds. A busy machine runs it later than that, but not in each of three rounds.
 func TestRedisLeavesJavaItsChance(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
-	const key, channel, chances = "lock:k", "redisson_lock__channel:{lock:k}", 200
 	addr := testenv.Redis(t, true).Addr
 	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: client(t, addr), HandOff: lockstrategy.HandOff{Count: 16}})
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	java := client(t, addr)
-	messages := java.Subscribe(ctx, channel)
+	messages := java.Subscribe(ctx, javaChannel)
 	defer messages.Close()
 	if _, err := messages.Receive(ctx); err != nil {
 		t.Fatal(err)
 	}
 	var callers sync.WaitGroup
+	defer callers.Wait()
+	defer cancel()
 	for range 4 {
 		callers.Go(func() {
 			for {
-				lease, err := lock.Acquire(ctx, key)
+				lease, err := lock.Acquire(ctx, javaKey)
 				if err != nil {
 					return
 				}
@@ -49,7 +54,19 @@ func TestRedisLeavesJavaItsChance(t *testing.T) {
 			}
 		})
 	}
-	grants := 0
+	const chances = 200
+	for range 3 {
+		grants := javaGrants(ctx, t, java, messages, chances)
+		if t.Logf("Java had %d grants of %d chances", grants, chances); grants >= chances/4 {
+			return
+		}
+	}
+	t.Error("Java had too few")
+}
+
+// javaGrants counts how often Java is granted the key when it has been notified so many times.
+func javaGrants(ctx context.Context, t *testing.T, java *redis.Client, messages *redis.PubSub, chances int) (grants int) {
+	t.Helper()
 	for n := 0; n < chances; {
 		message := must(messages.ReceiveMessage(ctx))(t)
 		if message.Payload != "0" {
@@ -57,17 +74,12 @@ func TestRedisLeavesJavaItsChance(t *testing.T) {
 		}
 		n++
 		spin(500 * time.Microsecond) // a JVM is not as fast as we are
-		if must(javaTakes.Run(ctx, java, []string{key}).Int())(t) == 1 {
+		if must(javaTakes.Run(ctx, java, []string{javaKey}).Int())(t) == 1 {
 			grants++
-			must(javaGives.Run(ctx, java, []string{key, channel}).Result())(t)
+			must(javaGives.Run(ctx, java, []string{javaKey, javaChannel}).Result())(t)
 		}
 	}
-	cancel()
-	callers.Wait()
-	t.Logf("Java had %d grants of %d chances", grants, chances)
-	if grants < chances/4 {
-		t.Errorf("Java had %d grants of %d chances", grants, chances)
-	}
+	return grants
 }
 
 // spin is busy for so long: a timer would be later than that.

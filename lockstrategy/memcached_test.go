@@ -78,7 +78,7 @@ type cache struct {
 func cacheAt(t testing.TB, addr string) *cache {
 	t.Helper()
 	c := &cache{Client: memcache.New(addr)}
-	c.Timeout = time.Second
+	c.Timeout = 20 * time.Second
 	c.DialContext = c.dial
 	t.Cleanup(c.crash)
 	return c
@@ -160,10 +160,11 @@ func (c cacheConn) Read(answer []byte) (int, error) {
 	return n, err
 }
 
-// memcachedLock opens a lock on c that ends with the test.
+// memcachedLock opens a lock on c that ends with the test. It waits for an answer as long as c does, if the lease allows that.
 func memcachedLock(t testing.TB, c *cache, lease time.Duration) *lockstrategy.Memcached {
 	t.Helper()
-	m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Expiry: lease}))(t)
+	c.Timeout = min(c.Timeout, patient(lease))
+	m := must(lockstrategy.NewMemcached(c.Client, lockstrategy.Timing{Expiry: lease, Request: patient(lease)}))(t)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -179,9 +180,11 @@ func (c *cache) beforeCas(do func()) {
 }
 
 func TestMemcachedRenewalResurrectsNothing(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	for name, next := range map[string]string{"evicted": "", "evicted, and another's": "another"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c, admin, key := cacheAt(t, server.Addr), cacheAt(t, server.Addr), "lock:"+next
 			c.beforeCas(func() {
 				admin.evict(t, key)
@@ -189,7 +192,7 @@ func TestMemcachedRenewalResurrectsNothing(t *testing.T) {
 					admin.add(t, key, next)
 				}
 			})
-			lease := must(memcachedLock(t, c, 3*time.Second).Acquire(t.Context(), key))(t)
+			lease := must(memcachedLock(t, c, 15*time.Second).Acquire(t.Context(), key))(t)
 			<-lease.Context().Done()
 			if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrGone) {
 				t.Errorf("it was lost with %v, want ErrGone", cause)
@@ -202,6 +205,7 @@ func TestMemcachedRenewalResurrectsNothing(t *testing.T) {
 }
 
 func TestMemcachedReleaseFreesNobodyElsesLock(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	c, admin := cacheAt(t, server.Addr), cacheAt(t, server.Addr)
 	lease := must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), "lock"))(t)
@@ -219,6 +223,7 @@ func TestMemcachedReleaseFreesNobodyElsesLock(t *testing.T) {
 
 // A renewal that comes between gets and cas of a release changes the item.
 func TestMemcachedReleaseDuringARenewal(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	c, admin := cacheAt(t, server.Addr), cacheAt(t, server.Addr)
 	lease := must(memcachedLock(t, c, time.Minute).Acquire(t.Context(), "lock"))(t)
@@ -238,19 +243,22 @@ func TestMemcachedReleaseDuringARenewal(t *testing.T) {
 
 // The add arrives after its client's timeout, and after a release that found nothing.
 func TestMemcachedAddThatArrivesLate(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	wire := faultproxy.New(faultproxy.TCP(server.Addr))
 	t.Cleanup(wire.Close)
-	const timeout = 200 * time.Millisecond
+	c := cacheAt(t, must(wire.Listen())(t))
+	lock := memcachedLock(t, c, time.Hour)
+	c.owner(t, "lock") // there is a connection
+	const timeout = time.Second
 	wire.Delay(func(c faultproxy.Chunk) time.Duration {
 		if bytes.HasPrefix(c.Data, []byte("add ")) {
 			return 2 * timeout
 		}
 		return 0
 	})
-	c := cacheAt(t, must(wire.Listen())(t))
 	c.Timeout = timeout
-	if _, err := memcachedLock(t, c, time.Hour).Acquire(t.Context(), "lock"); !errors.Is(err, lockstrategy.ErrUnavailable) {
+	if _, err := lock.Acquire(t.Context(), "lock"); !errors.Is(err, lockstrategy.ErrUnavailable) {
 		t.Fatalf("got %v, want ErrUnavailable", err)
 	}
 	testenv.Eventually(t, "the add has arrived", func() bool { return must(server.Stats(t.Context()))(t)["cmd_set"] != "0" })
@@ -260,9 +268,11 @@ func TestMemcachedAddThatArrivesLate(t *testing.T) {
 
 // A client that was idle has connections that ended with the server. Only one request is lost to them.
 func TestMemcachedIsBackAfterARestart(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	c := cacheAt(t, server.Addr)
 	lock := memcachedLock(t, c, time.Minute)
+	c.Timeout = time.Minute // the server is stopped until all have asked
 	testenv.Pause(t, server)
 	var asking sync.WaitGroup
 	c.MaxIdleConns = 5
@@ -294,6 +304,7 @@ func TestMemcachedSetsTheTimeoutOfItsClient(t *testing.T) {
 
 // -M: it refuses, and evicts nothing. A release stores an item, so it is refused as well, and the key ends with its expiry.
 func TestMemcachedThatIsFull(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t, "-M", "-m", "2")
 	c := cacheAt(t, server.Addr)
 	lock := memcachedLock(t, c, time.Minute)
@@ -317,6 +328,7 @@ func TestMemcachedThatIsFull(t *testing.T) {
 }
 
 func TestMemcachedKeys(t *testing.T) {
+	t.Parallel()
 	server := memcachedServer(t)
 	lock := memcachedLock(t, cacheAt(t, server.Addr), time.Minute)
 	for _, key := range []string{"", "a b", "a\tb", "a\x7fb", strings.Repeat("k", 251)} {

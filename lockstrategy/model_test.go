@@ -18,6 +18,7 @@ import (
 
 // The Redis lock keeps its promises in random runs with faults. MODEL_SEED and MODEL_RUNS say which: `make model`.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	usual := uint64(250)
 	if testing.Short() {
 		usual = 50
@@ -50,6 +51,7 @@ func openRedis(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 
 // The mutex in the process has only the cohort's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(200) {
 		p := newProgram(seed, false)
 		events := runModel(t, p, func(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
@@ -107,6 +109,7 @@ func explain(found []history.Violation, events []history.Event) string {
 
 // The check of a promise finds a lock that violates it, and soon.
 func TestModelCatchesBrokenLocks(t *testing.T) {
+	t.Parallel()
 	want := map[string]history.Promise{
 		"release without compare":                  history.MutualExclusion,
 		"acquire without NX":                       history.MutualExclusion,

@@ -152,6 +152,26 @@ func TestRedLockWithThreeNodesAway(t *testing.T) {
 	})
 }
 
+// A majority that confirms a renewal is enough, and less is not.
+func TestRedLockRenewsWithTwoNodesAway(t *testing.T) {
+	redlockInBubble(t, "", func(t *testing.T, r *RedLock, _ []*miniredis.Miniredis, slow []*slowNode) {
+		lease := mustAcquire(t, r, "k")
+		slow[0].away.Store(true)
+		slow[1].away.Store(true)
+		time.Sleep(3 * DefaultLease)
+		if lost := loss(lease.Context()); lost != nil {
+			t.Fatalf("it was lost: %v", lost)
+		}
+		slow[2].away.Store(true)
+		went := time.Now()
+		<-lease.Context().Done()
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, ErrUnreachable) || time.Since(went) > DefaultLease {
+			t.Errorf("without a majority it ended after %s with %v, want ErrUnreachable within a lease", time.Since(went), cause)
+		}
+		_ = lease.Release(t.Context())
+	})
+}
+
 // Grants of three nodes whose answers are lost would keep everybody from a majority until the lease ends.
 func TestRedLockCompensatesWhatItCannotKnow(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, slow []*slowNode) {

@@ -38,81 +38,71 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 	})
 }
 
-// Nodes that hang are worse than nodes that are down: each question to them lasts until its time is up.
+// Nodes that hang are worse than nodes that are down: each question to them lasts until its time is up. In memory:
+// TestRedLockWaitsForAMajorityOnly, and those after it.
 func TestRedLockNeedsAMajorityThatAnswers(t *testing.T) {
 	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		const request = 750 * time.Millisecond
-		nodes := redlockNodes(t, real)
-		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Expiry: time.Hour, NodeTimeout: request})
-		ctx := testenv.Context(t)
-		warm, err := lock.Acquire(ctx, "lock:k") // there are connections
-		if err != nil {
-			t.Fatal(err)
-		}
-		testenv.Pause(t, nodes[1])
-		testenv.Pause(t, nodes[4])
-		if err := warm.Release(ctx); err != nil {
-			t.Fatalf("with two nodes that hang the release says: %v", err)
-		}
-		began := time.Now()
-		lease, err := lock.Acquire(ctx, "lock:k")
-		if err != nil {
-			t.Fatalf("with two nodes that hang: %v", err)
-		}
-		if err := lease.Release(ctx); err != nil {
-			t.Fatalf("with two nodes that hang the release says: %v", err)
-		}
-		if took := time.Since(began); took > 20*request { // a lease is an hour
-			t.Errorf("with two nodes that hang a turn took %s, and one request may take %s", took, request)
-		}
-		testenv.Pause(t, nodes[2])
-		began = time.Now()
-		_, err = lock.Acquire(ctx, "lock:k")
-		wantUnavailable(t, err, nodes, []*stack.Node{nodes[1], nodes[2], nodes[4]})
-		if took := time.Since(began); took > 20*request {
-			t.Errorf("it took %s to find out, and one request may take %s", took, request)
-		}
-		for _, node := range nodes { // now they execute what they were sent: an acquire, and its compensating release
-			node.Resume()
-		}
-		testenv.Eventually(t, "the nodes are asked again", func() bool {
-			lease, err = lock.Acquire(ctx, "lock:k")
-			return err == nil
-		})
-		if err := lease.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
-	})
+	testenv.Needs(t, testenv.RedisServer)
+	const request = 3 * time.Second
+	nodes := redlockNodes(t, true)
+	lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Expiry: time.Hour, NodeTimeout: request})
+	ctx := testenv.Context(t)
+	warm := must(lock.Acquire(ctx, "lock:k"))(t) // there are connections
+	testenv.Pause(t, nodes[1])
+	testenv.Pause(t, nodes[4])
+	if err := warm.Release(ctx); err != nil {
+		t.Fatalf("with two nodes that hang the release says: %v", err)
+	}
+	began := time.Now()
+	lease, err := lock.Acquire(ctx, "lock:k")
+	if err != nil {
+		t.Fatalf("with two nodes that hang: %v", err)
+	}
+	if err := lease.Release(ctx); err != nil {
+		t.Fatalf("with two nodes that hang the release says: %v", err)
+	}
+	if took := time.Since(began); took > 20*request { // a lease is an hour
+		t.Errorf("with two nodes that hang a turn took %s, and one request may take %s", took, request)
+	}
+	testenv.Pause(t, nodes[2])
+	began = time.Now()
+	_, err = lock.Acquire(ctx, "lock:k")
+	wantUnavailable(t, err, nodes, []*stack.Node{nodes[1], nodes[2], nodes[4]})
+	if took := time.Since(began); took > 20*request {
+		t.Errorf("it took %s to find out, and one request may take %s", took, request)
+	}
+	for _, node := range nodes { // now they execute what they were sent: an acquire, and its compensating release
+		node.Resume()
+	}
+	giveBack(t, granted(t, lock, "lock:k")) // they are asked again
 }
 
-// A majority that confirms a renewal is enough.
+// A majority that confirms a renewal is enough. In memory: TestRedLockRenewsWithTwoNodesAway.
 func TestRedLockRenewsOverLeases(t *testing.T) {
 	t.Parallel()
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		const short = 6 * time.Second // a busy machine renews it in time
-		nodes := redlockNodes(t, real)
-		lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Expiry: short})
-		lease, err := lock.Acquire(testenv.Context(t), "lock:k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes[0].Kill()
-		nodes[1].Kill()
-		first := lease.Until()
-		testenv.Eventually(t, "it is renewed for the length of two leases", func() bool {
-			return lease.Context().Err() != nil || lease.Until().After(first.Add(2*short))
-		})
-		if lease.Context().Err() != nil {
-			t.Fatalf("it was lost: %v", context.Cause(lease.Context()))
-		}
-		nodes[2].Kill()
-		<-lease.Context().Done()
-		if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrUnreachable) {
-			t.Fatalf("without a majority it ended with %v, want ErrUnreachable", cause)
-		}
-		_ = lease.Release(t.Context())
+	testenv.Needs(t, testenv.RedisServer)
+	const short = 9 * time.Second // a machine that stalls renews it in time
+	nodes := redlockNodes(t, true)
+	lock := open(t, lockstrategy.NameRedLock, lockstrategy.Backends{Nodes: clients(t, nodes), Expiry: short})
+	lease, err := lock.Acquire(testenv.Context(t), "lock:k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].Kill()
+	nodes[1].Kill()
+	first := lease.Until()
+	testenv.Eventually(t, "it is renewed for the length of a lease", func() bool {
+		return lease.Context().Err() != nil || lease.Until().After(first.Add(short))
 	})
+	if lease.Context().Err() != nil {
+		t.Fatalf("it was lost: %v", context.Cause(lease.Context()))
+	}
+	nodes[2].Kill()
+	<-lease.Context().Done()
+	if cause := context.Cause(lease.Context()); !errors.Is(cause, lockstrategy.ErrUnreachable) {
+		t.Fatalf("without a majority it ended with %v, want ErrUnreachable", cause)
+	}
+	_ = lease.Release(t.Context())
 }
 
 // redsync takes a failed try back under the caller's context. Under one that has ended, the key of a minority would stay until its

@@ -20,7 +20,7 @@ import (
 )
 
 // The cases of the conformance suite do nothing most of their time.
-func TestMain(m *testing.M) { testenv.MainParallel(m, 16) }
+func TestMain(m *testing.M) { testenv.MainParallel(m, 20) }
 
 // None is no lock, so it does not conform.
 func TestNoneRefusesAContextThatHasEnded(t *testing.T) {
@@ -93,12 +93,14 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// open opens a strategy that ends with the test. RedLock waits for half of a lease for a node, unless the test names a time. A busy machine
-// delays an answer for longer than the default.
+// open opens a strategy that ends with the test. It waits long for an answer, unless the test names a time: a busy machine delays one for
+// longer than the default.
 func open(t testing.TB, name string, b lockstrategy.Backends) *lockstrategy.Opened {
 	t.Helper()
 	if name == lockstrategy.NameRedLock {
 		b.NodeTimeout = cmp.Or(b.NodeTimeout, cmp.Or(b.Expiry, lockstrategy.DefaultLease)/2)
+	} else {
+		b.Request = cmp.Or(b.Request, patient(b.Expiry))
 	}
 	opened, err := lockstrategy.Open(name, b)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"locklab/internal/testenv"
@@ -104,7 +105,7 @@ func TestZooKeeperSessionExpires(t *testing.T) {
 	t.Parallel()
 	addr := sharedZooKeeper.Of(t).Addr
 	network := new(zooKeeperNetwork)
-	cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Expiry: time.Hour}, Dial: network.dial}
+	cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second}, Dial: network.dial}
 	z := must(lockstrategy.NewZooKeeper([]string{addr}, cfg))(t)
 	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
 	lease := granted(t, lock, t.Name())
@@ -192,7 +193,7 @@ func TestZooKeeperTheServersDeleteAKeysNode(t *testing.T) {
 // A server that is cut off from the majority still answers reads. It must not keep a lease alive: nothing is counted from then on.
 func TestZooKeeperLeaseNeedsAMajority(t *testing.T) {
 	t.Parallel()
-	const timeout = 6 * time.Second // a busy machine asks at least once before it is over
+	const timeout = 9 * time.Second // a machine that stalls asks at least once before it is over
 	nodes := testenv.Ensemble(t, 3)
 	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{nodes[0].Addr}, Expiry: timeout})
 	lease := granted(t, lock, "k")
@@ -222,7 +223,7 @@ func TestZooKeeperLeavesAServerThatHangs(t *testing.T) {
 		addrs = append(addrs, must(way.Listen())(t))
 		ways[addrs[len(addrs)-1]] = way
 	}
-	cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Expiry: time.Hour}, Dial: network.dial}
+	cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 5 * time.Second}, Dial: network.dial}
 	z := must(lockstrategy.NewZooKeeper(addrs, cfg))(t)
 	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
 	held := granted(t, lock, t.Name())
@@ -243,7 +244,7 @@ func TestZooKeeperGreetsAgain(t *testing.T) {
 	defer silent.Close()
 	first := silent.Addr().String()
 	z := must(lockstrategy.NewZooKeeper([]string{addr}, lockstrategy.ZooKeeperConfig{
-		Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 6 * time.Second},
+		Timing: lockstrategy.Timing{Expiry: time.Hour, Request: 15 * time.Second},
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			addr, first = cmp.Or(first, addr), ""
 			return new(net.Dialer).DialContext(ctx, network, addr)
@@ -268,11 +269,17 @@ func TestZooKeeperRemembersASlowGreeting(t *testing.T) {
 	}))(t)
 	lock := behindCohort(t, false, z, z.Close, lockstrategy.HandOff{})
 	giveBack(t, granted(t, lock, t.Name()))
-	before := dials.Load()
-	proxy.Reset()
-	giveBack(t, granted(t, lock, t.Name()))
-	if again := dials.Load() - before; before < 2 || again != 1 {
-		t.Errorf("%d connections at first, and %d afterwards; want two or more, and one", before, again)
+	first, again := dials.Load(), int32(0)
+	for range 3 { // a stall may make one greeting slower than the client knows
+		before := dials.Load()
+		proxy.Reset()
+		giveBack(t, granted(t, lock, t.Name()))
+		if again = dials.Load() - before; again == 1 {
+			break
+		}
+	}
+	if first < 2 || again != 1 {
+		t.Errorf("%d connections at first, and %d afterwards; want two or more, and one", first, again)
 	}
 }
 
@@ -312,7 +319,7 @@ func (c endingConn) Write(p []byte) (int, error) {
 func TestZooKeeperClosedKeepsItsLeases(t *testing.T) {
 	t.Parallel()
 	addr := sharedZooKeeper.Of(t).Addr
-	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}, Expiry: 2 * time.Second})
+	lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{addr}, Expiry: 12 * time.Second})
 	lease := granted(t, lock, t.Name())
 	before := lease.Until()
 	if err := lock.Close(); err != nil {
@@ -370,7 +377,7 @@ func TestZooKeeperUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{c.addr}, Request: time.Second})
+			lock := open(t, lockstrategy.NameZooKeeper, lockstrategy.Backends{ZooKeeper: []string{c.addr}, Request: 5 * time.Second})
 			_, err := lock.Acquire(t.Context(), "k")
 			says := fmt.Sprint(err)
 			if !errors.Is(err, lockstrategy.ErrUnavailable) || !regexp.MustCompile(c.want).MatchString(says) || !strings.Contains(says, c.addr) {
@@ -383,19 +390,21 @@ func TestZooKeeperUnavailable(t *testing.T) {
 // Between two dials lies a pause, however fast a dial fails.
 func TestZooKeeperDialsWithPauses(t *testing.T) {
 	t.Parallel()
-	var dials atomic.Int64
-	refuse := func(context.Context, string, string) (net.Conn, error) {
-		dials.Add(1)
-		return nil, errors.New("refused")
-	}
-	cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Request: time.Second}, Dial: refuse}
-	z := must(lockstrategy.NewZooKeeper([]string{"127.0.0.1:1", "127.0.0.1:2"}, cfg))(t)
-	began := time.Now()
-	if _, err := z.Acquire(t.Context(), "k"); !errors.Is(err, lockstrategy.ErrUnavailable) {
-		t.Errorf("got %v", err)
-	}
-	_ = z.Close()
-	if most := int64(time.Since(began)/(100*time.Millisecond)) + 1; dials.Load() < 2 || dials.Load() > most {
-		t.Errorf("%d dials, want 2 to %d", dials.Load(), most)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var dials atomic.Int64
+		refuse := func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			return nil, errors.New("refused")
+		}
+		cfg := lockstrategy.ZooKeeperConfig{Timing: lockstrategy.Timing{Request: time.Second}, Dial: refuse}
+		z := must(lockstrategy.NewZooKeeper([]string{"127.0.0.1:1", "127.0.0.1:2"}, cfg))(t)
+		began := time.Now()
+		if _, err := z.Acquire(t.Context(), "k"); !errors.Is(err, lockstrategy.ErrUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		_ = z.Close()
+		if most := int64(time.Since(began)/(100*time.Millisecond)) + 1; dials.Load() < 2 || dials.Load() > most {
+			t.Errorf("%d dials, want 2 to %d", dials.Load(), most)
+		}
+	})
 }

@@ -102,15 +102,28 @@ func testLock(t *testing.T, database fresh) {
 	oneWinner(t, get(t, stores[0], id), told)
 }
 
-// All come in before one reads, and think for so long that no write can come before a second read.
+// All come in before one reads, and think for so long that no write should come before a second read. On a busy machine the reads may be
+// further apart: then they try again.
 func testNoLock(t *testing.T, database fresh) {
 	stores := openTwo(t, database(t), 300*time.Millisecond)
+	for again := 0; ; again++ {
+		if n := grabbedWithoutLock(t, stores); n > 1 {
+			return
+		} else if again == 4 {
+			t.Fatalf("%d drivers of %d won without a lock, want more than one", n, drivers)
+		}
+	}
+}
+
+// grabbedWithoutLock lets all drivers grab an order, and returns how many won. Those who won were told so.
+func grabbedWithoutLock(t *testing.T, stores []*order.Store) int {
+	t.Helper()
 	id := create(t, stores[0])
 	told := attempts(t, stores, drivers, grabber(barrier(drivers), id))
 	o := get(t, stores[0], id)
 	saw, recorded := winners(o, told)
-	if len(saw) < 2 || !slices.Equal(saw, recorded) {
-		t.Fatalf("told that they won: %v; recorded: %v; want the same, more than one", saw, recorded)
+	if len(saw) == 0 || !slices.Equal(saw, recorded) {
+		t.Fatalf("told that they won: %v; recorded: %v; want the same", saw, recorded)
 	}
 	if !slices.Contains(saw, o.Driver) {
 		t.Errorf("driver %d has the order, and the winners are %v", o.Driver, saw)
@@ -120,6 +133,7 @@ func testNoLock(t *testing.T, database fresh) {
 			t.Errorf("driver %d was told %+v", i+1, result)
 		}
 	}
+	return len(saw)
 }
 
 func grabAtomic(id uint64) func(*order.Store, uint64) (order.Result, error) {

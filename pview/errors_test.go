@@ -114,11 +114,12 @@ func TestRedisThatGoesAway(t *testing.T) {
 	t.Parallel()
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		node := testenv.Redis(t, real)
-		c := client(t, node.Addr).WithTimeout(timeout)
-		if err := c.Ping(t.Context()).Err(); err != nil { // so that a connection is there
+		patient := client(t, node.Addr).WithTimeout(never)
+		if err := patient.Ping(t.Context()).Err(); err != nil { // so that a connection is there
 			t.Fatal(err)
 		}
 		testenv.Pause(t, node)
+		c := patient.WithTimeout(timeout)
 		unavailable(t, c, "")
 		node.Resume()
 		testenv.Eventually(t, "it answers again", func() bool { return c.Ping(t.Context()).Err() == nil })

@@ -3,9 +3,10 @@
 package stack_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"locklab/internal/testenv"
 	"locklab/stack"
@@ -36,9 +37,9 @@ func TestProxyThatDrops(t *testing.T) {
 				client := dial(t, node.AnnouncedAddr())
 				testenv.Eventually(t, "a connection is open", func() bool { return client.Ping(ctx).Err() == nil })
 				node.Proxy.Drop(c.drop)
-				short, cancel := timeoutIf(ctx, !c.answer)
-				defer cancel()
-				if err := client.Set(short, "after", "1", 0).Err(); (err == nil) != c.answer {
+				set := func() error { return client.Set(ctx, "after", "1", 0).Err() }
+				err = ask(t, client, set, !c.answer, func() bool { return node.Proxy.Dropped().Bytes > 0 })
+				if (err == nil) != c.answer {
 					t.Errorf("the answer: %v", err)
 				}
 				if got := dial(t, node.Addr).Exists(ctx, "after").Val() == 1; got != c.executed {
@@ -49,26 +50,33 @@ func TestProxyThatDrops(t *testing.T) {
 				}
 				newConnection(t, node, c.drop != 0)
 				node.Proxy.Mend()
-				testenv.Eventually(t, "the proxy passes data on", func() bool { return client.Ping(ctx).Err() == nil })
+				next := dial(t, node.AnnouncedAddr())
+				testenv.Eventually(t, "the proxy passes data on", func() bool { return next.Ping(ctx).Err() == nil })
 			})
 		})
 	}
 }
 
-// timeoutIf bounds a request whose data is dropped.
-func timeoutIf(ctx context.Context, dropped bool) (context.Context, context.CancelFunc) {
-	if dropped {
-		return context.WithTimeout(ctx, dropTimeout)
+// ask returns the error of a client's request. One that leads nowhere would be waited for, so the client is closed when something was
+// dropped: then the request was sent.
+func ask(t *testing.T, client *redis.Client, request func() error, nowhere bool, dropped func() bool) error {
+	t.Helper()
+	answered := make(chan error, 1)
+	go func() { answered <- request() }()
+	if nowhere {
+		testenv.Eventually(t, "something is dropped", dropped)
+		client.Close()
 	}
-	return context.WithCancel(ctx)
+	return <-answered
 }
 
 // newConnection dials a proxy: when it drops in any direction, the connection leads nowhere.
 func newConnection(t *testing.T, node *stack.Node, dropped bool) {
 	t.Helper()
-	ctx, cancel := timeoutIf(t.Context(), dropped)
-	defer cancel()
-	if err := dial(t, node.AnnouncedAddr()).Ping(ctx).Err(); (err == nil) == dropped {
+	client := dial(t, node.AnnouncedAddr())
+	ping := func() error { return client.Ping(testenv.Context(t)).Err() }
+	err := ask(t, client, ping, dropped, func() bool { return node.Proxy.Dropped().Connections > 0 })
+	if (err == nil) == dropped {
 		t.Errorf("a new connection: %v", err)
 	}
 	if got := node.Proxy.Dropped().Connections > 0; got != dropped {

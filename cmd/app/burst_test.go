@@ -45,7 +45,7 @@ func pair(t *testing.T, flags ...string) (url string) {
 	return balancer.URL
 }
 
-// fire runs app burst, and once more where nothing was shown, as that asks for.
+// fire runs app burst until something is shown, as that asks for: five times at most.
 func fire(t *testing.T, args ...string) output {
 	t.Helper()
 	return fireAt(t, "v0,v3", args...)
@@ -56,7 +56,7 @@ func fireAt(t *testing.T, versions string, args ...string) output {
 	t.Helper()
 	args = append([]string{"burst", "--users=40", "--drivers=4", "--versions=" + versions}, args...)
 	got := app(testenv.Context(t), args...)
-	if got.code == exitInconclusive {
+	for again := 1; again < 5 && got.code == exitInconclusive; again++ {
 		t.Log(got.err)
 		got = app(testenv.Context(t), args...)
 	}
@@ -100,10 +100,11 @@ func TestBurstIsSentToWhatRunsAndJudged(t *testing.T) {
 // A burst on fewer instances than were named shows nothing of so many. Of a balancer that chooses by chance, some may have got no request.
 func TestBurstCountsTheInstances(t *testing.T) {
 	url := pair(t)
-	if got := fireAt(t, "v3", "--instances=3", url); got.code != exitInconclusive || !strings.Contains(got.err, "part of 3") {
+	got := app(testenv.Context(t), "burst", "--users=40", "--drivers=4", "--versions=v3", "--instances=3", url)
+	if got.code != exitInconclusive || !strings.Contains(got.err, "part of 3") {
 		t.Errorf("exit %d: %s", got.code, got.err)
 	}
-	got := fireAt(t, "v3", "--instances=3", "--by-chance", url)
+	got = fireAt(t, "v3", "--instances=3", "--by-chance", url)
 	if got.code != exitOK || !strings.Contains(got.out, "3 instances behind "+url) {
 		t.Errorf("by chance: exit %d: %s%s", got.code, got.out, got.err)
 	}

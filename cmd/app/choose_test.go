@@ -71,7 +71,8 @@ func TestDemoOfAllVersions(t *testing.T) {
 // Instances tell which versions they have.
 func TestBurstOfAllVersions(t *testing.T) {
 	t.Setenv("LAB_REQUIRE", "") // a version that is left out would be a failure
-	got := fireAt(t, "all", pair(t))
+	// In 100 ms both instances read an order before one writes it.
+	got := fireAt(t, "all", pair(t, "--order-think=100ms"))
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}

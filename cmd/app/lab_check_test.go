@@ -114,7 +114,7 @@ func TestLabCheckLeavesNoExperimentOut(t *testing.T) {
 	testenv.Slow(t)
 	store := t.TempDir()
 	for _, id := range []string{"L04", "L10"} {
-		if got := app(t.Context(), "lab", "run", id, "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
+		if got := labRun(t, id, "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
 			t.Fatalf("exit %d: %s", got.code, got.err)
 		}
 	}

@@ -32,7 +32,7 @@ func TestPagesNeedRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := app(t.Context(), "lab", "run", "L10", "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
+	if got := labRun(t, "L10", "--embedded", "--trials=1", "--out="+store); got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
 	}
 	one := filepath.Join(store, "L10-set-without-nx")

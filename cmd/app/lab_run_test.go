@@ -11,6 +11,18 @@ import (
 	"locklab/internal/testenv"
 )
 
+// labRun runs experiments, until their run shows something: three times at most, as on a busy machine a trial may show nothing.
+func labRun(t *testing.T, args ...string) output {
+	t.Helper()
+	args = append([]string{"lab", "run"}, args...)
+	got := app(t.Context(), args...)
+	for again := 1; again < 3 && got.code == exitInconclusive; again++ {
+		t.Log(got.err)
+		got = app(t.Context(), args...)
+	}
+	return got
+}
+
 // The report in the store is of the newest run of each experiment, whichever ran last.
 func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func (w *watcher) sent(t *testing.T, base string) map[string]string {
 func TestSixtyBrowsersWatchABurst(t *testing.T) {
 	testenv.Slow(t)
 	const browsers, bursts = 60, 5
-	base := livePage(t)
+	base, stalls := livePage(t), testenv.WatchStalls(t)
 	ctx, cancel := context.WithCancel(testenv.Context(t))
 	defer cancel()
 	var all sync.WaitGroup
@@ -125,7 +125,8 @@ func TestSixtyBrowsersWatchABurst(t *testing.T) {
 	t.Logf("%d events to %d browsers: half of them within %s, 99 %% within %s, the last after %s", len(late), browsers,
 		median.Round(time.Millisecond), late[len(late)*99/100].Round(time.Millisecond), longest.Round(time.Millisecond))
 	t.Logf("final values of v1: %v", finals)
-	if most := 20 * 200 * time.Millisecond; longest > most { // a busy machine; the page promises 200 ms on two quiet processors
+	// The page promises 200 ms on two quiet processors. This machine is busy, and may stall.
+	if most := 20*200*time.Millisecond + stalls.Longest(); longest > most {
 		t.Errorf("an event took %s", longest)
 	}
 }

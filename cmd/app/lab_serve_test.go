@@ -63,10 +63,17 @@ func TestTheStory(t *testing.T) {
 	b := chrome.New(t)
 	for scene := 1; scene <= 7; scene++ {
 		address := fmt.Sprintf("%s/ui/story/%d", base, scene)
-		b.Open(address, chrome.View{Width: 1280, Scheme: "light"})
-		b.Do(chromedp.EmulateViewport(1280, 720), chromedp.Click(".choices button"), chromedp.WaitVisible(".answer"))
-		if says := chrome.Ask[string](b, `document.querySelector(".answer").textContent`); strings.Contains(says, "shows nothing") {
-			t.Errorf("scene %d: %s", scene, says)
+		for again := 0; ; again++ { // on a busy machine a run may show nothing
+			b.Open(address, chrome.View{Width: 1280, Scheme: "light"})
+			b.Do(chromedp.EmulateViewport(1280, 720), chromedp.Click(".choices button"), chromedp.WaitVisible(".answer"))
+			says := chrome.Ask[string](b, `document.querySelector(".answer").textContent`)
+			if !strings.Contains(says, "shows nothing") {
+				break
+			}
+			if again == 2 {
+				t.Errorf("scene %d: %s", scene, says)
+				break
+			}
 		}
 		if chrome.Ask[int](b, `document.querySelectorAll(".result .variant.violation").length`) == 0 {
 			t.Errorf("scene %d shows no violation", scene)

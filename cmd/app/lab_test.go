@@ -99,7 +99,7 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 	testenv.Slow(t)
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store")
-	got := app(t.Context(), "lab", "run", "L03", "l03-foreign-unlock", "--embedded", "--trials=1", "--seed=7", "--out="+store)
+	got := labRun(t, "L03", "l03-foreign-unlock", "--embedded", "--trials=1", "--seed=7", "--out="+store)
 	if got.code != exitOK {
 		t.Fatalf("exit %d: %s\n%s", got.code, got.err, got.out)
 	}

@@ -34,7 +34,13 @@ func TestLabTry(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			page := filepath.Join(t.TempDir(), "try.html")
-			got := app(t.Context(), "lab", "try", "--only", c.only, "--out", page, "--json", "--", "python3", rungs+c.rung)
+			var got output
+			for range 3 { // on a busy machine a row may be inconclusive
+				got = app(t.Context(), "lab", "try", "--only", c.only, "--out", page, "--json", "--", "python3", rungs+c.rung)
+				if !strings.Contains(got.out, `"inconclusive"`) {
+					break
+				}
+			}
 			var card struct {
 				Rows   []struct{ ID, State string }
 				Report string

@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	os.Setenv(asApp, "1") // for what the tests start
+	if os.Getenv("LAB_START_TIMEOUT") == "" {
+		os.Setenv("LAB_START_TIMEOUT", "30s") // on a busy machine servers may be late
+	}
 	testenv.Main(m)
 }
 

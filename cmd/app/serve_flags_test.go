@@ -133,7 +133,8 @@ func TestAnInstancePacksOneParcel(t *testing.T) {
 }
 
 // --request and --node-timeout bound the wait for a server that hangs. Another instance, which asks the same servers, waits for a third of
-// its lease. This time is longer than the flags say, and shorter than the default for the usual lease.
+// its lease. This time is longer than the flags say, and shorter than the default for the usual lease. Where this process was
+// stalled, an instance may have been, too: both are asked again.
 func TestAnAnswerIsWaitedForAsTheFlagsSay(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
@@ -149,24 +150,36 @@ func TestAnAnswerIsWaitedForAsTheFlagsSay(t *testing.T) {
 		for _, n := range append(hung.others, hung.server) {
 			testenv.Pause(t, n)
 		}
-		waiting, leave := context.WithCancel(testenv.Context(t))
-		answered := make(chan *stack.Instance, 2)
-		for _, instance := range []*stack.Instance{long, short} {
-			request, err := http.NewRequestWithContext(waiting, http.MethodPost, instance.URL+hung.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			go func() {
-				if answer, err := http.DefaultClient.Do(request); err == nil {
-					answer.Body.Close()
-				}
-				answered <- instance
-			}()
+		stalls := testenv.WatchStalls(t)
+		first := firstToAnswer(t, hung.path, long, short)
+		for again := 0; again < 2 && first != short && stalls.Longest() > 100*time.Millisecond; again++ {
+			first = firstToAnswer(t, hung.path, long, short)
 		}
-		if first := <-answered; first != short {
+		if first != short {
 			t.Errorf("%s: the instance that waits for 400 ms answers before the one that waits for 20 ms", hung.path)
 		}
-		leave()
-		<-answered
 	}
+}
+
+// firstToAnswer sends a request to each of two instances, and leaves when one has answered.
+func firstToAnswer(t *testing.T, path string, instances ...*stack.Instance) *stack.Instance {
+	t.Helper()
+	waiting, leave := context.WithCancel(testenv.Context(t))
+	answered := make(chan *stack.Instance, len(instances))
+	for _, instance := range instances {
+		request, err := http.NewRequestWithContext(waiting, http.MethodPost, instance.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if answer, err := http.DefaultClient.Do(request); err == nil {
+				answer.Body.Close()
+			}
+			answered <- instance
+		}()
+	}
+	first := <-answered
+	leave()
+	<-answered
+	return first
 }

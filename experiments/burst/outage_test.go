@@ -57,7 +57,7 @@ func TestAnOutageThatNobodyEnds(t *testing.T) {
 	t.Parallel()
 	target, started := serving(t, "single")
 	kill := func(context.Context) error { started.Nodes[0].Kill(); return nil }
-	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, time.Second)
+	o, err := burst.RunOutage(testenv.Context(t), target, "v3", 50, kill, 3*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

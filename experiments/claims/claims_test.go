@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/trialtest"
 	"locklab/internal/testenv"
 )
 
@@ -18,9 +19,12 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // quick is the longest that an experiment may take (as its page says, for all its trials) to be a part of `go test -short`.
 const quick = 4 * time.Second
 
-// Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long. CI also
-// runs the experiments that are not slow, by the command and with another seed. Experiments that measure run alone in this package, but
-// other packages are tested simultaneously. A run that shows nothing then is repeated.
+// whole is the longest that one may take to run with all its variants outside of `make check`.
+const whole = 12 * time.Second
+
+// Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long.
+// `make check PART=lab` runs those that are not slow, by the command and with another seed. Experiments that measure run alone in this
+// package, but other packages are tested simultaneously.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
 		if onInstances(e) {
@@ -33,7 +37,7 @@ func TestExperiments(t *testing.T) {
 			for _, need := range e.Needs {
 				testenv.Needs(t, testenv.ByName(string(need)))
 			}
-			for _, v := range e.Variants {
+			for _, v := range trialtest.Sample(e, whole).Variants {
 				for _, need := range v.Needs {
 					if n := testenv.ByName(string(need)); !n.Met() && n.Required() {
 						t.Fatal(v.Name, ": ", n.How())
@@ -48,15 +52,7 @@ func TestExperiments(t *testing.T) {
 				seeds = 3
 			}
 			for seed := range seeds {
-				r := experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
-				j := e.Judge(r)
-				for again := 0; again < 2 && j.Verdict == experiments.Inconclusive; again++ {
-					t.Logf("seed %d: %s: on a busy machine a run may show nothing; once more", seed, j.Why)
-					j = e.Judge(experiments.Run(t.Context(), e, experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()}))
-				}
-				if j.Verdict != experiments.AsExpected {
-					t.Errorf("seed %d: %s: %s", seed, j.Verdict, j.Why)
-				}
+				trialtest.AsExpected(t, trialtest.Sample(e, whole), experiments.Options{Seed: seed, Trials: 1, Real: testenv.RedisServer.Met()})
 			}
 		})
 	}

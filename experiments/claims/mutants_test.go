@@ -254,6 +254,10 @@ func mutatedApp(t *testing.T, file, right, wrong string) []string {
 	return []string{app, "serve"}
 }
 
+// tries is how often a mutant may run: what two clients do simultaneously may not happen the first time. On a busy machine the second
+// client may come too late several times.
+const tries = 6
+
 // flips fails unless the verdict of an experiment begins with why. It runs the control, one more variant, and those that why names.
 func flips(t *testing.T, id, why string, cut func(*experiments.Experiment), o experiments.Options) {
 	t.Helper()
@@ -268,7 +272,7 @@ func flips(t *testing.T, id, why string, cut func(*experiments.Experiment), o ex
 		cut(&e)
 	}
 	var got string
-	for attempt := range 3 { // what two clients do simultaneously may not happen the first time
+	for attempt := range tries {
 		j := e.Judge(experiments.Run(t.Context(), e, o))
 		if got = fmt.Sprintf("%s: %s", j.Verdict, j.Why); strings.HasPrefix(got, why) {
 			t.Log(got)

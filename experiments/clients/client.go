@@ -19,13 +19,8 @@ const LockKey = "lock:counter"
 // NodeKey is the key of RedLock on each node.
 const NodeKey = "redlock:" + LockKey
 
-// Leases.
-const (
-	// StepLease is for clients whose lease must end: the trial waits for it. The steps before must be done by then, on a busy machine, too.
-	StepLease = 200 * time.Millisecond
-	// LongLease is for leases that must not end while a trial runs, on a busy machine either.
-	LongLease = time.Minute
-)
+// LongLease is for leases that must not end while a trial runs, on a busy machine either.
+const LongLease = time.Minute
 
 // Client is a client of a lock. Its beliefs are recorded.
 type Client struct {
@@ -184,6 +179,19 @@ func (h *Holder) Alive() bool {
 	}
 	h.record(history.Lose, worker.Reason(context.Cause(h.Lease.Context())))
 	return false
+}
+
+// Relies reports whether the lease's context has not ended, although this process runs. A process that was stalled has timers that are
+// overdue. They run a moment after it runs again, and the end of the context is one of them. A process that is paused cannot look: L11
+// shows what happens then.
+func (h *Holder) Relies() bool {
+	const moment = 100 * time.Millisecond
+	select {
+	case <-h.Lease.Context().Done():
+		return false
+	case <-time.After(h.t.Scaled(moment)):
+		return h.Lease.Context().Err() == nil
+	}
 }
 
 // AwaitConfirmation waits until the server has confirmed the lease once more. A holder of the Redis lock asks for that when

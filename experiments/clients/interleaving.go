@@ -29,11 +29,6 @@ func Interleaving(lock naive.Lock, moves string) experiments.Scenario {
 func MoveClients(ctx context.Context, t *experiments.Trial, server steps.Server, lock naive.Lock, moves string) {
 	list := steps.Moves(moves)
 	w := steps.New(lock, server, LongLease, steps.Names(list), t.Record)
-	for _, c := range w.Clients {
-		if expires(list, c.Name) {
-			c.Lease = t.Scaled(StepLease)
-		}
-	}
 	play(ctx, t, w, list)
 	t.Must(w.End(ctx))
 }
@@ -89,12 +84,6 @@ func LoseDuringWork(
 	server.UniversalClient = fault()
 	play(ctx, t, w, steps.Moves("B B B B A A"))
 	t.Must(w.End(ctx))
-}
-
-// expires reports whether time passes in moves after the first move of a client.
-func expires(moves []steps.Move, client string) bool {
-	begins := slices.IndexFunc(moves, func(m steps.Move) bool { return m.Client == client })
-	return slices.Contains(moves[begins:], steps.Move{})
 }
 
 // OrphanedLocks asks of every interleaving of locks whether a lock stays for ever. Only the last of the locks leaves one.

@@ -94,7 +94,7 @@ func (e Election[N]) Alone(looks, checks bool) experiments.Scenario {
 		waitForB()
 		untilB := time.Since(killed).Milliseconds()
 		t.Measure("B", untilB, experiments.Milliseconds.Of("from the leader's death until B has updated; A's lease delays B"))
-		if !looks || h.Lease.Context().Err() == nil {
+		if !looks || h.Relies() {
 			r.Write(h, value+1)
 		}
 		t.Must(h.AwaitLoss(ctx))

@@ -30,7 +30,7 @@ func TestAnActorEndsWithItsTrial(t *testing.T) {
 		if err == nil {
 			t.Error("its step was done")
 		}
-	case <-time.After(3 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the actor waits for its turn")
 	}
 }

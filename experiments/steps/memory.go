@@ -125,7 +125,7 @@ func (s snapshot) lock() string {
 	return fmt.Sprint("=", c.text, c.hash)
 }
 
-// Redis is a [Server] that go-redis reaches. Its time passes by itself.
+// Redis is a [Server] that go-redis reaches.
 type Redis struct{ redis.UniversalClient }
 
 // Do sends one command.
@@ -137,13 +137,19 @@ func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
 	return reply, err
 }
 
-// Pass waits until the lock is gone, or has no expiry.
+// Pass lets the lock's expiry come, if it has one, and waits until the server has ended it. A lease may be long, so no step before is late.
 func (r Redis) Pass(ctx context.Context) error {
+	left, err := r.PTTL(ctx, naive.Key).Result()
+	if err != nil || left < 0 { // it is gone, or has no expiry
+		return err
+	}
+	if err := r.PExpire(ctx, naive.Key, time.Millisecond).Err(); err != nil {
+		return err
+	}
 	again := time.NewTicker(2 * time.Millisecond)
 	defer again.Stop()
 	for {
-		left, err := r.PTTL(ctx, naive.Key).Result()
-		if err != nil || left < 0 {
+		if left, err = r.PTTL(ctx, naive.Key).Result(); err != nil || left < 0 {
 			return err
 		}
 		select {

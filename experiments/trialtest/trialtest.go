@@ -1,13 +1,15 @@
-// Package trialtest has what tests of claims share: histories, and single trials.
+// Package trialtest has what tests of claims share: histories, single trials, and whole experiments.
 package trialtest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"locklab/experiments"
 	"locklab/history"
+	"locklab/internal/testenv"
 )
 
 // Numbered makes a history of events, a millisecond apart.
@@ -30,4 +32,59 @@ func Of(t *testing.T, scenario experiments.Scenario) ([]history.Event, error) {
 		return r.Events, errors.New(text)
 	}
 	return r.Events, nil
+}
+
+// A process that did not run for longer may have lost a lease that it renews. Leases of trials last for some hundred milliseconds.
+const stalled = 100 * time.Millisecond
+
+// AsExpected runs an experiment, and fails the test unless it is as expected. On a busy machine a variant may show nothing: it is repeated,
+// twice at most, with the control. An unexpected one is repeated once, and only if this process was stalled while it ran.
+func AsExpected(t *testing.T, e experiments.Experiment, o experiments.Options) {
+	t.Helper()
+	stalls := testenv.WatchStalls(t)
+	for again := 0; ; again++ {
+		r := experiments.Run(t.Context(), e, o)
+		j, late := e.Judge(r), stalls.Longest()
+		if j.Verdict == experiments.AsExpected {
+			t.Logf("as expected in %s", r.Took.Round(time.Millisecond))
+			return
+		}
+		if again == 2 || j.Verdict == experiments.Unexpected && (again > 0 || late < stalled) {
+			t.Errorf("seed %d: %s: %s", o.Seed, j.Verdict, j.Why)
+			return
+		}
+		t.Logf("seed %d: %s, and this process was stalled for %s; once more: %s", o.Seed, j.Verdict, late.Round(time.Millisecond), j.Why)
+		e.Variants = Repeated(e, j)
+	}
+}
+
+// Repeated are the variants of an experiment that are to be repeated after a judgement, with the control.
+func Repeated(e experiments.Experiment, j experiments.Judgement) (all []experiments.Variant) {
+	for i, v := range e.Variants {
+		at := slices.IndexFunc(j.Variants, func(judged experiments.VariantJudgement) bool { return judged.Name == v.Name })
+		if i == 0 || j.Void || at < 0 || j.Variants[at].Verdict != experiments.AsExpected && j.Variants[at].LeftOut == "" {
+			all = append(all, v)
+		}
+	}
+	if len(all) < 2 { // an experiment without anything beside its control shows nothing
+		return e.Variants
+	}
+	return all
+}
+
+// Sample is an experiment as `make test` runs it. One that takes longer than most for all its trials has its control, and the first variant
+// of each expectation. The part "tests" of `make check` runs every variant.
+func Sample(e experiments.Experiment, most time.Duration) experiments.Experiment {
+	if e.Takes <= most || testenv.Whole.Runs() {
+		return e
+	}
+	some := []experiments.Variant{e.Control()}
+	for _, expect := range []experiments.Expect{experiments.Never, experiments.Sometimes} {
+		others := e.Variants[1:]
+		if i := slices.IndexFunc(others, func(v experiments.Variant) bool { return v.Expect == expect }); i >= 0 {
+			some = append(some, others[i])
+		}
+	}
+	e.Variants = some
+	return e
 }

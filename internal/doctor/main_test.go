@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"locklab/internal/testenv/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // answering is a machine on which each command, named by its first words, prints the given text. Other commands are not installed.
 func answering(lab Lab, answers map[string]printed) machine {

@@ -12,7 +12,7 @@ import (
 func TestFindings(t *testing.T) {
 	vale := strings.Fields(os.Getenv("VALE"))
 	if len(vale) == 0 {
-		// Not testenv.Skip: Vale is built from source, and CI's step "make prose" runs this test.
+		// Not testenv.Skip: Vale is built from source, and `make prose` runs this test.
 		t.Skip("VALE is not the command that runs Vale; `make prose` sets it")
 	}
 	fixtures, files := t.TempDir(), []string{"page.md", "page.md.tmpl", "code.go", "script.lua", "Makefile", "ignored.yml"}

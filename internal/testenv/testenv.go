@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"locklab/internal/testenv/leaks"
 	"locklab/stack"
 )
 
@@ -141,10 +142,13 @@ const (
 	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
 )
 
-// Check leaves a test out unless LAB_CHECK is "all", or a list that has the part's name. `make check PART=...` sets it.
+// Runs reports whether LAB_CHECK is "all", or a list that has the part's name. `make check PART=...` sets it.
+func (p Part) Runs() bool { return listed("LAB_CHECK", string(p)) }
+
+// Check leaves a test out unless the part runs.
 func Check(t testing.TB, part Part) {
 	t.Helper()
-	if !listed("LAB_CHECK", string(part)) {
+	if !part.Runs() {
 		t.Skipf("make check PART=%s runs it", part)
 	}
 }
@@ -174,7 +178,7 @@ func MainParallel(m *testing.M, n int) {
 	redis.SetLogger(silent{}) // go-redis logs errors of servers that a test has killed
 	_ = mysql.SetLogger(silent{})
 	// go-redis dials a lost server once a second, and notices only then that its client was closed.
-	goleak.VerifyTestMain(closing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	leaks.Main(closing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
 // closing runs tests, and then closes the servers that they share.

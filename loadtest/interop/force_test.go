@@ -70,10 +70,11 @@ func (b *bench) forcedByJava(ctx context.Context, t *testing.T, listening bool) 
 	}
 }
 
-// ends checks that a lease is lost long before its next renewal would have found out.
+// ends checks that a lease is lost before its next renewal would have found out: a third of the lease after the last one.
 func ends(t *testing.T, lease *lockstrategy.Lease, want error) {
 	t.Helper()
-	late := time.NewTimer(lockstrategy.DefaultLease / 6)
+	renewal := lease.Until().Add(-lockstrategy.DefaultLease * 2 / 3)
+	late := time.NewTimer(time.Until(renewal) - time.Second)
 	defer late.Stop()
 	select {
 	case <-lease.Context().Done():

@@ -8,6 +8,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
@@ -81,7 +82,8 @@ func casesOf(kind, version string) []testCase {
 // startJVMs starts two JVMs of each version, all at the same time. They serve all topologies.
 func startJVMs(t *testing.T) map[string][2]*peer {
 	t.Helper()
-	ctx := testenv.Context(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // Maven builds for each version, and then all JVMs start
+	defer cancel()
 	theirs := make(map[string][2]*peer)
 	for _, version := range versions {
 		classpath := build(ctx, t, version)

@@ -92,9 +92,9 @@ func (c trial) outlives() {
 }
 
 func (c trial) renewed() {
-	one, two := c.pair(Settings{Lease: short})
+	one, two := c.pair(Settings{Lease: 3 * short})
 	lease := c.acquire(one)
-	if _, err := two.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(2*short)); !errors.Is(err, lockstrategy.ErrNotAcquired) {
+	if _, err := two.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(4*short)); !errors.Is(err, lockstrategy.ErrNotAcquired) {
 		c.Fatalf("another client got the lock of a living holder: %v", err)
 	}
 	if err := lease.Context().Err(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"locklab/lockstrategy"
 )
@@ -23,11 +22,17 @@ func faults() []promise {
 // wiredPair opens a client behind a wire and one with a way of its own.
 func (c trial) wiredPair(s Settings) (one Client, wire *Wire, two Client) {
 	c.Helper()
-	two = c.open(s)
-	s.Wire = new(Wire)
-	one = c.open(s)
+	return c.wiredPairOf(s, s)
+}
+
+// wiredPairOf opens them with settings of their own. behind are those of the client behind the wire.
+func (c trial) wiredPairOf(behind, own Settings) (one Client, wire *Wire, two Client) {
+	c.Helper()
+	two = c.open(own)
+	behind.Wire = new(Wire)
+	one = c.open(behind)
 	c.release(c.acquire(one)) // what is sent once for a client, or for a key, has been sent
-	return one, s.Wire, two
+	return one, behind.Wire, two
 }
 
 func (c trial) unavailable(what string, err error) {
@@ -102,7 +107,7 @@ func (c trial) acquireCountedOnce() {
 }
 
 func (c trial) hangingServer() {
-	one, wire, two := c.wiredPair(Settings{Lease: long, Request: 2 * time.Second})
+	one, wire, two := c.wiredPairOf(Settings{Lease: long, Request: short}, Settings{Lease: long}) // the second waits for a busy server
 	lease := c.acquire(one)
 	wire.Hang()
 	_, err := one.Acquire(c.bounded(), c.key+"-b")
@@ -111,7 +116,7 @@ func (c trial) hangingServer() {
 	waiter := c.wait(context.Background(), two)
 	wire.Mend()
 	c.release(c.granted(waiter))
-	c.free(one)
+	c.grantedAgain(one)
 }
 
 func (c trial) deafWaiter() {

@@ -67,6 +67,7 @@ type Server struct {
 const (
 	long    = 10 * time.Minute
 	short   = 2 * time.Second
+	renewed = 5 * short        // a lease that may be lost by one cause only: a process that is stalled does not let it expire
 	timeout = 90 * time.Second // for what must come
 )
 

@@ -65,7 +65,7 @@ func (c trial) atMostGivesBack() {
 }
 
 func (c trial) gone() {
-	client := c.open(Settings{Lease: short})
+	client := c.open(Settings{Lease: renewed})
 	lease := c.acquire(client)
 	c.backend.Server.Forget(c.T, c.key)
 	waiter := c.wait(context.Background(), client)
@@ -81,7 +81,7 @@ func (c trial) dead() {
 }
 
 func (c trial) lostTogether() {
-	client := c.open(Settings{Lease: short})
+	client := c.open(Settings{Lease: renewed})
 	outer := c.acquire(client)
 	inner := c.acquireUnder(outer.Context(), client)
 	c.worksUntilLoss(outer.Context(), client, func() { c.backend.Server.Forget(c.T, c.key) })
@@ -91,7 +91,7 @@ func (c trial) lostTogether() {
 }
 
 func (c trial) lostAfterHandOff() {
-	client := c.open(Settings{Lease: short, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
+	client := c.open(Settings{Lease: renewed, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	first := c.acquire(client)
 	c.losesAfterHandOff(client, first, func() { c.backend.Server.Forget(c.T, c.key) })
 	if cause := context.Cause(first.Context()); errors.Is(cause, lockstrategy.ErrLost) {

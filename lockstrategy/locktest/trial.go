@@ -130,6 +130,15 @@ func (c trial) free(client Client) {
 	c.release(lease)
 }
 
+// grantedAgain waits until a client whose way to the server was mended is granted the key, and gives it back.
+func (c trial) grantedAgain(client Client) {
+	c.Helper()
+	c.eventually("it is granted the key again", func() bool {
+		lease, err := client.Acquire(c.bounded(), c.key)
+		return err == nil && lease.Release(context.Background()) == nil
+	})
+}
+
 // taken demands that another than client has the key, or another of its callers.
 func (c trial) taken(client Client) {
 	c.Helper()

@@ -23,20 +23,17 @@ func unreachable() []promise {
 }
 
 func (c trial) losesUnreachable(fault func(*Wire)) {
-	one, wire, two := c.wiredPair(Settings{Lease: short})
+	one, wire, two := c.wiredPair(Settings{Lease: 3 * short})
 	lease := c.acquire(one)
 	fault(wire)
 	next := c.acquireAfter(lease, two, lockstrategy.ErrUnreachable)
 	wire.Mend()
 	c.release(next)
-	c.eventually("the holder's process is granted it again", func() bool {
-		lease, err := one.Acquire(c.bounded(), c.key)
-		return err == nil && lease.Release(context.Background()) == nil
-	})
+	c.grantedAgain(one)
 }
 
 func (c trial) cutForAWhile() {
-	one, wire, two := c.wiredPair(Settings{Lease: 3 * short})
+	one, wire, two := c.wiredPair(Settings{Lease: renewed})
 	lease := c.acquire(one)
 	before := lease.Until()
 	wire.Cut()

@@ -69,13 +69,13 @@ func (c trial) withinWait() {
 	lease := c.acquire(one)
 	for _, client := range []Client{one, two} {
 		began := time.Now()
-		_, err := client.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(short/4))
+		_, err := client.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(short))
 		if !errors.Is(err, lockstrategy.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 			c.Errorf("got %v, want ErrNotAcquired and context.DeadlineExceeded", err)
 		}
 		c.knowsHolder(err)
-		if waited := time.Since(began); waited < short/4 || waited > timeout/2 {
-			c.Errorf("it waited %s, not %s", waited, short/4)
+		if waited := time.Since(began); waited < short || waited > timeout/2 {
+			c.Errorf("it waited %s, not %s", waited, short)
 		}
 	}
 	c.release(lease)

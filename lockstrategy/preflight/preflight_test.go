@@ -1,17 +1,24 @@
 package preflight_test
 
 import (
+	"context"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/preflight"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 )
 
 // instance is the name in the keys that are tried: braces mean something in a key.
@@ -41,13 +48,39 @@ func check(t *testing.T, client redis.UniversalClient) preflight.Check {
 	return preflight.Lock{Name: "v3", Instance: instance, Strategy: lock, Where: where, Redis: []redis.UniversalClient{client}}.Check
 }
 
+// asked is what a preflight finds when all servers answer in time.
 func asked(t *testing.T, client redis.UniversalClient) preflight.Report {
 	t.Helper()
-	report, answered := check(t, client)(testenv.Context(t))
-	if !answered || report.Lock != "v3" || time.Since(report.Taken) > time.Minute {
-		t.Fatalf("answered: %t, it says %+v", answered, report)
+	report := inTime(t, check(t, client))
+	if report.Lock != "v3" || time.Since(report.Taken) > time.Minute {
+		t.Fatalf("it says %+v", report)
 	}
 	return report
+}
+
+// inTime repeats a preflight until all servers have answered in time but those that are away. A preflight has two seconds, and a machine
+// that stalls takes longer.
+func inTime(t *testing.T, check preflight.Check, away ...string) (report preflight.Report) {
+	t.Helper()
+	testenv.Eventually(t, "the servers answer in time", func() bool {
+		var answered bool
+		report, answered = check(testenv.Context(t))
+		tooLate := func(w preflight.Weakness) bool {
+			return strings.Contains(w.Remedy, context.DeadlineExceeded.Error()) || strings.Contains(w.Remedy, os.ErrDeadlineExceeded.Error())
+		}
+		return answered && slices.Equal(silent(report), away) && !slices.ContainsFunc(report.Weaknesses, tooLate)
+	})
+	return report
+}
+
+// silent lists the servers that gave no answer.
+func silent(report preflight.Report) (all []string) {
+	for _, u := range report.Unknown {
+		if u.What == "everything" {
+			all = append(all, u.Where...)
+		}
+	}
+	return all
 }
 
 // wantWeaknesses asks for parts of what was found, in order, and for nothing else.
@@ -75,6 +108,7 @@ func wantUnknown(t *testing.T, report preflight.Report, want ...string) {
 }
 
 func TestPreflightReadsHowTheServerIsSetUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ settings, want []string }{
 		{nil, []string{"appendonly is no"}},
 		{
@@ -91,6 +125,7 @@ func TestPreflightReadsHowTheServerIsSetUp(t *testing.T) {
 
 // A managed Redis refuses some of the questions. The answers of INFO are used all the same.
 func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
+	t.Parallel()
 	node := server(t, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru")
 	admin := client(t, node.Addr)
 	for denied, want := range map[string][]string{"-config": {"volatile-lru", "appendonly is no"}, "-info": nil} {
@@ -106,6 +141,7 @@ func TestPreflightSaysWhatItMayNotAsk(t *testing.T) {
 }
 
 func TestPreflightOfMiniredis(t *testing.T) {
+	t.Parallel()
 	report := asked(t, client(t, testenv.Redis(t, false).Addr))
 	wantWeaknesses(t, report)
 	wantUnknown(t, report, where+": how it is set up: ERR unknown command")
@@ -161,7 +197,11 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 			defer node.Resume()
 		}
 	}
-	report = asked(t, c)
+	ask := check(t, c)
+	testenv.Eventually(t, "two masters answer in time", func() bool {
+		report, _ = ask(testenv.Context(t))
+		return slices.Equal(silent(report), masters[2:])
+	})
 	wantUnknown(t, report, masters[2]+": everything: it gives no answer")
 	found := make(map[string][]string)
 	for _, w := range report.Weaknesses {
@@ -173,25 +213,22 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 }
 
 // ofNodes asks about RedLock over nodes.
-func ofNodes(t *testing.T, nodes []redis.UniversalClient) preflight.Report {
+func ofNodes(t *testing.T, nodes []redis.UniversalClient) preflight.Check {
 	t.Helper()
 	lock, err := lockstrategy.NewRedLock(nodes, lockstrategy.Timing{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
-	report, answered := preflight.Lock{Name: "v4", Instance: instance, Strategy: lock, Where: where, Redis: nodes}.Check(testenv.Context(t))
-	if !answered {
-		t.Fatal("no node answers")
-	}
-	return report
+	t.Cleanup(func() { _ = lock.Close() })
+	return preflight.Lock{Name: "v4", Instance: instance, Strategy: lock, Where: where, Redis: nodes}.Check
 }
 
 func TestPreflightOfRedLock(t *testing.T) {
+	t.Parallel()
 	nodes, all := fiveNodes(t)
 	nodes[4].Kill()
 	alias := strings.Replace(nodes[0].Addr, "127.0.0.1", "localhost", 1)
-	report := ofNodes(t, append(all, client(t, alias)))
+	report := inTime(t, ofNodes(t, append(all, client(t, alias))), nodes[4].Addr)
 	wantWeaknesses(t, report, "named more than once", "appendonly is no")
 	if w := report.Weaknesses; !slices.Equal(w[0].Where, []string{nodes[0].Addr, alias}) || !w[0].Grave || len(w[1].Where) != 5 {
 		t.Errorf("it names %v and %v", w[0].Where, w[1].Where)
@@ -202,20 +239,32 @@ func TestPreflightOfRedLock(t *testing.T) {
 // A server that hangs delays no caller by more than the timeout.
 func TestPreflightIsBounded(t *testing.T) {
 	t.Parallel()
-	node := server(t)
-	c := redis.NewClient(&redis.Options{Addr: node.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
-	t.Cleanup(func() { _ = c.Close() })
-	asked(t, c) // it has its connection
-	testenv.Pause(t, node)
-	defer node.Resume()
-	began := time.Now()
-	report, answered := check(t, c)(testenv.Context(t))
-	if took := time.Since(began); took < 2*time.Second || took > 4*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if answered {
-		t.Error("it has answered")
-	}
-	wantWeaknesses(t, report)
-	wantUnknown(t, report, where+": everything: it gives no answer")
+	synctest.Test(t, func(t *testing.T) {
+		server := miniredis.NewMiniRedis()
+		defer server.Close()
+		wire := faultproxy.New(func(context.Context) (net.Conn, error) { return server.Dial() })
+		defer wire.Close()
+		c := redis.NewClient(&redis.Options{
+			Dialer: wire.DialContext, ContextTimeoutEnabled: true, MaxRetries: -1, Protocol: 2, DisableIdentity: true, ConnMaxIdleTime: -1,
+			MaintNotificationsConfig: &maintnotifications.Config{
+				Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone, // no request for its address
+			},
+		})
+		defer c.Close()
+		ask := check(t, c)
+		if _, answered := ask(t.Context()); !answered { // it has its connection
+			t.Fatal("it has not answered")
+		}
+		wire.Hang()
+		began := time.Now()
+		report, answered := ask(t.Context())
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if answered {
+			t.Error("it has answered")
+		}
+		wantWeaknesses(t, report)
+		wantUnknown(t, report, where+": everything: it gives no answer")
+	})
 }

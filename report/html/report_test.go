@@ -23,22 +23,20 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // lab runs each experiment once, on miniredis, without the variants that need other servers. Some run simultaneously: their verdicts do not
 // matter here. One that waits for real servers, or for long in -short, has a record without events.
 var lab = sync.OnceValue(func() []experiments.Saved {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	all := make([]experiments.Saved, len(claims.All()))
 	var group errgroup.Group
 	group.SetLimit(8)
 	for i, e := range claims.All() {
 		group.Go(func() error {
-			options := experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run " + e.ID + " --seed 7"}
 			ctx, stop := context.WithCancel(ctx)
 			defer stop()
 			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool { return len(v.Needs) > 0 })
 			if e.Slow || len(e.Needs) > 0 || testing.Short() && e.Takes > 4*time.Second {
 				stop()
 			}
-			r := experiments.Run(ctx, e, options)
-			all[i] = experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+			all[i] = once(ctx, e)
 			return nil
 		})
 	}
@@ -46,16 +44,29 @@ var lab = sync.OnceValue(func() []experiments.Saved {
 	return all
 })
 
-// entry is the run of the experiment with an id.
+// once runs an experiment.
+func once(ctx context.Context, e experiments.Experiment) experiments.Saved {
+	options := experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run " + e.ID + " --seed 7"}
+	r := experiments.Run(ctx, e, options)
+	return experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+}
+
+// entry is the run of the experiment with an id. Beside others it may have shown nothing: then it runs again, alone, three times at most.
 func entry(t *testing.T, id string) experiments.Saved {
 	t.Helper()
-	for _, e := range lab() {
-		if e.Experiment.ID == id {
-			return e
-		}
+	all := lab()
+	i := slices.IndexFunc(all, func(s experiments.Saved) bool { return s.Experiment.ID == id })
+	if i < 0 {
+		t.Fatalf("there is no experiment %s", id)
 	}
-	t.Fatalf("there is no experiment %s", id)
-	return experiments.Saved{}
+	notShown := func(s experiments.Saved) bool {
+		return s.Judgement.Verdict != experiments.AsExpected && !s.Record.Interrupted
+	}
+	for again := 0; again < 3 && notShown(all[i]); again++ {
+		t.Logf("%s once more: %s", id, all[i].Judgement.Why)
+		all[i] = once(t.Context(), all[i].Experiment)
+	}
+	return all[i]
 }
 
 func render(t *testing.T, e experiments.Saved) string {

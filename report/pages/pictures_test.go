@@ -72,6 +72,24 @@ func TestEveryVariantHasAFileOfItsOwn(t *testing.T) {
 	}
 }
 
+// runOnce runs an experiment once, with some of its variants or all. On a busy machine a trial may show nothing: then it runs again, three
+// times at most.
+func runOnce(ctx context.Context, t *testing.T, e experiments.Experiment) []experiments.Saved {
+	t.Helper()
+	for again := 0; ; again++ {
+		s := experiments.Saved{Experiment: e, Record: experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})}
+		s.Judgement = e.Judge(s.Record)
+		at := slices.IndexFunc(s.Judgement.Variants, func(v experiments.VariantJudgement) bool {
+			return v.LeftOut == "" && v.Verdict != experiments.AsExpected
+		})
+		if at >= 0 && again < 3 {
+			t.Logf("once more: %s: %s", s.Judgement.Variants[at].Name, s.Judgement.Variants[at].Why)
+			continue
+		}
+		return []experiments.Saved{s}
+	}
+}
+
 // The page of L03 draws the commands that were sent: GET, the comparison in the client, DEL.
 func TestL03DrawsItsCommands(t *testing.T) {
 	e, err := claims.All().Find("L03")
@@ -80,10 +98,8 @@ func TestL03DrawsItsCommands(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})
 	e.Interleavings = nil // they have tests of their own
-	runs := []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}
-	made, err := All(ctx, []experiments.Experiment{e}, runs)
+	made, err := All(ctx, []experiments.Experiment{e}, runOnce(ctx, t, e))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +129,7 @@ func TestPagesDrawVotesAndReads(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool { return v.Name != c.variant })
-			r := experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})
-			runs := []experiments.Saved{{Experiment: e, Record: r, Judgement: e.Judge(r)}}
-			made, err := All(ctx, []experiments.Experiment{e}, runs)
+			made, err := All(ctx, []experiments.Experiment{e}, runOnce(ctx, t, e))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -192,44 +192,53 @@ func TestAnAnswerThatIsNotJSONIsAnError(t *testing.T) {
 	}
 }
 
-// A docker that hangs is interrupted first, so that it can clean up, and then killed.
+// A docker that hangs is interrupted first, so that it can clean up, and then killed. On a busy machine the kill, two seconds later, may
+// come before it has cleaned up: then it is tried again.
 func TestTheEndOfTheContextIsTheEndOfDocker(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
-		within time.Duration
 		trap   bool // it catches the interrupt
 	}{
 		"that ends": {
-			`sleep 600 >/dev/null 2>&1 & trap "kill $!; echo caught >>'%[1]s'; exit 130" INT; echo $$ >'%[1]s'; wait`,
-			time.Minute, true,
+			`sleep 600 >/dev/null 2>&1 & trap "kill $!; echo caught >>'%[1]s'; exit 130" INT; echo $$ >'%[1]s'; wait`, true,
 		},
-		"that does not": {`trap '' INT; echo $$ >'%[1]s'; exec sleep 600`, time.Minute, false},
+		"that does not": {`trap '' INT; echo $$ >'%[1]s'; exec sleep 600`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, file := load(t, small(t, ""), ""), filepath.Join(t.TempDir(), "pid")
-			fakeDocker(t, fmt.Sprintf(c.script, file))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			ended := make(chan error, 1)
-			go func() { ended <- compose.Docker{Project: p}.Up(ctx) }()
-			testenv.Eventually(t, "docker hangs", func() bool { text, _ := os.ReadFile(file); return bytes.HasSuffix(text, []byte("\n")) })
-			cancel()
-			select {
-			case err := <-ended:
-				wantError(t, err, "docker compose up")
-			case <-time.After(c.within):
-				t.Fatal("docker hangs on")
+			caught := false
+			for range 3 {
+				if caught = endOfDocker(t, c.script); caught == c.trap {
+					return
+				}
 			}
-			text, _ := os.ReadFile(file)
-			lines := strings.Fields(string(text))
-			if caught := slices.Contains(lines, "caught"); caught != c.trap {
-				t.Errorf("it caught the interrupt: %v", caught)
-			}
-			var pid int
-			fmt.Sscan(lines[0], &pid)
-			if syscall.Kill(pid, 0) == nil {
-				t.Errorf("docker, pid %d, runs on", pid)
-			}
+			t.Errorf("it caught the interrupt: %v", caught)
 		})
 	}
+}
+
+// endOfDocker ends the context of a docker that hangs, and reports whether docker caught the interrupt. No process may be left.
+func endOfDocker(t *testing.T, script string) (caught bool) {
+	t.Helper()
+	p, file := load(t, small(t, ""), ""), filepath.Join(t.TempDir(), "pid")
+	fakeDocker(t, fmt.Sprintf(script, file))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- compose.Docker{Project: p}.Up(ctx) }()
+	testenv.Eventually(t, "docker hangs", func() bool { text, _ := os.ReadFile(file); return bytes.HasSuffix(text, []byte("\n")) })
+	cancel()
+	select {
+	case err := <-ended:
+		wantError(t, err, "docker compose up")
+	case <-time.After(time.Minute):
+		t.Fatal("docker hangs on")
+	}
+	text, _ := os.ReadFile(file)
+	lines := strings.Fields(string(text))
+	var pid int
+	fmt.Sscan(lines[0], &pid)
+	if syscall.Kill(pid, 0) == nil {
+		t.Errorf("docker, pid %d, runs on", pid)
+	}
+	return slices.Contains(lines, "caught")
 }

@@ -41,7 +41,7 @@ var L23 = experiments.Experiment{
 		Limits: `
 			One server each, so no election is measured: a new leader of etcd gives every lease its whole time again. With the default lease of
 			30 s the rounding is small, and the wait is that lease. The holder is killed soon after its grant, so nearly the whole lease is
-			left. The time has a bound that leaves a busy machine three seconds.`,
+			left. The time has a bound that leaves a busy machine ten seconds.`,
 		Next: "L06-watchdog-ends shows the end of renewal in Redis, and L11-pause-past-lease a holder that comes back. L01-no-expiry has no " +
 			"expiry at all: try `app lab step L01`.",
 		Level: experiments.Medium,
@@ -70,8 +70,8 @@ B          refused ─ waits         ├─ lock
 }
 
 const (
-	deadLease   = time.Second     // the shortest that etcd has
-	deadReserve = 3 * time.Second // for a machine that is busy
+	deadLease   = time.Second      // the shortest that etcd has
+	deadReserve = 10 * time.Second // for a machine that is busy
 )
 
 // deadHolder is the variant of a version. rounding is for how much longer than the lease its servers may keep the key. Slow

@@ -57,7 +57,7 @@ var F01 = experiments.Experiment{
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}, Docker: 185 * time.Second, Takes: 12 * time.Second},
 	Check:    history.Counter,
 	Variants: slices.Concat(
-		failovers.Variants(failovers.MasterSlave, time.Second, failovers.KilledOnce(failovers.MasterSlave)),
+		failovers.Variants(failovers.MasterSlave, 3*time.Second, failovers.KilledOnce(failovers.MasterSlave)),
 		clients.NaiveVariants("replication cut, lock taken, killed", lostAtFailover),
 	),
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // partitionLease is renewed until the proxy drops, and then has to end.
-const partitionLease = 600 * time.Millisecond
+const partitionLease = time.Second
 
 var F11 = experiments.Experiment{
 	ID:       "F11-partition",
@@ -94,10 +94,8 @@ func partition(d faultproxy.Direction, looks, checks bool) experiments.Scenario 
 		}
 		t.Must(measureMargin(ctx, t, h, node))
 		measured := measureTimer(t, h.Lease.Until())
-		runs := time.After(time.Until(h.Lease.Until()) + t.Scaled(tolerance))
 		b.Update(ctx, r) // when the server has freed the lock
-		<-runs           // a process that is paused cannot look: L11 shows what happens then
-		if !looks || h.Lease.Context().Err() == nil {
+		if !looks || h.Relies() {
 			r.Write(h, value+1)
 		}
 		t.Must(h.AwaitLoss(ctx))
@@ -232,7 +230,7 @@ func measureTimer(t *experiments.Trial, until time.Time) (measured func()) {
 
 // tolerance is by how much a holder may learn of its loss after the next grant: a busy machine delays timers that are due. A
 // machine on which the lab's own timer was that late shows nothing.
-const tolerance = partitionLease / 10
+const tolerance = partitionLease / 5
 
 // learnsLate finds holders whose context had not ended when another client had been granted the lock.
 func learnsLate(trial []history.Event) (found []history.Violation) {

@@ -48,11 +48,23 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// Nodes that hang cost a client alone no timeout.
+// Nodes that hang cost a client alone no timeout. An answer may be late for another reason only while this process is stalled: then the
+// trial is repeated, twice at most.
 func TestNodesThatHangAreNotWaitedFor(t *testing.T) {
-	events, err := trialtest.Of(t, hanging(2, false))
-	if found := slow(events); err != nil || len(found) > 0 {
-		t.Errorf("found %+v, %v", found, err)
+	const stalled = 100 * time.Millisecond
+	stalls := testenv.WatchStalls(t)
+	for again := 0; ; again++ {
+		events, err := trialtest.Of(t, hanging(2, false))
+		late := stalls.Longest()
+		found := slow(events)
+		if err == nil && len(found) == 0 {
+			return
+		}
+		if again == 2 || late < stalled {
+			t.Errorf("found %+v, %v", found, err)
+			return
+		}
+		t.Logf("this process was stalled for %s; once more: %+v, %v", late, found, err)
 	}
 }
 
