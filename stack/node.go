@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -48,14 +47,10 @@ func (n *Node) WithClient(use func(*redis.Client) error) error {
 	return use(client)
 }
 
-// nodeTimeout is how long the stack waits for a reply of its nodes. A busy machine takes longer than the three seconds of go-redis 9.21.
-const nodeTimeout = 5 * time.Second
-
 // newClient is for the stack's own requests to its nodes.
 func newClient(addr, password string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr: addr, Password: password, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
-		ReadTimeout: nodeTimeout,
 	})
 }
 

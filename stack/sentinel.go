@@ -59,7 +59,7 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 // awaitQuorum waits until a sentinel knows all others and all replicas, so that a failover is possible.
 func awaitQuorum(ctx context.Context, node *Node) error {
 	client := redis.NewSentinelClient(&redis.Options{
-		Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ReadTimeout: nodeTimeout,
+		Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 	})
 	defer client.Close()
 	return node.Await(ctx, func(ctx context.Context) error {

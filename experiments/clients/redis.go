@@ -54,11 +54,9 @@ func RedisLock(t *experiments.Trial, name string, conn redis.UniversalClient, le
 	return Open(t, name, lockstrategy.NameRedis, lockstrategy.Backends{Redis: conn, Expiry: lease})
 }
 
-// OneAttempt are options of a client that sends every command once. A busy server has five seconds for a reply; go-redis 9.21 gives three.
+// OneAttempt are options of a client that sends every command once. A server has five seconds for a reply, as go-redis gives it.
 func OneAttempt(addr string) *redis.Options {
-	return &redis.Options{
-		Addr: addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true, ReadTimeout: 5 * time.Second,
-	}
+	return &redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true}
 }
 
 // Connect returns a connection to servers as the app opens it. It is closed at the end of the trial.

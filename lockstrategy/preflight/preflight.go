@@ -175,8 +175,7 @@ func masters(ctx context.Context, cluster *redis.ClusterClient, key string) (ser
 // ask asks a server how it is set up.
 func (s *server) ask(ctx context.Context) {
 	pipe := s.client.Pipeline()
-	info, fsync, cluster := redis.NewInfoCmd(ctx, "info"), pipe.ConfigGet(ctx, "appendfsync"), pipe.ClusterInfo(ctx)
-	_ = pipe.Process(ctx, info) // adds it to the pipeline
+	info, fsync, cluster := pipe.InfoMap(ctx), pipe.ConfigGet(ctx, "appendfsync"), pipe.ClusterInfo(ctx)
 	// Each command has its own error: one that is refused does not change the other replies. Without a reply only Exec has the error.
 	_, err := pipe.Exec(ctx)
 	if reply := redis.Error(nil); err != nil && !errors.As(err, &reply) {

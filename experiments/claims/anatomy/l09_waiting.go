@@ -269,8 +269,8 @@ func (o handOverTest) end(ctx context.Context, t *experiments.Trial, h *clients.
 // requests asks a server how often clients have sent it one of some commands. Commands that scripts call are part of one
 // request: they must not be among them.
 func requests(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, sent []string) (n int64) {
-	info := redis.NewInfoCmd(ctx, "info", "commandstats")
-	t.Must(conn.Process(ctx, info))
+	info := conn.InfoMap(ctx, "commandstats")
+	t.Must(info.Err())
 	for _, command := range sent {
 		var calls int64
 		_, _ = fmt.Sscanf(info.Item("Commandstats", "cmdstat_"+command), "calls=%d,", &calls) // without an item there was none
