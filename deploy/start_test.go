@@ -4,9 +4,7 @@ package deploy_test
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -39,7 +37,7 @@ func start(t *testing.T, one, two string, edits ...string) nginx {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, listen := t.TempDir(), freeAddress(t)
+	dir, listen := t.TempDir(), testenv.FreeAddr(t)
 	n := nginx{url: "http://" + listen, log: filepath.Join(dir, "access.log")}
 	upstream, err := os.ReadFile("nginx/two.conf")
 	if err != nil {
@@ -74,18 +72,6 @@ func start(t *testing.T, one, two string, edits ...string) nginx {
 		return err == nil
 	})
 	return n
-}
-
-// freeAddress has a port on which nothing listens. It is below those from which Linux takes the ports of clients: nginx starts only later.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12_000+rand.N(10_000)))
-		if err == nil {
-			defer listener.Close()
-			return listener.Addr().String()
-		}
-	}
 }
 
 // instances are two instances of the app that share one Redis.

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -31,7 +32,7 @@ func taken(err error) bool {
 // atFreeAddr calls start with another free address while that is taken. redis-server cannot choose a free port itself.
 func atFreeAddr(start func(addr string) error) error {
 	return whileTaken(func() error {
-		addrs, err := freeAddrs(1)
+		addrs, err := FreeAddrs(1)
 		if err == nil {
 			err = start(addrs[0])
 		}
@@ -39,15 +40,24 @@ func atFreeAddr(start func(addr string) error) error {
 	})
 }
 
-// freeAddrs returns n different addresses of the loopback interface at which no server listens at this moment.
-func freeAddrs(n int) (addrs []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("stack: no free port: %w", err)
+// Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS): a server that is started
+// again at its address, or that listens a moment after its address was chosen, would find a client there. No port of docker-compose.yml is
+// among them.
+const (
+	firstPort = 14_000
+	ports     = 7_000
+)
+
+// FreeAddrs returns n different addresses of the loopback interface at which no server listens at this moment.
+func FreeAddrs(n int) (addrs []string, err error) {
+	for tries := 0; len(addrs) < n; tries++ {
+		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.N(ports)))
+		if failed == nil {
+			defer l.Close() // when all are known, or one would be chosen twice
+			addrs = append(addrs, l.Addr().String())
+		} else if tries >= ports {
+			return nil, fmt.Errorf("stack: no free port: %w", failed)
 		}
-		defer l.Close() // when all are known, or one would be chosen twice
-		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil
 }

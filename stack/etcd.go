@@ -71,7 +71,7 @@ func (s *Stack) etcdCluster(ctx context.Context, n int, proxied bool, settings [
 
 // etcd starts a cluster at free addresses.
 func (s *Stack) etcd(ctx context.Context, program []string, n int, proxied bool, settings []string) (*Etcd, error) {
-	addrs, err := freeAddrs(2 * n)
+	addrs, err := FreeAddrs(2 * n)
 	if err != nil {
 		return nil, err
 	}

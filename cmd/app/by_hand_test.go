@@ -4,7 +4,6 @@ package main
 
 import (
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -109,20 +108,15 @@ func elsewhere(t *testing.T, text, dir string) string {
 	return strings.ReplaceAll(text, "/tmp/lab-", dir+"/lab-")
 }
 
-// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too. Both are below those
-// from which Linux takes the ports of clients: the servers start only later.
+// freePort is one on which nothing listens, nor on the port 10000 above it, where a node of a cluster listens, too.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for {
-		port := 12_000 + rand.N(10_000)
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if bus, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+10_000)); err == nil {
+		_, port, _ := net.SplitHostPort(testenv.FreeAddr(t))
+		n, _ := strconv.Atoi(port)
+		if bus, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(n+10_000)); err == nil {
 			bus.Close()
-			return strconv.Itoa(port)
+			return port
 		}
 	}
 }

@@ -54,6 +54,8 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	b.Open(base+"/ui/servers", chrome.View{Width: 1280, Scheme: "light"})
 	press("#faults .button")
 	eventually("the replicas are in sync", `document.querySelectorAll(".box.replica").length === 3 && !!document.querySelector(".deeds")`)
+	// Readiness tries each lock, and a picture of that moment is higher.
+	eventually("no lock of the start is left", `!document.querySelector(".box .lock")`)
 	const place = `document.querySelector("#faults").offsetTop`
 	before := chrome.Ask[int](b, place)
 	stays := func() {

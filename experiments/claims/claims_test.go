@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 const quick = 4 * time.Second
 
 // whole is the longest that one may take to run with all its variants outside of `make check`.
-const whole = 12 * time.Second
+const whole = 8 * time.Second
 
 // Every experiment that needs no app is as expected. One that draws from its seed is so with each of three, unless that takes long.
 // `make check PART=lab` runs those that are not slow, by the command and with another seed. Experiments that measure run alone in this

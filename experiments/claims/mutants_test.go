@@ -183,6 +183,9 @@ func TestMutants(t *testing.T) {
 	} {
 		t.Run(m.without, func(t *testing.T) {
 			t.Parallel()
+			if m.without != "NX" && m.without != "the proof of the fault" { // one of the lock, and one of the judge
+				testenv.Check(t, testenv.Whole)
+			}
 			for id, why := range m.flips {
 				flips(t, id, why, m.cut, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant})
 			}
@@ -209,6 +212,7 @@ func instead(variant, other string) func(*experiments.Experiment) {
 
 // The same for an experiment on instances: the app is built with something taken out.
 func TestMutantsOfInstances(t *testing.T) {
+	testenv.Check(t, testenv.Whole)
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	for _, m := range []struct{ without, file, right, wrong, id, why string }{

@@ -219,6 +219,16 @@ func Stack(t testing.TB) *stack.Stack {
 	return s
 }
 
+// FreeAddr returns an address of the loopback interface for a server that a test starts a moment later.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	addrs, err := stack.FreeAddrs(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addrs[0]
+}
+
 // Topology starts real Redis servers that are arranged as kind says, and end with the test. `go test -short` leaves every kind out but
 // "single".
 func Topology(t testing.TB, kind string) *stack.Topology {
