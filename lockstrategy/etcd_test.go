@@ -340,8 +340,8 @@ func (s termBefore) RecvMsg(m any) error {
 	return err
 }
 
-// again asks again when a majority has not answered: etcd gives up a request after seven seconds, and on a busy machine an election may
-// take longer.
+// again asks again when a majority has not answered. A request to etcd times out after seven seconds, and on a busy machine an election
+// may take longer.
 type again struct{ lockstrategy.Strategy }
 
 func (a again) Acquire(ctx context.Context, key string, options ...lockstrategy.Option) (*lockstrategy.Lease, error) {

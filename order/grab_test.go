@@ -115,7 +115,7 @@ func testNoLock(t *testing.T, database fresh) {
 	}
 }
 
-// grabbedWithoutLock lets all drivers grab an order, and returns how many won. Those who won were told so.
+// grabbedWithoutLock lets all drivers grab an order, and returns how many won. Each winner was told so.
 func grabbedWithoutLock(t *testing.T, stores []*order.Store) int {
 	t.Helper()
 	id := create(t, stores[0])

@@ -40,9 +40,8 @@ func atFreeAddr(start func(addr string) error) error {
 	})
 }
 
-// Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS): a server that is started
-// again at its address, or that listens a moment after its address was chosen, would find a client there. No port of docker-compose.yml is
-// among them.
+// Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS). Otherwise a server that is
+// started again at its address could find a client there. No port of docker-compose.yml is among them.
 const (
 	firstPort = 14_000
 	ports     = 7_000

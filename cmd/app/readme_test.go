@@ -250,7 +250,7 @@ func TestThePageOfCommands(t *testing.T) {
 	}
 }
 
-// The README's command for the tests is what the gate calls.
+// The README's command for the tests is what CI calls.
 func TestCIRunsTheTestsAsTheReadmeSays(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	called := regexp.MustCompile(`(?m)^step ".*" env LAB_REQUIRE=\S+ .*(make test)$`).FindStringSubmatch(page(t, ".ci/run"))

@@ -78,7 +78,7 @@ func (s Service) service(t *experiments.Trial) burst.Service {
 }
 
 // PageViews sends 666 page views to a version, and records what each wrote and the counter at the end. A burst that does not count opens
-// the instances' connections before: on a slow machine so many dials take longer than a request waits for one.
+// the instances' connections before. On a slow machine so many dials take longer than a request waits for one.
 func PageViews(s Service) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		target := s.Start(ctx, t)

@@ -14,7 +14,7 @@ import (
 	"locklab/experiments/try/protocol"
 )
 
-// The programs of this file poll, as a wrapper of a company does: a sleep here is a pause of a program, and no wait of a test.
+// The programs of this file poll, as a wrapper of a company does. A sleep here is a pause of a program, and no wait of a test.
 
 // serveMutant serves a lock with one defect, in about the lines that a company's wrapper has.
 func serveMutant(mutant string) {
