@@ -145,7 +145,7 @@ func (m *mutantLock) renew(ctx context.Context, r protocol.Request, owner string
 		script = lookScript
 	}
 	for good := time.Now(); ; {
-		time.Sleep(r.Lease() / 10) // the first one is not beside the grant: a reply that T08 loses is that of the release
+		time.Sleep(r.Lease() / 40) // the first one is not beside the grant: the reply that T08 loses is that of the release
 		if ctx.Err() != nil {
 			return
 		}
