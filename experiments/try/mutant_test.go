@@ -83,7 +83,7 @@ func (m *mutantLock) acquire(ctx context.Context, r protocol.Request) (protocol.
 func (m *mutantLock) message() {
 	conn, err := net.Dial("tcp", m.Options().Addr)
 	if err == nil {
-		_, err = fmt.Fprint(conn, "SUBSCRIBE freed\r\n")
+		_, err = fmt.Fprint(conn, "*2\r\n$9\r\nSUBSCRIBE\r\n$5\r\nfreed\r\n") // miniredis has no inline commands
 	}
 	for range 2 { // the reply, and a message
 		if err == nil {
