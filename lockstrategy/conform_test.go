@@ -24,6 +24,22 @@ import (
 // Every strategy conforms alone, and behind a cohort, which promises more.
 var withAndWithoutCohort = map[string]bool{"alone": false, "cohort": true}
 
+// inLoop leaves the cases without a cohort out of the inner loop, where they cost seconds: a cohort's are the same and more.
+func inLoop(t *testing.T, cohort bool) {
+	t.Helper()
+	if !cohort {
+		testenv.Slow(t)
+	}
+}
+
+// onServer is for a store that is a process of its own. There, `make test` has a cohort's cases: they are the same and more.
+func onServer(t *testing.T, cohort bool) {
+	t.Helper()
+	if !cohort {
+		testenv.Check(t, testenv.Whole)
+	}
+}
+
 func TestProcessMutexConforms(t *testing.T) {
 	t.Parallel()
 	locktest.RunInBubbles(t, func(*testing.T) locktest.Backend {
@@ -48,9 +64,7 @@ func TestRedisConforms(t *testing.T) {
 		})
 		t.Run("redis-server/"+name, func(t *testing.T) {
 			t.Parallel()
-			if !cohort { // the cases behind a cohort are the same and more
-				testenv.Slow(t)
-			}
+			onServer(t, cohort)
 			testenv.Needs(t, testenv.RedisServer)
 			node := testenv.Redis(t, true)
 			b := redisBackend(client(t, node.Addr), cohort, func(t *testing.T, s locktest.Settings) redis.UniversalClient {
@@ -106,6 +120,7 @@ func TestRedisConformsInEveryTopology(t *testing.T) {
 			}
 			for name, cohort := range withAndWithoutCohort {
 				t.Run(name, func(t *testing.T) {
+					onServer(t, cohort)
 					locktest.Run(t, redisBackend(connect(t, locktest.Settings{}), cohort, connect))
 				})
 			}
@@ -160,6 +175,7 @@ func TestRedLockConforms(t *testing.T) {
 	t.Parallel()
 	for name, cohort := range withAndWithoutCohort {
 		t.Run("miniredis/"+name, func(t *testing.T) {
+			inLoop(t, cohort)
 			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend {
 				var dials []func() (net.Conn, error)
 				for range 5 {
@@ -176,6 +192,7 @@ func TestRedLockConforms(t *testing.T) {
 		})
 		t.Run("redis-server/"+name, func(t *testing.T) {
 			t.Parallel()
+			onServer(t, cohort)
 			testenv.Needs(t, testenv.RedisServer)
 			nodes := redlockNodes(t, true)
 			locktest.Run(t, redlockBackend(clients(t, nodes), cohort, func(t *testing.T, wire *locktest.Wire) (all []redis.UniversalClient) {

@@ -29,10 +29,12 @@ func TestDatabaseConforms(t *testing.T) {
 	t.Parallel()
 	for layer, cohort := range withAndWithoutCohort {
 		t.Run("sqlite/"+layer, func(t *testing.T) { // SQLite is a part of this process, so its time can be that of a bubble
+			inLoop(t, cohort)
 			locktest.RunInBubbles(t, func(t *testing.T) locktest.Backend { return databaseBackend(t, sqliteFile(t), cohort) })
 		})
 		t.Run("mariadb/"+layer, func(t *testing.T) {
 			t.Parallel()
+			onServer(t, cohort)
 			b := databaseBackend(t, mariaDB(t), cohort)
 			b.Wired = true
 			locktest.Run(t, b)

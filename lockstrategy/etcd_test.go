@@ -32,6 +32,7 @@ func TestEtcdConforms(t *testing.T) {
 	for name, cohort := range withAndWithoutCohort {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			onServer(t, cohort)
 			locktest.Run(t, etcdBackend(etcdClient(t, servers.Addrs()), cohort, servers.Addrs()))
 		})
 	}

@@ -25,6 +25,7 @@ func TestMemcachedConforms(t *testing.T) {
 	for name, cohort := range withAndWithoutCohort {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			onServer(t, cohort)
 			locktest.Run(t, memcachedBackend(t, memcachedServer(t), cohort))
 		})
 	}

@@ -36,6 +36,7 @@ func TestZooKeeperConforms(t *testing.T) {
 	for name, cohort := range withAndWithoutCohort {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			onServer(t, cohort)
 			node := sharedZooKeeper.Of(t)
 			admin := newZooKeeperAdmin(t, node.Addr)
 			locktest.Run(t, zooKeeperBackend(admin, node.Addr, cohort))

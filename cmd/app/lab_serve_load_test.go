@@ -81,7 +81,7 @@ func (w *watcher) sent(t *testing.T, base string) map[string]string {
 // Sixty browsers see a burst of 666 on the processors that it needs itself. Each sees what it left, and v3 loses nothing. The test prints
 // what docs/live.md says: how late events are, and the final values of v1 with one browser and with sixty.
 func TestSixtyBrowsersWatchABurst(t *testing.T) {
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Whole)
 	const browsers, bursts = 60, 5
 	base, stalls := livePage(t), testenv.WatchStalls(t)
 	ctx, cancel := context.WithCancel(testenv.Context(t))
