@@ -10,7 +10,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell git describe --always --dirty 2>/dev/null)
 APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -52,13 +52,16 @@ jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
 	mvn -q -f loadtest/jmeter/pom.xml clean initialize
 
 interop: ## The Redis lock beside real Redisson, three versions, four topologies (a minute)
-	LAB_CHECK=interop go test -count=1 -v ./loadtest/interop
+	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
 
 topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (12 minutes)
 	@$(APP) lab topologies
 
 lint: ## golangci-lint, pinned here and not in go.mod; it checks which package imports which, too
 	go run $(GOLANGCI) run ./...
+
+style: ## The length of lines (140) and functions (40 lines of code), and the spelling in Go: part of make check, not of CI
+	go run $(GOLANGCI) run --enable-only=funlen,lll,misspell ./...
 
 prose: ## Check the language of pages, comments, help texts and messages with Vale (its first build takes 3 minutes)
 	@go run $(VALE) test docs/style
@@ -70,6 +73,7 @@ size: ## Lines of Go without tests: in all, of some parts, and by package
 
 PACKAGES := ./pview ./order ./history ./experiments ./ratelimit ./shop ./cache ./experiments/steps
 
+mutants: export LAB_PARTS = all
 mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 a fourth. SEED=1 draws N=27 changes of PACKAGES instead
 	@$(if $(SEED),go run ./internal/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt)
 

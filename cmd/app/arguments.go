@@ -51,7 +51,7 @@ func checkedArguments(args []string, flags map[string][]*kong.Flag) (all []strin
 }
 
 // others are the variables that begin as those of flags, and are read elsewhere: by the compose file and by tests.
-var others = []string{"LAB_CHECK", "LAB_NET", "LAB_REQUIRE", "LAB_SCREENSHOT", "LAB_SCREENSHOTS"}
+var others = []string{"LAB_NET", "LAB_PARTS", "LAB_REQUIRE", "LAB_SCREENSHOT", "LAB_SCREENSHOTS"}
 
 // unknownVariables says which variables of the environment look like those of a flag, and belong to none. They may be somebody else's, so
 // they are no error.

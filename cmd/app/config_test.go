@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +106,23 @@ func TestAnUnknownVariableIsTold(t *testing.T) {
 				t.Errorf("exit %d: %q", got.code, got.err)
 			}
 		})
+	}
+}
+
+// A variable that tests read must not set a flag: a test with it would run another command.
+func TestVariablesOfTestsAreNoFlags(t *testing.T) {
+	parser, err := newParser(t.Context(), streams{io.Discard, io.Discard}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, same := range flagsOf(parser.Model.Node) {
+		for _, flag := range same {
+			for _, env := range flag.Envs {
+				if slices.Contains(others, env) {
+					t.Errorf("%s is read by tests, and sets %s", env, name)
+				}
+			}
+		}
 	}
 }
 

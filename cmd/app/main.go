@@ -151,21 +151,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func execute(ctx context.Context, args []string, std streams) error {
 	helped := false
-	parser, err := kong.New(&commands{},
-		kong.Name("app"),
-		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
-		kong.DefaultEnvars("LAB"),
-		kong.Vars{
-			"version": build(), "checks": strings.Join(doctor.Names(), ", "),
-			"versions": strings.Join(versions.Defaults(), ","), "allVersions": strings.Join(versions.Names(), ","),
-		},
-		kong.ValueFormatter(help),
-		kong.Writers(std.out, std.err),
-		kong.Exit(func(int) { helped = true }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(std),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
-	)
+	parser, err := newParser(ctx, std, func(int) { helped = true })
 	if err != nil {
 		return err
 	}
@@ -182,6 +168,25 @@ func execute(ctx context.Context, args []string, std streams) error {
 		return misuse("%w; see app --help", err)
 	}
 	return command.Run()
+}
+
+// newParser reads the command line. It calls exit when that asked for help or for the version.
+func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, error) {
+	return kong.New(&commands{},
+		kong.Name("app"),
+		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
+		kong.DefaultEnvars("LAB"),
+		kong.Vars{
+			"version": build(), "checks": strings.Join(doctor.Names(), ", "),
+			"versions": strings.Join(versions.Defaults(), ","), "allVersions": strings.Join(versions.Names(), ","),
+		},
+		kong.ValueFormatter(help),
+		kong.Writers(std.out, std.err),
+		kong.Exit(exit),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(std),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+	)
 }
 
 // help is the help of a flag or an argument: with its default, unless its own text names that, and with its variable.

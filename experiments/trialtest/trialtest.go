@@ -42,20 +42,35 @@ const stalled = 100 * time.Millisecond
 func AsExpected(t *testing.T, e experiments.Experiment, o experiments.Options) {
 	t.Helper()
 	stalls := testenv.WatchStalls(t)
-	for again := 0; ; again++ {
+	var seen []experiments.Verdict
+	for {
 		r := experiments.Run(t.Context(), e, o)
 		j, late := e.Judge(r), stalls.Longest()
 		if j.Verdict == experiments.AsExpected {
 			t.Logf("as expected in %s", r.Took.Round(time.Millisecond))
 			return
 		}
-		if again == 2 || j.Verdict == experiments.Unexpected && (again > 0 || late < stalled) {
+		if seen = append(seen, j.Verdict); !again(seen, late) {
 			t.Errorf("seed %d: %s: %s", o.Seed, j.Verdict, j.Why)
 			return
 		}
 		t.Logf("seed %d: %s, and this process was stalled for %s; once more: %s", o.Seed, j.Verdict, late.Round(time.Millisecond), j.Why)
 		e.Variants = Repeated(e, j)
 	}
+}
+
+// again reports whether an experiment is run again, after these verdicts and a stall for so long.
+func again(seen []experiments.Verdict, stall time.Duration) bool {
+	unexpected := 0
+	for _, v := range seen {
+		if v == experiments.Unexpected {
+			unexpected++
+		}
+	}
+	if seen[len(seen)-1] == experiments.Unexpected && (unexpected > 1 || stall < stalled) {
+		return false
+	}
+	return len(seen) < 3
 }
 
 // Repeated are the variants of an experiment that are to be repeated after a judgement, with the control.

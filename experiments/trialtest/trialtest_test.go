@@ -51,9 +51,36 @@ func TestRepeated(t *testing.T) {
 
 // A long experiment has its control and one variant of each expectation.
 func TestSample(t *testing.T) {
-	t.Setenv("LAB_CHECK", "")
+	t.Setenv("LAB_PARTS", "")
 	variants(t, Sample(whole, time.Second).Variants, "control", "kept", "lost")
 	variants(t, Sample(whole, time.Minute).Variants, "control", "lost", "kept", "lost, too")
-	t.Setenv("LAB_CHECK", "tests")
+	t.Setenv("LAB_PARTS", "tests")
 	variants(t, Sample(whole, time.Second).Variants, "control", "lost", "kept", "lost, too")
+}
+
+// An experiment that shows nothing is run three times in all. One that is unexpected is run again once, after a stall.
+func TestAgain(t *testing.T) {
+	const nothing, bad = experiments.Inconclusive, experiments.Unexpected
+	for name, c := range map[string]struct {
+		seen  []experiments.Verdict
+		stall time.Duration
+		want  bool
+	}{
+		"nothing":                               {[]experiments.Verdict{nothing}, 0, true},
+		"nothing, twice":                        {[]experiments.Verdict{nothing, nothing}, 0, true},
+		"nothing, three times":                  {[]experiments.Verdict{nothing, nothing, nothing}, stalled, false},
+		"unexpected":                            {[]experiments.Verdict{bad}, stalled - 1, false},
+		"unexpected after a stall":              {[]experiments.Verdict{bad}, stalled, true},
+		"unexpected after a stall, twice":       {[]experiments.Verdict{bad, bad}, stalled, false},
+		"nothing, then unexpected":              {[]experiments.Verdict{nothing, bad}, 0, false},
+		"nothing, then unexpected after stall":  {[]experiments.Verdict{nothing, bad}, stalled, true},
+		"unexpected after a stall, and nothing": {[]experiments.Verdict{bad, nothing}, stalled, true},
+		"unexpected on both sides of nothing":   {[]experiments.Verdict{bad, nothing, bad}, stalled, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := again(c.seen, c.stall); got != c.want {
+				t.Errorf("it is run again: %t", got)
+			}
+		})
+	}
 }

@@ -29,7 +29,7 @@ func (s *Shared[T]) Of(t testing.TB) T {
 		if started, s.err = stack.New(); s.err != nil {
 			return
 		}
-		sharedStacks.add(started)
+		AtEnd(started.Close)
 		ctx, cancel := context.WithTimeout(context.Background(), longestStart)
 		defer cancel()
 		s.server, s.err = s.Start(ctx, started)
@@ -40,25 +40,24 @@ func (s *Shared[T]) Of(t testing.TB) T {
 	return s.server
 }
 
-// sharedStacks are the stacks of the shared servers, which [Main] closes.
-var sharedStacks stacks
+// AtEnd has [Main] call end after the tests of a package: it ends what they share.
+func AtEnd(end func() error) {
+	ends.mu.Lock()
+	defer ends.mu.Unlock()
+	ends.all = append(ends.all, end)
+}
 
-type stacks struct {
+var ends struct {
 	mu  sync.Mutex
-	all []*stack.Stack
+	all []func() error
 }
 
-func (s *stacks) add(started *stack.Stack) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, started)
-}
-
-func (s *stacks) close() (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, started := range s.all {
-		err = errors.Join(err, started.Close())
+// endShared ends what the tests of this package have shared.
+func endShared() (err error) {
+	ends.mu.Lock()
+	defer ends.mu.Unlock()
+	for _, end := range ends.all {
+		err = errors.Join(err, end())
 	}
 	return err
 }

@@ -30,26 +30,27 @@ type Need struct {
 	Debian   string   // package
 	Homebrew string   // formula
 	For      string
-	Slow     bool // `go test -short` leaves its tests out: of the data stores, redis-server alone starts in no time
+	Slow     bool // `go test -short` leaves its tests out: it is a server, a browser or a load tool
+	In       Part // of `make check`: no other tests need it
 }
 
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // The needs of this repository's tests.
 var (
-	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies", false}
-	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL", true}
-	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd", true}
-	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached", true}
-	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", false}
-	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false}
-	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false}
-	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true}
-	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true}
-	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true}
-	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock", true}
-	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector", false}
-	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true} // loadtest/README.md has the version
+	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies", true, ""}
+	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL", true, ""}
+	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd", true, ""}
+	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached", true, ""}
+	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
+	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
+	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false, ""}
+	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true, Interop}
+	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true, Interop}
+	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true, ""}
+	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock", true, ""}
+	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector", false, ""}
+	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
 )
 
 // All returns every need.
@@ -89,7 +90,7 @@ func (n Need) How() string {
 	return fmt.Sprintf("%s is missing (for %s): Debian %s, macOS brew install %s", n.Name, n.For, debian, n.Homebrew)
 }
 
-// all, as the value of LAB_REQUIRE or LAB_CHECK, stands for every name.
+// all, as the value of LAB_REQUIRE or LAB_PARTS, stands for every name.
 const all = "all"
 
 // listed reports whether a variable of the environment, a list with commas, has the name.
@@ -142,8 +143,8 @@ const (
 	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
 )
 
-// Runs reports whether LAB_CHECK is "all", or a list that has the part's name. `make check PART=...` sets it.
-func (p Part) Runs() bool { return listed("LAB_CHECK", string(p)) }
+// Runs reports whether LAB_PARTS is "all", or a list that has the part's name. `make check PART=...` sets it.
+func (p Part) Runs() bool { return listed("LAB_PARTS", string(p)) }
 
 // Check leaves a test out unless the part runs.
 func Check(t testing.TB, part Part) {
@@ -181,13 +182,13 @@ func MainParallel(m *testing.M, n int) {
 	leaks.Main(closing{m}, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// closing runs tests, and then closes the servers that they share.
+// closing runs tests, and then ends what they share.
 type closing struct{ *testing.M }
 
 // Run returns the exit code.
 func (c closing) Run() int {
 	code := c.M.Run()
-	if err := sharedStacks.close(); err != nil {
+	if err := endShared(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}

@@ -98,7 +98,7 @@ func (c trial) handsOffCount() {
 func (c trial) handsOffNoTerms() {
 	client := c.open(Settings{Lease: long, HandOff: lockstrategy.HandOff{Count: 100, Time: long}})
 	lease := c.acquire(client)
-	waiter := c.waitQueued(context.Background(), client, lockstrategy.LeaseFor(short))
+	waiter := c.waitQueued(context.Background(), client, lockstrategy.LeaseFor(3*short))
 	behind := c.waitQueued(context.Background(), client)
 	c.release(lease)
 	c.lost(c.granted(waiter), lockstrategy.ErrExpired)

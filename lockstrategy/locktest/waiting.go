@@ -83,15 +83,16 @@ func (c trial) withinWait() {
 }
 
 func (c trial) withinLease() {
+	const bound = 3 * short // a slow answer comes within it
 	one, two := c.pair(Settings{Lease: long})
-	lease, err := one.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(short))
+	lease, err := one.Acquire(context.Background(), c.key, lockstrategy.WaitAtMost(bound))
 	if err != nil {
 		c.Fatal(err)
 	}
 	select {
 	case <-lease.Context().Done():
 		c.Fatalf("the lease ended: %v", context.Cause(lease.Context()))
-	case <-time.After(short + short/4): // the bound is over
+	case <-time.After(bound + short/4): // it is over
 	}
 	c.taken(two)
 	c.release(lease)

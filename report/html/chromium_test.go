@@ -198,10 +198,10 @@ func TestThePictureOfL11(t *testing.T) {
 		}
 	}
 	picture := chrome.Value(b, chromedp.CaptureScreenshot())
-	if len(picture) > 200_000 {
-		t.Errorf("it has %d bytes; a README is opened often", len(picture))
-	}
 	if to := os.Getenv("LAB_SCREENSHOT"); to != "" {
+		if len(picture) > 200_000 {
+			t.Errorf("it has %d bytes; a README is opened often", len(picture))
+		}
 		chrome.Keep(t, filepath.Dir(to), filepath.Base(to), picture)
 	}
 }

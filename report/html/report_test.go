@@ -213,7 +213,7 @@ func TestHundredsOfEvents(t *testing.T) {
 	page := render(t, made(history.Counter, views(666, 19)...))
 	wants(t, page, "666 writes of pview were confirmed, and it ends at 36: 630 are lost; 665 of them wrote a value",
 		"630 lost", `class="twice"`, "80 of 1333 events are drawn")
-	if len(page) > 200_000 {
+	if testenv.Whole.Runs() && len(page) > 200_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	kept := render(t, made(history.Counter, views(666, 1)...))

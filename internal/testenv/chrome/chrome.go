@@ -22,7 +22,7 @@ import (
 	"locklab/internal/testenv"
 )
 
-// Browser is a headless Chromium, and what it complained of and asked for.
+// Browser is a window of a headless Chromium with cookies of its own, and what it complained of and asked for.
 type Browser struct {
 	context.Context
 	T *testing.T // the test that runs
@@ -32,23 +32,37 @@ type Browser struct {
 	requests []string
 }
 
-// longest is the life of a browser, so that a page that never shows what a test waits for does not hang the test.
+// longest is the life of a window, so that a page that never shows what a test waits for does not hang the test.
 const longest = 10 * time.Minute
 
-// New starts one, which ends with the test. The test is skipped without a Chromium.
+// shared is the Chromium of all tests of a package.
+var shared = sync.OnceValues(func() (context.Context, error) {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.ExecPath(chromium()))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	testenv.AtEnd(func() error {
+		defer stop()
+		defer cancel()
+		return chromedp.Cancel(ctx)
+	})
+	return ctx, chromedp.Do(ctx)
+})
+
+// New opens a window, which ends with the test. The test is skipped without a Chromium.
 func New(t *testing.T) *Browser {
 	t.Helper()
 	testenv.Needs(t, testenv.Chromium)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.ExecPath(chromium(t)))
-	bounded, end := context.WithTimeout(context.Background(), longest)
-	allocator, stop := chromedp.NewExecAllocator(bounded, options...)
-	ctx, cancel := chromedp.NewContext(allocator)
+	chromium, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounded, end := context.WithTimeout(chromium, longest)
+	ctx, cancel := chromedp.NewContext(bounded, chromedp.WithNewBrowserContext())
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Error(err)
 		}
 		cancel()
-		stop()
 		end()
 	})
 	b := &Browser{Context: ctx, T: t}
@@ -62,14 +76,13 @@ func New(t *testing.T) *Browser {
 	return b
 }
 
-// chromium is where it is.
-func chromium(t *testing.T) string {
+// chromium is where it is; the need is met.
+func chromium() (path string) {
 	for _, name := range testenv.Chromium.Programs {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
+		if found, err := exec.LookPath(name); err == nil {
+			return found
 		}
 	}
-	t.Fatal(testenv.Chromium.How())
 	return ""
 }
 
