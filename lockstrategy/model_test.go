@@ -52,7 +52,11 @@ func openRedis(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 // The mutex in the process has only the cohort's promises to keep.
 func TestModelOfTheProcess(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
 		p := newProgram(seed, false)
 		events := runModel(t, p, func(b lockstrategy.Backends) (*lockstrategy.Opened, error) {
 			return lockstrategy.Open(lockstrategy.NameProcess, b)

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"locklab/internal/testenv"
 )
 
 func TestLabExplore(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	for _, c := range []struct {
 		name  string
 		args  string

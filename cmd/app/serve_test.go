@@ -84,6 +84,7 @@ func TestServeLeavesTheBackendsOut(t *testing.T) {
 }
 
 func TestServeNamesWhatItCannotReach(t *testing.T) {
+	testenv.Slow(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"locklab/internal/testenv"
 )
 
 // Each kind of change, in a file that has one place for each. The text of several lines, imports and constants in strings stay.
@@ -112,6 +114,7 @@ func TestAdd(t *testing.T) {
 }
 
 func TestDraw(t *testing.T) {
+	testenv.Slow(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, text := range drawn {

@@ -16,6 +16,7 @@ import (
 
 // A damaged run is in the report of the store, with the reason.
 func TestTheReportOfAStoreHasDamagedRuns(t *testing.T) {
+	testenv.Slow(t)
 	store := t.TempDir()
 	for _, id := range []string{"L03-foreign-unlock", "L10-set-without-nx"} {
 		if _, err := experiments.Save(store, entry(t, id).Record); err != nil {
