@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // etcdVersion is that of stack/etcdserver/go.mod.
@@ -40,6 +41,12 @@ func PrepareEtcd(ctx context.Context, tell func()) error {
 		_, err = EtcdProgram(ctx)
 	}
 	return err
+}
+
+// EtcdIsThere reports whether an etcd can start without a build, which takes minutes.
+func EtcdIsThere() bool {
+	_, source, err := etcdProgram()
+	return err == nil && source == ""
 }
 
 // etcdProgram finds the command. source is where it is built first; empty: it is there.
@@ -77,6 +84,8 @@ func buildEtcd(ctx context.Context, source, program string) error {
 	}
 	unfinished := fmt.Sprintf("%s.%d", program, os.Getpid())
 	build := exec.CommandContext(ctx, "go", "build", "-o", unfinished, ".")
+	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) } // it ends its compilers, and removes what they wrote
+	build.WaitDelay = 10 * time.Second
 	build.Dir, build.Env = source, append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("stack: there is no etcd on the PATH, and go cannot build one: %w: %s", err, strings.TrimSpace(string(out)))

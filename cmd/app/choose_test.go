@@ -3,7 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +69,31 @@ func TestDemoOfAllVersions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where no etcd is, all versions are those that run without a build. For v7 by its name one is built, before what has a bound.
+func TestDemoWithoutEtcd(t *testing.T) {
+	t.Parallel()
+	path, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "go"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	without := func(args ...string) output {
+		cmd := process(t, append([]string{"demo", "--embedded", "--users=20", "--think=1ms"}, args...)...)
+		cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+home, "XDG_CACHE_HOME="+home, "LAB_REQUIRE=")
+		var out, said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &said
+		_ = cmd.Run()
+		return output{code: cmd.ProcessState.ExitCode(), out: out.String(), err: said.String()}
+	}
+	named := without("--versions=v7")
+	before, after, told := strings.Cut(named.err, "builds one now")
+	if named.code != exitUnavailable || !told || strings.Contains(before, "starting") || !strings.Contains(after, "go cannot build one") {
+		t.Errorf("exit %d: %s", named.code, named.err)
+	}
+	if all := without("--versions=all"); all.code != exitOK || !strings.Contains(all.out+all.err, "demo --versions v7 builds one") {
+		t.Errorf("exit %d: %s%s", all.code, all.out, all.err)
+	}
 }
 
 // Instances tell which versions they have.

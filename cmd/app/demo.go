@@ -54,12 +54,35 @@ func (c *demoCommand) validate() error {
 	return address("--listen", c.Listen)
 }
 
+// runsNow says why a version cannot run here without a build, which takes minutes.
+func runsNow(v versions.Version) error {
+	err := stack.Missing(string(v.Needs))
+	if err == nil && v.Needs == versions.Etcd && !stack.EtcdIsThere() {
+		err = fmt.Errorf("etcd is missing (%s), and demo --versions %s builds one", stack.EtcdServer.Install(), v.Name)
+	}
+	return err
+}
+
+// prepare chooses the versions. All of them are those that run without a build. For v7 by its name, an etcd is built where there is none.
+func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []string, err error) {
+	if slices.Equal(c.Versions, []string{allVersions}) {
+		return c.choose(runsNow)
+	}
+	leftOut, err = c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
+	if err == nil && slices.Contains(versions.Needs(c.Versions...), versions.Etcd) {
+		if err = preparedEtcd(ctx, std); err != nil {
+			err = unavailable(err)
+		}
+	}
+	return leftOut, err
+}
+
 // Run starts the stack, runs every version, prints what was left, and stops the stack.
 func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	leftOut, err := c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
+	leftOut, err := c.prepare(ctx, std)
 	if err != nil {
 		return err
 	}

@@ -116,14 +116,19 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.EtcdServer.Missing() != nil {
 		return nil
 	}
-	err := stack.PrepareEtcd(ctx, func() {
-		fmt.Fprintln(std.err, "No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
-	})
+	err := preparedEtcd(ctx, std)
 	if err != nil && os.Getenv("LAB_REQUIRE") != "all" {
 		fmt.Fprintf(std.err, "%v. Variants that need etcd will show nothing.\n", err)
 		return nil
 	}
 	return err
+}
+
+// preparedEtcd builds an etcd where there is none. It comes before whatever has a bound on its start.
+func preparedEtcd(ctx context.Context, std streams) error {
+	return stack.PrepareEtcd(ctx, func() {
+		fmt.Fprintln(std.err, "No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
+	})
 }
 
 // here keeps what runs where it is to run, and fails when something that it needs is missing.

@@ -105,12 +105,12 @@ func (t telling) Write(line []byte) (int, error) {
 // servedThink is how long a driver thinks in a burst of the page, as in the demo.
 const servedThink = 100 * time.Millisecond
 
-// service starts what bursts go to: two instances of this very program, with every version that can run here. keep gets what is to be
-// closed at the end.
+// service starts what bursts go to: two instances of this very program, with every version that can run here without a build. keep gets
+// what is to be closed at the end.
 func (c *labServeCommand) service(program string, keep func(*stack.Stack)) service {
 	able := slices.DeleteFunc(versions.Names(), func(name string) bool {
 		v, _ := versions.Find(name)
-		return stack.Missing(string(v.Needs)) != nil
+		return runsNow(v) != nil
 	})
 	service := burst.Service{
 		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, Servers: versions.Needs(able...),
