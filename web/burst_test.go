@@ -29,7 +29,8 @@ var app = testenv.Shared[string]{
 	Need: testenv.Need{Name: "go", Programs: []string{"go"}},
 	Start: func(ctx context.Context, s *stack.Stack) (string, error) {
 		path := filepath.Join(s.Dir(), "app")
-		said, err := exec.CommandContext(ctx, "go", "build", "-o", path, "locklab/cmd/app").CombinedOutput()
+		// The first build takes longer than the start of a server may.
+		said, err := exec.CommandContext(context.WithoutCancel(ctx), "go", "build", "-o", path, "locklab/cmd/app").CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, said)
 		}
