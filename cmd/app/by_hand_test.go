@@ -39,9 +39,7 @@ func TestInstancesByHand(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 		for _, port := range regexp.MustCompile(`\b\d{5}\b`).FindAllString(stop, -1) {
-			if listens("http://127.0.0.1:" + port) {
-				t.Errorf("a server still listens on %s", port)
-			}
+			testenv.Eventually(t, "no server listens on "+port, func() bool { return !listens("http://127.0.0.1:" + port) })
 		}
 	}()
 	for _, block := range serve {
