@@ -74,6 +74,7 @@ func TestDemoOfAllVersions(t *testing.T) {
 // Where no etcd is, all versions are those that run without a build. For v7 by its name one is built, before what has a bound.
 func TestDemoWithoutEtcd(t *testing.T) {
 	t.Parallel()
+	testenv.Slow(t)
 	path, home := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(path, "go"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,8 @@ func TestDemoWithoutEtcd(t *testing.T) {
 	if named.code != exitUnavailable || !told || strings.Contains(before, "starting") || !strings.Contains(after, "go cannot build one") {
 		t.Errorf("exit %d: %s", named.code, named.err)
 	}
-	if all := without("--versions=all"); all.code != exitOK || !strings.Contains(all.out+all.err, "demo --versions v7 builds one") {
+	all := without("--versions=all") // what 20 views show may be inconclusive
+	if strings.Contains(all.err, "builds one now") || all.code == exitUnavailable || !strings.Contains(all.out, "demo --versions v7 builds one") {
 		t.Errorf("exit %d: %s%s", all.code, all.out, all.err)
 	}
 }
