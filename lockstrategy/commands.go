@@ -6,7 +6,7 @@ import "time"
 // to choose the interleaving of several owners.
 func Commands(key, owner string, lease time.Duration) (acquire, release []any) {
 	acquire = []any{"EVAL", acquireSource, 2, key, tokenKey(key), lease.Milliseconds(), owner}
-	release = []any{"EVAL", releaseSource, 2, key, channelOf(key), owner, "publish"}
+	release = []any{"EVAL", releaseSource, 1, key, owner, "publish", channelOf(key)}
 	return acquire, release
 }
 

@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -26,6 +27,7 @@ type waiter struct {
 	interval time.Duration   // between two tries of a caller that is not subscribed
 
 	until    time.Time // when another holder's lease ends unless it is renewed, as the last try has learned; zero: not known
+	notNow   error     // why the server refused to execute the last try for now; nil: it executed it
 	yielding yielding
 	wake     chan struct{}
 	stops    []func()
@@ -33,6 +35,9 @@ type waiter struct {
 
 // holder is what the last try has learned of the client that has the key.
 func (w *waiter) holder() Holder { return Holder{Left: max(0, time.Until(w.until))} }
+
+// refused is why the last try was not granted.
+func (w *waiter) refused() error { return cmp.Or(w.notNow, error(w.holder())) }
 
 // taken is the error of a caller that tries once.
 func (w *waiter) taken() error { return fmt.Errorf("%w: %w", ErrTaken, w.holder()) }
@@ -68,7 +73,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	silent, err := w.sleep(ctx, most)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", err, w.holder())
+		return fmt.Errorf("%w: %w", err, w.refused())
 	case silent && subscribed && most == longestWait:
 		// The right to publish may have been taken away since it was tried. Then this process polls from its next try on. Otherwise each
 		// try that finds the key held again would cost longestWait (TestTheRightToPublishIsTakenAwayFromAll).

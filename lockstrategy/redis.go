@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"locklab/internal/replies"
 	"locklab/lockstrategy/pubsub"
 )
 
@@ -85,8 +86,10 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	var left time.Duration // of another's lease; 0: its key has no expiry
 	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, cmp.Or(left, longestWait)) {
 		grant, left, err = o.acquire(ctx)
-		w.until = time.Now().Add(left)
+		w.until, w.notNow = time.Now().Add(left), err
 		switch {
+		case replies.NotNow(err) && !request.Once:
+			left = pollInterval
 		case err != nil:
 			return nil, notAcquired(key, err)
 		case grant.Number > 0:
@@ -159,7 +162,7 @@ func (o *owner) renew(ctx context.Context) error {
 // release frees the key, and says how many other processes were notified: published leaves this process's own subscription out.
 func (o *owner) release(ctx context.Context) (listeners int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
-	reply, err := o.run(ctx, o.releaseScript, []string{o.key, channelOf(o.key)}, o.name, o.hub.Publish()).Int64Slice()
+	reply, err := o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.Publish(), channelOf(o.key)).Int64Slice()
 	if err != nil {
 		published(pubsub.Unpublished)
 		return 0, unavailable("release", o.key, err)

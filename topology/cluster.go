@@ -22,7 +22,9 @@ func (r *Redis) openCluster(ctx context.Context) error {
 func newCluster(cfg Config, replicas bool) *redis.ClusterClient {
 	o := options(cfg.Access, cfg.Addrs...).Cluster()
 	o.ReadOnly, o.ClusterStateReloadInterval = replicas, reloadInterval
+	o.MinRetryBackoff = -1 // it pauses at no redirection: later pauses, and knows why
 	client := redis.NewClusterClient(o)
+	client.AddHook(later{})
 	client.OnNewNode(func(node *redis.Client) { node.AddHook(once{node.Options().Addr}) })
 	return client
 }

@@ -19,5 +19,6 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 	o.MasterName, o.ReplicaOnly = r.cfg.SentinelMaster, replicas
 	client := redis.NewFailoverClient(o)
 	client.AddHook(named{r.String()})
+	client.AddHook(later{})
 	return client
 }

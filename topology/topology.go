@@ -51,8 +51,9 @@ type Redis struct {
 	Master redis.UniversalClient // reads and writes at the master
 
 	cfg      Config
-	replicas []redis.UniversalClient // empty: this topology has no replicas
-	next     atomic.Uint64           // counts the calls of Replica
+	replicas []redis.UniversalClient          // empty: this topology has no replicas
+	isMaster func(redis.UniversalClient) bool // whether one of replicas has become the master; nil: none does
+	next     atomic.Uint64                    // counts the calls of Replica
 }
 
 // Open opens the clients of a topology and waits until its masters answer or ctx ends. The error
@@ -63,6 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Redis, error) {
 	switch cfg.Kind {
 	case Single:
 		r.Master = newClient(cfg.Addrs[0], cfg.Access)
+		r.Master.AddHook(later{})
 		err = until(ctx, r.Ping)
 	case MasterSlave:
 		err = r.openMasterSlave(ctx)
@@ -84,10 +86,13 @@ func (r *Redis) Backend() any { return r.Master }
 
 // Replica returns a client that reads from a replica, or from the master when the topology has no replicas. The value may be old.
 func (r *Redis) Replica() redis.UniversalClient {
-	if len(r.replicas) == 0 {
-		return r.Master
+	for range r.replicas {
+		replica := r.replicas[r.next.Add(1)%uint64(len(r.replicas))]
+		if r.isMaster == nil || !r.isMaster(replica) {
+			return replica
+		}
 	}
-	return r.replicas[r.next.Add(1)%uint64(len(r.replicas))]
+	return r.Master
 }
 
 // Ping sends a PING to every master.

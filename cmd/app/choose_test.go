@@ -93,7 +93,8 @@ func TestDemoWithoutEtcd(t *testing.T) {
 		t.Errorf("exit %d: %s", named.code, named.err)
 	}
 	all := without("--versions=all") // what 20 views show may be inconclusive
-	if strings.Contains(all.err, "builds one now") || all.code == exitUnavailable || !strings.Contains(all.out, "demo --versions v7 builds one") {
+	if strings.Contains(all.err, "builds one now") || all.code == exitUnavailable ||
+		!strings.Contains(all.out, "demo --versions v7 builds one") {
 		t.Errorf("exit %d: %s%s", all.code, all.out, all.err)
 	}
 }

@@ -1,0 +1,68 @@
+package lockstrategy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+	"locklab/lockstrategy"
+	"locklab/topology"
+)
+
+// A cluster moves the slot of a lock. The holder keeps its lease, and its release counts. A caller that waits gets the lock when the move
+// is over. A caller that does not wait so long is told why.
+func TestALockWhoseSlotMoves(t *testing.T) {
+	t.Parallel()
+	started, ctx := testenv.Topology(t, string(topology.Cluster)), testenv.Context(t)
+	const key = "lock:k"
+	newLock := func() *lockstrategy.Opened { // of another process
+		opened, err := topology.Open(ctx, topology.Config{Kind: topology.Cluster, Addrs: started.Addrs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = opened.Close() })
+		return open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: opened.Master, Expiry: 9 * time.Second})
+	}
+	one, two, three := newLock(), newLock(), newLock()
+	held := granted(t, one, key)
+	move, err := started.MoveSlot(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := move.Keys(ctx)
+	if err != nil || len(keys) < 2 {
+		t.Fatalf("%q have moved, want the lock and its number: %v", keys, err)
+	}
+	first := held.Until()
+	testenv.Eventually(t, "the lease is renewed at the new place", func() bool {
+		return held.Until().After(first) || held.Context().Err() != nil
+	})
+	if err := held.Release(ctx); err != nil {
+		t.Fatalf("the release says %v", err)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		lease, err := two.Acquire(ctx, key)
+		if err == nil && lease.FencingToken() <= held.FencingToken() {
+			t.Errorf("token %d was followed by %d", held.FencingToken(), lease.FencingToken())
+		}
+		if err == nil {
+			err = lease.Release(ctx)
+		}
+		waiting <- err
+	}()
+	_, err = three.Acquire(ctx, key, lockstrategy.WaitAtMost(3*time.Second))
+	if !errors.Is(err, lockstrategy.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "a slot of the cluster is moving") {
+		t.Errorf("a caller whose wait is over is told %v", err)
+	}
+	if err := move.End(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waiting; err != nil {
+		t.Errorf("a caller that waits for the move is told %v", err)
+	}
+}

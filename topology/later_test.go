@@ -1,0 +1,166 @@
+package topology_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+	"locklab/topology"
+)
+
+// both is a script of two keys. It counts how often it was executed.
+var both = redis.NewScript("redis.call('set', KEYS[2], 1) return redis.call('incr', KEYS[1])")
+
+// A command that the servers of a cluster refuse for now is sent again, until one has executed it.
+func TestACommandOutlastsWhatAClusterRefusesForNow(t *testing.T) {
+	t.Parallel()
+	started := testenv.Topology(t, string(topology.Cluster))
+	r, ctx := open(t, config(started)), testenv.Context(t)
+	for _, c := range []struct {
+		code   string
+		refuse func(t *testing.T, keys []string) (accept func() error)
+	}{
+		{"TRYAGAIN", func(t *testing.T, keys []string) func() error {
+			move := movingSlot(t, started, keys[0])
+			return func() error {
+				_, err := move.Keys(ctx)
+				if err == nil {
+					err = move.End(ctx)
+				}
+				return err
+			}
+		}},
+		{"CLUSTERDOWN", func(t *testing.T, keys []string) func() error {
+			slot := r.Master.ClusterKeySlot(ctx, keys[0]).Val()
+			each(t, started, "CLUSTER", "DELSLOTS", slot)
+			return func() error {
+				return started.Nodes[0].WithClient(func(c *redis.Client) error { return c.Do(ctx, "CLUSTER", "ADDSLOTS", slot).Err() })
+			}
+		}},
+	} {
+		t.Run(c.code, func(t *testing.T) {
+			keys := []string{"count:{" + c.code + "}", "other:{" + c.code + "}"}
+			if err := r.Master.Set(ctx, keys[0], 0, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			accept := c.refuse(t, keys)
+			before, answer := refused(started, c.code), make(chan error, 1)
+			go func() { answer <- both.Run(ctx, r.Master, keys).Err() }()
+			testenv.Eventually(t, "the command is refused", func() bool { return refused(started, c.code) > before })
+			if err := accept(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
+			if n := r.Master.Get(ctx, keys[0]).Val(); n != "1" {
+				t.Errorf("it was executed %s times, want once", n)
+			}
+		})
+	}
+}
+
+// What is refused for longer than a command may wait says why.
+func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
+	t.Parallel()
+	started := testenv.Topology(t, string(topology.Cluster))
+	r, ctx := open(t, config(started)), testenv.Context(t)
+	if err := r.Master.Set(ctx, "a{k}", 0, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	movingSlot(t, started, "{k}")
+	err := both.Run(ctx, r.Master, []string{"a{k}", "b{k}"}).Err()
+	if !redis.IsTryAgainError(err) || !strings.Contains(err.Error(), "a slot of the cluster is moving") {
+		t.Errorf("it says %v, want TRYAGAIN and that a slot is moving", err)
+	}
+}
+
+// refused is how many commands the nodes have refused with an error of this kind.
+func refused(started *stack.Topology, code string) (n int64) {
+	for _, node := range started.Nodes {
+		n += node.Refused(context.Background(), code)
+	}
+	return n
+}
+
+// movingSlot begins to move the slot of a key.
+func movingSlot(t *testing.T, started *stack.Topology, key string) *stack.SlotMove {
+	t.Helper()
+	move, err := started.MoveSlot(testenv.Context(t), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return move
+}
+
+// each sends a command to every node.
+func each(t *testing.T, started *stack.Topology, command ...any) {
+	t.Helper()
+	for _, node := range started.Nodes {
+		if err := node.WithClient(func(c *redis.Client) error { return c.Do(t.Context(), command...).Err() }); err != nil {
+			t.Fatalf("%s: %v", node.Name, err)
+		}
+	}
+}
+
+// After a promotion the master refuses writes, and answers everything else. The client finds the new master without a restart, and no
+// caller sees an error. Both ways to promote lose nothing: the replica has everything when it takes over.
+func TestMasterSlaveFindsThePromotedReplica(t *testing.T) {
+	t.Parallel()
+	for name, promote := range map[string]func(ctx context.Context, master, replica *redis.Client, addr string) error{
+		"FAILOVER": func(ctx context.Context, master, _ *redis.Client, addr string) error {
+			host, port, _ := strings.Cut(addr, ":")
+			return master.Do(ctx, "FAILOVER", "TO", host, port).Err()
+		},
+		"by hand": func(ctx context.Context, master, replica *redis.Client, addr string) error {
+			host, port, _ := strings.Cut(addr, ":")
+			if err := master.Wait(ctx, 3, time.Minute).Err(); err != nil { // the replicas have everything
+				return err
+			}
+			if err := master.ReplicaOf(ctx, host, port).Err(); err != nil { // it accepts no write from now on
+				return err
+			}
+			return replica.ReplicaOf(ctx, "NO", "ONE").Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := testenv.Topology(t, string(topology.MasterSlave))
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			promoted := started.Nodes[1]
+			count := func() int64 {
+				n, err := r.Master.Incr(ctx, "key").Result()
+				if err != nil {
+					t.Fatalf("during the promotion: %v", err)
+				}
+				return n
+			}
+			count()
+			err := started.Nodes[0].WithClient(func(master *redis.Client) error {
+				return promoted.WithClient(func(replica *redis.Client) error { return promote(ctx, master, replica, promoted.Addr) })
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for last := int64(1); ; last++ {
+				if n := count(); n != last+1 {
+					t.Fatalf("the counter is %d after %d", n, last)
+				}
+				if n, err := started.Nodes[0].Info(ctx, "replication", "role"); err == nil && n == "slave" && last > 10 {
+					break
+				}
+			}
+			count()
+			for range 2 * len(started.Nodes) {
+				if got := role(ctx, r.Replica()); got != "slave" {
+					t.Errorf("a replica's role is %q", got)
+				}
+			}
+		})
+	}
+}
