@@ -65,7 +65,7 @@ func TestACommandOutlastsWhatAClusterRefusesForNow(t *testing.T) {
 	}
 }
 
-// What is refused for longer than a command may wait says why.
+// The error of a command that is refused for longer than it may wait says why.
 func TestACommandThatIsRefusedForLongSaysWhy(t *testing.T) {
 	t.Parallel()
 	started := testenv.Topology(t, string(topology.Cluster))
