@@ -48,18 +48,22 @@ func (m *SlotMove) look(ctx context.Context, c *redis.Client, node *Node, key st
 		return err
 	}
 	ranges, err := c.ClusterSlots(ctx).Result() //nolint:staticcheck // deprecated, and known to every version
+	master, has := false, false
 	for _, r := range ranges {
-		if r.Nodes[0].ID != id {
-			continue
-		}
-		m.all = append(m.all, node)
-		if r.Start <= m.Slot && m.Slot <= r.End {
-			m.From, m.fromID = node, id
-		} else if m.To == nil {
-			m.To, m.id = node, id
-		}
+		own := r.Nodes[0].ID == id
+		master = master || own
+		has = has || own && r.Start <= m.Slot && m.Slot <= r.End
 	}
-	return err
+	switch {
+	case err != nil || !master:
+		return err
+	case has:
+		m.From, m.fromID = node, id
+	case m.To == nil:
+		m.To, m.id = node, id
+	}
+	m.all = append(m.all, node)
+	return nil
 }
 
 func (m *SlotMove) set(ctx context.Context, node *Node, state, id string) error {

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -175,7 +176,8 @@ func masters(ctx context.Context, cluster *redis.ClusterClient, key string) (ser
 // ask asks a server how it is set up.
 func (s *server) ask(ctx context.Context) {
 	pipe := s.client.Pipeline()
-	info, fsync, cluster := pipe.InfoMap(ctx), pipe.ConfigGet(ctx, "appendfsync"), pipe.ClusterInfo(ctx)
+	info, fsync := pipe.InfoMap(ctx), pipe.ConfigGet(ctx, "appendfsync")
+	cluster, nodes := pipe.ClusterInfo(ctx), pipe.ClusterNodes(ctx)
 	// Each command has its own error: one that is refused does not change the other replies. Without a reply only Exec has the error.
 	_, err := pipe.Exec(ctx)
 	if reply := redis.Error(nil); err != nil && !errors.As(err, &reply) {
@@ -189,6 +191,10 @@ func (s *server) ask(ctx context.Context) {
 	maps.Copy(s.said, fsync.Val())
 	if _, size, told := strings.Cut(cluster.Val(), "cluster_size:"); told && s.key == "" {
 		s.said["cluster_size"], _, _ = strings.Cut(size, "\r")
+	}
+	if _, slots, known := strings.Cut(nodes.Val(), " myself,"); known { // its line ends in the slots that move: [SLOT->-NODE]
+		slots, _, _ = strings.Cut(slots, "\n")
+		s.said["moving_slots"] = strconv.Itoa(strings.Count(slots, "["))
 	}
 	if err := cmp.Or(info.Err(), fsync.Err()); err != nil {
 		s.unknown = &Unknown{[]string{s.node}, "how it is set up", err.Error()}
@@ -225,6 +231,13 @@ func (r *Report) settings(s *server) {
 			What:   "maxmemory is " + limit + " bytes with maxmemory-policy " + policy,
 			Why:    "a lock may be evicted while it is held, when memory runs out, and is granted again", // each lock has an expiry
 			Remedy: "set maxmemory-policy noeviction, or give the locks a server that holds nothing else",
+		})
+	}
+	if positive(s.said["moving_slots"]) {
+		r.add(s.node, Weakness{
+			What:   "slots of the cluster are moving",
+			Why:    "a lock whose slot moves is granted only after the move; callers wait for it, and a holder keeps its lease",
+			Remedy: "let the move end; redis-cli --cluster fix ends one that was interrupted",
 		})
 	}
 	if replicas := s.said["connected_slaves"]; positive(replicas) {

@@ -187,6 +187,14 @@ func TestPreflightAsksEveryMasterOfACluster(t *testing.T) {
 			t.Errorf("masters %v: %+v", masters, report)
 		}
 	}
+	move, err := started.MoveSlot(testenv.Context(t), "lock:pview")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWeaknesses(t, asked(t, c), "slots of the cluster are moving", "it has replicas: 1", "appendonly is no")
+	if err := move.End(testenv.Context(t)); err != nil {
+		t.Fatal(err)
+	}
 	// One master keeps its keys in another way than the others, and one hangs.
 	if err := client(t, masters[0]).ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
 		t.Fatal(err)
