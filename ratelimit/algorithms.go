@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,8 @@ type Algorithm struct {
 	Summary string // in a line
 	Exceeds bool   // whether several instances together admit more than the limit in some window: what it is there to show
 
-	open func(client redis.UniversalClient, nodes int) Limiter
+	open  func(client redis.UniversalClient, nodes int) Limiter
+	under string // what its library puts before a key
 }
 
 var all = []Algorithm{
@@ -46,7 +48,7 @@ var all = []Algorithm{
 		open: func(client redis.UniversalClient, _ int) Limiter { return twoCommands{client} },
 	},
 	{
-		Name: "r6", Title: "GCRA", Summary: "a burst of a tenth of the limit, then a constant rate (go-redis/redis_rate)",
+		Name: "r6", Title: "GCRA", under: rateKeys, Summary: "a burst of a tenth of the limit, then a constant rate (go-redis/redis_rate)",
 		open: func(client redis.UniversalClient, _ int) Limiter {
 			return gcra{redis_rate.NewLimiter(client), withinLimit}
 		},
@@ -56,7 +58,8 @@ var all = []Algorithm{
 		open: func(_ redis.UniversalClient, nodes int) Limiter { return newLocal(nodes) },
 	},
 	{
-		Name: "r8", Title: "GCRA, burst = limit", Exceeds: true, Summary: "as redis_rate.PerMinute sets it: burst and rate admit twice the limit",
+		Name: "r8", Title: "GCRA, burst = limit", Exceeds: true, under: rateKeys,
+		Summary: "as redis_rate.PerMinute sets it: burst and rate admit twice the limit",
 		open: func(client redis.UniversalClient, _ int) Limiter {
 			return gcra{redis_rate.NewLimiter(client), perWindow}
 		},
@@ -85,13 +88,14 @@ func (a Algorithm) Open(client redis.UniversalClient, nodes int) (Limiter, error
 	if nodes < 1 {
 		return nil, fmt.Errorf("%w: %d nodes; there must be 1 at least", ErrInput, nodes)
 	}
-	return checked{a.open(client, nodes), "ratelimit:" + a.Name + ":"}, nil
+	return checked{a.open(client, nodes), client, "ratelimit:" + a.Name + ":", a.under}, nil
 }
 
-// checked validates each limit, and puts a text before its key.
+// checked validates each limit, and puts a text before its key. It keeps the promise that no refusal lasts longer than the window.
 type checked struct {
-	limiter Limiter
-	prefix  string
+	limiter       Limiter
+	client        redis.UniversalClient
+	prefix, under string
 }
 
 // Allow implements [Limiter].
@@ -102,8 +106,24 @@ func (c checked) Allow(ctx context.Context, limit Limit) (State, error) {
 	stored := limit
 	stored.Key = c.prefix + limit.Key
 	state, err := c.limiter.Allow(ctx, stored)
-	if refusal := new(Refusal); errors.As(err, &refusal) {
+	refusal := new(Refusal)
+	if errors.As(err, &refusal) {
 		refusal.Limit = limit
 	}
-	return state, err
+	if longest := max(state.Reset, refusal.After); longest.Truncate(time.Millisecond) > limit.Window {
+		left := c.shorten(ctx, c.under+stored.Key, limit.Window)
+		state.Reset, refusal.After = min(state.Reset, left), min(refusal.After, left)
+	}
+	return state, misstored(err, c.under+stored.Key)
+}
+
+// shorten lets a key expire after a window at most, and returns when it does. A server whose clock was set back says that a limit takes
+// longer than its window, because stored times lie in its future. The key counts calls that were admitted before now. So a window from
+// now they are over. An expiry that is soon enough stays: calls that are refused do not prolong it.
+func (c checked) shorten(ctx context.Context, key string, window time.Duration) (left time.Duration) {
+	if left := c.client.PTTL(ctx, key).Val(); left > 0 && left <= window {
+		return left
+	}
+	c.client.PExpire(ctx, key, window) // if it fails, the next refusal tries again
+	return window
 }

@@ -6,6 +6,9 @@
 -- Reply   {remaining, reset} the calls that remain, or -1 when this one is refused; the milliseconds until the window ends
 local window = math.floor(ARGV[2]) -- an error here, before any write: a script that fails keeps what it has written
 local count = tonumber(redis.call('get', KEYS[1]) or 0)
+if not count then
+  return redis.error_reply('ERR value is not an integer or out of range')
+end
 local reset = redis.call('pttl', KEYS[1])
 if reset < 0 then -- there is no counter; or another program made one without an expiry, which would refuse for ever
   redis.call('set', KEYS[1], count, 'px', window)

@@ -6,7 +6,8 @@
 //
 // What is NOT guaranteed: a limiter counts when it admits, and the supplier when the call arrives. Calls that are delayed on the way
 // can arrive closer together than they were admitted. Declare a window that is longer than the supplier's by the largest delay.
-// Whether an admitted call was made is unknown to the limiter, and none is given back.
+// Whether an admitted call was made is unknown to the limiter, and none is given back. When the clock of Redis is set back, calls are
+// refused for a window at most. When it is set ahead, the window of the jump admits the calls of a new limit in addition.
 package ratelimit
 
 import (
@@ -59,7 +60,7 @@ func (l Limit) String() string {
 // State is what is known of a limit after a call was admitted.
 type State struct {
 	Remaining int           // calls that would be admitted now; it may be old when it is read
-	Reset     time.Duration // until all of the limit is there again
+	Reset     time.Duration // until all of the limit is there again, a window at most
 	Unchecked bool          // the counter did not answer, and the limiter fails open
 }
 
@@ -75,7 +76,7 @@ var ErrRefused = errors.New("ratelimit: refused")
 // Refusal says that a call was not admitted, and when to come back.
 type Refusal struct {
 	Limit Limit
-	After time.Duration // until a call may be admitted: other callers may be first
+	After time.Duration // until a call may be admitted, a window at most: other callers may be first
 }
 
 func (r *Refusal) Error() string {

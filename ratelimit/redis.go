@@ -5,6 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -32,6 +36,21 @@ func unanswered(err error) error {
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
+
+// misstored adds the key, and what to do, to the error of a counter that is no number: another program has written it.
+func misstored(err error, key string) error {
+	if !errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	says := func(text string) bool { return strings.Contains(err.Error(), text) } // a script puts text of its own before Redis's
+	if errors.Is(err, strconv.ErrSyntax) || errors.Is(err, strconv.ErrRange) || slices.ContainsFunc(misstoredTexts, says) {
+		return fmt.Errorf("%w: the key %s holds no counter of ours: delete it", err, key)
+	}
+	return err
+}
+
+// misstoredTexts are parts of what Redis says of a value that cannot be counted: to INCR, to commands of another type, and to Lua's math.
+var misstoredTexts = []string{"not an integer", "WRONGTYPE", "number expected"}
 
 // article is A0's listing: read the counter, compare, then count by a script, and ignore what the script says. Between the two
 // other callers pass the same comparison.
@@ -62,6 +81,9 @@ type twoCommands struct{ client redis.UniversalClient }
 // Allow implements [Limiter].
 func (t twoCommands) Allow(ctx context.Context, limit Limit) (State, error) {
 	count, err := t.client.Incr(ctx, limit.Key).Result()
+	if redis.HasErrorPrefix(err, "increment or decrement would overflow") {
+		count, err = math.MaxInt64, nil
+	}
 	if err == nil && count == 1 {
 		err = t.client.PExpire(ctx, limit.Key, limit.Window).Err()
 	}
@@ -93,6 +115,9 @@ func (s scripted) Allow(ctx context.Context, limit Limit) (State, error) {
 	return State{Remaining: remaining, Reset: wait}, nil
 }
 
+// rateKeys is what redis_rate puts before its keys.
+const rateKeys = "rate:"
+
 // gcra is the generic cell rate algorithm of go-redis/redis_rate: a burst at any time, and a constant rate. Any window admits up to
 // the burst and the calls of the rate together.
 type gcra struct {
@@ -116,6 +141,8 @@ func (g gcra) Allow(ctx context.Context, limit Limit) (State, error) {
 	switch {
 	case err != nil:
 		return State{}, unanswered(err)
+	case result.Allowed == 0 && result.RetryAfter <= 0: // more seconds than a Duration has
+		return State{}, refuse(limit, math.MaxInt64)
 	case result.Allowed == 0:
 		return State{}, refuse(limit, result.RetryAfter)
 	}
