@@ -65,6 +65,7 @@ var statuses = []struct {
 	{order.ErrStale, http.StatusConflict}, // before ErrLost, which does not say that nothing was written
 	{pview.ErrStale, http.StatusConflict},
 	{pview.ErrNotNumber, http.StatusConflict},
+	{pview.ErrOverflow, http.StatusConflict},
 	{ratelimit.ErrInput, http.StatusBadRequest},
 	{ratelimit.ErrRefused, http.StatusTooManyRequests},
 	{ratelimit.ErrUnavailable, http.StatusServiceUnavailable},

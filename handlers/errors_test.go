@@ -50,6 +50,7 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 		"lost, and the work too slow": {errors.Join(leaseLost, mysqlAway), 503, []string{"lease lost", "mysql 10.0.0.2:3306/lab"}, false},
 		"Redis is away":               {redisAway, 503, []string{"redis unavailable", "10.0.0.1:6379"}, false},
 		"the database is away":        {mysqlAway, 503, []string{"database unavailable", "mysql 10.0.0.2:3306/lab"}, false},
+		"the counter cannot grow":     {fmt.Errorf("%w: 9223372036854775807", pview.ErrOverflow), 409, []string{"9223372036854775807"}, false},
 		"the counter is a word":       {fmt.Errorf("%w: \"many\"", pview.ErrNotNumber), 409, []string{`not a number: "many"`}, false},
 		"no such order":               {order.ErrNotFound, 404, []string{"order: not found"}, false},
 		"unknown":                     {errors.New("disk\nfull"), 500, []string{"disk; full"}, false},

@@ -34,32 +34,6 @@ func calls(c *pview.Counter) map[string]func(context.Context) error {
 	}
 }
 
-func testNotNumber(t *testing.T, addr string) {
-	admin := client(t, addr)
-	c := counter(admin)
-	for junk, write := range map[string]func() error{
-		"a word":         func() error { return admin.Set(t.Context(), pview.Key, "many", 0).Err() },
-		"nothing":        func() error { return admin.Set(t.Context(), pview.Key, "", 0).Err() },
-		"a fraction":     func() error { return admin.Set(t.Context(), pview.Key, "1.5", 0).Err() },
-		"a large number": func() error { return admin.Set(t.Context(), pview.Key, "9223372036854775808", 0).Err() },
-		"a list":         func() error { return admin.RPush(t.Context(), pview.Key, 1).Err() },
-	} {
-		if err := errors.Join(admin.Del(t.Context(), pview.Key).Err(), write()); err != nil {
-			t.Fatal(err)
-		}
-		for name, call := range calls(c) {
-			if name == "Set" { // it heals
-				continue
-			}
-			if err := call(t.Context()); !errors.Is(err, pview.ErrNotNumber) || errors.Is(err, pview.ErrUnavailable) {
-				t.Errorf("%s of %s: got %v, want ErrNotNumber alone", name, junk, err)
-			}
-		}
-		set(t, c, 5)
-		holds(t, c, 5)
-	}
-}
-
 func testNotGranted(t *testing.T, addr string) {
 	c := counter(client(t, addr))
 	set(t, c, 7)

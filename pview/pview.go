@@ -19,6 +19,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -52,8 +53,14 @@ var ErrUnavailable = errors.New("pview: redis unavailable")
 // ErrStale says that a read or a write was refused and changed nothing: another holder has read, or the counter was set.
 var ErrStale = errors.New("pview: stale holder")
 
-// ErrNotNumber says that the counter's key holds something that is not a number.
-var ErrNotNumber = errors.New("pview: the counter is not a number")
+// Errors of a value that Redis's INCR refuses, too. Nothing was written.
+var (
+	// ErrNotNumber says that the counter's key holds no decimal number from -2^63 to 2^63-1. A plus sign, a space or a leading zero
+	// makes it none.
+	ErrNotNumber = errors.New("pview: the counter is not a number")
+	// ErrOverflow says that the counter is 2^63-1, the largest number. Set a smaller one.
+	ErrOverflow = errors.New("pview: the counter is the largest number and cannot be incremented")
+)
 
 // Locker runs fn while it holds key. fn's context ends when the lock is lost.
 type Locker interface {
@@ -91,10 +98,13 @@ func (c *Counter) Increment(ctx context.Context, name string, lock Locker) (View
 
 		by := holder{name, token, rand.Text()}
 		value, err := c.read(ctx, by)
+		if err == nil {
+			value, err = next(value)
+		}
 		if err != nil {
 			return err
 		}
-		view.Value = value + 1
+		view.Value = value
 		return c.write(ctx, view.Value, by)
 	})
 	return view, err
@@ -103,8 +113,26 @@ func (c *Counter) Increment(ctx context.Context, name string, lock Locker) (View
 // IncrementAtomic adds one in one command, which needs no lock.
 func (c *Counter) IncrementAtomic(ctx context.Context) (View, error) {
 	value, err := c.master.Incr(ctx, Key).Result()
-	return View{Value: value}, answered(ctx, err)
+	if err = answered(ctx, err); refusal(err) {
+		err = c.withValue(ctx, err)
+	}
+	return View{Value: value}, err
 }
+
+// withValue is the refusal of the value that the counter has. refused is what INCR said, which names no value. It stays if the value has
+// changed meanwhile.
+func (c *Counter) withValue(ctx context.Context, refused error) error {
+	value, err := c.Get(ctx)
+	if err == nil {
+		_, err = next(value)
+	}
+	if refusal(err) {
+		return err
+	}
+	return refused
+}
+
+func refusal(err error) bool { return errors.Is(err, ErrNotNumber) || errors.Is(err, ErrOverflow) }
 
 // Get reads the counter. A counter that does not exist is 0.
 func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.master) }
@@ -173,12 +201,21 @@ func get(ctx context.Context, from redis.Cmdable) (int64, error) {
 	return number(text)
 }
 
+// number accepts what INCR accepts: a number as Redis writes it. ParseInt alone also takes "+5" and "007".
 func number(text string) (int64, error) {
 	value, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil || strconv.FormatInt(value, 10) != text {
 		return 0, fmt.Errorf("%w: %.40q", ErrNotNumber, text)
 	}
 	return value, nil
+}
+
+// next is the number after value.
+func next(value int64) (int64, error) {
+	if value == math.MaxInt64 {
+		return 0, fmt.Errorf("%w: %d", ErrOverflow, value)
+	}
+	return value + 1, nil
 }
 
 // answered turns a command's error into one of this package's.
@@ -190,6 +227,8 @@ func answered(ctx context.Context, err error) error {
 		return errors.Join(ctx.Err(), context.Cause(ctx), err)
 	case redis.HasErrorPrefix(err, "WRONGTYPE"), redis.HasErrorPrefix(err, "value is not an integer"): // go-redis cuts "ERR " off
 		return fmt.Errorf("%w: %w", ErrNotNumber, err)
+	case redis.HasErrorPrefix(err, "increment or decrement would overflow"):
+		return fmt.Errorf("%w: %w", ErrOverflow, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -108,7 +108,6 @@ func TestCounter(t *testing.T) {
 			{"a token granted twice around another lock", testTokenTwice},
 			{"a registration without a name", testOlderRegistration},
 			{"one command reads and one writes", testCommands},
-			{"what is not a number", testNotNumber},
 			{"the lock is not granted", testNotGranted},
 			{"the lock is lost", testLost},
 			{"only a read that may be old asks a replica", testReplica},

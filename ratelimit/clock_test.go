@@ -16,8 +16,8 @@ import (
 // onRedis are the algorithms that count in Redis, and the most calls that any window sees of each, of the limit below.
 var onRedis = map[string]int{"r2": 82, "r3": 80, "r4": 40, "r5": 80, "r6": 40, "r8": 80, "r9": 80}
 
-// jump sets the clock of Redis. Redis stores times at which keys expire, so a clock that is set back keeps them for longer, and one that
-// is set ahead deletes them.
+// jump sets the clock of Redis, which stores times at which keys expire. So a clock that is set back keeps them for longer. One that is
+// set ahead deletes them.
 func (c *clock) jump(d time.Duration) {
 	c.SetTime(c.now.Add(d))
 	for _, key := range c.Keys() {
@@ -31,8 +31,8 @@ func (c *clock) jump(d time.Duration) {
 	}
 }
 
-// A clock that is set back costs a window of refusals at most, and lets no window admit more calls than a new limit would: whether the
-// limit is used up, half used up, or asked for all the time.
+// A clock that is set back costs a window of refusals at most. No window admits more calls than a new limit would. The limit is unused,
+// half used or used up before, and calls go on.
 func TestTheClockIsSetBack(t *testing.T) {
 	for name, most := range onRedis {
 		for _, before := range []int{0, 20, 60} {
@@ -104,7 +104,7 @@ func TestTheClockIsSetAhead(t *testing.T) {
 	}
 }
 
-// What a real Redis has stored by a clock that was an hour ahead. A refusal lets it expire, and those that follow do not prolong that.
+// A server has stored times of a clock that was an hour ahead. A refusal lets them expire, and those that follow do not prolong that.
 func TestARealServerThatWasAnHourAhead(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {
 		c := client(t, testenv.Redis(t, real).Addr)
