@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -196,7 +197,8 @@ func TestInvalid(t *testing.T) {
 	for name, err := range map[string]error{
 		"TTL 0": redisOf(cache.Config{}), "TTL below a millisecond": redisOf(cache.Config{TTL: time.Microsecond}),
 		"negative TTL": redisOf(cache.Config{TTL: -1}), "negative spread": redisOf(cache.Config{TTL: time.Minute, Spread: -1}),
-		"negative empty": redisOf(cache.Config{TTL: time.Minute, Empty: -1}), "no items": local, "no TTL": ttl, "no age": refreshing,
+		"too long with its spread": redisOf(cache.Config{TTL: math.MaxInt64, Spread: time.Second}),
+		"negative empty":           redisOf(cache.Config{TTL: time.Minute, Empty: -1}), "no items": local, "no TTL": ttl, "no age": refreshing,
 		"negative query": query, "long text": long, "no id": none,
 	} {
 		if !errors.Is(err, cache.ErrInvalid) {

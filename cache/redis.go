@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -28,9 +29,9 @@ type Redis struct {
 
 // NewRedis returns a cache over source.
 func NewRedis(client redis.Cmdable, source Reader, cfg Config) (*Redis, error) {
-	if cfg.TTL < time.Millisecond || cfg.Spread < 0 || cfg.Empty < 0 {
-		return nil, fmt.Errorf("%w: the TTL is %s, its spread %s and that of empty answers %s; a TTL is 1ms or more, the others not negative",
-			ErrInvalid, cfg.TTL, cfg.Spread, cfg.Empty)
+	if cfg.TTL < time.Millisecond || cfg.Spread < 0 || cfg.Empty < 0 || cfg.TTL > math.MaxInt64-cfg.Spread {
+		return nil, fmt.Errorf("%w: the TTL is %s, its spread %s and that of empty answers %s; a TTL is 1ms or more, the others are not "+
+			"negative, and the TTL with its spread is %s at most", ErrInvalid, cfg.TTL, cfg.Spread, cfg.Empty, time.Duration(math.MaxInt64))
 	}
 	return &Redis{client, source, cfg}, nil
 }

@@ -79,7 +79,7 @@ func TryOnce() Option { return func(r *Request) { r.Once = true } }
 func WaitAtMost(d time.Duration) Option { return func(r *Request) { r.Wait = &d } }
 
 // LeaseFor takes a lease of d that is not renewed. Afterwards it is lost with [ErrExpired], and the lock is free even if its holder
-// hangs (ZooKeeper: when its session ends). Less than ten milliseconds are refused.
+// hangs (ZooKeeper: when its session ends). Less than ten milliseconds and more than 24 hours are refused, before anything is sent.
 func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Expiry = &d } }
 
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
@@ -95,8 +95,8 @@ func NewRequest(options ...Option) (Request, error) {
 	switch {
 	case r.Wait != nil && *r.Wait <= 0:
 		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
-	case r.Expiry != nil && *r.Expiry < shortestLease:
-		return r, fmt.Errorf("a lease of %s: the shortest is %s", *r.Expiry, shortestLease)
+	case r.Expiry != nil && (*r.Expiry < shortestLease || *r.Expiry > longestLease):
+		return r, fmt.Errorf("a lease of %s: it must be %s to %s", *r.Expiry, shortestLease, longestLease)
 	case r.Renew != nil && *r.Renew <= 0:
 		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.Renew)
 	}

@@ -33,20 +33,12 @@ type Memcached struct {
 	timing Timing
 }
 
-const (
-	memcachedPoll = 5 * time.Millisecond // between two tries, at most: a request costs microseconds (v8 in docs/benchmark.md, bursts)
-
-	// longestItem is the longest expiry that Memcached takes for a time from now on. It takes a larger number for a date.
-	longestItem = 30 * 24 * time.Hour
-)
+const memcachedPoll = 5 * time.Millisecond // between two tries, at most: a request costs microseconds (v8 in docs/benchmark.md, bursts)
 
 // NewMemcached returns a lock on client. Close it before client. The client's Timeout bounds its requests, because it knows no context.
 // It must not be longer than [Timing.Request], and is set to that where it is zero.
 func NewMemcached(client *memcache.Client, timing Timing) (*Memcached, error) {
 	timing, err := timing.checked()
-	if err == nil {
-		_, err = itemExpiry(timing.Expiry)
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -81,12 +73,10 @@ func checkItemKey(key string) error {
 
 // itemExpiry is how many seconds to ask for so that the server keeps an item for lease at least. The server counts the ticks of a clock,
 // one each second. The first may come immediately. And when ticks come a little late, they add up until a second is left out.
-func itemExpiry(lease time.Duration) (seconds int32, err error) {
+// The server takes more than 30 days for a date: longestLease is shorter.
+func itemExpiry(lease time.Duration) (seconds int32) {
 	const lost = 2 * time.Second
-	if lease > longestItem-lost {
-		return 0, fmt.Errorf("a lease of %s: the longest in Memcached is %s", lease, longestItem-lost)
-	}
-	return int32((lease + lost + time.Second - 1) / time.Second), nil
+	return int32((lease + lost + time.Second - 1) / time.Second)
 }
 
 // itemOwner is one call of Acquire, and the holder of what it was granted. It is never used again, so a request that the server executes
@@ -101,9 +91,7 @@ type itemOwner struct {
 func (o *itemOwner) acquire(request Request) (g Grant, granted bool, err error) {
 	g = Grant{Key: o.key, Renew: o.renew, Release: o.release}
 	g.Expiry, g.Renewed = request.expiry(o.timing.Expiry)
-	if o.seconds, err = itemExpiry(g.Expiry); err != nil {
-		return g, false, err
-	}
+	o.seconds = itemExpiry(g.Expiry)
 	g.Asked = time.Now()
 	err = o.client.Add(&memcache.Item{Key: o.key, Value: []byte(o.name), Expiration: o.seconds})
 	switch {

@@ -31,8 +31,12 @@ var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase
 // DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
 
-// shortestLease leaves room for a renewal on a machine that is busy.
-const shortestLease = 10 * time.Millisecond
+// Bounds of a lease, of each strategy. The shortest leaves room for a renewal on a machine that is busy. The longest is far above what a
+// lock needs, and far below what a server takes for a date, or refuses.
+const (
+	shortestLease = 10 * time.Millisecond
+	longestLease  = 24 * time.Hour
+)
 
 // Backends is what strategies are built on. A strategy needs only its own part.
 type Backends struct {
@@ -43,7 +47,7 @@ type Backends struct {
 	ZooKeeper []string                // host:port of the servers of one ensemble, for NameZooKeeper
 	Etcd      *clientv3.Client        // for NameEtcd
 	Memcached *memcache.Client        // for NameMemcached
-	Expiry    time.Duration           // of a lease, unless it is renewed; 0: DefaultLease
+	Expiry    time.Duration           // of a lease, unless it is renewed: 10 ms to 24 h; 0: DefaultLease
 	Request   time.Duration           // longest wait for one answer, not for NameRedLock; 0: two seconds, or a third of a shorter lease
 	// NodeTimeout is that wait for a node of NameRedLock; 0: DefaultNodeTimeout, or a third of a shorter lease
 	NodeTimeout time.Duration
@@ -134,7 +138,8 @@ func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
 
 // Timing is how long leases and answers may last. Zero fields mean the defaults.
 type Timing struct {
-	Expiry  time.Duration // of a lease: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	// Expiry is of a lease, 10 ms to 24 h: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	Expiry  time.Duration
 	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
 }
 
@@ -142,10 +147,10 @@ type Timing struct {
 func (t Timing) checked() (Timing, error) {
 	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
 	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
-	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Request <= 0 || 2*renewal <= t.Request {
+	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Expiry > longestLease || t.Request <= 0 || 2*renewal <= t.Request {
 		return t, fmt.Errorf(
-			"lock: lease %s, request timeout %s: the lease must be at least %s and over one and a half times the request timeout",
-			t.Expiry, t.Request, shortestLease)
+			"lock: lease %s, request timeout %s: the lease must be %s to %s, and over one and a half times the request timeout",
+			t.Expiry, t.Request, shortestLease, longestLease)
 	}
 	return t, nil
 }

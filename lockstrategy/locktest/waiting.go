@@ -3,7 +3,9 @@ package locktest
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"locklab/lockstrategy"
@@ -16,6 +18,8 @@ func waiting() []promise {
 		{"TryOnce does not wait: a key that another holds is ErrTaken, with the holder", everybody, trial.triesOnce},
 		{"WaitAtMost bounds the wait, and its error knows the holder", everybody, trial.withinWait},
 		{"WaitAtMost does not bound the lease", everybody, trial.withinLease},
+		{"a lease has bounds: one beyond them is refused, and the error says them", everybody, trial.leaseBounds},
+		{"the largest bounds of a wait and of renewal bound nothing", everybody, trial.largest},
 		{"in one process callers are served first in, first out", cohort, func(c trial) { c.serves() }},
 		{"a caller that leaves the queue costs the others nothing", cohort, func(c trial) {
 			c.serves(0, 3, 4, 9, 11) // the one that is next, some in the middle, and the last
@@ -96,6 +100,50 @@ func (c trial) withinLease() {
 	}
 	c.taken(two)
 	c.release(lease)
+}
+
+func (c trial) leaseBounds() {
+	const shortest, longest = 10 * time.Millisecond, 24 * time.Hour
+	one, two := c.pair(Settings{Lease: long})
+	try := func(length time.Duration) (*lockstrategy.Lease, error) {
+		return one.Acquire(c.bounded(), c.key, lockstrategy.LeaseFor(length), lockstrategy.TryOnce())
+	}
+	for _, beyond := range []time.Duration{math.MinInt64, -1, 0, shortest - 1, longest + 1, math.MaxInt64} {
+		_, err := try(beyond)
+		if !errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, lockstrategy.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "it must be 10ms to 24h0m0s") {
+			c.Errorf("a lease of %s: got %v, want a refusal with the bounds", beyond, err)
+		}
+	}
+	c.free(two)
+	lease, err := try(longest)
+	if err != nil {
+		c.Fatalf("the longest lease: %v", err)
+	}
+	if left := time.Until(lease.Until()); left <= 0 || left > longest {
+		c.Errorf("the longest lease ends in %s", left)
+	}
+	c.taken(two)
+	c.release(lease)
+}
+
+func (c trial) largest() {
+	one, two := c.pair(Settings{Lease: long})
+	lease, err := one.Acquire(c.bounded(), c.key, lockstrategy.RenewAtMost(math.MaxInt64), lockstrategy.WaitAtMost(math.MaxInt64))
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.taken(two)
+	if left := time.Until(lease.Until()); left <= 0 || lease.Context().Err() != nil {
+		c.Errorf("the lease ends in %s: %v", left, context.Cause(lease.Context()))
+	}
+	waiter := make(chan grant, 1)
+	go func() {
+		lease, err := two.Acquire(c.bounded(), c.key, lockstrategy.WaitAtMost(math.MaxInt64))
+		waiter <- grant{lease, err}
+	}()
+	c.release(lease)
+	c.release(c.granted(waiter))
 }
 
 // serves lets a dozen wait, those in leave go away, and demands that the rest is served in its order.
