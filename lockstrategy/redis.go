@@ -202,13 +202,16 @@ func prefixed(prefix, key string) string {
 	return prefix + ":{" + key + "}"
 }
 
-// checkKey refuses keys whose counter and channel would lie in another slot, and Redisson's too.
+// checkKey refuses keys with braces that are no tag. In a cluster their counter and channel would lie in another slot, and Redisson's too.
+// It refuses them on every topology, so that a key that works on one works on all.
 func checkKey(key string) error {
 	if key == "" {
 		return errors.New("a lock needs a name")
 	}
-	if _, tag, braced := strings.Cut(key, "{"); braced && strings.Index(tag, "}") < 1 {
-		return fmt.Errorf("%q has an opening brace without a {tag}: its token counter and channel would lie in another slot of a cluster", key)
+	_, tag, _ := strings.Cut(key, "{")
+	if strings.ContainsAny(key, "{}") && strings.Index(tag, "}") < 1 { // a tag is what Redis hashes: from the first brace that opens
+		return fmt.Errorf("%q has a brace but no {tag}, so its token counter and channel would lie in another slot of a cluster: "+
+			"use no braces, or put text in braces, as in lock:order:{7}", key)
 	}
 	return nil
 }

@@ -149,7 +149,10 @@ func TestRedisRefusesKeysThatCannotWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for key, want := range map[string]string{"": "needs a name", "order:{}": "without a {tag}", "order:{7": "without a {tag}"} {
+	const brace = "has a brace but no {tag}"
+	for key, want := range map[string]string{
+		"": "needs a name", "order:{}": brace, "order:{7": brace, "order:7}": brace, "order:7}b": brace, "}{": brace,
+	} {
 		if _, err := r.Acquire(t.Context(), key); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("key %q: got %v, want %q", key, err, want)
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // instance is the name in the keys that are tried: braces mean something in a key.
-const instance = "lab{1"
+const instance = "lab}{1"
 
 func server(t *testing.T, settings ...string) *stack.Node {
 	t.Helper()
