@@ -285,21 +285,29 @@ func TestAFirstWaiterAsksWhetherItMayPublish(t *testing.T) {
 	})
 }
 
-// The right to publish is taken away from all while a process waits. After a second of silence it tries, and another client holds the key.
-// From then on it polls: another second of silence would follow otherwise, and each time another client may hold the key.
+// The right to publish is taken away from all while a process waits. After a second of silence, or the rest of a shorter lease, it tries,
+// and another client holds the key. From then on it polls: it would wait as long each time that another client holds the key.
 func TestTheRightToPublishIsTakenAwayFromAll(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
-		hook := new(noPublish)
-		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
-		r.client.AddHook(hook)
-		mustRelease(t, mustAcquire(t, r, "k")) // it has published
-		another.HSet(t.Context(), "k", "java:1", 1)
-		another.PExpire(t.Context(), "k", time.Hour)
-		granted := make(chan *Lease)
-		go func() { granted <- mustAcquire(t, r, "k") }()
-		time.Sleep(longestWait / 2)
-		hook.refuses.Store(true)
-		time.Sleep(longestWait) // it has tried once
-		freed(t, another, granted)
-	})
+	for name, lease := range map[string]time.Duration{"long leases": time.Hour, "short leases": longestWait * 9 / 10} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+				hook := new(noPublish)
+				r, another := newRedis(t, server, Timing{}), inMemory(t, server)
+				r.client.AddHook(hook)
+				mustRelease(t, mustAcquire(t, r, "k")) // it has published
+				another.HSet(t.Context(), "k", "java:1", 1)
+				another.PExpire(t.Context(), "k", lease)
+				granted := make(chan *Lease)
+				go func() { granted <- mustAcquire(t, r, "k") }()
+				wait := min(lease, longestWait)
+				time.Sleep(wait / 2)
+				hook.refuses.Store(true)
+				another.PExpire(t.Context(), "k", lease)
+				time.Sleep(wait/2 + pollInterval) // it has tried once
+				another.PExpire(t.Context(), "k", lease)
+				time.Sleep(wait / 4)
+				freed(t, another, granted)
+			})
+		})
+	}
 }
