@@ -32,6 +32,7 @@ type Outages struct {
 
 	mu        sync.Mutex
 	asking    bool // in the background, until all is well
+	questions int  // so far
 	servers   []*server
 	failures  int       // so far
 	explained int       // of these, by a server that did not answer or by a line
@@ -45,6 +46,7 @@ type Outages struct {
 // server is one that an instance needs.
 type server struct {
 	Check
+	answered   int       // the latest question that it has answered, or has left without an answer
 	err        error     // why it does not answer; nil: it does
 	told       bool      // the log says that it is lost
 	since      time.Time // it does not answer
@@ -115,8 +117,12 @@ func (o *Outages) wellLocked() bool {
 }
 
 // Ask asks all servers simultaneously. It returns why some do not answer, by their names. Answers that come when ctx was cancelled are not
-// logged.
+// logged, nor is one that comes after the answer to a later question: it may be a timeout that began while the server was away.
 func (o *Outages) Ask(ctx context.Context) map[string]error {
+	o.mu.Lock()
+	o.questions++
+	question := o.questions
+	o.mu.Unlock()
 	bounded, cancel := context.WithTimeout(ctx, readiness)
 	defer cancel()
 	answers := make([]error, len(o.servers))
@@ -134,22 +140,18 @@ func (o *Outages) Ask(ctx context.Context) map[string]error {
 		}
 	}
 	if ctx.Err() != context.Canceled {
-		o.notedLocked(answers, time.Now())
+		o.notedLocked(question, answers, time.Now())
 	}
 	return unreachable
 }
 
-// notedLocked notes the servers' answers, and writes the lines that are due.
-func (o *Outages) notedLocked(answers []error, now time.Time) {
+// notedLocked notes the servers' answers to a question, and writes the lines that are due.
+func (o *Outages) notedLocked(question int, answers []error, now time.Time) {
 	away := false
 	for i, s := range o.servers {
-		if answers[i] != nil && s.err == nil && !s.told {
-			s.since, s.before = now, o.explained
-			if o.failures > o.explained {
-				s.since = o.since
-			}
+		if question > s.answered {
+			o.answeredLocked(s, question, answers[i], now)
 		}
-		s.err = answers[i]
 		away = away || s.err != nil || s.told
 		o.tellLocked(s, now)
 	}
@@ -161,6 +163,17 @@ func (o *Outages) notedLocked(answers []error, now time.Time) {
 		o.log.Warn("something failed, although every server answers", "what", o.what, "failures", unexplained, "error", sentence(o.err))
 		o.wrote, o.explained = now, o.failures
 	}
+}
+
+// answeredLocked notes a server's answer.
+func (o *Outages) answeredLocked(s *server, question int, err error, now time.Time) {
+	if err != nil && s.err == nil && !s.told {
+		s.since, s.before = now, o.explained
+		if o.failures > o.explained {
+			s.since = o.since
+		}
+	}
+	s.answered, s.err = question, err
 }
 
 // tellLocked writes that a server is lost or back, unless the same was written a moment ago.

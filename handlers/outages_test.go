@@ -24,6 +24,7 @@ type outage struct {
 	mu   sync.Mutex // of the rest
 	log  bytes.Buffer
 	away error
+	slow time.Duration // until it answers
 }
 
 // Write writes a line of the log.
@@ -33,17 +34,22 @@ func (o *outage) Write(line []byte) (int, error) {
 	return o.log.Write(line)
 }
 
-// answers sets what the server answers from here on.
-func (o *outage) answers(err error) {
+// answers sets what the server answers from here on, immediately.
+func (o *outage) answers(err error) { o.answersAfter(0, err) }
+
+// answersAfter sets what it answers to each question from here on, and after which time.
+func (o *outage) answersAfter(slow time.Duration, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.away = err
+	o.away, o.slow = err, slow
 }
 
 func (o *outage) ping(context.Context) error {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.away
+	away, slow := o.away, o.slow
+	o.mu.Unlock()
+	time.Sleep(slow)
+	return away
 }
 
 // inOutage runs a test in a bubble, with a server that answers.
@@ -154,6 +160,24 @@ func TestALineIsNotRepeatedWithinTenSeconds(t *testing.T) {
 		if lost < 2 || lost > 5 || len(lines) != 2*lost || !strings.HasPrefix(lines[len(lines)-1], redisBack) {
 			t.Errorf("the log says\n%s", written)
 		}
+	})
+}
+
+// Probes of /readyz and the log's own questions overlap. A question that was asked while the server was away may time out after a later one
+// was answered. It changes nothing.
+func TestALateAnswerChangesNothing(t *testing.T) {
+	inOutage(t, func(t *testing.T, o *outage) {
+		o.answers(noAnswer)
+		o.Ask(t.Context())
+		o.says(t, redisLost)
+		time.Sleep(31 * time.Second / 2)
+		o.answersAfter(900*time.Millisecond, noAnswer)
+		time.Sleep(time.Second) // a question is under way
+		o.answers(nil)
+		o.Ask(t.Context())
+		o.says(t, redisBack+"16.5s failures=0")
+		time.Sleep(time.Minute)
+		o.says(t)
 	})
 }
 
