@@ -117,7 +117,7 @@ func (o *Outages) wellLocked() bool {
 }
 
 // Ask asks all servers simultaneously. It returns why some do not answer, by their names. Answers that come when ctx was cancelled are not
-// logged, nor is one that comes after the answer to a later question: it may be a timeout that began while the server was away.
+// logged. Nor is one that comes after the answer to a later question. It may be a timeout that began while the server was away.
 func (o *Outages) Ask(ctx context.Context) map[string]error {
 	o.mu.Lock()
 	o.questions++

@@ -9,9 +9,12 @@ import (
 	"time"
 )
 
+// dialer opens connections, as the Dialer of go-redis.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // tellsWhy makes dial's connections tell why Redis refused them. A Redis that has too many clients, or is in protected mode, sends one line
 // with the reason and closes the connection. go-redis takes that line for the reply to its greeting, goes on, and sees a broken pipe.
-func tellsWhy(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func tellsWhy(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if tcp, is := conn.(*net.TCPConn); is { // go-redis looks at the socket before it uses an idle connection

@@ -50,8 +50,8 @@ func wantReason(t *testing.T, err error, reason string) {
 	}
 }
 
-// A Redis that has too many clients says so, and closes the connection. The client is told that, and not of a broken pipe. It finds the server
-// as soon as that accepts clients again.
+// A Redis that has too many clients says so, and closes the connection. The client is told that, and not of a broken pipe. It finds the
+// server as soon as that accepts clients again.
 func TestARefusedConnectionHasTheServersReason(t *testing.T) {
 	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer)
