@@ -9,8 +9,9 @@ import (
 
 // Check asks a server that the instance needs whether it answers.
 type Check struct {
-	Name string
-	Ping func(ctx context.Context) error
+	Name  string
+	Ping  func(ctx context.Context) error
+	Spare bool // the instance works without it: its outage is logged, and makes nothing unready
 }
 
 const (
@@ -135,7 +136,7 @@ func (o *Outages) Ask(ctx context.Context) map[string]error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, s := range o.servers {
-		if answers[i] != nil {
+		if answers[i] != nil && !s.Spare {
 			unreachable[s.Name] = answers[i]
 		}
 	}
@@ -152,16 +153,18 @@ func (o *Outages) notedLocked(question int, answers []error, now time.Time) {
 		if question > s.answered {
 			o.answeredLocked(s, question, answers[i], now)
 		}
-		away = away || s.err != nil || s.told
+		away = away || !s.Spare && (s.err != nil || s.told)
 		o.tellLocked(s, now)
 	}
 	switch unexplained := o.failures - o.explained; {
 	case away:
 		o.explained = o.failures
-		o.watchLocked()
 	case unexplained > 0 && now.Sub(o.wrote) >= lineEvery:
 		o.log.Warn("something failed, although every server answers", "what", o.what, "failures", unexplained, "error", sentence(o.err))
 		o.wrote, o.explained = now, o.failures
+	}
+	if !o.wellLocked() {
+		o.watchLocked()
 	}
 }
 

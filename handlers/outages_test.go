@@ -142,6 +142,30 @@ func TestAnOutageIsNoticedByAProbe(t *testing.T) {
 	})
 }
 
+// The instance works without a spare server. Its outage has two lines, and explains no failure.
+func TestTheOutageOfASpareServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &outage{}
+		spare := handlers.Check{Name: "node", Ping: o.ping, Spare: true}
+		o.Outages = handlers.NewOutages(slog.New(slog.NewTextHandler(o, nil)), spare, up("sqlite"))
+		defer o.Close()
+		o.answers(errors.New("refused"))
+		if away := o.Ask(t.Context()); len(away) > 0 {
+			t.Errorf("the instance is not ready: %v", away)
+		}
+		o.Failed("a request", errors.New("full"))
+		time.Sleep(5 * time.Second)
+		o.answers(nil)
+		time.Sleep(15 * time.Second)
+		log := o.written()
+		for _, line := range []string{"server lost", "server back", "something failed, although every server answers"} {
+			if strings.Count(log, line) != 1 {
+				t.Errorf("it has not one line with %q:\n%s", line, log)
+			}
+		}
+	})
+}
+
 // A server that comes and goes has each line once in ten seconds at most, and the last one says how it is.
 func TestALineIsNotRepeatedWithinTenSeconds(t *testing.T) {
 	inOutage(t, func(t *testing.T, o *outage) {

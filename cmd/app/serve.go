@@ -319,6 +319,9 @@ func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) er
 			}
 		}
 		p.checks, p.locks = append(p.checks, check), append(p.locks, lock.Check)
+		if nodes, several := servers.Backend().([]redis.UniversalClient); several {
+			p.checks = append(p.checks, spares(servers, nodes)...)
+		}
 	}
 	if opened.Cohort != nil {
 		p.metrics.Queue(v.Name, opened.Cohort.Waiting)
@@ -326,6 +329,16 @@ func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) er
 	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.Lock(v.Name)}
 	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard})
 	return nil
+}
+
+// spares are the nodes of a quorum, which works without some of them.
+func spares(quorum topology.Servers, nodes []redis.UniversalClient) (checks []handlers.Check) {
+	for _, node := range nodes {
+		name := fmt.Sprint(quorum, " ", node.(*redis.Client).Options().Addr)
+		ping := func(ctx context.Context) error { return node.Ping(ctx).Err() }
+		checks = append(checks, handlers.Check{Name: name, Ping: ping, Spare: true})
+	}
+	return checks
 }
 
 // answered asks until there is an answer, or ctx has ended. A ping is bounded, and waits.
