@@ -31,7 +31,9 @@ const (
 
 // Config says where the orders are kept.
 type Config struct {
-	Database string // "sqlite:PATH" or "mysql:DSN", the DSN as go-sql-driver/mysql has it
+	// Database is "sqlite:PATH" or "mysql:DSN", the DSN as go-sql-driver/mysql has it. The DSN does not choose how times are stored: in UTC.
+	// It does not choose the settings of a session either that the statements rely on: autocommit, sql_mode, and others in mysql.go.
+	Database string
 }
 
 // Validate says what is wrong with a configuration, without opening anything. The error shows no password.
@@ -80,8 +82,9 @@ func hopeless(err error) error {
 // source is where a database is.
 type source struct {
 	name        string // shows no password
-	driver, dsn string // of database/sql
-	connections int    // at most
+	dsn         string // of the driver
+	pool        func(dsn string) (*sql.DB, error)
+	connections int // at most
 	dialect     func(gorm.ConnPool) gorm.Dialector
 }
 
@@ -104,7 +107,7 @@ func (c Config) parse() (source, error) {
 			return source{}, fmt.Errorf("there is no directory %s to keep %s in", filepath.Dir(where), filepath.Base(where))
 		}
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return &sqlite.Dialector{Conn: pool} }
-		return source{c.Database, sqlite.DriverName, sqliteURI(where), sqliteConnections, dialect}, nil
+		return source{c.Database, sqliteURI(where), openSQLite, sqliteConnections, dialect}, nil
 	case kind == "mysql" && where != "":
 		dsn, err := driver.ParseDSN(where)
 		if err != nil { // left out of the message: it may quote the password
@@ -113,13 +116,14 @@ func (c Config) parse() (source, error) {
 		if dsn.Collation != "" && !strings.HasPrefix(dsn.Collation, "utf8mb4_") {
 			return source{}, fmt.Errorf("its collation is %s: name one of utf8mb4, or none", dsn.Collation)
 		}
-		dsn.ParseTime = true
+		dsn.ParseTime, dsn.Loc = true, time.UTC           // two instances take a time for the same one
 		dsn.ClientFoundRows = true                        // a row that matches counts, as in SQLite, also when nothing in it changes
+		dsn.RejectReadOnly = false                        // it hides what a read-only server says; see connector
 		dsn.InterpolateParams = true                      // one round trip for a statement; utf8mb4 can be quoted safely
 		dsn.Timeout = cmp.Or(dsn.Timeout, answer)         // to connect
 		dsn.ReadTimeout = cmp.Or(dsn.ReadTimeout, answer) // for what no context bounds
 		dialect := func(pool gorm.ConnPool) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool, DSNConfig: dsn}) }
-		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, mysql.DefaultDriverName, dsn.FormatDSN(), mysqlConnections, dialect}, nil
+		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, dsn.FormatDSN(), openMySQL, mysqlConnections, dialect}, nil
 	}
 	return source{}, fmt.Errorf("allowed are sqlite:PATH and mysql:user:password@tcp(host:port)/name")
 }
@@ -127,7 +131,7 @@ func (c Config) parse() (source, error) {
 // open connects and creates the tables. gorm's own first queries have no context: they are sent only after the database has
 // answered a ping that has one.
 func (f source) open(ctx context.Context, all *tables.Set) (*gorm.DB, error) {
-	pool, err := sql.Open(f.driver, f.dsn)
+	pool, err := f.pool(f.dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +149,8 @@ func (f source) open(ctx context.Context, all *tables.Set) (*gorm.DB, error) {
 	}
 	return db, err
 }
+
+func openSQLite(uri string) (*sql.DB, error) { return sql.Open(sqlite.DriverName, uri) }
 
 // sqliteURI sets SQLite up for several processes. Readers run beside one writer (WAL). A writer waits for the write lock instead of
 // failing. A transaction takes the write lock at its start: one that takes it later fails when another has written meanwhile.
