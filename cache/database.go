@@ -13,6 +13,8 @@ import (
 	"locklab/internal/tables"
 )
 
+const databaseAnswer = 5 * time.Second // bounds every call to the database
+
 // Database is the truth.
 type Database struct {
 	db     *gorm.DB
@@ -31,9 +33,11 @@ func NewDatabase(ctx context.Context, db *gorm.DB, query time.Duration) (*Databa
 	return d, d.do(ctx, d.tables.Create)
 }
 
-// do turns the error of a call into one of this package's.
+// do bounds a call and turns its error into one of this package's.
 func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
-	return answered(ctx, d.tables.Do(d.db.WithContext(ctx), call))
+	bound, cancel := context.WithTimeout(ctx, databaseAnswer)
+	defer cancel()
+	return answered(ctx, d.tables.Do(d.db.WithContext(bound), call))
 }
 
 // Get loads an item.

@@ -37,8 +37,13 @@ type Database struct {
 // NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is what errors call it; empty: its kind. NewDatabase sends nothing.
 // Close the lock before db.
 //
-// A connection to MySQL or MariaDB should put the values into its statements (interpolateParams), or each request makes two round trips.
-// A connection to SQLite must wait for its lock (busy_timeout), or callers that compete get [ErrUnavailable].
+// A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should
+// put the values into its statements (interpolateParams), or each request makes two round trips. The pool should leave a server that
+// becomes read-only (rejectReadOnly), and bound the use of a connection (SetConnMaxLifetime). Otherwise a failover behind one address needs
+// a restart.
+//
+// A request that waits for another writer of SQLite is repeated until [Timing].Request ends. SQLite's own wait does not end with it. So a
+// request may take longer by the busy_timeout of the connection, which is 5 s in some drivers. Set a short one, such as 20 ms.
 func NewDatabase(db *gorm.DB, name string, timing Timing) (*Database, error) {
 	timing, err := timing.checked()
 	if err != nil {
@@ -161,13 +166,14 @@ func (d *Database) unavailable(what string, err error) error {
 func (d *Database) do(ctx context.Context, call func(*gorm.DB) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timing.Request)
 	defer cancel()
-	db := d.db.WithContext(ctx)
-	err := call(db)
-	if !tables.Missing(err) {
-		return err
-	}
-	if err := db.Exec(d.sql.create).Error; err != nil {
-		return err
-	}
-	return call(db)
+	return tables.WaitToWrite(d.db.WithContext(ctx), func(db *gorm.DB) error {
+		err := call(db)
+		if !tables.Missing(err) {
+			return err
+		}
+		if err := db.Exec(d.sql.create).Error; err != nil {
+			return err
+		}
+		return call(db)
+	})
 }

@@ -238,6 +238,44 @@ func TestAWaiterOfADatabaseWritesNothing(t *testing.T) {
 	}
 }
 
+// A caller waits for another writer of SQLite also when the connection does not: SQLite has executed nothing.
+func TestACallerWaitsForAWriterOfSQLite(t *testing.T) {
+	t.Parallel()
+	connect := sqliteFile(t)
+	one, two := connect(t, locktest.Settings{}), connect(t, locktest.Settings{})
+	must(two.DB())(t).SetMaxOpenConns(1) // busy_timeout is a setting of the connection
+	if err := two.Exec("PRAGMA busy_timeout(0)").Error; err != nil {
+		t.Fatal(err)
+	}
+	lock := must(lockstrategy.NewDatabase(two, "", lockstrategy.Timing{Request: 15 * time.Second}))(t)
+	defer lock.Close()
+	grantedNow := func() error {
+		lease, err := lock.Acquire(t.Context(), "k", lockstrategy.TryOnce())
+		if err != nil {
+			return err
+		}
+		return lease.Release(t.Context())
+	}
+	if err := grantedNow(); err != nil { // it has created the table
+		t.Fatal(err)
+	}
+	var refused atomic.Int64
+	err := two.Callback().Row().Register("refused", func(done *gorm.DB) { refused.Add(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := one.Begin()
+	granted := make(chan error, 1)
+	go func() { granted <- grantedNow() }()
+	testenv.Eventually(t, "the caller has asked three times, or failed", func() bool { return refused.Load() >= 3 || len(granted) > 0 })
+	if err := writer.Rollback().Error; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-granted; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestADatabaseThatRefusesIsNamed(t *testing.T) {
 	t.Parallel()
 	server := sharedMariaDB.Of(t)

@@ -152,12 +152,15 @@ func (f source) open(ctx context.Context, all *tables.Set) (*gorm.DB, error) {
 
 func openSQLite(uri string) (*sql.DB, error) { return sql.Open(sqlite.DriverName, uri) }
 
-// sqliteURI sets SQLite up for several processes. Readers run beside one writer (WAL). A writer waits for the write lock instead of
-// failing. A transaction takes the write lock at its start: one that takes it later fails when another has written meanwhile.
+// sqliteWait is how long SQLite itself waits for another writer. No context ends it, so it is short: [tables.WaitToWrite] repeats it.
+const sqliteWait = 20 * time.Millisecond
+
+// sqliteURI sets SQLite up for several processes. Readers run beside one writer (WAL). A transaction takes the write lock at its start: one
+// that takes it later fails when another has written meanwhile.
 func sqliteURI(path string) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.Clean(path)}).EscapedPath()}
 	u.RawQuery = url.Values{
-		"_pragma": {"journal_mode(WAL)", fmt.Sprintf("busy_timeout(%d)", answer.Milliseconds()), "synchronous(NORMAL)"},
+		"_pragma": {fmt.Sprintf("busy_timeout(%d)", sqliteWait.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)"},
 		"_txlock": {"immediate"},
 	}.Encode()
 	return u.String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"locklab/internal/testenv"
+	"locklab/lockstrategy"
 	"locklab/order"
 )
 
@@ -308,6 +310,67 @@ func TestMySQLThatIsNotThere(t *testing.T) {
 	notOpened(t, "mysql:lab:"+password+"@tcp("+silent.Addr().String()+")/orders", silent.Addr().String())
 }
 
+// writer begins to write in a file of SQLite, as another process does, until end.
+func writer(t *testing.T, where string) (end func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(where, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	other, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := func(statement string) {
+		if _, err := other.ExecContext(t.Context(), statement); err != nil {
+			t.Error(err)
+		}
+	}
+	execute("BEGIN IMMEDIATE")
+	return func() { execute("ROLLBACK"); _ = other.Close() }
+}
+
+// No request exceeds its bound while another process writes, whatever uses the database. The error says so.
+func TestAWriterOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	where := sqlite(t)
+	i := newInstance(t, where)
+	const bound, sqlites = 200 * time.Millisecond, 5 * time.Second // the second is the usual wait of SQLite itself
+	lock, err := lockstrategy.NewDatabase(i.orders.DB(), "", lockstrategy.Timing{Request: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	calls := map[string]func(context.Context) error{
+		"order": func(ctx context.Context) error { _, err := i.orders.Create(ctx); return err },
+		"shop":  func(ctx context.Context) error { return i.goods.Stock(ctx, 1, 100) },
+		"cache": func(ctx context.Context) error { _, err := i.items.Put(ctx, 1, "text"); return err },
+		"lock": func(context.Context) error { // its own bound is that of a request
+			return lockstrategy.Guard{Strategy: lock}.Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
+		},
+	}
+	end := writer(t, where)
+	for name, call := range calls {
+		ctx, cancel := context.WithTimeout(t.Context(), bound)
+		start := time.Now()
+		err := call(ctx)
+		cancel()
+		if took := time.Since(start); took >= sqlites {
+			t.Errorf("%s: it took %s, and a request has %s", name, took, bound)
+		}
+		if !strings.Contains(fmt.Sprint(err), "another connection to the database is writing") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	end()
+	for name, call := range calls {
+		if err := call(t.Context()); err != nil {
+			t.Errorf("%s after the end of the other writer: %v", name, err)
+		}
+	}
+}
+
 // A writer of another process that does not let go.
 func TestSQLiteThatIsLocked(t *testing.T) {
 	t.Parallel() // it mostly waits
@@ -315,28 +378,14 @@ func TestSQLiteThatIsLocked(t *testing.T) {
 	where := sqlite(t)
 	s := open(t, where, 0)
 	id := create(t, s)
-	db, err := sql.Open("sqlite", strings.TrimPrefix(where, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	other, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
+	end := writer(t, where)
 	start := time.Now()
-	_, err = grabAtomic(id)(s, 1)
+	_, err := grabAtomic(id)(s, 1)
 	unavailable(t, s, "GrabAtomic", err)
 	if took := time.Since(start); took > never {
 		t.Errorf("it took %s", took)
 	}
-	if _, err := other.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	if result, err := grabAtomic(id)(s, 2); err != nil || !result.Won {
 		t.Errorf("after the lock's end: %+v, %v", result, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+
+	"locklab/internal/tables"
 )
 
 // change is a row of the outbox.
@@ -25,20 +27,24 @@ type Outbox struct {
 	Every time.Duration // the pause between two looks
 }
 
-// Install creates the table and its triggers, in SQLite.
+// Install creates the table and its triggers, in SQLite. Until ctx ends it waits for other writers.
 func (o Outbox) Install(ctx context.Context) error {
-	if err := o.DB.WithContext(ctx).AutoMigrate(&change{}); err != nil {
-		return answered(ctx, err)
+	return answered(ctx, tables.WaitToWrite(o.DB.WithContext(ctx), o.install))
+}
+
+func (o Outbox) install(db *gorm.DB) error {
+	if err := db.AutoMigrate(&change{}); err != nil {
+		return err
 	}
 	for _, event := range []string{"INSERT", "UPDATE", "DELETE"} {
 		row := "NEW"
 		if event == "DELETE" {
 			row = "OLD"
 		}
-		err := o.DB.WithContext(ctx).Exec("CREATE TRIGGER IF NOT EXISTS cache_" + event + " AFTER " + event + " ON " + o.Table +
+		err := db.Exec("CREATE TRIGGER IF NOT EXISTS cache_" + event + " AFTER " + event + " ON " + o.Table +
 			" BEGIN INSERT INTO cache_changes (item_id) VALUES (" + row + ".id); END").Error
 		if err != nil {
-			return answered(ctx, err)
+			return err
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	driver "github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -70,8 +71,13 @@ func (s *Set) There(db *gorm.DB) error {
 
 // Do executes call. If call finds a table missing, Do creates the tables and executes it again. call is one statement or one transaction:
 // it has changed nothing when it ends with that error, so the repetition is its first effect. The same holds for a deadlock: the server
-// has rolled the whole call back. Calls that find new tables in the moment in which another call creates them meet in one.
+// has rolled the whole call back. Calls that find new tables in the moment in which another call creates them meet in one. Do waits as
+// [WaitToWrite] does.
 func (s *Set) Do(db *gorm.DB, call func(*gorm.DB) error) error {
+	return WaitToWrite(db, func(db *gorm.DB) error { return s.do(db, call) })
+}
+
+func (s *Set) do(db *gorm.DB, call func(*gorm.DB) error) error {
 	err := call(db)
 	for try := 0; try < tries && (Missing(err) || numbered(err, mysqlDeadlock)); try++ {
 		created := s.restore(db)
@@ -81,6 +87,36 @@ func (s *Set) Do(db *gorm.DB, call func(*gorm.DB) error) error {
 	}
 	return err
 }
+
+// writing says what SQLite means by "database is locked".
+const writing = "another connection to the database is writing, perhaps that of another process"
+
+// busyPause is short: SQLite itself has waited for its busy_timeout. Where that is 0, the pause spares the processor.
+const busyPause = 2 * time.Millisecond
+
+// WaitToWrite executes call, and executes it again while SQLite refuses it because another connection is writing. It ends when the context
+// of db does: then the error says so. SQLite has one writer at a time, and its own wait (busy_timeout) does not end with a context. It is
+// part of the bound: a connection with a busy_timeout of 20 ms may exceed the end of the context by as much.
+//
+// call must be harmless when it is repeated after such an error: SQLite has not executed the statement or the transaction that it refuses.
+func WaitToWrite(db *gorm.DB, call func(*gorm.DB) error) error {
+	ctx := db.Statement.Context
+	refused := call(db)
+	for busy(refused) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w: %w", writing, ctx.Err(), refused)
+		case <-time.After(busyPause):
+		}
+		if err := call(db); ctx.Err() == nil || !errors.Is(err, ctx.Err()) { // the end of ctx is not the reason
+			refused = err
+		}
+	}
+	return refused
+}
+
+// busy reports whether SQLite refused to wait any longer for another writer. Its drivers have different types for that, and one text.
+func busy(err error) bool { return err != nil && strings.Contains(err.Error(), "database is locked") }
 
 // restore creates missing tables. Of many calls that find none, the first creates them.
 func (s *Set) restore(db *gorm.DB) error {

@@ -1,12 +1,15 @@
 package tables_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/glebarez/sqlite"
 	driver "github.com/go-sql-driver/mysql"
@@ -192,4 +195,45 @@ func repetitions(t *testing.T, db *gorm.DB, all *tables.Set) {
 
 func answered(number uint16) error {
 	return fmt.Errorf("insert: %w", &driver.MySQLError{Number: number})
+}
+
+// A call that SQLite refuses is repeated while its context has not ended. An answer to a repetition counts, also after that end.
+func TestWaitToWrite(t *testing.T) {
+	locked, other := errors.New("insert: database is locked (5) (SQLITE_BUSY)"), errors.New("other")
+	const writing = "is writing, perhaps that of another process: context deadline exceeded: insert: database is locked"
+	ends := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		answers []any // of the calls, in order: an error, or a func; the last is repeated
+		want    string
+		calls   int // 0: as many as the time allows
+	}{
+		"no other writer":                   {[]any{nil}, "", 1},
+		"another writer for a while":        {[]any{locked, locked, nil}, "", 3},
+		"another error":                     {[]any{other, nil}, "other", 1},
+		"another error after a writer":      {[]any{locked, other}, "other", 2},
+		"a writer that does not let go":     {[]any{locked}, writing, 0},
+		"the end of the context in a call":  {[]any{locked, ends}, writing, 0},
+		"an answer after the context ended": {[]any{locked, func(ctx context.Context) error { <-ctx.Done(); return other }}, "other", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				calls := 0
+				err := tables.WaitToWrite(&gorm.DB{Statement: &gorm.Statement{Context: ctx}}, func(*gorm.DB) error {
+					calls++
+					switch answer := c.answers[min(calls, len(c.answers))-1].(type) {
+					case error:
+						return answer
+					case func(context.Context) error:
+						return answer(ctx)
+					}
+					return nil
+				})
+				if !strings.Contains(fmt.Sprint(err), c.want) || (err == nil) != (c.want == "") || c.calls > 0 && calls != c.calls {
+					t.Errorf("%v after %d calls, want %q after %d", err, calls, c.want, c.calls)
+				}
+			})
+		})
+	}
 }
