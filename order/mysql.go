@@ -13,8 +13,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// session are the settings that a connection to MySQL or MariaDB gets, whatever the server's defaults and the DSN say: all that use the
-// pool rely on them. Times need no setting: they are stored in UTC, and the statements of the lock ask for UTC.
+// session are the settings that a connection to MySQL or MariaDB gets, because the statements rely on them. They replace the server's defaults
+// and those of the DSN. Times need no setting: they are stored in UTC, and the statements of the lock ask for UTC.
 var session = []string{
 	"SET SESSION " +
 		"autocommit = 1, completion_type = 0, " + // a statement is committed, and no transaction follows a COMMIT
@@ -51,8 +51,8 @@ func openMySQL(dsn string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// connector opens the connections of one pool, and leaves all of them when one server takes no more writes: an address may lead to
-// another server then. The driver can do that for a single connection (rejectReadOnly), and then hides what the server said.
+// connector opens the connections of one pool. It leaves all of them when one of them meets a server that takes no more writes. The address
+// may lead to another server then. The driver can do that for a single connection (rejectReadOnly), and then hides what the server said.
 type connector struct {
 	driver.Connector
 	generation atomic.Int64 // of the connections that may be used

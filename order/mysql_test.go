@@ -61,7 +61,8 @@ func (i instance) write(ctx context.Context, id, who uint64) error {
 	return errors.Join(grabbed, bought, forUpdate, unique, twice, put)
 }
 
-// forUser makes a database with this name, and a user of it who is no administrator: a server that is read-only lets those write.
+// forUser makes a database with this name, and a user of it without administrative rights. A server that is read-only still lets an
+// administrator write.
 func forUser(t *testing.T, server *stack.Database, name string) (where string) {
 	t.Helper()
 	for _, statement := range []string{
@@ -73,8 +74,8 @@ func forUser(t *testing.T, server *stack.Database, name string) (where string) {
 	return "mysql:app:" + password + "@tcp(" + server.Addr + ")/" + name
 }
 
-// hostile are values that a server may give to each session, and what a session of ours has. Without that, the statements fail, are left
-// undone, or have other effects. Where the session keeps the server's value, no third value is here.
+// hostile are values that a server may give to each session, and what a session of ours has. Without that, statements fail, are not
+// committed, or have other effects. Where the session keeps the server's value, no third value is here.
 var hostile = [][3]string{
 	{"autocommit", "0", "1"},
 	{"init_connect", "'SET autocommit = 0'"},
