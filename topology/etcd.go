@@ -33,7 +33,7 @@ func OpenEtcd(ctx context.Context, cfg EtcdConfig) (e *Etcd, err error) {
 	}
 	err = until(ctx, func(ctx context.Context) (err error) {
 		if e == nil {
-			if e, err = newEtcd(cfg); err != nil { // a client with a password asks a server
+			if e, err = newEtcd(cfg); err != nil {
 				return err
 			}
 		}
@@ -59,17 +59,23 @@ const etcdSilence = 10 * time.Second
 
 // newEtcd opens a client. A connection that was lost is opened again within half a second: gRPC's own pauses grow to two minutes.
 func newEtcd(cfg EtcdConfig) (*Etcd, error) {
+	options := []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
+		MinConnectTimeout: dialTimeout,
+	})}
+	user := &etcdUser{name: cfg.User, password: cfg.Password}
+	if cfg.User != "" {
+		options = append(options, user.options()...)
+	}
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: cfg.Addrs, Username: cfg.User, Password: cfg.Password, Logger: zap.NewNop(),
+		Endpoints: cfg.Addrs, Logger: zap.NewNop(),
 		DialTimeout: replyTimeout, DialKeepAliveTime: etcdSilence, DialKeepAliveTimeout: replyTimeout,
-		DialOptions: append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
-			MinConnectTimeout: dialTimeout,
-		})}, cfg.Options...),
+		DialOptions: append(options, cfg.Options...),
 	})
 	if err != nil {
 		return nil, err
 	}
+	user.auth = client.Auth
 	return &Etcd{client}, nil
 }
 

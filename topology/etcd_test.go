@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
 	"locklab/internal/testenv"
@@ -16,10 +15,10 @@ import (
 	"locklab/topology"
 )
 
-func etcd(t *testing.T) *stack.Etcd {
+func etcd(t *testing.T, settings ...string) *stack.Etcd {
 	t.Helper()
 	testenv.Needs(t, testenv.Etcd)
-	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 1)
+	e, err := testenv.Stack(t).Etcd(testenv.Context(t), 1, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,30 +85,15 @@ func TestEtcdAddressOfAnotherKindIsRefused(t *testing.T) {
 
 func TestEtcdCredentials(t *testing.T) {
 	t.Parallel()
-	servers := etcd(t)
-	admin := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs()}).Client
-	ctx := testenv.Context(t)
-	must := func(_ any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(admin.UserAdd(ctx, "root", "secret"))
-	must(admin.UserGrantRole(ctx, "root", "root"))
-	must(admin.UserAdd(ctx, "app", "secret"))
-	must(admin.RoleAdd(ctx, "locks"))
-	below := clientv3.GetPrefixRangeEnd("locklab/")
-	must(admin.RoleGrantPermission(ctx, "locks", "locklab/", below, clientv3.PermissionType(clientv3.PermReadWrite)))
-	must(admin.UserGrantRole(ctx, "app", "locks"))
-	must(admin.AuthEnable(ctx))
+	addrs := etcd(t).Addrs()
+	etcdUsers(t, addrs)
 	for user, password := range map[string]string{"app": "wrong", "nobody": "secret", "": ""} {
-		_, err := topology.OpenEtcd(ctx, topology.EtcdConfig{Addrs: servers.Addrs(), User: user, Password: password})
+		_, err := topology.OpenEtcd(testenv.Context(t), topology.EtcdConfig{Addrs: addrs, User: user, Password: password})
 		if err == nil || !strings.Contains(err.Error(), "wrong or missing") {
 			t.Errorf("user %q: %v", user, err)
 		}
 	}
-	if err := openEtcd(t, topology.EtcdConfig{Addrs: servers.Addrs(), User: "app", Password: "secret"}).Ping(ctx); err != nil {
+	if err := openEtcd(t, topology.EtcdConfig{Addrs: addrs, User: "app", Password: "secret"}).Ping(testenv.Context(t)); err != nil {
 		t.Error(err)
 	}
 }
