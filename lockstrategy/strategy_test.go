@@ -21,7 +21,10 @@ import (
 )
 
 // The cases of the conformance suite do nothing most of their time.
-func TestMain(m *testing.M) { testenv.MainParallel(m, 20) }
+func TestMain(m *testing.M) {
+	names.start()
+	testenv.MainParallel(m, 20)
+}
 
 // None is no lock, so it does not conform.
 func TestNoneRefusesAContextThatHasEnded(t *testing.T) {
