@@ -294,6 +294,9 @@ func TestNodesHaveAddressesOfTheirOwn(t *testing.T) {
 				at[addr] = name
 			}
 		}
+		for _, instance := range []string{"app-1", "app-2", "page"} {
+			sameAddress(t, p.Files.Services["nginx"], p.Files.Services[instance])
+		}
 		app := p.Files.Services["app-1"].Environment
 		if got := *app["LAB_TOPOLOGY"]; got != p.Topology {
 			t.Errorf("the instances are told that the topology is %s", got)
@@ -327,6 +330,18 @@ func TestBackendsHaveOneSwitch(t *testing.T) {
 	})
 }
 
+// sameAddress checks that nginx reaches an instance that was created again. nginx looks names up when it starts, and keeps their addresses.
+func sameAddress(t *testing.T, nginx, instance types.ServiceConfig) {
+	t.Helper()
+	address := ""
+	if network := instance.Networks["lab"]; network != nil {
+		address = network.Ipv4Address
+	}
+	if address == "" || !slices.Equal(nginx.ExtraHosts[instance.Name], []string{address}) {
+		t.Errorf("nginx knows %s at %q, and its fixed address is %q", instance.Name, nginx.ExtraHosts[instance.Name], address)
+	}
+}
+
 // nginx sends requests to each of the twelve, and waits for it. Each divides the limit by twelve, and has a name of its own.
 func TestTwelveInstances(t *testing.T) {
 	files, err := cli.NewProjectOptions([]string{"../compose.twelve.yaml"}, cli.WithOsEnv)
@@ -357,6 +372,7 @@ func TestTwelveInstances(t *testing.T) {
 			strings.Count(string(upstream), ":"+port+" ") != 1 || service.PullPolicy != types.PullPolicyNever && service.Build == nil {
 			t.Errorf("%s is not as the others: %+v", name, service)
 		}
+		sameAddress(t, nginx, service)
 	}
 	if found != 12 {
 		t.Errorf("there are %d instances", found)
