@@ -82,6 +82,7 @@ func TestK6Judges(t *testing.T) {
 		{"a sale with a lock that is none", "shop", append(sale, "VERSION=v3"), "v1", 99, "Outcome: OVERSOLD"},
 		// Without v0: its one UPDATE for each buyer has sold everything before the first holder of a lock writes.
 		{"a sale with a lock, and without it", "shop", append(sale, "VERSION=v4"), "v3 v1", 99, "2 versions sold this item"},
+		{"a sale with a wrong stock", "shop", []string{"USERS=200", "PIECES=1000", "VERSION=v3"}, "v1", 99, "Outcome: STOCK WRONG: 200 pieces"},
 		{"a hot item, one load", "cache", append(hot, "CACHE=c3"), "", 0, "reached the database  1 (at most 1)"},
 		{"a hot item without protection", "cache", append(hot, "CACHE=c3"), "c0", 99, "thresholds on metrics 'lab_loads'"},
 		{"an update that is seen", "cache", append(hot, "CACHE=c5"), "", 0, "older than the update    0\n"},
@@ -210,7 +211,8 @@ func TestK6LinesOfThePages(t *testing.T) {
 	}
 }
 
-// The plan's last sample, from the database, holds for a version that sells what there is, and fails for one that oversells.
+// The plan's last sample, from the database, holds for a version that sells what there is. It fails for one that oversells, or whose stock is
+// wrong.
 func TestJMeterJudgesTheSale(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -219,13 +221,16 @@ func TestJMeterJudgesTheSale(t *testing.T) {
 		testenv.Skip(t, "JMeter is missing: run make jmeter")
 	}
 	balancer, _ := loaded(t)
-	for version, succeeded := range map[string]int{"v3": 202, "v1": 201} { // the reset, 200 buyers, and the last one or not
+	for _, c := range []struct {
+		version, pieces string
+		succeeded       int // the reset, 200 buyers, and the last one or not
+	}{{"v3", "20", 202}, {"v1", "20", 201}, {"v1", "1000", 201}} {
 		file := filepath.Join(t.TempDir(), "run.jtl")
 		run := exec.CommandContext(testenv.Context(t), plans+"jmeter", "-n", "-f", "-t", plans+"shop.jmx", "-l", file, "-j", file+".log",
-			"-Jhost="+balancer.Hostname(), "-Jport="+balancer.Port(), "-Jversion="+version, "-Jusers=200", "-Jpieces=20")
+			"-Jhost="+balancer.Hostname(), "-Jport="+balancer.Port(), "-Jversion="+c.version, "-Jusers=200", "-Jpieces="+c.pieces)
 		out, err := run.CombinedOutput()
 		if err != nil {
-			t.Fatalf("%s: %v: %s", version, err, out)
+			t.Fatalf("%s: %v: %s", c.version, err, out)
 		}
 		table, err := os.ReadFile(file)
 		if err != nil {
@@ -234,9 +239,9 @@ func TestJMeterJudgesTheSale(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(string(table)), "\n")
 		final, good := lines[len(lines)-1], strings.Count(string(table), ",text,true,")
 		answered := strings.Count(string(table), ",buy,201,") + strings.Count(string(table), ",buy,409,")
-		if len(lines) != 203 || answered != 200 || good != succeeded || !strings.Contains(final, ",final,200,") ||
-			strings.Contains(final, ",text,true,") != (succeeded == 202) {
-			t.Errorf("%s: %d answers, %d samples succeeded, want %d; the last is\n%s\n%s", version, answered, good, succeeded, final, out)
+		if len(lines) != 203 || answered != 200 || good != c.succeeded || !strings.Contains(final, ",final,200,") ||
+			strings.Contains(final, ",text,true,") != (c.succeeded == 202) {
+			t.Errorf("%+v: %d answers, %d samples succeeded; the last is\n%s\n%s", c, answered, good, final, out)
 		}
 	}
 }
