@@ -18,12 +18,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// etcdUser sends the token of a user with each request. It asks for another token when a server refuses a request because of its token: there
-// is none yet, it has expired, or the users have changed. A request that was refused was not executed, so it is sent again.
+// etcdUser sends the token of a user with each request. It asks for another token when a server refuses a request because of its token.
+// There is none yet, it has expired, or the users have changed. A request that was refused was not executed, so it is sent again.
 //
-// Package clientv3 3.7.3 asks for tokens as well, with three defects. It sends the token that has expired when it asks for the next one, which
-// etcd 3.4 refuses: each request fails from then on. It opens new watches on a stream whose token has expired, as long as an older watch lasts,
-// and etcd refuses them. And it sends the password for each stream, for which a server computes for a tenth of a second.
+// Package clientv3 3.7.3 asks for tokens as well, with three defects. It asks for the next token with the one that has expired. etcd 3.4
+// refuses that, and each request fails from then on. It opens new watches on a stream whose token has expired, and etcd refuses them. And it
+// sends the password for each stream, for which a server computes for a tenth of a second.
 type etcdUser struct {
 	name, password string
 	auth           clientv3.Auth // of the client that has the options
@@ -123,7 +123,7 @@ type etcdStream struct {
 	end  context.CancelFunc
 }
 
-// tokenPause is the shortest time between two tokens that streams ask for: a user who may not read a key gets no watch with any token.
+// tokenPause is the shortest time between two tokens that streams ask for. No token helps where the user has no right to read the key.
 const tokenPause = time.Second
 
 func (s *etcdStream) RecvMsg(reply any) error {
@@ -157,8 +157,8 @@ func tokenRefused(err error) bool {
 		errors.Is(err, rpctypes.ErrUserEmpty)
 }
 
-// watchRefused reports whether a watch was refused, perhaps because of its stream's token: etcd 3.4.13 says the same where the user may not
-// read (etcd-io/etcd#12385).
+// watchRefused reports whether a watch was refused, perhaps because of its stream's token. etcd 3.4.13 says "permission denied" then, too
+// (etcd-io/etcd#12385).
 func watchRefused(reason string) bool {
 	return slices.ContainsFunc([]error{
 		rpctypes.ErrGRPCInvalidAuthToken, rpctypes.ErrGRPCAuthOldRevision, rpctypes.ErrGRPCUserEmpty, rpctypes.ErrGRPCPermissionDenied,

@@ -17,7 +17,7 @@ import (
 	"locklab/topology"
 )
 
-// etcdUsers makes servers know users: root, and app, who may read and write below locklab/. It returns root's client.
+// etcdUsers makes servers know two users: root, and app, which has the rights that a lock needs. It returns root's client.
 func etcdUsers(t *testing.T, addrs []string) *clientv3.Client {
 	t.Helper()
 	nobody, ctx := openEtcd(t, topology.EtcdConfig{Addrs: addrs}).Client, testenv.Context(t)
@@ -41,8 +41,8 @@ func etcdUsers(t *testing.T, addrs []string) *clientv3.Client {
 	return root
 }
 
-// A client is told of what it watches, and its requests are answered, also when the token that it began with is refused: it has expired, or
-// the users have changed.
+// The token that a client began with is refused: it has expired, or the users have changed. The client is told of what it watches
+// nevertheless, and its requests are answered.
 func TestEtcdAfterItsTokenWasRefused(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

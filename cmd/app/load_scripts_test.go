@@ -211,8 +211,8 @@ func TestK6LinesOfThePages(t *testing.T) {
 	}
 }
 
-// The plan's last sample, from the database, holds for a version that sells what there is. It fails for one that oversells, or whose stock is
-// wrong.
+// The plan's last sample, from the database, holds for a version that sells what there is. It fails for one that oversells, and for one
+// whose stock is wrong.
 func TestJMeterJudgesTheSale(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
