@@ -22,7 +22,7 @@ import (
 // There is none yet, it has expired, or the users have changed. A request that was refused was not executed, so it is sent again.
 //
 // Package clientv3 3.7.3 asks for tokens as well, with three defects. It asks for the next token with the one that has expired. etcd 3.4
-// refuses that, and each request fails from then on. It opens new watches on a stream whose token has expired, and etcd refuses them. And it
+// refuses that, and each request fails from then on. It opens new watches on a stream whose token has expired, and etcd refuses them. It
 // sends the password for each stream, for which a server computes for a tenth of a second.
 type etcdUser struct {
 	name, password string
