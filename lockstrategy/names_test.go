@@ -1,99 +1,15 @@
 package lockstrategy_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"testing"
-
-	"golang.org/x/net/dns/dnsmessage"
 
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/stack"
-	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
-
-// names is the DNS server of this test binary. It knows the names that end with [moving].
-var names = new(nameServer)
-
-const moving = ".moving.test."
-
-type nameServer struct {
-	at sync.Map // from a name to its address, a [4]byte
-}
-
-// start serves until the tests have ended. From now on Go's resolver asks this server only.
-func (n *nameServer) start() {
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	testenv.AtEnd(conn.Close)
-	go n.serve(conn)
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
-}
-
-func (n *nameServer) serve(conn net.PacketConn) {
-	packet := make([]byte, 4096)
-	for {
-		length, from, err := conn.ReadFrom(packet)
-		if err != nil {
-			return
-		}
-		var message dnsmessage.Message
-		if message.Unpack(packet[:length]) == nil && len(message.Questions) == 1 {
-			n.answer(&message)
-			if reply, err := message.Pack(); err == nil {
-				_, _ = conn.WriteTo(reply, from)
-			}
-		}
-	}
-}
-
-// answer makes a reply of a question. It has no address of version 6.
-func (n *nameServer) answer(message *dnsmessage.Message) {
-	question := message.Questions[0]
-	message.Response, message.Authoritative, message.Additionals = true, true, nil
-	at, known := n.at.Load(question.Name.String())
-	switch {
-	case !known:
-		message.RCode = dnsmessage.RCodeNameError
-	case question.Type == dnsmessage.TypeA:
-		message.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: question.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET},
-			Body:   &dnsmessage.AResource{A: at.([4]byte)},
-		}}
-	}
-}
-
-// moved is a server with a name, at 127.0.0.1 and then at 127.0.0.2. It has the same port at both.
-type moved struct {
-	name, port string
-	server     string // the server itself, which both pass connections on to
-	proxy      *faultproxy.Proxy
-}
-
-func (m *moved) serve(t *testing.T, last byte) {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(net.IPv4(127, 0, 0, last).String(), m.port))
-	if err != nil {
-		testenv.Skip(t, fmt.Sprintf("no second address of the loopback interface: %v", err))
-	}
-	_, m.port, _ = net.SplitHostPort(l.Addr().String())
-	m.proxy = faultproxy.New(faultproxy.TCP(m.server))
-	m.proxy.Serve(l)
-	t.Cleanup(m.proxy.Close)
-	names.at.Store(m.name, [4]byte{127, 0, 0, last})
-}
-
-// addr is what a client is told.
-func (m *moved) addr() string { return net.JoinHostPort(strings.TrimSuffix(m.name, "."), m.port) }
 
 // A server comes back at another address of the same name. Its client looks the name up when it dials.
 func TestAServerComesBackAtAnotherAddress(t *testing.T) {
@@ -120,8 +36,9 @@ func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 			t.Cleanup(func() { _ = lock.Close() })
 			released(t, must(lock.Acquire(testenv.Context(t), "k"))(t))
 			for _, m := range servers {
-				m.proxy.Close()
-				m.serve(t, 2)
+				if err := m.Move(); err != nil {
+					testenv.Skip(t, err.Error())
+				}
 			}
 			testenv.Eventually(t, "the lock is granted by the server at its new address", func() bool {
 				lease, err := lock.Acquire(testenv.Context(t), "k", lockstrategy.TryOnce())
@@ -132,7 +49,7 @@ func TestAServerComesBackAtAnotherAddress(t *testing.T) {
 }
 
 // movable starts servers that have names, and says how to reach them.
-func movable(t *testing.T, name, strategy string) (servers []*moved, cfg topology.Config) {
+func movable(t *testing.T, name, strategy string) (servers []*testenv.Moved, cfg topology.Config) {
 	t.Helper()
 	var addrs []string // of all
 	if strategy == lockstrategy.NameRedis {
@@ -149,10 +66,9 @@ func movable(t *testing.T, name, strategy string) (servers []*moved, cfg topolog
 		if _, after, isURL := strings.Cut(addr, "tcp("); isURL {
 			addr, _, _ = strings.Cut(after, ")")
 		}
-		m := &moved{name: fmt.Sprintf("%s-%d%s", name, i, moving), port: "0", server: addr}
-		m.serve(t, 1)
-		servers, announced = append(servers, m), append(announced, addr+"="+m.addr())
-		named = strings.ReplaceAll(named, addr, m.addr())
+		m := testenv.Named(t, fmt.Sprintf("%s-%d", name, i), addr)
+		servers, announced = append(servers, m), append(announced, addr+"="+m.Addr())
+		named = strings.ReplaceAll(named, addr, m.Addr())
 	}
 	cfg.Addrs = strings.Fields(named)
 	cfg.Map = must(topology.ParseAddrMap(announced))(t)

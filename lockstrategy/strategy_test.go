@@ -22,7 +22,7 @@ import (
 
 // The cases of the conformance suite do nothing most of their time.
 func TestMain(m *testing.M) {
-	names.start()
+	testenv.ServeNames()
 	testenv.MainParallel(m, 20)
 }
 

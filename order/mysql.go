@@ -13,8 +13,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// session are the settings that a connection to MySQL or MariaDB gets, because the statements rely on them. They replace the server's defaults
-// and those of the DSN. Times need no setting: they are stored in UTC, and the statements of the lock ask for UTC.
+// session are the settings that a connection to MySQL or MariaDB gets, because the statements rely on them. They replace the server's
+// defaults and those of the DSN. Times need no setting: they are stored in UTC, and the statements of the lock ask for UTC.
 var session = []string{
 	"SET SESSION " +
 		"autocommit = 1, completion_type = 0, " + // a statement is committed, and no transaction follows a COMMIT

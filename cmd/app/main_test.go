@@ -18,8 +18,10 @@ const asApp = "LOCKLAB_TEST_AS_APP"
 func TestMain(m *testing.M) {
 	worker := slices.Contains(os.Args, "-test.fuzzworker") // which go test starts from here, too
 	if os.Getenv("LOCKLAB_STACK_ROLE") == "" && os.Getenv(asApp) != "" && !worker {
+		testenv.UseNames()
 		main()
 	}
+	testenv.ServeNames()
 	os.Setenv(asApp, "1") // for what the tests start
 	if os.Getenv("LAB_START_TIMEOUT") == "" {
 		os.Setenv("LAB_START_TIMEOUT", "30s") // on a busy machine servers may be late
