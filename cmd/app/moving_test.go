@@ -4,8 +4,12 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,75 +19,70 @@ import (
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
 	"locklab/pview"
+	"locklab/stack"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
 // moveFor is for how long views go on at least. Each row moves its servers at least once. To see a minute of it, set it to a minute.
 const moveFor = time.Second
 
-// moving is a service under load, and what moves a server of it.
+// moving is what instances need under load, and what moves a server of it.
 type moving struct {
-	service burst.Service
-	move    func(ctx context.Context, s burst.Running) error // returns when the servers have moved, and may be called again
+	version string
+	redis   *stack.Topology
+	flags   []string                        // of each instance, beside those for redis
+	move    func(ctx context.Context) error // returns when the server has moved, and may be called again
 }
 
-// A server that the instances need moves while views go on. Instances recover without a restart, and no view that was answered is lost.
+// A server that two instances need moves while views go on. Instances recover without a restart, and no view that was answered is lost.
 func TestViewsGoOnWhileServersMove(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	testenv.Needs(t, testenv.RedisServer)
-	for name, row := range map[string]func(t *testing.T) (version string, m moving){
-		"v3, the slots of the lock and of the counter": func(*testing.T) (string, moving) {
-			return "v3", moving{burst.Service{Topology: string(topology.Cluster)}, moveSlots}
-		},
-		"v3, the master": func(*testing.T) (string, moving) {
-			return "v3", moving{burst.Service{Topology: string(topology.MasterSlave)}, failOver}
-		},
+	for name, row := range map[string]func(t *testing.T) moving{
+		"v3, the slots of the lock and of the counter": movingSlots,
+		"v3, the master":                   movingMaster,
+		"v5, a database behind an address": movingDatabase,
+		"v7, a name":                       func(t *testing.T) moving { return movingName(t, "v7", "etcd", testenv.Etcd) },
+		"v8, a name":                       func(t *testing.T) moving { return movingName(t, "v8", "memcached", testenv.Memcached) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			version, m := row(t)
-			testViewsGoOn(t, version, m)
+			testenv.Needs(t, testenv.RedisServer)
+			testViewsGoOn(t, row(t))
 		})
 	}
 }
 
-func testViewsGoOn(t *testing.T, version string, m moving) {
-	ctx := testenv.Context(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.service.App, m.service.Real, m.service.Instances, m.service.Listen = []string{self, "serve"}, true, 2, "127.0.0.1:0"
-	running, err := m.service.Start(ctx, testenv.Stack(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+func testViewsGoOn(t *testing.T, m moving) {
+	ctx, target := testenv.Context(t), serveTwo(t, m)
 	var seen atomic.Int64
-	running.Seen = func(string, int64) { seen.Add(1) }
+	target.Seen = func(string, int64) { seen.Add(1) }
 	more := func() {
 		before := seen.Load()
-		testenv.Eventually(t, "views are answered by both instances", func() bool { return seen.Load() > before+50 })
+		testenv.Eventually(t, "views are answered", func() bool { return seen.Load() > before+50 })
 	}
-	stop, moved := make(chan struct{}), 0
+	stop, moved, longest := make(chan struct{}), 0, time.Duration(0)
 	go func() {
 		defer close(stop)
 		more()
 		for began := time.Now(); moved == 0 || time.Since(began) < moveFor; moved++ {
-			if err := m.move(ctx, running); err != nil {
+			if err := m.move(ctx); err != nil {
 				t.Error(err)
 				return
 			}
+			at := time.Now()
 			more()
+			longest = max(longest, time.Since(at))
 		}
 	}()
 	const clients = 16
-	views, err := burst.SustainViews(ctx, running.Target, version, clients, stop)
+	views, err := burst.SustainViews(ctx, target, m.version, clients, stop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantEveryView(t, views)
-	t.Logf("moved %d times", moved)
+	t.Logf("moved %d times; 50 more views were answered within %s of a move", moved, longest)
 }
 
 // wantEveryView fails when a view that was answered is not counted, or a view is that nobody sent.
@@ -100,39 +99,128 @@ func wantEveryView(t *testing.T, views burst.Views) {
 	}
 }
 
-// moveSlots moves the slots of the lock and of the counter to other masters, as a reshard does.
-func moveSlots(ctx context.Context, s burst.Running) error {
-	for _, key := range []string{pview.LockKey, pview.Key} {
-		move, err := s.Redis.MoveSlot(ctx, key)
-		if err == nil {
-			_, err = move.Keys(ctx)
-		}
-		if err == nil {
-			err = move.End(ctx)
-		}
-		if err != nil {
-			return err
+// serveTwo starts two instances behind a balancer.
+func serveTwo(t *testing.T, m moving) burst.Target {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testenv.Stack(t)
+	argv := append([]string{
+		self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--topology=" + m.redis.Kind, "--redis=" + strings.Join(m.redis.Addrs, ","),
+		"--database=" + s.SQLite(),
+	}, m.flags...)
+	instances := make([]*stack.Instance, 2)
+	for i := range instances {
+		if instances[i], err = s.Instance(testenv.Context(t), fmt.Sprintf("instance-%d", i+1), argv...); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return nil
+	balancer, err := s.Balance("127.0.0.1:0", instances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return burst.Target{URL: balancer.URL}
 }
 
-// failOver lets a replica take over from the master, and returns when the master has become a replica.
-func failOver(ctx context.Context, s burst.Running) error {
-	for _, node := range s.Redis.Nodes {
-		role, err := node.Info(ctx, "replication", "role")
-		if err != nil || role != "master" {
-			continue
-		}
-		if err := node.WithClient(func(c *redis.Client) error { return c.Do(ctx, "FAILOVER").Err() }); err != nil {
-			return err
-		}
-		return node.Await(ctx, func(ctx context.Context) error {
-			if role, err := node.Info(ctx, "replication", "role"); err != nil || role == "master" {
-				return errors.Join(errors.New("it is still the master"), err)
+// movingSlots moves the slots of the lock and of the counter to other masters, as a reshard does.
+func movingSlots(t *testing.T) moving {
+	cluster := testenv.Topology(t, string(topology.Cluster))
+	return moving{"v3", cluster, nil, func(ctx context.Context) error {
+		for _, key := range []string{pview.LockKey, pview.Key} {
+			move, err := cluster.MoveSlot(ctx, key)
+			if err == nil {
+				_, err = move.Keys(ctx)
 			}
-			return nil
-		})
+			if err == nil {
+				err = move.End(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// movingMaster lets a replica take over from the master, and waits until the master has become a replica.
+func movingMaster(t *testing.T) moving {
+	nodes := testenv.Topology(t, string(topology.MasterSlave))
+	return moving{"v3", nodes, nil, func(ctx context.Context) error {
+		for _, node := range nodes.Nodes {
+			role, err := node.Info(ctx, "replication", "role")
+			if err != nil || role != "master" {
+				continue
+			}
+			if err := node.WithClient(func(c *redis.Client) error { return c.Do(ctx, "FAILOVER").Err() }); err != nil {
+				return err
+			}
+			return node.Await(ctx, func(ctx context.Context) error {
+				if role, err := node.Info(ctx, "replication", "role"); err != nil || role == "master" {
+					return errors.Join(errors.New("it is still the master"), err)
+				}
+				return nil
+			})
+		}
+		return errors.New("none of the nodes is a master")
+	}}
+}
+
+// movingDatabase has two databases behind one address, and makes the one read-only that the address leads to. Then the address leads to the
+// other one. Sessions do not commit unless they ask for it. Connections that are open stay open.
+func movingDatabase(t *testing.T) moving {
+	testenv.Needs(t, testenv.MariaDB)
+	var servers [2]*stack.Database
+	for i := range servers {
+		started, err := testenv.Stack(t).MariaDB(testenv.Context(t), "--autocommit=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers[i] = started
+		administer(t, started, "CREATE USER app@127.0.0.1", "GRANT ALL ON "+stack.DatabaseName+".* TO app@127.0.0.1")
 	}
-	return errors.New("none of the nodes is a master")
+	var at atomic.Int64
+	proxy := faultproxy.New(func(ctx context.Context) (net.Conn, error) { return faultproxy.TCP(servers[at.Load()].Addr)(ctx) })
+	t.Cleanup(proxy.Close)
+	addr, err := proxy.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The lock of a holder whose server became read-only stays there until its lease ends.
+	flags := []string{"--database=mysql:app@tcp(" + addr + ")/" + stack.DatabaseName, "--lease=2s", "--request=1s"}
+	return moving{"v5", testenv.Topology(t, string(topology.Single)), flags, func(context.Context) error {
+		now := at.Load()
+		administer(t, servers[1-now], "SET GLOBAL read_only = 0")
+		administer(t, servers[now], "SET GLOBAL read_only = 1")
+		at.Store(1 - now)
+		return nil
+	}}
+}
+
+// administer executes statements as an administrator. A server that is read-only lets an administrator write.
+func administer(t *testing.T, server *stack.Database, statements ...string) {
+	admin, err := sql.Open("mysql", server.DSN)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer admin.Close()
+	for _, statement := range statements {
+		if _, err := admin.ExecContext(testenv.Context(t), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+// movingName has a server of locks with a name, which gets another address.
+func movingName(t *testing.T, version, kind string, need testenv.Need) moving {
+	testenv.Needs(t, need)
+	started, err := testenv.Stack(t).Start(testenv.Context(t), kind, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := testenv.Named(t, kind, started.Addrs[0])
+	flags := []string{"--" + kind + "=" + named.Addr()}
+	return moving{version, testenv.Topology(t, string(topology.Single)), flags, func(context.Context) error { return named.Move() }}
 }
