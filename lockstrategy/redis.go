@@ -159,10 +159,17 @@ func (o *owner) renew(ctx context.Context) error {
 	return nil
 }
 
-// release frees the key, and says how many other processes were notified: published leaves this process's own subscription out.
+// release frees the key, and says how many other processes were notified: published leaves this process's own subscription out. While the
+// server refuses that for now it is asked again, for a lease at most.
 func (o *owner) release(ctx context.Context) (listeners int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
-	reply, err := o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.Publish(), channelOf(o.key)).Int64Slice()
+	ask := func() ([]int64, error) {
+		return o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.Publish(), channelOf(o.key)).Int64Slice()
+	}
+	reply, err := ask()
+	for end := time.Now().Add(o.expiry); replies.NotNow(err) && time.Now().Before(end) && o.pause(ctx); {
+		reply, err = ask()
+	}
 	if err != nil {
 		published(pubsub.Unpublished)
 		return 0, unavailable("release", o.key, err)
@@ -172,6 +179,18 @@ func (o *owner) release(ctx context.Context) (listeners int, err error) {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
 	}
 	return listeners, nil
+}
+
+// pause waits before a request is repeated. It reports false when the caller's wait is over, or the strategy is closed.
+func (r *Redis) pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-r.sessions.ctx.Done():
+		return false
+	case <-time.After(pollInterval):
+		return true
+	}
 }
 
 // tryNotify implements a step of [Probe].

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/internal/testenv"
 	"locklab/lockstrategy"
 	"locklab/topology"
@@ -64,5 +66,35 @@ func TestALockWhoseSlotMoves(t *testing.T) {
 	}
 	if err := <-waiting; err != nil {
 		t.Errorf("a caller that waits for the move is told %v", err)
+	}
+}
+
+// A cluster that is down refuses a release. The release waits for longer than one request, and counts.
+func TestAReleaseOutlastsAClusterThatIsDown(t *testing.T) {
+	t.Parallel()
+	started, ctx := testenv.Topology(t, string(topology.Cluster)), testenv.Context(t)
+	opened, err := topology.Open(ctx, topology.Config{Kind: topology.Cluster, Addrs: started.Addrs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	const key, request = "lock:k", 200 * time.Millisecond
+	lock := open(t, lockstrategy.NameRedis, lockstrategy.Backends{Redis: opened.Master, Expiry: time.Minute, Request: request})
+	held := granted(t, lock, key)
+	cluster := opened.Master.(*redis.ClusterClient)
+	slot, owner := cluster.ClusterKeySlot(ctx, key).Val(), must(cluster.MasterForKey(ctx, key))(t)
+	for _, node := range started.Nodes {
+		if err := node.WithClient(func(c *redis.Client) error { return c.ClusterDelSlots(ctx, int(slot)).Err() }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	released, began := make(chan error, 1), time.Now()
+	go func() { released <- held.Release(ctx) }()
+	testenv.Eventually(t, "two requests have ended", func() bool { return time.Since(began) > 3*request })
+	if err := owner.ClusterAddSlots(ctx, int(slot)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Errorf("the release says %v", err)
 	}
 }

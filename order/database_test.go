@@ -336,7 +336,7 @@ func TestAWriterOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	where := sqlite(t)
 	i := newInstance(t, where)
-	const bound, sqlites = 200 * time.Millisecond, 5 * time.Second // the second is the usual wait of SQLite itself
+	const bound, sqlites = 500 * time.Millisecond, 5 * time.Second // the second is the usual wait of SQLite itself
 	lock, err := lockstrategy.NewDatabase(i.orders.DB(), "", lockstrategy.Timing{Request: bound})
 	if err != nil {
 		t.Fatal(err)

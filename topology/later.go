@@ -11,11 +11,14 @@ import (
 	"locklab/internal/replies"
 )
 
-// laterPause is short: a READONLY reply costs one connection, and each of them may lead to the server that was the master.
-const laterPause = 20 * time.Millisecond
+const (
+	// laterPause is short: a READONLY reply costs one connection, and each of them may lead to the server that was the master.
+	laterPause  = 20 * time.Millisecond
+	laterAtMost = 5 * time.Second // for a command without a deadline: a replica takes over in less
+)
 
 // later sends a command again that was refused for now ([replies.NotNow]), or had no master to go to: no server has executed it. It does so
-// for as long as a command may wait for a reply. Then the error says for how long it was refused, and wraps the last reply.
+// until the deadline of the context, or for laterAtMost. Then the error says for how long it was refused, and wraps the last reply.
 type later struct{}
 
 func (later) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -23,7 +26,7 @@ func (later) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (later) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		began := time.Now()
-		bound, cancel := context.WithTimeout(ctx, replyTimeout)
+		bound, cancel := context.WithTimeout(ctx, laterAtMost)
 		defer cancel()
 		err := next(ctx, cmd)
 		for replies.NotNow(err) || errors.Is(err, errNoMaster) {

@@ -2,14 +2,18 @@ package topology_test
 
 import (
 	"context"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"locklab/internal/testenv"
 	"locklab/stack"
+	"locklab/stack/faultproxy"
 	"locklab/topology"
 )
 
@@ -115,7 +119,11 @@ func TestMasterSlaveFindsThePromotedReplica(t *testing.T) {
 	for name, promote := range map[string]func(ctx context.Context, master, replica *redis.Client, addr string) error{
 		"FAILOVER": func(ctx context.Context, master, _ *redis.Client, addr string) error {
 			host, port, _ := strings.Cut(addr, ":")
-			return master.Do(ctx, "FAILOVER", "TO", host, port).Err()
+			err := master.Do(ctx, "FAILOVER", "TO", host, port).Err()
+			for ; redis.HasErrorPrefix(err, "FAILOVER target replica is not online") && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+				err = master.Do(ctx, "FAILOVER", "TO", host, port).Err() // it has just synchronized, and has not told that yet
+			}
+			return err
 		},
 		"by hand": func(ctx context.Context, master, replica *redis.Client, addr string) error {
 			host, port, _ := strings.Cut(addr, ":")
@@ -162,5 +170,45 @@ func TestMasterSlaveFindsThePromotedReplica(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The address of a single Redis leads to another server, after the first one became its replica. Connections to the first stay open, and
+// none is used for a write again. No caller sees an error.
+func TestASingleAddressLeadsToThePromotedReplica(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	started, ctx := testenv.Topology(t, string(topology.MasterSlave)), testenv.Context(t)
+	var at atomic.Value
+	at.Store(started.Nodes[0].Addr)
+	proxy := faultproxy.New(func(ctx context.Context) (net.Conn, error) { return faultproxy.TCP(at.Load().(string))(ctx) })
+	t.Cleanup(proxy.Close)
+	addr, err := proxy.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, topology.Config{Kind: topology.Single, Addrs: []string{addr}})
+	var group errgroup.Group
+	for range 20 { // so many connections stay open
+		group.Go(func() error { return r.Master.BLPop(ctx, 100*time.Millisecond, "empty").Err() })
+	}
+	_ = group.Wait()
+	promoted := started.Nodes[1]
+	host, port, _ := strings.Cut(promoted.Addr, ":")
+	err = promoted.WithClient(func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() })
+	if err == nil {
+		err = started.Nodes[0].WithClient(func(c *redis.Client) error { return c.ReplicaOf(ctx, host, port).Err() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at.Store(promoted.Addr)
+	for range 30 {
+		if err := r.Master.Incr(ctx, "key").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := r.Master.Get(ctx, "key").Val(); n != "30" {
+		t.Errorf("the counter is %s, want 30", n)
 	}
 }

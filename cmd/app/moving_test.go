@@ -108,8 +108,8 @@ func serveTwo(t *testing.T, m moving) burst.Target {
 	}
 	s := testenv.Stack(t)
 	argv := append([]string{
-		self, "serve", "--listen=127.0.0.1:0", "--log-format=json", "--topology=" + m.redis.Kind, "--redis=" + strings.Join(m.redis.Addrs, ","),
-		"--database=" + s.SQLite(),
+		self, "serve", "--listen=127.0.0.1:0", "--start-timeout=30s", "--log-format=json", "--topology=" + m.redis.Kind,
+		"--redis=" + strings.Join(m.redis.Addrs, ","), "--database=" + s.SQLite(),
 	}, m.flags...)
 	instances := make([]*stack.Instance, 2)
 	for i := range instances {
@@ -153,7 +153,10 @@ func movingMaster(t *testing.T) moving {
 			if err != nil || role != "master" {
 				continue
 			}
-			if err := node.WithClient(func(c *redis.Client) error { return c.Do(ctx, "FAILOVER").Err() }); err != nil {
+			err = node.WithClient(func(c *redis.Client) error { // it refuses while no replica is online
+				return node.Await(ctx, func(ctx context.Context) error { return c.Do(ctx, "FAILOVER").Err() })
+			})
+			if err != nil {
 				return err
 			}
 			return node.Await(ctx, func(ctx context.Context) error {

@@ -6,6 +6,7 @@
 package tables
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -108,11 +109,16 @@ func WaitToWrite(db *gorm.DB, call func(*gorm.DB) error) error {
 			return fmt.Errorf("%s: %w: %w", writing, ctx.Err(), refused)
 		case <-time.After(busyPause):
 		}
-		if err := call(db); ctx.Err() == nil || !errors.Is(err, ctx.Err()) { // the end of ctx is not the reason
+		if err := call(db); ctx.Err() == nil || !interrupted(ctx, err) { // the end of ctx is not the reason
 			refused = err
 		}
 	}
 	return refused
+}
+
+// interrupted reports whether a call failed because ctx has ended: database/sql says so, or SQLite, which the driver interrupts.
+func interrupted(ctx context.Context, err error) bool {
+	return errors.Is(err, ctx.Err()) || err != nil && strings.Contains(err.Error(), "interrupted")
 }
 
 // busy reports whether SQLite refused to wait any longer for another writer. Its drivers have different types for that, and one text.

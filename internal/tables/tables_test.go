@@ -202,6 +202,7 @@ func TestWaitToWrite(t *testing.T) {
 	locked, other := errors.New("insert: database is locked (5) (SQLITE_BUSY)"), errors.New("other")
 	const writing = "is writing, perhaps that of another process: context deadline exceeded: insert: database is locked"
 	ends := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	interrupts := func(ctx context.Context) error { <-ctx.Done(); return errors.New("interrupted (9)") }
 	for name, c := range map[string]struct {
 		answers []any // of the calls, in order: an error, or a func; the last is repeated
 		want    string
@@ -213,6 +214,7 @@ func TestWaitToWrite(t *testing.T) {
 		"another error after a writer":      {[]any{locked, other}, "other", 2},
 		"a writer that does not let go":     {[]any{locked}, writing, 0},
 		"the end of the context in a call":  {[]any{locked, ends}, writing, 0},
+		"an interruption at its end":        {[]any{locked, interrupts}, writing, 0},
 		"an answer after the context ended": {[]any{locked, func(ctx context.Context) error { <-ctx.Done(); return other }}, "other", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
