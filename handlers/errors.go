@@ -141,7 +141,7 @@ func fail(c *gin.Context, err error) {
 // written where the lock was not granted, or a stale holder was refused.
 func maybe(err error, advice string) error {
 	lost, away := errors.Is(err, lockstrategy.ErrLost), errors.Is(err, lockstrategy.ErrUnavailable)
-	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || away && !lost
+	refused := errors.Is(err, lockstrategy.ErrNotAcquired) || errors.Is(err, pview.ErrNotWritten) || away && !lost
 	if refused || statusOf(err) < http.StatusInternalServerError {
 		return err
 	}

@@ -91,6 +91,7 @@ func TestA503SaysWhatMayHaveBeenWritten(t *testing.T) {
 		"lost, and the work cancelled":    {errors.Join(leaseLost, errors.Join(context.Canceled, leaseLost)), true},
 		"lost, and no server answered":    {errors.Join(leaseLost, lockAway), true},
 		"Redis is away":                   {redisAway, true},
+		"Redis was not asked":             {pview.ErrNotWritten, false},
 		"the database is away":            {mysqlAway, true},
 		"the wait was too long":           {refused(tooLong), false},
 		"the lock's server is away":       {refused(lockAway), false},

@@ -3,12 +3,13 @@ package lockstrategy
 import (
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // unavailable says that a request got no usable answer.
@@ -21,13 +22,8 @@ func unavailable(what, key string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, named(source, err))
 }
 
-// mayHaveRun reports whether a request that failed with err may have been executed: it was sent, and not refused.
-func mayHaveRun(err error) bool {
-	var refused redis.Error
-	var network *net.OpError
-	notSent := errors.As(err, &network) && network.Op == "dial" || errors.Is(err, errHanging)
-	return err != nil && !notSent && !errors.As(err, &refused)
-}
+// mayHaveRun is [replies.MayHaveRun]. A server that hangs is sent nothing.
+func mayHaveRun(err error) bool { return replies.MayHaveRun(err) && !errors.Is(err, errHanging) }
 
 var (
 	scriptLine = regexp.MustCompile(`user_script: ?(\d+)`)

@@ -102,6 +102,28 @@ func TestRedisThatGoesAway(t *testing.T) {
 	})
 }
 
+// An error says whether a command was sent: then the view may have been counted.
+func TestWhatIsNotSentIsNotWritten(t *testing.T) {
+	t.Parallel()
+	node := testenv.Redis(t, false)
+	silent := client(t, node.Addr)
+	if err := silent.Ping(t.Context()).Err(); err != nil { // so that a connection is there
+		t.Fatal(err)
+	}
+	testenv.Pause(t, node)
+	defer node.Resume()
+	for name, c := range map[string]struct {
+		client  *redis.Client
+		written bool
+	}{"it does not answer": {silent.WithTimeout(timeout), true}, "it refuses connections": {client(t, "127.0.0.1:1"), false}} {
+		for call, ask := range calls(counter(c.client)) {
+			if err := ask(context.Background()); errors.Is(err, pview.ErrNotWritten) == c.written {
+				t.Errorf("%s: %s says %v", name, call, err)
+			}
+		}
+	}
+}
+
 // unavailable fails unless every call says so, with want, without hanging.
 func unavailable(t *testing.T, c *redis.Client, want string) {
 	t.Helper()

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // Names on the wire. Other programs use them to count and to share the lock.
@@ -47,8 +49,11 @@ var (
 	setScript   = redis.NewScript(setSource)
 )
 
-// ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown.
+// ErrUnavailable says that Redis gave no usable answer. Whether the view was counted is unknown, unless it is an [ErrNotWritten].
 var ErrUnavailable = errors.New("pview: redis unavailable")
+
+// ErrNotWritten is an [ErrUnavailable] after which nothing was written: the command was not sent, or the server has refused it.
+var ErrNotWritten = fmt.Errorf("%w, and nothing was written", ErrUnavailable)
 
 // ErrStale says that a read or a write was refused and changed nothing: another holder has read, or the counter was set.
 var ErrStale = errors.New("pview: stale holder")
@@ -229,6 +234,8 @@ func answered(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrNotNumber, err)
 	case redis.HasErrorPrefix(err, "increment or decrement would overflow"):
 		return fmt.Errorf("%w: %w", ErrOverflow, err)
+	case !replies.MayHaveRun(err):
+		return fmt.Errorf("%w: %w", ErrNotWritten, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -66,14 +66,14 @@ func (o once) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 func (o once) hideLostReply(err error) error {
-	if mayHaveRun(err) {
+	if replyLost(err) {
 		return lostReply{o.addr, err}
 	}
 	return err
 }
 
-// mayHaveRun reports whether the server may have executed the command that failed with err. Without a connection it has not.
-func mayHaveRun(err error) bool {
+// replyLost reports whether a command failed because its connection ended, or was silent. The server may have executed it.
+func replyLost(err error) bool {
 	if op := new(net.OpError); errors.As(err, &op) && op.Op == "dial" {
 		return false
 	}

@@ -26,10 +26,13 @@ func (later) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (later) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		began := time.Now()
-		bound, cancel := context.WithTimeout(ctx, laterAtMost)
-		defer cancel()
 		err := next(ctx, cmd)
-		for replies.NotNow(err) || errors.Is(err, errNoMaster) {
+		if !notNow(err) { // nearly always
+			return err
+		}
+		bound, cancel := context.WithDeadline(ctx, began.Add(laterAtMost))
+		defer cancel()
+		for notNow(err) {
 			select {
 			case <-bound.Done():
 			case <-time.After(laterPause):
@@ -42,6 +45,8 @@ func (later) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		return err
 	}
 }
+
+func notNow(err error) bool { return replies.NotNow(err) || errors.Is(err, errNoMaster) }
 
 // because says what a reply means that does not say it itself.
 func because(err error) string {

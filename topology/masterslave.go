@@ -14,7 +14,7 @@ import (
 // askRole bounds the wait for one node's role, so that a node that hangs delays no new connection for long.
 const askRole = time.Second
 
-// errNoMaster is an error while a replica is promoted, too.
+// errNoMaster says that all nodes are replicas, as they are while one of them is promoted.
 var errNoMaster = errors.New("none of the nodes is a master")
 
 // masterSlave finds the master among the nodes of a topology without sentinels, where nobody announces a promotion. go-redis has no client
@@ -89,8 +89,11 @@ func (m *masterSlave) ask(ctx context.Context) (master *redis.Client, err error)
 			master = node
 		}
 	}
+	if unknown := errors.Join(failed...); master == nil && unknown != nil {
+		return nil, fmt.Errorf("no master among the nodes that answer: %w", unknown)
+	}
 	if master == nil {
-		return nil, errors.Join(append([]error{errNoMaster}, failed...)...)
+		return nil, errNoMaster
 	}
 	return master, nil
 }
