@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
+
+	"locklab/internal/replies"
 )
 
 // SingleFlight lets one caller of this process load an item, and the others share its answer. Each process has a load of its own.
@@ -84,7 +86,7 @@ func (r *Refreshing) Get(ctx context.Context, id uint64) (Item, error) {
 	if err != nil && !errors.Is(err, ErrMiss) {
 		return item, err
 	}
-	due, failed := r.client.SetNX(ctx, "fresh:"+r.key(id), 1, r.age).Result()
+	due, failed := r.client.SetNX(replies.SendOnce(ctx), "fresh:"+r.key(id), 1, r.age).Result()
 	switch {
 	case errors.Is(err, ErrMiss):
 		return r.load(ctx, id)

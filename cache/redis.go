@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // Config says for how long Redis keeps what it is given.
@@ -65,11 +67,12 @@ func (r *Redis) Get(ctx context.Context, id uint64) (Item, error) {
 // load loads an item and fills it in. A fill that fails costs a load later, and the answer is true all the same.
 func (r *Redis) load(ctx context.Context, id uint64) (Item, error) {
 	item, err := r.source.Get(ctx, id)
+	fill := replies.SendOnce(ctx) // no answer waits until a server accepts it
 	switch {
 	case err == nil:
-		_ = r.Set(ctx, item)
+		_ = r.Set(fill, item)
 	case errors.Is(err, ErrNotFound) && r.Empty > 0:
-		_ = r.client.Set(ctx, r.key(id), "", r.Empty).Err()
+		_ = r.client.Set(fill, r.key(id), "", r.Empty).Err()
 	}
 	return item, err
 }

@@ -54,6 +54,7 @@ type queue struct {
 	state   state
 	waiting list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
 	turn    *turn     // while it is held
+	notNow  error     // why the server refuses for now what the caller that competes asks; nil: it does not
 	debt    debt
 	idle    time.Time // since when
 }
@@ -81,10 +82,13 @@ type caller struct {
 // private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
 func (w *caller) private() bool { return w.request.Expiry != nil || w.request.Renew != nil }
 
-// refused is the error of a caller whose wait has ended. after may wrap a [Holder].
+// refused is the error of a caller whose wait has ended. after may wrap a [Holder], or is the refusal of a server.
 func (w *caller) refused(after error) error {
-	reason := ended(w.waiting)
-	if holder := (Holder{}); errors.As(after, &holder) {
+	reason, holder := ended(w.waiting), Holder{}
+	switch {
+	case errors.Is(after, ErrUnavailable):
+		reason = fmt.Errorf("%w: %w", reason, after)
+	case errors.As(after, &holder):
 		reason = fmt.Errorf("%w: %w", reason, holder)
 	}
 	return notAcquired(w.key, reason)
@@ -148,8 +152,7 @@ func (c *Cohort) acquire(w *caller) (*Lease, error) {
 	case a := <-w.ready:
 		return c.take(w, a)
 	case <-w.waiting.Done():
-		c.leave(w, element)
-		return nil, w.refused(Holder{Here: true})
+		return nil, w.refused(cmp.Or(c.leave(w, element), error(Holder{Here: true})))
 	}
 }
 
@@ -157,6 +160,7 @@ func (c *Cohort) acquire(w *caller) (*Lease, error) {
 func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	request := w.request
 	request.Wait = nil // waiting is bounded
+	request.NotNow = func(err error) { c.refusedForNow(w.key, err) }
 	if !request.Once { // one attempt does not yield
 		request.Yield = c.takeDebt(w.key)
 	}
@@ -170,7 +174,7 @@ func (c *Cohort) compete(w *caller) (lease *Lease, err error) {
 	case err == nil:
 		return c.granted(w, granted), nil
 	case w.waiting.Err() != nil && !errors.Is(err, ErrUnavailable): // which says more than that the wait is over
-		err = w.refused(err)
+		err = w.refused(cmp.Or(c.notNow(w.key), err))
 	}
 	return nil, err
 }
@@ -218,8 +222,27 @@ func (c *Cohort) arrive(w *caller) (*list.Element, error) {
 	return q.waiting.PushBack(w), nil
 }
 
-// leave takes a caller out of the queue. If its wait ended at the same moment, it gives back what it got.
-func (c *Cohort) leave(w *caller, element *list.Element) {
+// refusedForNow notes why the server refuses for now what the caller that competes asks; nil: it does not.
+func (c *Cohort) refusedForNow(key string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.queues[key]; q != nil {
+		q.notNow = err
+	}
+}
+
+func (c *Cohort) notNow(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.queues[key]; q != nil {
+		return q.notNow
+	}
+	return nil
+}
+
+// leave takes a caller out of the queue, and returns why the server refuses for now to execute anything, if it does. If its wait ended at
+// the same moment, the caller gives back what it got.
+func (c *Cohort) leave(w *caller, element *list.Element) (notNow error) {
 	c.mu.Lock()
 	select {
 	case late := <-w.ready:
@@ -228,16 +251,19 @@ func (c *Cohort) leave(w *caller, element *list.Element) {
 		case late.turn != nil:
 			if lease := c.takeOver(w, late.turn); lease != nil {
 				_ = lease.Release(context.Background())
-				return
+				return nil
 			}
 			c.failed(w, 0, nil)
 		case late.err == nil:
 			c.failed(w, 0, nil)
 		}
 	default:
-		c.queues[w.key].waiting.Remove(element)
+		q := c.queues[w.key]
+		q.waiting.Remove(element)
+		notNow = q.notNow
 		c.mu.Unlock()
 	}
+	return notNow
 }
 
 // granted begins a turn, with the caller that has competed as its first holder.
@@ -246,7 +272,7 @@ func (c *Cohort) granted(w *caller, granted *Lease) *Lease {
 	defer c.mu.Unlock()
 	q := c.queues[w.key]
 	t := &turn{granted: granted, private: w.private(), began: time.Now(), fresh: time.Until(granted.Until())}
-	q.state, q.turn = held, t
+	q.state, q.turn, q.notNow = held, t, nil
 	lease := c.holdLocked(w, t)
 	t.forget = context.AfterFunc(granted.Context(), func() { c.lost(w.key, t) })
 	return lease

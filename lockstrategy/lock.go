@@ -66,6 +66,8 @@ type Request struct {
 	Expiry *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
 	Renew  *time.Duration // longest time under renewal; nil: until the release
 	Yield  int            // a decorator's: how many releases by other processes to let pass first, or Unknown (yield.go)
+	// NotNow is a decorator's: it is told why the server refused to execute a try for now, and nil when it executes one again
+	NotNow func(error)
 }
 
 // Option changes how a lock is acquired.

@@ -36,6 +36,14 @@ type waiter struct {
 // holder is what the last try has learned of the client that has the key.
 func (w *waiter) holder() Holder { return Holder{Left: max(0, time.Until(w.until))} }
 
+// tried notes what a try has learned.
+func (w *waiter) tried(request Request, left time.Duration, err error) {
+	if request.NotNow != nil && (err != nil || w.notNow != nil) {
+		request.NotNow(err)
+	}
+	w.until, w.notNow = time.Now().Add(left), err
+}
+
 // refused is why the last try was not granted.
 func (w *waiter) refused() error { return cmp.Or(w.notNow, error(w.holder())) }
 

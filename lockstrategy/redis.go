@@ -86,7 +86,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	var left time.Duration // of another's lease; 0: its key has no expiry
 	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, cmp.Or(left, longestWait)) {
 		grant, left, err = o.acquire(ctx)
-		w.until, w.notNow = time.Now().Add(left), err
+		w.tried(request, left, err)
 		switch {
 		case replies.NotNow(err) && !request.Once:
 			left = pollInterval
@@ -160,14 +160,14 @@ func (o *owner) renew(ctx context.Context) error {
 }
 
 // release frees the key, and says how many other processes were notified: published leaves this process's own subscription out. While the
-// server refuses that for now it is asked again, for a lease at most.
+// server refuses that for now it is asked again, for the time of one request.
 func (o *owner) release(ctx context.Context) (listeners int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
 	ask := func() ([]int64, error) {
 		return o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.Publish(), channelOf(o.key)).Int64Slice()
 	}
 	reply, err := ask()
-	for end := time.Now().Add(o.expiry); replies.NotNow(err) && time.Now().Before(end) && o.pause(ctx); {
+	for end := time.Now().Add(o.timing.Request); replies.NotNow(err) && time.Now().Before(end) && o.pause(ctx); {
 		reply, err = ask()
 	}
 	if err != nil {

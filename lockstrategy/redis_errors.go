@@ -19,7 +19,7 @@ func unavailable(what, key string, err error) error {
 			"delete what is wrong: %w", ErrUnavailable, what, key, tokenKey(key), err)
 	}
 	source := map[string]string{"acquire": acquireSource, "renew": renewSource, "release": releaseSource}[what]
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, named(source, err))
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, named(source, replies.Explain(err)))
 }
 
 // mayHaveRun is [replies.MayHaveRun]. A server that hangs is sent nothing.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
 )
 
 // server is one Redis. After a request that was not answered in time it is only pinged, until it answers. A server that hangs keeps every
@@ -25,9 +27,9 @@ type hang struct{ over chan struct{} } // closed at its end
 
 var errHanging = errors.New("it has not answered the last requests in time")
 
-// ask sends a request, whatever becomes of ctx: an answer must not get lost.
+// ask sends a request once, whatever becomes of ctx: an answer must not get lost.
 func (s *server) ask(ctx context.Context, request func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.request)
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), s.request)
 	defer cancel()
 	err := request(ctx)
 	if timedOut(err) && s.pingable() {

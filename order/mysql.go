@@ -28,10 +28,12 @@ var session = []string{
 
 // leaving are the errors of a server that executes no more writes. It has not executed the statement either.
 var leaving = []uint16{
+	1047, // it is no part of its cluster, and executes nothing; Galera
 	1053, // it shuts down
 	1290, // it is read-only; MySQL and MariaDB
 	1792, // its transactions are read-only
 	1836, // it is read-only; MySQL
+	3032, // it is offline; MySQL
 }
 
 // youngest is the age from which a connection may be left: a younger one has reached the server that the address names now. So a server

@@ -257,6 +257,7 @@ func TestErrorsAfterWhichAConnectionIsLeft(t *testing.T) {
 		left  bool
 	}{
 		"1053": {fails("1053"), true}, "1290": {fails("1290"), true}, "1792": {fails("1792"), true}, "1836": {fails("1836"), true},
+		"1047": {fails("1047"), true}, "3032": {fails("3032"), true},
 		"1062, a duplicate": {fails("1062"), false},
 		"1290 at a COMMIT":  {func() error { return commitReadOnly(t, s, server) }, true},
 	} {

@@ -17,8 +17,9 @@ const (
 	laterAtMost = 5 * time.Second // for a command without a deadline: a replica takes over in less
 )
 
-// later sends a command again that was refused for now ([replies.NotNow]), or had no master to go to: no server has executed it. It does so
-// until the deadline of the context, or for laterAtMost. Then the error says for how long it was refused, and wraps the last reply.
+// later sends a command again that was refused for now ([replies.NotNow]), or had no master to go to: no server has executed it. It does
+// so until the deadline of the context, or for laterAtMost. Then the error says for how long it was refused, and wraps the last reply.
+// A command whose context has the mark [replies.SendOnce], and a pipeline, are not sent again.
 type later struct{}
 
 func (later) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -27,33 +28,38 @@ func (later) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		began := time.Now()
 		err := next(ctx, cmd)
-		if !notNow(err) { // nearly always
+		if !notNow(err) || replies.SentOnce(ctx) {
 			return err
 		}
-		bound, cancel := context.WithDeadline(ctx, began.Add(laterAtMost))
-		defer cancel()
-		for notNow(err) {
-			select {
-			case <-bound.Done():
-			case <-time.After(laterPause):
+		end := began.Add(laterAtMost)
+		if deadline, bounded := ctx.Deadline(); bounded && deadline.Before(end) {
+			end = deadline
+		}
+		for refused := err; notNow(err); refused = err {
+			if time.Until(end) < 2*laterPause || !pause(ctx, laterPause) { // a try that the deadline cuts would hide the reason
+				return fmt.Errorf("refused for %s: %w", time.Since(began).Round(time.Millisecond), replies.Explain(err))
 			}
-			if bound.Err() != nil {
-				return fmt.Errorf("refused for %s%s: %w", time.Since(began).Round(time.Millisecond), because(err), err)
+			if err = next(ctx, cmd); err != nil && ctx.Err() != nil {
+				err = fmt.Errorf("%w; before that: %s", err, refused.Error()) // the last one may have been executed
 			}
-			err = next(ctx, cmd)
 		}
 		return err
 	}
 }
 
-func notNow(err error) bool { return replies.NotNow(err) || errors.Is(err, errNoMaster) }
-
-// because says what a reply means that does not say it itself.
-func because(err error) string {
-	if redis.IsTryAgainError(err) {
-		return ", because a slot of the cluster is moving"
+// pause waits for d. It reports false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
-	return ""
+}
+
+// notNow reports whether no server has executed the command that failed with err, and one may execute it soon.
+func notNow(err error) bool {
+	return replies.NotNow(err) || errors.Is(err, errNoMaster) || errors.Is(err, errOldMaster)
 }
 
 func (later) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

@@ -173,6 +173,115 @@ func TestMasterSlaveFindsThePromotedReplica(t *testing.T) {
 	}
 }
 
+// The master dies or hangs, and a replica is promoted by hand. The client finds it without a restart. When the old master goes on, it is a
+// second one: no command goes to it, although connections to it are open.
+func TestMasterSlaveLeavesALostMaster(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(t *testing.T, master *stack.Node){
+		"it dies":  func(_ *testing.T, master *stack.Node) { master.Kill() },
+		"it hangs": func(t *testing.T, master *stack.Node) { testenv.Pause(t, master) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := testenv.Topology(t, string(topology.MasterSlave))
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			openConnections(ctx, r.Master, 20)
+			master, promoted := started.Nodes[0], started.Nodes[1]
+			lose(t, master)
+			if err := promoted.WithClient(func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() }); err != nil {
+				t.Fatal(err)
+			}
+			testenv.Eventually(t, "the client writes to the promoted replica", func() bool {
+				short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				defer cancel()
+				return r.Master.Set(short, "key", 0, 0).Err() == nil && promoted.WithClient(func(c *redis.Client) error {
+					return c.Get(ctx, "key").Err()
+				}) == nil
+			})
+			master.Resume()
+			wantAllAt(t, r.Master, promoted)
+		})
+	}
+}
+
+// The master cannot be dialed any more, and a replica was promoted. Connections to the old master still work, and no command uses them.
+func TestMasterSlaveHasOneMaster(t *testing.T) {
+	t.Parallel()
+	started := testenv.Topology(t, string(topology.MasterSlave))
+	cfg, ctx := config(started), testenv.Context(t)
+	master, promoted := started.Nodes[0], started.Nodes[1]
+	relay := faultproxy.New(faultproxy.TCP(master.Addr))
+	t.Cleanup(relay.Close)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay.Serve(listener)
+	if cfg.Map, err = topology.ParseAddrMap([]string{master.Addr + "=" + listener.Addr().String()}); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, cfg)
+	openConnections(ctx, r.Master, 10)
+	_ = listener.Close() // connections that are open stay open
+	err = promoted.WithClient(func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() })
+	if err == nil {
+		err = master.WithClient(func(c *redis.Client) error { return endRoleConnections(ctx, c) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "a command goes to the promoted replica", func() bool {
+		openConnections(ctx, r.Master, 20) // some of them are dialed
+		return r.Master.Set(ctx, "key", 0, 0).Err() == nil && promoted.WithClient(func(c *redis.Client) error {
+			return c.Get(ctx, "key").Err()
+		}) == nil
+	})
+	wantAllAt(t, r.Master, promoted)
+}
+
+// wantAllAt lets a client count over all of its connections.
+func wantAllAt(t *testing.T, client redis.UniversalClient, master *stack.Node) {
+	t.Helper()
+	ctx := testenv.Context(t)
+	const times = 40
+	var group errgroup.Group
+	for range times {
+		group.Go(func() error { return client.Incr(ctx, "counter").Err() })
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	err := master.WithClient(func(c *redis.Client) error {
+		if n, err := c.Get(ctx, "counter").Int(); err != nil || n != times {
+			t.Errorf("the counter of the master is %d (%v) after %d commands", n, err, times)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// endRoleConnections ends the connections over which a server was asked for its role. go-redis ends them when they were idle for long.
+func endRoleConnections(ctx context.Context, c *redis.Client) error {
+	list, err := c.ClientList(ctx).Result()
+	for line := range strings.Lines(list) {
+		if id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " "); strings.Contains(line, " cmd=role ") && err == nil {
+			err = c.ClientKillByFilter(ctx, "ID", id).Err()
+		}
+	}
+	return err
+}
+
+// openConnections lets a client open so many connections.
+func openConnections(ctx context.Context, client redis.UniversalClient, n int) {
+	var group errgroup.Group
+	for range n {
+		group.Go(func() error { return client.BLPop(ctx, 100*time.Millisecond, "empty").Err() })
+	}
+	_ = group.Wait()
+}
+
 // The address of a single Redis leads to another server, after the first one became its replica. Connections to the first stay open, and
 // none is used for a write again. No caller sees an error.
 func TestASingleAddressLeadsToThePromotedReplica(t *testing.T) {
@@ -188,11 +297,7 @@ func TestASingleAddressLeadsToThePromotedReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, topology.Config{Kind: topology.Single, Addrs: []string{addr}})
-	var group errgroup.Group
-	for range 20 { // so many connections stay open
-		group.Go(func() error { return r.Master.BLPop(ctx, 100*time.Millisecond, "empty").Err() })
-	}
-	_ = group.Wait()
+	openConnections(ctx, r.Master, 20)
 	promoted := started.Nodes[1]
 	host, port, _ := strings.Cut(promoted.Addr, ":")
 	err = promoted.WithClient(func(c *redis.Client) error { return c.ReplicaOf(ctx, "NO", "ONE").Err() })

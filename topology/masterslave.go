@@ -1,11 +1,15 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,11 +23,14 @@ var errNoMaster = errors.New("none of the nodes is a master")
 
 // masterSlave finds the master among the nodes of a topology without sentinels, where nobody announces a promotion. go-redis has no client
 // for that. Every node is asked for its role before the first connection to the master. It is asked again when the master refuses a
-// write, or cannot be dialed.
+// write, gives no answer in time, or cannot be dialed. When another node is the master then, no command is sent to the old one any more.
 //
-// What is NOT guaranteed: connections that are open stay at a master that still accepts writes, although another node was promoted.
+// What is NOT guaranteed: a master that works is not asked for its role again. Commands go to it until it refuses a write, although
+// another node was promoted.
 type masterSlave struct {
 	nodes []*redis.Client
+
+	last atomic.Pointer[redis.Client] // the last master that was found
 
 	mu     sync.Mutex    // held while the nodes are asked
 	master *redis.Client // nil: the nodes must be asked
@@ -52,7 +59,7 @@ func (r *Redis) openMasterSlave(ctx context.Context) error {
 	master := redis.NewClient(o)
 	master.AddHook(named{r.String()})
 	master.AddHook(later{})
-	master.AddHook(m) // the last one added is asked first, and later asks again
+	master.AddHook(m) // it sees each reply before later sends the command again
 	r.Master, r.isMaster = master, m.isMaster
 	_, err := m.find(ctx)
 	return err
@@ -65,13 +72,15 @@ func (m *masterSlave) find(ctx context.Context) (*redis.Client, error) {
 	defer m.mu.Unlock()
 	if m.master == nil && (m.err == nil || m.asked.Before(came)) {
 		m.asked = time.Now()
-		m.master, m.err = m.ask(context.WithoutCancel(ctx))
+		if m.master, m.err = m.ask(context.WithoutCancel(ctx)); m.err == nil {
+			m.last.Store(m.master)
+		}
 	}
 	return m.master, m.err
 }
 
-// ask asks all nodes simultaneously for their roles.
-func (m *masterSlave) ask(ctx context.Context) (master *redis.Client, err error) {
+// ask asks all nodes simultaneously for their roles. Of several masters, the last one that was found stays.
+func (m *masterSlave) ask(ctx context.Context) (*redis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, askRole)
 	defer cancel()
 	roles, failed := make([]string, len(m.nodes)), make([]error, len(m.nodes))
@@ -80,22 +89,24 @@ func (m *masterSlave) ask(ctx context.Context) (master *redis.Client, err error)
 		asked.Go(func() { roles[i], failed[i] = roleOf(ctx, node) })
 	}
 	asked.Wait()
+	var masters []*redis.Client
 	for i, node := range m.nodes {
-		switch {
-		case roles[i] != "master":
-		case master != nil:
-			return nil, fmt.Errorf("%s is a second master: name one master and its replicas", node.Options().Addr)
-		default:
-			master = node
+		if roles[i] == "master" {
+			masters = append(masters, node)
 		}
 	}
-	if unknown := errors.Join(failed...); master == nil && unknown != nil {
+	unknown := errors.Join(failed...)
+	switch last := m.last.Load(); {
+	case slices.Contains(masters, last):
+		return last, nil
+	case len(masters) == 1:
+		return masters[0], nil
+	case len(masters) > 1:
+		return nil, fmt.Errorf("%s is a second master: name one master and its replicas", masters[1].Options().Addr)
+	case unknown != nil:
 		return nil, fmt.Errorf("no master among the nodes that answer: %w", unknown)
 	}
-	if master == nil {
-		return nil, errNoMaster
-	}
-	return master, nil
+	return nil, errNoMaster
 }
 
 // forget lets the nodes be asked again before the next connection.
@@ -105,11 +116,7 @@ func (m *masterSlave) forget() {
 	m.master, m.err = nil, nil
 }
 
-func (m *masterSlave) isMaster(node redis.UniversalClient) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.master == node
-}
+func (m *masterSlave) isMaster(node redis.UniversalClient) bool { return m.last.Load() == node }
 
 // dial opens a connection to the master. Every error of it says that nothing was sent.
 func (m *masterSlave) dial(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -120,19 +127,59 @@ func (m *masterSlave) dial(ctx context.Context, network, _ string) (net.Conn, er
 	conn, err := master.Options().Dialer(ctx, network, master.Options().Addr)
 	if err != nil {
 		m.forget()
+		return nil, err
 	}
-	return conn, err
+	return &toMaster{conn, m, master}, nil
+}
+
+// errOldMaster says that nothing was sent, because another node has become the master.
+var errOldMaster = errors.New("another node has become the master")
+
+// toMaster is a connection to the node that was the master when it was opened.
+type toMaster struct {
+	net.Conn
+	nodes *masterSlave
+	node  *redis.Client
+}
+
+func (c *toMaster) old() error {
+	if c.nodes.last.Load() == c.node {
+		return nil
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: c.RemoteAddr(), Err: errOldMaster}
+}
+
+// Write sends nothing to a node that is not the master any more.
+func (c *toMaster) Write(b []byte) (int, error) {
+	if err := c.old(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// SyscallConn is what go-redis asks for before it uses an idle connection. An error makes it close the connection, and open another.
+func (c *toMaster) SyscallConn() (syscall.RawConn, error) {
+	socket, is := c.Conn.(syscall.Conn)
+	if err := c.old(); err != nil || !is {
+		return nil, cmp.Or(err, errors.ErrUnsupported)
+	}
+	return socket.SyscallConn()
 }
 
 // DialHook implements [redis.Hook].
 func (m *masterSlave) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements [redis.Hook]. go-redis has closed the connection that refused to write: the next one goes to the new master.
+// ProcessHook implements [redis.Hook].
 func (m *masterSlave) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if redis.IsReadOnlyError(err) {
+		var network net.Error
+		switch {
+		case redis.IsReadOnlyError(err): // go-redis has closed that connection, and the next one asks
 			m.forget()
+		case errors.As(err, &network) && network.Timeout(): // the pool has more connections to a node that hangs: it may open none for long
+			m.forget()
+			go func() { _, _ = m.find(context.Background()) }()
 		}
 		return err
 	}

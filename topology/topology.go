@@ -1,9 +1,9 @@
 // Package topology connects to each kind of server that keeps locks: see [Connect]. It opens the go-redis client for each way in which
 // the lab runs Redis: single, master-slave, sentinel and cluster.
 //
-// Every client of Redis has the same settings. A command is never sent twice: go-redis would send one again whose
-// reply is late, and an INCR that is sent twice counts twice. The deadline of the context bounds a command;
-// without one, [replyTimeout] does.
+// Every client of Redis has the same settings. A command that may have been executed is never sent again. go-redis would send it again
+// when its reply is late, and an INCR that is executed twice counts twice. The deadline of the context bounds a command. Without one,
+// [replyTimeout] bounds the wait for a reply, and [laterAtMost] the repetition of a command that servers refuse for now.
 //
 // What is NOT guaranteed: replication is asynchronous in every topology. A replica may answer with an old value, and a failover may
 // lose writes that were confirmed.

@@ -2,7 +2,9 @@
 package replies
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/redis/go-redis/v9"
@@ -28,3 +30,20 @@ func NotNow(err error) bool {
 	return moved || ask || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsReadOnlyError(err) ||
 		redis.IsLoadingError(err) || redis.IsMasterDownError(err)
 }
+
+// Explain adds to an error what a reply means that does not say it itself.
+func Explain(err error) error {
+	if redis.IsTryAgainError(err) {
+		return fmt.Errorf("a slot of the cluster is moving: %w", err)
+	}
+	return err
+}
+
+type once struct{}
+
+// SendOnce marks the context of a command that is not to be sent again when it is refused for now. Its caller does that, or does not
+// need it.
+func SendOnce(ctx context.Context) context.Context { return context.WithValue(ctx, once{}, true) }
+
+// SentOnce reports whether a context has that mark.
+func SentOnce(ctx context.Context) bool { return ctx.Value(once{}) != nil }

@@ -1,0 +1,46 @@
+package replies_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/replies"
+)
+
+// reply is an error that a server has replied, as [redis.Error].
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+var _ redis.Error = reply("")
+
+func TestWhatAnErrorMeansForTheCommand(t *testing.T) {
+	for _, c := range []struct {
+		err                error
+		notNow, mayHaveRun bool
+	}{
+		{nil, false, false},
+		{reply("MOVED 7 127.0.0.1:7"), true, false},
+		{reply("ASK 7 127.0.0.1:7"), true, false},
+		{reply("TRYAGAIN Multiple keys request during rehashing of slot"), true, false},
+		{reply("CLUSTERDOWN Hash slot not served"), true, false},
+		{reply("READONLY You can't write against a read only replica."), true, false},
+		{reply("LOADING Redis is loading the dataset in memory"), true, false},
+		{reply("MASTERDOWN Link with MASTER is down"), true, false},
+		{reply("OOM command not allowed"), false, false},
+		{redis.Nil, false, false},
+		{&net.OpError{Op: "dial", Err: io.EOF}, false, false},
+		{&net.OpError{Op: "read", Err: io.EOF}, false, true},
+		{errors.New("anything else"), false, true},
+	} {
+		if replies.NotNow(c.err) != c.notNow || replies.MayHaveRun(c.err) != c.mayHaveRun {
+			t.Errorf("%v: not now %t, may have run %t; want %t, %t",
+				c.err, replies.NotNow(c.err), replies.MayHaveRun(c.err), c.notNow, c.mayHaveRun)
+		}
+	}
+}
