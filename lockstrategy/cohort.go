@@ -244,6 +244,9 @@ func (c *Cohort) notNow(key string) error {
 // the same moment, the caller gives back what it got.
 func (c *Cohort) leave(w *caller, element *list.Element) (notNow error) {
 	c.mu.Lock()
+	if q := c.queues[w.key]; q != nil {
+		notNow = q.notNow
+	}
 	select {
 	case late := <-w.ready:
 		c.mu.Unlock()
@@ -258,9 +261,7 @@ func (c *Cohort) leave(w *caller, element *list.Element) (notNow error) {
 			c.failed(w, 0, nil)
 		}
 	default:
-		q := c.queues[w.key]
-		q.waiting.Remove(element)
-		notNow = q.notNow
+		c.queues[w.key].waiting.Remove(element)
 		c.mu.Unlock()
 	}
 	return notNow
