@@ -30,7 +30,7 @@ func NewDatabase(ctx context.Context, db *gorm.DB, query time.Duration) (*Databa
 		return nil, fmt.Errorf("%w: the time of a query is %s; it must not be negative", ErrInvalid, query)
 	}
 	d := &Database{db: db, tables: tables.Of(&Item{}, &pendingDelete{}), query: query}
-	return d, d.do(ctx, d.tables.Create)
+	return d, answered(ctx, d.tables.Do(d.db.WithContext(ctx), d.tables.Create)) // only ctx bounds the start
 }
 
 // do bounds a call and turns its error into one of this package's.

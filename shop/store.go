@@ -30,14 +30,20 @@ func New(db *gorm.DB, think time.Duration) *Store {
 	return &Store{db: db, tables: tables.Of(&Item{}, &Order{}, &Change{}, &Parcel{}, &handled{}, &owed{}, &Attempt{}), think: think}
 }
 
-// CreateTables creates missing tables, and fails where they cannot keep every text.
-func (s *Store) CreateTables(ctx context.Context) error { return s.do(ctx, s.tables.Create) }
+// CreateTables creates missing tables, and fails where they cannot keep every text. Only ctx bounds it: a busy server takes long for that.
+func (s *Store) CreateTables(ctx context.Context) error {
+	return answeredBy(ctx, s.tables.Do(s.db.WithContext(ctx), s.tables.Create))
+}
 
 // do bounds a call and turns its error into one of this package's.
 func (s *Store) do(ctx context.Context, call func(*gorm.DB) error) error {
 	bound, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
-	err := s.tables.Do(s.db.WithContext(bound), call)
+	return answeredBy(ctx, s.tables.Do(s.db.WithContext(bound), call))
+}
+
+// answeredBy turns an error of the database into one of this package's.
+func answeredBy(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(refusal)): // an answer of the database, also if ctx has ended since
 		return err
