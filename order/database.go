@@ -110,8 +110,8 @@ func (c Config) parse() (source, error) {
 		return source{c.Database, sqliteURI(where), openSQLite, sqliteConnections, dialect}, nil
 	case kind == "mysql" && where != "":
 		dsn, err := driver.ParseDSN(where)
-		if err != nil { // left out of the message: it may quote the password
-			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value")
+		if err != nil {
+			return source{}, fmt.Errorf("not a DSN of the form user:password@tcp(host:port)/name?parameter=value: %s", defect(where, err))
 		}
 		if dsn.Collation != "" && !strings.HasPrefix(dsn.Collation, "utf8mb4_") {
 			return source{}, fmt.Errorf("its collation is %s: name one of utf8mb4, or none", dsn.Collation)
@@ -126,6 +126,22 @@ func (c Config) parse() (source, error) {
 		return source{"mysql " + dsn.Addr + "/" + dsn.DBName, dsn.FormatDSN(), openMySQL, mysqlConnections, dialect}, nil
 	}
 	return source{}, fmt.Errorf("allowed are sqlite:PATH and mysql:user:password@tcp(host:port)/name")
+}
+
+// defect is why the driver refuses a DSN, without what the user wrote: that may be the password. The driver's own texts about the form
+// quote nothing. A wrong parameter is named, and its value is not shown.
+func defect(dsn string, err error) string {
+	if why, ofTheForm := strings.CutPrefix(err.Error(), "invalid DSN: "); ofTheForm {
+		return why
+	}
+	_, parameters, _ := strings.Cut(dsn[strings.LastIndex(dsn, "/")+1:], "?")
+	for parameter := range strings.SplitSeq(parameters, "&") {
+		if _, err := driver.ParseDSN("tcp(localhost:3306)/?" + parameter); err != nil {
+			name, _, _ := strings.Cut(parameter, "=")
+			return "the value of " + name + " does not fit; a switch is true or false, and a time has a unit, such as 5s"
+		}
+	}
+	return "write tcp(host:port) before the slash"
 }
 
 // open connects and creates the tables. gorm's own first queries have no context: they are sent only after the database has

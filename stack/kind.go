@@ -3,28 +3,66 @@ package stack
 import (
 	"context"
 	"fmt"
+	goversion "go/version"
 	"os/exec"
+	"regexp"
 	"slices"
+	"sync"
 )
 
 // Program is what a server needs on this machine.
 type Program struct {
 	Name             string // on the PATH
 	Debian, Homebrew string // its packages; empty: none is known
+	Oldest           string // version with which the lab works; empty: none is known
 
 	find func() error // what is missing; nil: Name is looked for on the PATH
 }
 
-// Missing says what is not on this machine, and its packages; nil: nothing is missing.
+// Missing says what is not on this machine, or is too old, and its packages; nil: nothing is missing.
 func (p Program) Missing() error {
 	find := p.find
 	if find == nil {
 		find = func() error { _, err := exec.LookPath(p.Name); return err }
 	}
-	if err := find(); err != nil {
+	err := find()
+	if err == nil {
+		err = p.TooOld()
+	}
+	if err != nil {
 		return fmt.Errorf("stack: %w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
 	}
 	return nil
+}
+
+// TooOld says that the program on the PATH is older than the oldest with which the lab works. A version that is not known is not too old,
+// and neither is a program that is not there.
+func (p Program) TooOld() error {
+	version := p.Version()
+	if p.Oldest == "" || version == "" || goversion.Compare("go"+version, "go"+p.Oldest) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s on the PATH is %s, and the lab needs %s or newer", p.Name, version, p.Oldest)
+}
+
+var (
+	versionNumber = regexp.MustCompile(`\d+\.\d+(\.\d+)?`)
+	askedVersions sync.Map // by the path of the program: starting it takes milliseconds
+)
+
+// Version is what the program on the PATH prints as its version; empty: it is not there, or prints none.
+func (p Program) Version() string {
+	path, err := exec.LookPath(p.Name)
+	if err != nil {
+		return ""
+	}
+	if known, asked := askedVersions.Load(path); asked {
+		return known.(string)
+	}
+	text, _ := exec.Command(path, "--version").Output()
+	version := versionNumber.FindString(string(text))
+	askedVersions.Store(path, version)
+	return version
 }
 
 // Install is how to install the program.

@@ -3,15 +3,14 @@ package stack
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 )
 
-// RedisServer is the program of Redis, and of its sentinels.
-var RedisServer = Program{Name: "redis-server", Debian: "redis-server", Homebrew: "redis"}
+// RedisServer is the program of Redis, and of its sentinels. Redis 6.0, of Ubuntu 22.04, refuses the lock's scripts.
+var RedisServer = Program{Name: "redis-server", Debian: "redis-server", Homebrew: "redis", Oldest: "6.2"}
 
-// RealRedis reports whether a redis-server is on the PATH.
+// RealRedis reports whether a redis-server is on the PATH that is new enough.
 func RealRedis() bool { return RedisServer.Missing() == nil }
 
 var redisKind = Kind{Name: "redis", Program: RedisServer, Embedded: true, start: startRedis}
@@ -70,11 +69,5 @@ func Engine(real bool) string {
 	if !real {
 		return "miniredis"
 	}
-	text, _ := exec.Command("redis-server", "--version").Output()
-	for field := range strings.FieldsSeq(string(text)) { // Redis server v=7.0.15 sha=…
-		if v, ok := strings.CutPrefix(field, "v="); ok {
-			return "redis-server " + v
-		}
-	}
-	return "redis-server"
+	return strings.TrimSpace("redis-server " + RedisServer.Version())
 }

@@ -99,6 +99,41 @@ func TestDemoWithoutEtcd(t *testing.T) {
 	}
 }
 
+// The redis-server of Ubuntu 22.04 is too old for the lock's scripts. It is named, and miniredis takes its place. A command
+// that needs a real one ends with 69.
+func TestAnOldRedisServerIsNotUsed(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	old := "#!/bin/sh\n[ \"$1\" = --version ] || exit 1\necho 'Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64'\n"
+	if err := os.WriteFile(filepath.Join(path, "redis-server"), []byte(old), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const named = "redis-server on the PATH is 6.0.16, and the lab needs 6.2 or newer"
+	for args, want := range map[string]struct {
+		code int
+		says []string
+	}{
+		"demo --users=2 --drivers=2 --think=1ms --versions=v3": {exitOK, []string{named + ". miniredis takes its place.\n"}},
+		"demo --topology=cluster":                              {exitUnavailable, []string{named, "apt-get install redis-server"}},
+		"lab run F02":                                          {exitUnavailable, []string{"F02-sentinel", named, "apt-get install"}},
+		"lab run R3 --embedded --trials=1":                     {exitOK, nil},
+	} {
+		cmd := process(t, strings.Fields(args)...)
+		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "PATH="+path, "LAB_REQUIRE=")
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		_ = cmd.Run()
+		for _, text := range want.says {
+			if strings.Count(said.String(), text) != 1 {
+				t.Errorf("%s says %q; want %q, once", args, said.String(), text)
+			}
+		}
+		if code := cmd.ProcessState.ExitCode(); code != want.code || len(want.says) == 0 && strings.Contains(said.String(), "6.0.16") {
+			t.Errorf("%s ends with %d, want %d: %s", args, code, want.code, said.String())
+		}
+	}
+}
+
 // Instances tell which versions they have.
 func TestBurstOfAllVersions(t *testing.T) {
 	t.Setenv("LAB_REQUIRE", "") // a version that is left out would be a failure

@@ -42,6 +42,12 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"serve --database mysql:root:hush@nonsense", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},
 		{"serve --database mysql:root:hush/locklab", []string{"--database", "mysql:***", "user:password@tcp(host:port)/name"}},
 		{"serve --database mysql:root:hush@tcp(127.0.0.1:3306)", []string{"--database", "mysql:***@tcp(127.0.0.1:3306)"}},
+		{"serve --database mysql:root:hush/locklab@tcp(db:1)/x?timeout=5", []string{"mysql:***@tcp(db:1)/x", "the value of timeout", "a unit"}},
+		{"serve --database mysql:root:hush@tcp(db:1)/x?loc=UTC&readTimeout=hush", []string{"the value of readTimeout"}},
+		{"serve --database mysql:root:hush@tcp(db:1)", []string{"missing the slash"}},
+		{"serve --database mysql:root:hush@tcp(db:1/x", []string{"not terminated"}},
+		{"serve --database mysql:root:hush@tcp(db:1)y/x", []string{"mysql:***", "escape"}},
+		{"serve --database mysql:root:hush@hush/x", []string{"mysql:***", "write tcp(host:port)"}},
 		{"serve --database postgres://root:hush@db/locklab", []string{"--database", "postgres:***", "sqlite:PATH"}},
 		{"serve --lease 5", []string{"--lease", "5"}},
 		{"serve --lease -5s", []string{"--lease is -5s", "100ms", "1h"}},
@@ -91,6 +97,26 @@ func TestAnEmptyListIsNoList(t *testing.T) {
 			wantSentence(t, app(t.Context(), args...), exitUsage, flag+" is empty; name at least one, or leave the flag out")
 		}
 	}
+}
+
+// Spaces around the items of any list are dropped, on the command line and in a variable. An empty item is an error.
+func TestListsAreTrimmed(t *testing.T) {
+	wantSentence(t, app(t.Context(), "serve", "--redlock", " a:1 , b:2,b:2 "), exitUsage, `names one server twice, as b:2 and b:2;`)
+	t.Setenv("LAB_REDLOCK", "a:1, b:2,\tb:2\n")
+	wantSentence(t, app(t.Context(), "serve"), exitUsage, `names one server twice, as b:2 and b:2;`)
+	t.Setenv("LAB_REDLOCK", "")
+	for _, args := range [][]string{
+		{"serve", "--redlock", "a:1,,b:2"},
+		{"serve", "--addr-map", "a=b, ,c=d"},
+		{"serve", "--zookeeper", " ,a:1"},
+		{"demo", "--versions", "v1, ,v2"},
+		{"doctor", "--skip", "k6,,jmeter"},
+		{"lab", "topologies", "--tools", "ours, ,k6"},
+		{"lab", "try", "--only", "T01,,T02", "--", "x"},
+	} {
+		wantSentence(t, app(t.Context(), args...), exitUsage, "of the list is empty; write one comma between two items")
+	}
+	wantSentence(t, app(t.Context(), "demo", "--versions", "v1 , v99"), exitUsage, "--versions", `"v99"`)
 }
 
 // A variable with a mistake in its name is told. It is no error: it may be somebody else's.

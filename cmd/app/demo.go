@@ -47,11 +47,17 @@ func (c *demoCommand) validate() error {
 	if c.Topology != "single" && c.Embedded {
 		return misuse("--embedded is given with --topology %s; miniredis has single only: drop one of the two", c.Topology)
 	}
-	if c.Topology != "single" && !stack.RealRedis() {
-		return unavailable(fmt.Errorf("--topology %s needs a real redis-server on the PATH "+
-			"(Debian: apt-get install redis-server; macOS: brew install redis)", c.Topology))
+	if err := stack.RedisServer.Missing(); err != nil && c.Topology != "single" {
+		return unavailable(fmt.Errorf("--topology %s needs a real redis-server: %w", c.Topology, err))
 	}
 	return address("--listen", c.Listen)
+}
+
+// tellOldRedis names a redis-server that is too old, unless the user wants miniredis anyway.
+func tellOldRedis(std streams, embedded bool) {
+	if err := stack.RedisServer.TooOld(); err != nil && !embedded {
+		fmt.Fprintf(std.err, "%v. miniredis takes its place.\n", err)
+	}
 }
 
 // runsNow says why a version cannot run here without a build, which takes minutes.
@@ -82,6 +88,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	tellOldRedis(std, c.Embedded)
 	leftOut, err := c.prepare(ctx, std)
 	if err != nil {
 		return err

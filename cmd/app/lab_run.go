@@ -81,6 +81,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
+	tellOldRedis(std, c.Embedded || c.On == onDocker)
 	if err := stopped(ctx, c.prepare(ctx, chosen, std), "no experiment was begun"); err != nil {
 		return err
 	}

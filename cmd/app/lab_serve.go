@@ -195,6 +195,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := experiments.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}
+	tellOldRedis(std, c.Embedded)
 	program, err := os.Executable()
 	if err != nil {
 		return unavailable(err)

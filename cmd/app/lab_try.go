@@ -46,6 +46,7 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
 		return err
 	}
+	tellOldRedis(std, c.Embedded)
 	p, err := try.Ask(ctx, argv)
 	if err := stopped(ctx, err, "nothing was tried"); err != nil {
 		return err

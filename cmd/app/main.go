@@ -186,6 +186,7 @@ func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, er
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
+		kong.TypeMapper(reflect.TypeFor[[]string](), kong.MapperFunc(lists)),
 	)
 }
 

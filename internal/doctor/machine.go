@@ -12,6 +12,8 @@ import (
 
 	"github.com/shirou/gopsutil/v4/mem"
 	netstat "github.com/shirou/gopsutil/v4/net"
+
+	"locklab/stack"
 )
 
 const (
@@ -107,6 +109,16 @@ func (m machine) subnet(ctx context.Context) []Result {
 		return ok(m.lab.Subnet + " is free on this machine; Docker's networks could not be asked")
 	}
 	return ok(m.lab.Subnet + " is free")
+}
+
+// redis checks the program on the PATH. Without one, miniredis is Redis.
+func (m machine) redis(ctx context.Context) []Result {
+	got, err := m.run(ctx, stack.RedisServer.Name, "--version")
+	if err != nil {
+		return ok("not on the PATH: without containers, miniredis is Redis, and topologies other than single are left out")
+	}
+	version := versionNumber.FindString(got.out)
+	return newEnough(version, version, stack.RedisServer.Oldest, stack.RedisServer.Install()+"; until then miniredis is Redis")
 }
 
 // k6 checks the program on the PATH. The one in a container is an image: see images.

@@ -54,6 +54,15 @@ func TestASubnetOfAnInterfaceIsAProblem(t *testing.T) {
 	want(t, answering(lab, withNetworks("127.0.0.0/24 Docker's network locklab_lab")).subnet(t.Context()), true, "this lab's")
 }
 
+// The redis-server of Ubuntu 22.04 refuses the lock's scripts. None at all is no problem.
+func TestARedisServerMustBeNewEnough(t *testing.T) {
+	for version, ok := range map[string]bool{"6.0.16": false, "6.2.0": true, "7.0.15": true, "8.2.1": true} {
+		answers := map[string]printed{"redis-server --version": {out: "Redis server v=" + version + " sha=00000000:0 malloc=jemalloc-5.2.1"}}
+		want(t, answering(Lab{}, answers).redis(t.Context()), ok, version)
+	}
+	want(t, answering(Lab{}, nil).redis(t.Context()), true, "miniredis is Redis")
+}
+
 func TestK6MustBeNewEnough(t *testing.T) {
 	for text, ok := range map[string]bool{"k6 v1.8.1 (go1.26.8, linux/amd64)": true, "k6 v2.0.0": true, "k6 v0.57.0 (go1.24)": false} {
 		want(t, answering(Lab{}, map[string]printed{"k6 version": {out: text}}).k6(t.Context()), ok)
