@@ -9,7 +9,7 @@ import (
 )
 
 type labCheckCommand struct {
-	Files []string `arg:"" name:"path" help:"Saved run: its folder, store/ID for the newest, store for all. Or a file of a load tool: jmeter -n -f -t PLAN -l FILE, or k6 run -e SUMMARY=FILE."`
+	Files []string `arg:"" name:"path" help:"Saved run: its folder, store/ID for the newest, store for all. Or a file that app k6 or app jmeter has left."`
 	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 

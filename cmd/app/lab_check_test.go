@@ -17,14 +17,14 @@ const leftBehind = "../../experiments/loadtool/testdata/"
 func jtl(t *testing.T, version string, value, final int) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("elapsed,label,responseCode,responseMessage\n")
+	b.WriteString("timeStamp,elapsed,label,responseCode,responseMessage\n")
 	for _, r := range []struct{ label, answer string }{
 		{"reset", `{"value":0}`},
 		{"view", fmt.Sprintf(`{"instance":"a","version":%q,"value":1}`, version)},
 		{"view", fmt.Sprintf(`{"instance":"b","version":%q,"value":%d}`, version, value)},
 		{"final", fmt.Sprintf(`{"value":%d}`, final)},
 	} {
-		fmt.Fprintf(&b, "7,%s,200,\"%s\"\n", r.label, strings.ReplaceAll(r.answer, `"`, `""`))
+		fmt.Fprintf(&b, "1795653984000,7,%s,200,\"%s\"\n", r.label, strings.ReplaceAll(r.answer, `"`, `""`))
 	}
 	return wrote(t, b.String())
 }

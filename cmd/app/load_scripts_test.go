@@ -193,13 +193,13 @@ func TestK6LinesOfThePages(t *testing.T) {
 	ran := 0
 	for _, name := range pasted {
 		for _, line := range commandLines(page(t, name)) {
-			if !strings.Contains(line, "k6 run") || strings.HasPrefix(line, "docker") {
+			if !strings.Contains(line, "k6 run") && !strings.Contains(line, "app k6") || strings.HasPrefix(line, "docker") {
 				continue
 			}
 			ran++
 			shell := exec.CommandContext(testenv.Context(t), "sh", "-c", adapt.Replace(line))
 			shell.Dir = t.TempDir()
-			shell.Env = append(os.Environ(), "BASE_URL="+addrs[0], "USERS=40", "DURATION=7s")
+			shell.Env = append(os.Environ(), "BASE_URL="+addrs[0], "USERS=40", "DURATION=7s", "LAB_DIR="+root)
 			if out, _ := shell.CombinedOutput(); shell.ProcessState.ExitCode() != ends[line] {
 				t.Errorf("%s: %s\n  ends with %d, want %d: %s", name, line, shell.ProcessState.ExitCode(), ends[line], out)
 			}
@@ -211,15 +211,21 @@ func TestK6LinesOfThePages(t *testing.T) {
 	}
 }
 
+const plans = "../../loadtest/jmeter/"
+
+func needsJMeter(t *testing.T) {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), plans+"jmeter", "--version", "-j", filepath.Join(t.TempDir(), "log")).Run(); err != nil {
+		testenv.Skip(t, "JMeter is missing: run make jmeter")
+	}
+}
+
 // The plan's last sample, from the database, holds for a version that sells what there is. It fails for one that oversells, and for one
 // whose stock is wrong.
 func TestJMeterJudgesTheSale(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
-	const plans = "../../loadtest/jmeter/"
-	if err := exec.CommandContext(t.Context(), plans+"jmeter", "--version", "-j", filepath.Join(t.TempDir(), "log")).Run(); err != nil {
-		testenv.Skip(t, "JMeter is missing: run make jmeter")
-	}
+	needsJMeter(t)
 	balancer, _ := loaded(t)
 	for _, c := range []struct {
 		version, pieces string

@@ -27,6 +27,8 @@ type Result struct {
 type File struct {
 	File        string              `json:"file"`
 	Tool        string              `json:"tool,omitempty"`
+	Run         string              `json:"run,omitempty"`  // is in no other file
+	Began       time.Time           `json:"began,omitzero"` // when the tool began
 	Kind        loadtool.Kind       `json:"kind,omitempty"`
 	Version     string              `json:"version,omitempty"`
 	Lock        string              `json:"lock,omitempty"`
@@ -49,7 +51,7 @@ type Order struct {
 // Times are those of the requests with a usable answer.
 type Times struct {
 	P50MS float64 `json:"p50_ms"`
-	P99MS float64 `json:"p99_ms"`
+	P99MS float64 `json:"p99_ms,omitempty"` // the machine-readable summary of k6 has none
 	MaxMS float64 `json:"max_ms"`
 }
 
@@ -93,7 +95,8 @@ func judge(path string) (f File, err error) {
 		return File{File: path, Why: experiments.OneLine(err.Error())}, nil
 	}
 	f = File{
-		File: path, Tool: r.Tool, Kind: r.Kind, Version: r.Version, Users: r.Users, NotAnswered: len(r.Failed), PerInstance: r.PerInstance,
+		File: path, Tool: r.Tool, Run: r.Run, Began: r.Began, Kind: r.Kind, Version: r.Version, Users: r.Users,
+		NotAnswered: len(r.Failed), PerInstance: r.PerInstance,
 	}
 	if r.Order != nil {
 		f.Order = &Order{r.Order.Order, r.Order.Winners()}

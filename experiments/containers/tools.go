@@ -1,15 +1,13 @@
 package containers
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
@@ -41,54 +39,43 @@ func Ours() Tool {
 	}}
 }
 
-// K6 runs the scripts of loadtest/k6 in the checkout dir.
-func K6(dir string) Tool {
-	return external("k6", func(ctx context.Context, shot Shot, file string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "k6", "run", "--quiet", filepath.Join(dir, "loadtest", "k6", string(shot.Kind)+".js"))
-		cmd.Env = append(os.Environ(), "K6_NO_USAGE_REPORT=true", "K6_WEB_DASHBOARD=false",
-			"BASE_URL="+shot.Target.URL, "VERSION="+shot.Version, fmt.Sprintf("USERS=%d", shot.Users),
-			"ADMIN_TOKEN="+shot.Target.AdminToken, "SUMMARY="+file)
-		return cmd
+// K6 runs the scripts of loadtest/k6 in a checkout.
+func K6(checkout string) Tool {
+	return external(loadtool.K6, checkout, func(shot Shot) (arguments, variables []string) {
+		return nil, []string{
+			"K6_WEB_DASHBOARD=false", "BASE_URL=" + shot.Target.URL, "VERSION=" + shot.Version, fmt.Sprintf("USERS=%d", shot.Users),
+			"ADMIN_TOKEN=" + shot.Target.AdminToken,
+		}
 	})
 }
 
-// JMeter runs the plans of loadtest/jmeter in the checkout dir.
-func JMeter(dir string) Tool {
-	return external("JMeter", func(ctx context.Context, shot Shot, file string) *exec.Cmd {
+// JMeter runs the plans of loadtest/jmeter in a checkout.
+func JMeter(checkout string) Tool {
+	return external(loadtool.JMeter, checkout, func(shot Shot) (arguments, variables []string) {
 		host, port, _ := strings.Cut(strings.TrimPrefix(shot.Target.URL, "http://"), ":")
-		plans := filepath.Join(dir, "loadtest", "jmeter")
-		return exec.CommandContext(ctx, filepath.Join(plans, "jmeter"), "-n", "-f",
-			"-t", filepath.Join(plans, string(shot.Kind)+".jmx"), "-l", file, "-j", file+".log",
-			"-Jhost="+host, "-Jport="+port, "-Jversion="+shot.Version, fmt.Sprintf("-Jusers=%d", shot.Users),
-			"-Jtoken="+shot.Target.AdminToken)
+		return []string{
+			"-Jhost=" + host, "-Jport=" + port, "-Jversion=" + shot.Version, fmt.Sprintf("-Jusers=%d", shot.Users),
+			"-Jtoken=" + shot.Target.AdminToken,
+		}, nil
 	})
 }
 
 // external is a program that leaves a file.
-func external(name string, command func(ctx context.Context, shot Shot, file string) *exec.Cmd) Tool {
-	return Tool{name, func(ctx context.Context, shot Shot) (loadtool.Record, error) {
+func external(tool loadtool.Tool, checkout string, settings func(Shot) (arguments, variables []string)) Tool {
+	return Tool{tool.Name, func(ctx context.Context, shot Shot) (loadtool.Record, error) {
 		dir, err := os.MkdirTemp("", "locklab-load-")
 		if err != nil {
 			return loadtool.Record{}, err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		file := filepath.Join(dir, "run")
-		cmd := command(ctx, shot, file)
-		cmd.WaitDelay = 5 * time.Second
-		output, failed := cmd.CombinedOutput()
-		if errors.Is(failed, exec.ErrNotFound) {
-			return loadtool.Record{}, fmt.Errorf("%s is not on this machine; app doctor says how to get it", name)
+		b := loadtool.Burst{Checkout: checkout, Kind: shot.Kind, File: filepath.Join(dir, "run")}
+		b.Arguments, b.Variables = settings(shot)
+		var output bytes.Buffer
+		record, err := tool.Run(ctx, b, &output)
+		if err != nil && ctx.Err() == nil {
+			text := strings.TrimSpace(output.String())
+			err = errors.Join(err, errors.New(text[strings.LastIndex(text, "\n")+1:]))
 		}
-		if ctx.Err() != nil {
-			return loadtool.Record{}, ctx.Err()
-		}
-		// The file also says what the exit status says of thresholds.
-		record, err := loadtool.Read(file)
-		if err != nil {
-			text := strings.TrimSpace(string(output))
-			last := text[strings.LastIndex(text, "\n")+1:]
-			return loadtool.Record{}, errors.Join(fmt.Errorf("%s: %w", name, cmp.Or(failed, err)), errors.New(last))
-		}
-		return record, nil
+		return record, err
 	}}
 }

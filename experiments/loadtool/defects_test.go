@@ -43,6 +43,9 @@ var jmeterDefects = []struct{ name, file, says string }{
 	{"no header, semicolons", strings.ReplaceAll(body(views.csv()), ",", ";"), "print_field_names=true"},
 	{"another delimiter", strings.ReplaceAll(views.csv(), ",", "^"), "default_delimiter=,"},
 	{"semicolons", strings.ReplaceAll(views.csv(), ",", ";"), "default_delimiter=,"},
+	{"tabs", strings.ReplaceAll(views.csv(), ",", "\t"), "default_delimiter=,"},
+	{"no times", replaced(views.csv(), "timeStamp", "x"), "timestamp_format=ms"},
+	{"dates", replaced(views.csv(), "1795653984000", "2026/11/26 01:46:24"), "timestamp_format=ms"},
 	{"XML", `<?xml version="1.0"?><testResults version="1.2"></testResults>`, "output_format=csv"},
 	{"XML that was cut off", `<testResults version="1.2"><sample t="1" lb="Accueil"`, "output_format=csv"},
 	{"no messages", replaced(views.csv(), "responseMessage", "x"), "response_message=true"},
@@ -66,8 +69,8 @@ var jmeterDefects = []struct{ name, file, says string }{
 	{"no version", replaced(views.csv(), `""version"":""v3"",`, ""), "names no version"},
 	{"the final of another order", replaced(grabs.csv(), `""b"",""id"":5`, `""b"",""id"":6`), "order 5 was not read"},
 	{"no order", replaced(grabs.csv(), `""id"":5`, `""x"":5`), "the order was not made"},
-	{"a time that is none", replaced(views.csv(), "0,5,reset", "0,5s,reset"), "no number of milliseconds"},
-	{"a field less", replaced(views.csv(), ",12\n2,", "\n2,"), "damaged"},
+	{"a time that is none", replaced(views.csv(), ",5,reset", ",5s,reset"), "no number of milliseconds"},
+	{"a field less", replaced(views.csv(), ",12\n1795653984002,", "\n1795653984002,"), "damaged"},
 	{"no end of line", strings.TrimSuffix(views.csv(), "\n"), "its last line has no end"},
 	{"a page", "<html><body>502 Bad Gateway</body></html>", "neither JMeter's CSV"},
 	{"broken XML", "<<<", "neither JMeter's CSV"},
@@ -90,6 +93,7 @@ func TestDefectsOfK6Summaries(t *testing.T) {
 	}
 	lacks := func(run made, name string) string { return change(run, func(m metrics) { delete(m, name) }) }
 	for _, c := range []struct{ name, file, says string }{
+		{"an older script's", replaced(views.summary(nil), `"began"`, `"x"`), "does not say when its run began"},
 		{"no metrics", `{"metrics":{}}`, "not of our scripts"},
 		{"another's JSON", `{"name":"x"}`, "neither JMeter's CSV"},
 		{"metrics of another", `{"metrics":[1]}`, "neither JMeter's CSV"},
@@ -154,7 +158,7 @@ func TestVariantsAreRead(t *testing.T) {
 		"lines of Windows":   strings.ReplaceAll(views.csv(), "\n", "\r\n"),
 		"byte order mark":    "\ufeff" + views.csv(),
 		"byte order mark, 2": "\ufeff" + views.summary(nil),
-		"a listener between": replaced(views.csv(), "2,20,", "9,9,Transaction Controller,200,OK,t,4,1\n2,20,"),
+		"a listener between": replaced(views.csv(), "1795653984002,20,", "9,9,Transaction Controller,200,OK,t,4,1\n1795653984002,20,"),
 		"no threads":         strings.ReplaceAll(views.csv(), "grpThreads", "x"),
 	} {
 		t.Run(name, func(t *testing.T) {

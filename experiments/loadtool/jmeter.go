@@ -19,6 +19,7 @@ import (
 // sample is one row of JMeter's file. A post-processor of our plans puts the answer's JSON where JMeter has the status text ("OK").
 type sample struct {
 	label, code, message string
+	began                time.Time
 	elapsed              time.Duration
 	active               int // threads of its group that were active when it ended; 0: not known
 }
@@ -41,9 +42,11 @@ func parseJMeter(text []byte) (Record, error) {
 	reader := csv.NewReader(bytes.NewReader(text))
 	names, err := reader.Read()
 	setting := ""
-	for name, itsSetting := range map[string]string{"responseCode": "response_code", "responseMessage": "response_message"} {
+	for name, itsSetting := range map[string]string{
+		"responseCode": "response_code=true", "responseMessage": "response_message=true", "timeStamp": "timestamp_format=ms",
+	} {
 		if !slices.Contains(names, name) {
-			setting = itsSetting + "=true"
+			setting = itsSetting
 		}
 	}
 	switch known := strings.Contains(first, "elapsed") && strings.Contains(first, "label"); {
@@ -82,14 +85,21 @@ func newSample(names, row []string) (sample, error) {
 		field[name] = row[i]
 	}
 	ms, err := strconv.ParseUint(field["elapsed"], 10, 32)
+	began, noTime := strconv.ParseUint(field["timeStamp"], 10, 48)
 	switch {
 	case field["label"] == "label": // the names again
 		return sample{}, errSeveral
+	case noTime != nil:
+		return sample{}, fmt.Errorf("a sample %.40q began at %.40q, which is no number of milliseconds; "+
+			"run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms", field["label"], field["timeStamp"])
 	case err != nil:
 		return sample{}, damaged("a sample %.40q took %.40q, which is no number of milliseconds", field["label"], field["elapsed"])
 	}
 	active, _ := strconv.Atoi(field["grpThreads"])
-	return sample{field["label"], field["responseCode"], field["responseMessage"], time.Duration(ms) * time.Millisecond, active}, nil
+	return sample{
+		label: field["label"], code: field["responseCode"], message: field["responseMessage"], active: active,
+		began: time.UnixMilli(int64(began)), elapsed: time.Duration(ms) * time.Millisecond,
+	}, nil
 }
 
 // readPlan reads one run of our plan. The sample reset sets the counter to 0, or makes the order. Each user has a sample view or grab. The
@@ -118,11 +128,14 @@ func readPlan(samples []sample) (Record, error) {
 		return Record{}, errors.New("there is neither a sample view nor grab: no user has an answer; run it again")
 	case labels[last] != 'f':
 		return Record{}, errors.New("the sample final is missing: JMeter was stopped before its end, or the file is cut off; run it again")
-	case labels[1] == 'g':
-		return order(plan[0], plan[1:last], plan[last])
-	default:
-		return pageview(plan[0], plan[1:last], plan[last])
 	}
+	read := pageview
+	if labels[1] == 'g' {
+		read = order
+	}
+	r, err := read(plan[0], plan[1:len(plan)-1], plan[len(plan)-1])
+	r.Began = plan[0].began
+	return r, err
 }
 
 func pageview(reset sample, views []sample, final sample) (Record, error) {

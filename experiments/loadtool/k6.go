@@ -25,9 +25,13 @@ var (
 	grabbedTags = regexp.MustCompile(`^lab_grabbed\{instance:([^,]+),won:(true|false)\}$`)
 )
 
-// parseK6 reads what our scripts write to SUMMARY: the data of handleSummary.
+// parseK6 reads what our scripts write to SUMMARY: the metrics of handleSummary by their names, whatever their shape was there.
 func parseK6(text []byte) (Record, error) {
 	var file struct {
+		Run struct {
+			ID    string
+			Began time.Time
+		}
 		Metrics summary
 		Setup   struct{ Order uint64 } `json:"setup_data"`
 	}
@@ -41,7 +45,13 @@ func parseK6(text []byte) (Record, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Record{}, damaged("something follows its end")
 	}
-	return file.Metrics.record(file.Setup.Order)
+	r, err := file.Metrics.record(file.Setup.Order)
+	if err == nil && file.Run.Began.IsZero() {
+		err = errors.New("this summary of k6 does not say when its run began, because an older script wrote it; " +
+			"run a script of this version's loadtest/k6")
+	}
+	r.Run, r.Began = file.Run.ID, file.Run.Began
+	return r, err
 }
 
 func (s summary) record(order uint64) (Record, error) {

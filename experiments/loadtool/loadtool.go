@@ -41,7 +41,9 @@ const (
 // Record is one burst as a load tool saw it. Exactly one of Pageview and Order is set, and the fields above them are taken from it. For
 // every user there is either a Write (an Answer) or an entry in Failed.
 type Record struct {
-	Tool        string // "JMeter CSV", "k6" or "ours"
+	Tool        string    // "JMeter CSV", "k6" or "ours"
+	Run         string    // is in no other file; JMeter has none
+	Began       time.Time // when the tool began
 	Kind        Kind
 	Version     string         // that answered, as in the URL
 	Users       int            // requests that were to be sent simultaneously
@@ -54,12 +56,16 @@ type Record struct {
 
 // OfPageview makes a record of page views.
 func OfPageview(tool string, b *burst.Views, t Times) Record {
-	return Record{tool, Pageview, b.Version, b.Users, b.PerInstance(), b.Failed, b, nil, t}
+	return Record{
+		Tool: tool, Kind: Pageview, Version: b.Version, Users: b.Users, PerInstance: b.PerInstance(), Failed: b.Failed, Pageview: b, Time: t,
+	}
 }
 
 // OfOrder makes a record of drivers that want one order.
 func OfOrder(tool string, b *burst.Grabs, t Times) Record {
-	return Record{tool, Order, b.Version, b.Drivers, b.PerInstance(), b.Failed, nil, b, t}
+	return Record{
+		Tool: tool, Kind: Order, Version: b.Version, Users: b.Drivers, PerInstance: b.PerInstance(), Failed: b.Failed, Order: b, Time: t,
+	}
 }
 
 // Times say how long the requests with a usable answer took. Zero: not known.

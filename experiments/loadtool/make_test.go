@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // made is a run that the tests write as each tool would.
@@ -15,6 +16,9 @@ type made struct {
 	writes  string // of pview: "a1 b2"; of order: "a+ b-"; "!": no usable answer; "~": refused as a stale holder
 	final   int    // of the counter, or the number of winners
 }
+
+// begun is when such a run began.
+var begun = time.UnixMilli(1795653984000).UTC()
 
 // rows are a .jtl's samples: label, code, message, milliseconds.
 func (m made) rows() [][]string {
@@ -49,7 +53,8 @@ func (m made) csv() string {
 	w := csv.NewWriter(&b)
 	_ = w.Write([]string{"timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "grpThreads", "Connect"})
 	for i, r := range m.rows() {
-		_ = w.Write([]string{fmt.Sprint(i), r[3], r[0], r[1], r[2], "users 1-1", fmt.Sprint(min(m.users, m.users+1-i)), "12"})
+		at, active := fmt.Sprint(begun.UnixMilli()+int64(i)), fmt.Sprint(min(m.users, m.users+1-i))
+		_ = w.Write([]string{at, r[3], r[0], r[1], r[2], "users 1-1", active, "12"})
 	}
 	w.Flush()
 	return b.String()
@@ -94,7 +99,9 @@ func (m made) summary(change func(map[string]map[string]float64)) string {
 	for name, values := range flat {
 		metrics[name] = map[string]any{"type": "counter", "values": values, "thresholds": map[string]any{"count>=0": map[string]bool{"ok": true}}}
 	}
-	return text(map[string]any{"metrics": metrics, "setup_data": map[string]any{"order": 5, "start": 17.5}})
+	return text(map[string]any{
+		"run": map[string]any{"id": "x", "began": begun}, "metrics": metrics, "setup_data": map[string]any{"order": 5, "start": 17.5},
+	})
 }
 
 // export is what --summary-export writes, which is not read.

@@ -8,6 +8,7 @@
 import http from 'k6/http';
 import { fail, sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';
+import { metricsOf } from './summary.js';
 
 const loads = new Counter('lab_loads'); // that reached the database
 const stale = new Counter('lab_stale'); // answers that are older than the update
@@ -101,8 +102,9 @@ export default function ({ first, version, start }) {
 }
 
 export function handleSummary(data) {
-  const of = (name, value) => (data.metrics[name] ? data.metrics[name].values[value] : 0);
-  const ms = (value) => `${Math.round(of('lab_time', value))} ms`;
+  const metrics = metricsOf(data);
+  const of = (name, value) => (metrics[name] ? metrics[name].values[value] : 0);
+  const ms = (value) => (of('lab_time', value) === undefined ? '-' : `${Math.round(of('lab_time', value))} ms`);
   return {
     stdout: [
       `${s.name}, ${s.kind}: ${of('lab_answered', 'count')} of ${s.users} requests answered`,

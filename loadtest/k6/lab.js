@@ -9,10 +9,12 @@ import http from 'k6/http';
 import exec from 'k6/execution';
 import { fail, sleep } from 'k6';
 import { Counter, Gauge, Trend } from 'k6/metrics';
+import { began, metricsOf } from './summary.js';
 import { versions } from './versions.js';
 
 const ran = new Gauge('lab_run'); // its tags say what
 const asked = new Gauge('lab_users'); // is there when the reset succeeded
+const several = new Gauge('lab_instances'); // how many instances setup found
 const read = new Counter('lab_read'); // is there when the end was read; a gauge with a threshold says 0 when it was not
 const answered = new Counter('lab_answered'); // usable answers, by instance
 const share = new Counter('lab_share'); // by how many answers an instance is above an equal part of all
@@ -36,6 +38,7 @@ function settingsOf(env) {
     users: Number(text('USERS', '666')),
     token: text('ADMIN_TOKEN', ''),
     summary: text('SUMMARY', ''),
+    run: text('RUN_ID', ''), // of the file; app k6 gives one, and looks for it
     instances: text('INSTANCES', '').split(',').map((name) => name.trim()).filter((name) => name !== ''), // none: setup finds them
   };
   const wrong = (sentence) => { throw new Error(sentence); };
@@ -152,6 +155,7 @@ export function begun(kind) {
   const instances = found();
   ran.add(1, { kind, version: settings.version });
   asked.add(settings.users);
+  several.add(instances.length);
   return { instances, start: Date.now() + 2000 + settings.users };
 }
 
@@ -161,23 +165,29 @@ export function ended(gauge, value) {
   read.add(1);
 }
 
-// named gives the instances their names in the summary's metrics, and drops the slots without one.
-function named(data) {
-  const names = data.setup_data ? data.setup_data.instances : [];
-  for (const [metric, measured] of Object.entries(data.metrics)) {
+// named gives the instances their names in the metrics, and drops the slots without one. Where k6 does not hand over the data of setup,
+// the slots are the names.
+function named(metrics, setup) {
+  const found = metrics.lab_instances ? metrics.lab_instances.values.value : 0;
+  const names = setup ? setup.instances : slots.slice(0, found);
+  for (const [metric, measured] of Object.entries(metrics)) {
     const slot = /\{instance:#(\d+)/.exec(metric);
     if (!slot) continue;
-    delete data.metrics[metric];
+    delete metrics[metric];
     const name = names[Number(slot[1])];
-    if (name) data.metrics[metric.replace(`#${slot[1]}`, name)] = measured;
+    if (name) metrics[metric.replace(`#${slot[1]}`, name)] = measured;
   }
   return names;
 }
 
-// reader gives the numbers of the summary's metrics; what was not measured is undefined. Its instances are the names to count by.
+// reader gives the numbers of the summary's metrics; what was not measured is undefined. Its instances are the names to count by, and its
+// record is what a file keeps of the run.
 export function reader(data) {
-  const instances = named(data);
-  return Object.assign((name, value) => (data.metrics[name] ? data.metrics[name].values[value] : undefined), { instances });
+  const metrics = metricsOf(data);
+  const instances = named(metrics, data.setup_data);
+  const run = { id: settings.run || `${Date.now()}-${Math.random().toString(36).slice(2)}`, began: began(data).toISOString() };
+  const get = (name, value) => (metrics[name] ? metrics[name].values[value] : undefined);
+  return Object.assign(get, { instances, record: { run, setup_data: data.setup_data, metrics } });
 }
 
 // invalid says why the run shows nothing, or nothing.
@@ -214,9 +224,9 @@ export function report(title, rows, get, outcome) {
   return `\n${title}\n\n${lines.join('\n')}\n\n${outcome}\n`;
 }
 
-// output is what handleSummary returns: our text, and k6's data where SUMMARY wants them.
-export function output(text, data) {
+// output is what handleSummary returns: our text, and the record of the run where SUMMARY wants it.
+export function output(text, get) {
   const files = { stdout: text };
-  if (settings.summary) files[settings.summary] = JSON.stringify(data, null, 2);
+  if (settings.summary) files[settings.summary] = JSON.stringify(get.record, null, 2);
   return files;
 }

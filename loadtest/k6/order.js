@@ -46,7 +46,7 @@ export function handleSummary(data) {
     ['winners', recorded === undefined ? '-' : recorded],
     ['told so', told],
   ], get, outcome(get, recorded, told));
-  return lab.output(text, data);
+  return lab.output(text, get);
 }
 
 function outcome(get, recorded, told) {

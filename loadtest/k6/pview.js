@@ -42,7 +42,7 @@ export function handleSummary(data) {
     ['lost', count.lost],
     ['written twice', `${count.inside} inside one instance, ${count.across} by both`],
   ], get, outcome(get, count));
-  return lab.output(text, data);
+  return lab.output(text, get);
 }
 
 // tally counts as experiments/pageview.go does.

@@ -63,7 +63,7 @@ export function handleSummary(data) {
     ['in stock and sold, beyond all', count.sold === undefined ? '-' : count.unaccounted],
     ['told so', count.told],
   ], get, outcome(get, count));
-  return lab.output(text, data);
+  return lab.output(text, get);
 }
 
 function outcome(get, count) {

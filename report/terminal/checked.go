@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"locklab/experiments"
 	"locklab/experiments/check"
@@ -19,6 +22,9 @@ func Checked(r *check.Result, screen Screen) string {
 		if why := evidence(r.Runs, screen); why != "" {
 			parts = append(parts, strings.TrimRight(why, "\n"))
 		}
+	}
+	if of := ran(r.Files, time.Now()); of != "" {
+		parts = append(parts, of)
 	}
 	pageviews, orders := files(r, colour)
 	if pageviews.Len() > 0 {
@@ -39,6 +45,23 @@ func Checked(r *check.Result, screen Screen) string {
 	}
 	parts = append(parts, screen.Fit(fmt.Sprintf("Verdict: %s. %s\n", Verdict(r.Verdict, colour), meaning), 0))
 	return strings.Join(parts, "\n\n")
+}
+
+// ran says when each file's run was, so that nobody takes one of an earlier run for the last.
+func ran(files []check.File, now time.Time) string {
+	var lines []string
+	for _, f := range files {
+		if f.Began.IsZero() {
+			continue
+		}
+		at := f.Began.Local().Format(time.TimeOnly)
+		if now.Sub(f.Began) > 12*time.Hour {
+			at = f.Began.Local().Format(time.DateTime)
+		}
+		lines = append(lines, fmt.Sprintf("%s: run of %s, %s, %d users, %s",
+			experiments.Printable(f.File), at, f.Version, f.Users, humanize.RelTime(f.Began, now, "ago", "from now")))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func files(r *check.Result, colour bool) (pageviews, orders Table) {
@@ -63,7 +86,10 @@ func cellsOf(t *check.Times) (p50, p99, longest string) {
 	if t == nil {
 		return "-", "-", "-"
 	}
-	return inMS(t.P50MS), inMS(t.P99MS), inMS(t.MaxMS)
+	if p99 = inMS(t.P99MS); t.P99MS == 0 {
+		p99 = "-"
+	}
+	return inMS(t.P50MS), p99, inMS(t.MaxMS)
 }
 
 func perInstance(f check.File) string {

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"locklab/experiments/check"
+	"locklab/experiments/claims"
+	"locklab/experiments/loadtool"
+	"locklab/report/terminal"
+)
+
+// loadCommand runs a load tool, and judges the file of this run.
+type loadCommand struct {
+	checkout
+	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
+	Words []string `arg:"" name:"what" passthrough:"" help:"What to send, pview or order, and after it flags of the load tool."`
+}
+
+type (
+	k6Command struct {
+		loadCommand
+		Out string `default:"store/k6.json" placeholder:"FILE" help:"File for the summary; an earlier one is removed before."`
+	}
+	jmeterCommand struct {
+		loadCommand
+		Out string `default:"store/jmeter.jtl" placeholder:"FILE" help:"File for the samples; an earlier one is removed before."`
+	}
+)
+
+func (c *k6Command) Run(ctx context.Context, std streams) error {
+	return c.load(ctx, std, loadtool.K6, c.Out)
+}
+
+func (c *jmeterCommand) Run(ctx context.Context, std streams) error {
+	return c.load(ctx, std, loadtool.JMeter, c.Out)
+}
+
+// load sends the burst. The tool's own output goes to the standard error, because the result is our verdict.
+func (c *loadCommand) load(ctx context.Context, std streams, tool loadtool.Tool, file string) error {
+	b := loadtool.Burst{Checkout: c.Dir, Kind: loadtool.Kind(c.Words[0]), Arguments: c.Words[1:], File: file}
+	if b.Kind != loadtool.Pageview && b.Kind != loadtool.Order {
+		return misuse("%q is not judged here; allowed are pview and order, and after it come flags of %s. "+
+			"The other scripts and plans of loadtest judge themselves", c.Words[0], tool.Name)
+	}
+	_, err := tool.Run(ctx, b, std.err)
+	if errors.Is(err, loadtool.ErrFile) {
+		return misuse("--out is %s: %w; name another", file, err)
+	}
+	if err := stopped(ctx, err, "nothing is judged"); err != nil {
+		return err
+	}
+	result := &check.Result{}
+	if err := result.Add(file, claims.All()); err != nil {
+		return unavailable(err)
+	}
+	if err := printed(std, c.JSON, result, terminal.Checked); err != nil {
+		return err
+	}
+	return verdictExit(result.Verdict, "")
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// ranBefore is a file that says as expected, of an earlier run.
+func ranBefore(t *testing.T, name string) (file string) {
+	t.Helper()
+	text, err := os.ReadFile(leftBehind + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wrote(t, string(text))
+}
+
+// A burst is judged from the file of its own run: in either shape of what k6 hands over, and not at all when k6 writes none.
+func TestK6IsJudgedFromItsOwnFile(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.K6)
+	balancer, _ := loaded(t)
+	for _, c := range []struct {
+		name, words string
+		code        int
+		says        string
+	}{
+		{"views", "pview", exitOK, "v3, 20 users, "},
+		{"drivers", "order", exitOK, "v3, 20 users, "},
+		{"the machine-readable summary", "pview --new-machine-readable-summary", exitOK, "#0: 10, #1: 10"},
+		{"no summary", "pview --summary-mode=disabled", exitUnavailable, "k6 wrote no file"},
+		{"a wrong variable", "pview -e VERSION=v99", exitUnavailable, "k6 wrote no file"},
+		{"another file", "pview -e SUMMARY=/dev/null", exitUnavailable, "k6 wrote no file"},
+		{"the id of another run", "pview -e RUN_ID=x", exitUnavailable, "is of another run"},
+		{"a script without a judge", "shop", exitUsage, "allowed are pview and order"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := ranBefore(t, "pview-v3.k6.json")
+			words := append(strings.Fields(c.words), "-e", "BASE_URL="+balancer.String(), "-e", "USERS=20")
+			got := app(t.Context(), append([]string{"k6", "--dir=../..", "--out=" + file}, words...)...)
+			wantJudged(t, got, file, c.code, c.says)
+		})
+	}
+}
+
+// wantJudged checks that a verdict is one of the run that has just ended, and that there is none otherwise.
+func wantJudged(t *testing.T, got output, file string, code int, says string) {
+	t.Helper()
+	if got.code != code || !strings.Contains(got.out+got.err, says) {
+		t.Fatalf("exit %d, want %d and %q: %s%s", got.code, code, says, got.out, got.err)
+	}
+	if code == exitOK && !strings.HasPrefix(got.out, file+": run of ") || code == exitOK && !strings.Contains(got.out, " seconds ago\n") {
+		t.Errorf("it does not begin with when the run was: %s", got.out)
+	}
+	if code != exitOK && got.out != "" {
+		t.Errorf("it judges: %s", got.out)
+	}
+}
+
+// A file that nobody can write is an error before anything is sent, and so is one of something else, which is kept.
+func TestALoadToolRemovesNoOtherFile(t *testing.T) {
+	poem := wrote(t, "a poem")
+	for _, command := range []string{"k6", "jmeter"} {
+		wantSentence(t, app(t.Context(), command, "--out="+poem, "pview"), exitUsage, "--out is "+poem, "of something else", "nothing was sent")
+		wantSentence(t, app(t.Context(), command, "--out="+filepath.Join(poem, "x"), "pview"), exitUsage, "--out", "not a directory")
+		wantSentence(t, app(t.Context(), command), exitUsage, "what")
+	}
+	if text, err := os.ReadFile(poem); err != nil || string(text) != "a poem" {
+		t.Errorf("the poem is %q, %v", text, err)
+	}
+}
+
+// JMeter's own settings change its file. It is judged where it can be, and otherwise a sentence says which setting is wrong.
+func TestJMeterIsJudgedFromItsOwnFile(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	needsJMeter(t)
+	balancer, _ := loaded(t)
+	for _, c := range []struct {
+		name, setting string
+		code          int
+		says          string
+	}{
+		{"as it is", "-Jversion=v3", exitOK, "v3, 20 users, "},
+		{"another file", "-l/dev/null", exitUnavailable, "JMeter wrote no file"},
+		{"tabs", "-Jjmeter.save.saveservice.default_delimiter=\\t", exitUnavailable, "default_delimiter=,"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := ranBefore(t, "pview-v3.csv.jtl")
+			got := app(t.Context(), "jmeter", "--dir=../..", "--out="+file, "pview", "-Jhost="+balancer.Hostname(), "-Jport="+balancer.Port(),
+				"-Jusers=20", c.setting)
+			wantJudged(t, got, file, c.code, c.says)
+		})
+	}
+}
+
+// JMeter appends to a file that is there, unless -f is given.
+func TestTwoRunsInOneFileAreNotJudged(t *testing.T) {
+	text, err := os.ReadFile(leftBehind + "pview-v3.csv.jtl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, samples, _ := strings.Cut(string(text), "\n")
+	got := app(t.Context(), "lab", "check", wrote(t, string(text)+samples))
+	if got.code != exitInconclusive || !strings.Contains(got.out, "several runs are in this file") {
+		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
+	}
+}
