@@ -113,7 +113,7 @@ type format struct {
 var (
 	inReport = format{room: 1180, events: 80}
 	inPage   = format{room: 860, events: 40}
-	inLab    = format{room: 1180, events: 24}
+	inLab    = format{room: 1180, events: 12}
 )
 
 // draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
