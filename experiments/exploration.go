@@ -35,14 +35,19 @@ type ExploredLock struct {
 }
 
 // ExploreAll tries every interleaving of every lock of the experiment. bounded returns the bounds of a lock from those that the experiment
-// names. program starts the commands in the result; tell is called before each lock. An error means that not all were tried.
+// names. program starts the commands in the result; tell is called before each lock, the n-th of all. An error means that
+// not all were tried.
 func (e Experiment) ExploreAll(
-	ctx context.Context, bounded func(steps.Bounds) steps.Bounds, program string, tell func(lock string),
+	ctx context.Context, bounded func(steps.Bounds) steps.Bounds, program string, tell func(n, all int, what string),
 ) (*Exploration, error) {
 	x := &Exploration{Experiment: e.ID, Claim: e.Claim}
 	var verdicts []Verdict
+	played := e.Played()
+	begins := func(lock string) {
+		tell(len(x.Locks)+1, len(e.Interleavings)+len(played), fmt.Sprintf("every interleaving of %s%s", lock, x.soFar()))
+	}
 	for _, i := range e.Interleavings {
-		tell(i.Lock.Name)
+		begins(i.Lock.Name)
 		l, err := e.exploreLock(ctx, i, bounded(i.Bounds), program)
 		if err != nil {
 			return nil, err
@@ -51,7 +56,8 @@ func (e Experiment) ExploreAll(
 			verdicts = append(verdicts, *l.Verdict)
 		}
 	}
-	for _, v := range e.Played() {
+	for _, v := range played {
+		begins(v.Name)
 		l, err := e.explorePlayed(ctx, v, program)
 		if err != nil {
 			return nil, err
@@ -63,6 +69,18 @@ func (e Experiment) ExploreAll(
 		x.Verdict = &worst
 	}
 	return x, nil
+}
+
+// soFar is how many interleavings were tried.
+func (x *Exploration) soFar() string {
+	all := new(big.Int)
+	for _, l := range x.Locks {
+		all.Add(all, l.Interleavings)
+	}
+	if all.Sign() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s tried so far", all)
 }
 
 func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bounds, program string) (l ExploredLock, err error) {

@@ -44,7 +44,7 @@ func TestATrialWithoutItsViolationIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, store := loads(Sometimes, c.violating...), t.TempDir()
 			var told []string
-			run := e.RunAndSave(t.Context(), store, Options{Trials: c.trials, Tell: func(what string) { told = append(told, what) }})
+			run := e.RunAndSave(t.Context(), store, Options{Trials: c.trials, Tell: func(_ Experiment, what string) { told = append(told, what) }})
 			again := Catalogue{e}.Rejudge(run.Dir)
 			for _, s := range []Saved{run.Saved, again} {
 				var repeats []int

@@ -111,17 +111,31 @@ func (r *Results) NotSaved() (err error) {
 
 // Usual is about how long such a run takes: where it ran, with as many trials.
 func (r Result) Usual() time.Duration {
-	usual := r.Experiment.Takes
-	if r.Record.Containers {
-		usual = r.Experiment.Docker
-	}
 	trials := 0
 	for _, v := range r.Record.Variants {
 		trials += len(v.Trials)
 	}
+	return r.Experiment.usual(trials, r.Record.Containers)
+}
+
+// Work is how many trials e has with these options, and about how long they take together.
+func (o Options) Work(e Experiment) (trials int, takes time.Duration) {
+	for _, v := range e.Variants {
+		if o.leavesOut(v) == "" {
+			trials += o.trialsOf(e, v)
+		}
+	}
+	return trials, e.usual(trials, o.Docker != "")
+}
+
+func (e Experiment) usual(trials int, containers bool) time.Duration {
+	usual := e.Takes
+	if containers {
+		usual = e.Docker
+	}
 	own := 0
-	for _, v := range r.Experiment.Variants {
-		own += (Options{}).trialsOf(r.Experiment, v)
+	for _, v := range e.Variants {
+		own += (Options{}).trialsOf(e, v)
 	}
 	if own > 0 {
 		usual = usual * time.Duration(trials) / time.Duration(own)

@@ -15,17 +15,17 @@ import (
 
 // Options are how experiments are run.
 type Options struct {
-	Trials  int      // of each variant; 0: the experiment's own number
-	Seed    uint64   // of the random decisions
-	Quick   bool     // leave out the variants that are slow
-	Real    bool     // use redis-server; otherwise miniredis, where an experiment allows it
-	Docker  string   // the checkout whose containers serve as Redis; empty: processes
-	Image   string   // of these
-	App     []string // the command line of an app instance, without its flags
-	Pace    Pace     // of this machine; 0: that of a quiet one
-	Build   string   // of this program
-	Command string   // that reproduces the run
-	Tell    func(what string)
+	Trials  int                             // of each variant; 0: the experiment's own number
+	Seed    uint64                          // of the random decisions
+	Quick   bool                            // leave out the variants that are slow
+	Real    bool                            // use redis-server; otherwise miniredis, where an experiment allows it
+	Docker  string                          // the checkout whose containers serve as Redis; empty: processes
+	Image   string                          // of these
+	App     []string                        // the command line of an app instance, without its flags
+	Pace    Pace                            // of this machine; 0: that of a quiet one
+	Build   string                          // of this program
+	Command string                          // that reproduces the run
+	Tell    func(e Experiment, what string) // a trial begins
 	Mutant  Mutant
 	History *history.Recorder // for somebody who looks on while it runs; nil: a new one
 }
@@ -52,21 +52,14 @@ func Run(ctx context.Context, e Experiment, o Options) Record {
 // runVariant runs the trials of a variant, and adds to r what does not belong to one of them.
 func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *history.Recorder, r *Record) VariantRecord {
 	variant := e.Variants[i]
-	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}, LeftOut: variant.leftOut()}
+	done := VariantRecord{Name: variant.Name, Trials: []TrialRecord{}, LeftOut: o.leavesOut(variant)}
 	trials := o.trialsOf(e, variant)
-	switch {
-	case done.LeftOut != "":
-	case !o.Real && slices.Contains(variant.Needs, RedisServer):
-		done.LeftOut = "needs a real redis-server, and this run uses miniredis"
-	case o.Quick && variant.Slow:
-		done.LeftOut = "is slow, and --quick leaves it out"
-	}
 	if done.LeftOut != "" {
 		trials = 0
 	}
 	for n, repeats := 1, 0; n <= trials && ctx.Err() == nil; {
 		if o.Tell != nil {
-			o.Tell(fmt.Sprintf("%s: %s, trial %d of %d%s", e.ID, variant.Name, n, trials, repetition(repeats)))
+			o.Tell(e, fmt.Sprintf("%s: %s, trial %d of %d%s", e.ID, variant.Name, n, trials, repetition(repeats)))
 		}
 		t := &Trial{
 			Number: len(done.Trials) + 1, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, pace: o.Pace,
@@ -101,6 +94,19 @@ func (o Options) TrialsOf(e Experiment) int {
 // trialsOf is how often a variant of e runs.
 func (o Options) trialsOf(e Experiment, v Variant) int {
 	return cmp.Or(max(o.Trials, 0), v.Trials, o.TrialsOf(e))
+}
+
+// leavesOut says why a variant does not run; empty: it runs.
+func (o Options) leavesOut(v Variant) string {
+	switch reason := v.leftOut(); {
+	case reason != "":
+		return reason
+	case !o.Real && slices.Contains(v.Needs, RedisServer):
+		return "needs a real redis-server, and this run uses miniredis"
+	case o.Quick && v.Slow:
+		return "is slow, and --quick leaves it out"
+	}
+	return ""
 }
 
 // Engine says what serves as Redis.

@@ -22,7 +22,7 @@ func withVariant(run Scenario) Experiment {
 func TestRunRecords(t *testing.T) {
 	var told []string
 	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
-	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(what string) { told = append(told, what) }})
+	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(_ Experiment, what string) { told = append(told, what) }})
 	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
 	}

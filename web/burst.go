@@ -215,7 +215,7 @@ func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, c *burst.Climb, 
 		return nil, err
 	}
 	plan.Instances, plan.Confirmed = len(running.Instances), c.Confirmed
-	return plan.Run(ctx, running.Target, func(format string, args ...any) { tell(fmt.Sprintf(format, args...)) })
+	return plan.Run(ctx, running.Target, func(_, _ int, what string) { tell(what) })
 }
 
 // burstEnded shows what a run left, and asks the next question. After a run that failed the question is the same, and the guesses stay.

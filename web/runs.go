@@ -106,7 +106,7 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 	o.Command = s.cfg.Command(t.experiment, o)
 	var shown progress
 	s.follow(t.part, func(tell func(what string)) {
-		o.Tell = tell
+		o.Tell = func(_ experiments.Experiment, what string) { tell(what) }
 		s.cfg.Prepare(ctx, t.experiment, tell)
 		if t.saved {
 			r = t.experiment.RunAndSave(ctx, s.cfg.Store, o)

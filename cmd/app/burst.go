@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/internal/progress"
 	"locklab/report/terminal"
 	"locklab/stack/compose"
 	"locklab/versions"
@@ -118,7 +119,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	began, tell, target := time.Now(), newProgress(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
+	began, tell, target := time.Now(), progress.New(std.err), burst.Target{URL: base, AdminToken: c.AdminToken, ByChance: c.ByChance}
 	health, err := askHealth(ctx, target)
 	if err != nil {
 		return unavailable(fmt.Errorf("%w; app status says what runs", err))
@@ -129,8 +130,8 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	}
 	plan := c.plan()
 	plan.Instances = c.Instances
-	result, err := plan.Run(ctx, target, tell.step)
-	tell.done()
+	result, err := plan.Run(ctx, target, tell.Step)
+	tell.Done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
 		return misuse("%w: --admin-token is missing or wrong", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"locklab/experiments/burst"
+	"locklab/internal/progress"
 	"locklab/stack"
 	"locklab/versions"
 	"locklab/web"
@@ -93,18 +94,18 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	tell := newProgress(std.err)
+	tell := progress.New(std.err)
 	s, err := stack.New()
 	if err != nil {
 		return unavailable(err)
 	}
 	defer func() {
-		tell.step("stopping")
+		tell.Say("stopping")
 		err = errors.Join(err, s.Close())
-		tell.done()
+		tell.Done()
 	}()
 	running, result, err := c.startAndPlay(ctx, s, tell)
-	tell.done()
+	tell.Done()
 	if err := stopped(ctx, err, "nothing is judged"); err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 // startAndPlay starts the servers, the instances of this very binary and the balancer, and sends the bursts. An error means that they were
 // not all sent.
 func (c *demoCommand) startAndPlay(
-	ctx context.Context, s *stack.Stack, tell *progress,
+	ctx context.Context, s *stack.Stack, tell *progress.Line,
 ) (running burst.Running, result *burst.Results, err error) {
 	began := time.Now()
 	starting, cancel := context.WithTimeout(ctx, startWithin)
@@ -146,13 +147,13 @@ func (c *demoCommand) startAndPlay(
 	if service.Real {
 		redis = "redis-server"
 	}
-	running, err = service.Start(starting, s, func(step string) { tell.step("%s (%s, %s)", step, c.Topology, redis) })
+	running, err = service.Start(starting, s, func(step string) { tell.Say(fmt.Sprintf("%s (%s, %s)", step, c.Topology, redis)) })
 	if err != nil {
 		return running, nil, err
 	}
 	plan := c.plan()
 	plan.Instances = c.Instances
-	result, err = plan.Run(ctx, running.Target, tell.step)
+	result, err = plan.Run(ctx, running.Target, tell.Step)
 	if err != nil {
 		return running, nil, err
 	}

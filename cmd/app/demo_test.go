@@ -144,6 +144,10 @@ func TestDemoPrintsTablesWithoutColourInAPipe(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, got.out)
 		}
 	}
+	const steps = "\n1/2 round 1 of 1, v0: 20 simultaneous page views, then 20 drivers for one order\n2/2 round 1 of 1, v3: "
+	if !strings.Contains(got.err, steps) {
+		t.Errorf("%q is missing in what is told meanwhile: %q", steps, got.err)
+	}
 	if strings.ContainsRune(got.out+got.err, '\x1b') {
 		t.Error("there are escape sequences where no terminal is")
 	}

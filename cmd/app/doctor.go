@@ -12,6 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"locklab/internal/doctor"
+	"locklab/internal/progress"
 	"locklab/report/terminal"
 	"locklab/stack/compose"
 )
@@ -24,13 +25,13 @@ type doctorCommand struct {
 
 // Run checks this machine and says what is missing for a workshop.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
-	tell := newProgress(std.err)
-	tell.step("checking this machine")
+	tell := progress.New(std.err)
+	tell.Say("checking this machine")
 	checks := slices.DeleteFunc(doctor.Checks(labIn(ctx, c.Dir)), func(check doctor.Check) bool {
 		return slices.Contains(c.Skip, check.Name)
 	})
 	results := doctor.Run(ctx, checks)
-	tell.done()
+	tell.Done()
 	if err := stopped(ctx, nil, "nothing is said"); err != nil {
 		return err
 	}

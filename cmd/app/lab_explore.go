@@ -7,6 +7,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
+	"locklab/internal/progress"
 	"locklab/report/terminal"
 )
 
@@ -40,13 +41,9 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 	); err != nil {
 		return err
 	}
-	tell := newProgress(std.err)
-	result, err := e.ExploreAll(ctx, c.bounds, self(), func(lock string) {
-		if tell.terminal {
-			tell.step("every interleaving of %s", lock)
-		}
-	})
-	tell.done()
+	tell := progress.New(std.err)
+	result, err := e.ExploreAll(ctx, c.bounds, self(), func(n, all int, what string) { tell.Weighted(n, all, 0, what) }) // locks differ much
+	tell.Done()
 	if ctx.Err() != nil {
 		return stopped(ctx, nil, "not every interleaving was tried, and nothing is shown")
 	}

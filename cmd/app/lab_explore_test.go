@@ -23,6 +23,7 @@ func TestLabExplore(t *testing.T) {
 			"as the experiment has it", "L03", exitOK,
 			[]string{
 				"no violation in all 21384 interleavings", "violation in 62 of 136 interleavings",
+				"1/4 every interleaving of SET NX PX, script\n2/4 every interleaving of v3, its scripts; 21384 tried so far\n",
 				"A A A … B A B B B", `app lab step L03 --lock "SET NX PX, DEL" --clients AB --moves "A A A … B A B B B"`, "DEL → 1",
 			},
 			[]string{"not claimed", "unexpected"},

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"locklab/experiments"
@@ -94,14 +93,15 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.err, "Pace: %s.\n", screen(std.err).Fit(options.Pace.String(), 6))
 	result.Seed, result.Redis, result.Pace, result.Command = options.Seed, options.Engine(), options.Pace, c.reproduce(options.Seed)
-	began, tell := time.Now(), &labProgress{progress: newProgress(std.err), all: len(chosen)}
+	began, tell := time.Now(), newLabProgress(std.err, chosen, c.Parallel, options)
 	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
 		mine := options
 		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.trial
 		run := e.RunAndSave(ctx, c.Out, mine)
-		tell.judged(run)
+		tell.judged(e.ID, terminal.Verdict(run.Judgement.Verdict, colours(std.err)), run.Record.Took.Seconds())
 		return run
 	})
+	tell.Done()
 	result.Took, result.Verdict = time.Since(began).Seconds(), experiments.WorstOf(result.Runs)
 	return c.finish(ctx, result, std)
 }
@@ -242,27 +242,4 @@ func (c *labRunCommand) command(chosen []string, trials int, seed uint64) string
 		}
 	}
 	return strings.Join(append(words, fmt.Sprintf("--seed %d", seed)), " ")
-}
-
-// labProgress tells from several experiments what is being done.
-type labProgress struct {
-	*progress
-	mu        sync.Mutex
-	over, all int
-}
-
-func (p *labProgress) trial(what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.step("%d/%d %s", p.over+1, p.all, what)
-}
-
-// judged leaves a line about an experiment that is over.
-func (p *labProgress) judged(r experiments.Result) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done()
-	p.over++
-	verdict := terminal.Verdict(r.Judgement.Verdict, p.terminal && colours(p.to))
-	fmt.Fprintf(p.to, "%d/%d %s: %s (%.1f s)\n", p.over, p.all, r.Judgement.Experiment, verdict, r.Record.Took.Seconds())
 }

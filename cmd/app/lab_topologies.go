@@ -9,6 +9,7 @@ import (
 
 	"locklab/experiments/containers"
 	"locklab/internal/marked"
+	"locklab/internal/progress"
 	"locklab/report/topologies"
 	"locklab/stack/compose"
 )
@@ -25,17 +26,17 @@ type labTopologiesCommand struct {
 
 // Run brings up, fires, breaks, takes down, and writes the page.
 func (c *labTopologiesCommand) Run(ctx context.Context, std streams) error {
-	tell := newProgress(std.err)
 	cfg, err := c.config()
 	if err != nil {
 		return err
 	}
-	cfg.Tell = tell.step
 	if err := c.preflight(ctx, std); err != nil {
 		return err
 	}
+	tell := progress.New(std.err)
+	cfg.Tell = tell.Weighted
 	result, err := containers.Run(ctx, cfg)
-	tell.done()
+	tell.Done()
 	if err := stopped(ctx, err, "nothing is written"); err != nil {
 		return err
 	}

@@ -55,10 +55,12 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if o.Pace, err = experiments.MeasurePace(ctx); err != nil {
 		return stopped(ctx, err, "nothing was tried")
 	}
-	tell := newProgress(std.err)
+	tell := newLabProgress(std.err, p.Experiments(rows), c.Parallel, o)
+	o.Tell = tell.trial
 	card := try.Run(ctx, p, rows, c.Parallel, o, func(s try.Score) {
-		fmt.Fprintf(std.err, "%s: %s (%.1f s)\n", s.ID, terminal.State(s.State, tell.terminal && colours(std.err)), s.Took)
+		tell.judged(s.ID, terminal.State(s.State, colours(std.err)), s.Took)
 	})
+	tell.Done()
 	if c.Name != "" {
 		card.Name = c.Name
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -9,29 +8,6 @@ import (
 
 	"locklab/report/terminal"
 )
-
-// progress shows what a command does: on a terminal in one line that changes, elsewhere in a line for each step.
-type progress struct {
-	to       io.Writer
-	terminal bool
-}
-
-func newProgress(to io.Writer) *progress { return &progress{to, isTerminal(to)} }
-
-// step shows a step. On a terminal it replaces the one before.
-func (p *progress) step(format string, args ...any) {
-	if p.terminal {
-		fmt.Fprintf(p.to, "\r\x1b[K"+format+" …", args...)
-		return
-	}
-	fmt.Fprintf(p.to, format+"\n", args...)
-}
-
-func (p *progress) done() {
-	if p.terminal {
-		fmt.Fprint(p.to, "\r\x1b[K")
-	}
-}
 
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)

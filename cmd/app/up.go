@@ -12,6 +12,7 @@ import (
 
 	"locklab/experiments/burst"
 	"locklab/internal/doctor"
+	"locklab/internal/progress"
 	"locklab/stack/compose"
 )
 
@@ -36,27 +37,27 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return misuse("%w", err)
 	}
-	began, tell := time.Now(), newProgress(std.err)
-	tell.step("looking whether the lab can run here")
+	began, tell := time.Now(), progress.New(std.err)
+	tell.Say("looking whether the lab can run here")
 	err = hindered(ctx, std, c.Dir, project, project.Starts, whole...)
-	tell.done()
+	tell.Done()
 	if err != nil {
 		return err
 	}
 	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + build()}}
 	if c.Verbose {
-		docker.Progress = std.err
+		docker.Progress, tell.Terminal = std.err, false // a line that changes would be among its lines
 	}
 	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
-		tell.done()
+		tell.Done()
 		return stopped(ctx, err, "nothing was started")
 	}
-	tell.step("starting the lab over Redis %s", project.Topology)
+	tell.Say("starting the lab over Redis " + project.Topology)
 	if docker.ForceRecreate {
-		tell.step("a Redis server has died: starting all of it anew over Redis %s", project.Topology)
+		tell.Say("a Redis server has died: starting all of it anew over Redis " + project.Topology)
 	}
 	err = docker.Up(ctx)
-	tell.done()
+	tell.Done()
 	if err != nil && ctx.Err() == nil {
 		problems, why := docker.Diagnosis(ctx)
 		list(std.err, problems)
@@ -78,10 +79,10 @@ func (c *downCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return stopped(ctx, err, left)
 	}
-	tell := newProgress(std.err)
-	tell.step("stopping the lab")
+	tell := progress.New(std.err)
+	tell.Say("stopping the lab")
 	err = compose.Docker{Project: project}.Down(ctx)
-	tell.done()
+	tell.Done()
 	if err != nil {
 		return stopped(ctx, err, left)
 	}

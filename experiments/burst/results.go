@@ -156,9 +156,11 @@ type OrderRow struct {
 }
 
 // Run sends the bursts to target, version by version, and judges them. An error means that not all of them were sent. tell is called
-// before each step, as fmt.Printf is.
-func (p Plan) Run(ctx context.Context, target Target, tell func(format string, args ...any)) (*Results, error) {
-	tell("warming up: a burst that does not count opens every connection")
+// before each step, the n-th of all; the first does not count and is number 0.
+func (p Plan) Run(ctx context.Context, target Target, tell func(n, all int, what string)) (*Results, error) {
+	chosen := p.Chosen()
+	n, all := 0, p.Rounds*len(chosen)
+	tell(n, all, "warming up: a burst that does not count opens every connection")
 	warming, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	if _, err := RunViews(warming, target, "v0", p.Users, Simultaneous); err != nil {
@@ -166,8 +168,10 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(format string, a
 	}
 	r := &Results{URL: target.URL, Users: p.Users, Drivers: p.Drivers, Rounds: p.Rounds, expected: p.Instances}
 	for round := range p.Rounds {
-		for _, v := range p.Chosen() {
-			tell("round %d of %d, %s: %d simultaneous page views, then %d drivers for one order", round+1, p.Rounds, v.Name, p.Users, p.Drivers)
+		for _, v := range chosen {
+			n++
+			tell(n, all, fmt.Sprintf("round %d of %d, %s: %d simultaneous page views, then %d drivers for one order",
+				round+1, p.Rounds, v.Name, p.Users, p.Drivers))
 			if err := p.try(ctx, r, round+1, v, target); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Name, err)
 			}

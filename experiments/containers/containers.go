@@ -27,7 +27,9 @@ type Config struct {
 	Users      int // simultaneous page views
 	Drivers    int // that simultaneously want one order
 	Tools      []Tool
-	Tell       func(string, ...any) // progress
+	Tell       func(n, all int, done float64, what string) // the n-th of all steps begins; done is the part of the work before it
+
+	steps *steps
 }
 
 // BackWithin is how long a topology that replaces its master has after the master's death.
@@ -130,13 +132,14 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 		if last.Project == nil {
 			return
 		}
-		cfg.Tell("taking the containers down")
+		cfg.Tell(0, 0, 0, "taking the containers down")
 		down, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		if failed := last.Down(down); err == nil {
 			err = failed
 		}
 	}()
+	cfg.steps = cfg.plan()
 	for _, name := range cfg.Topologies {
 		project, err := compose.Load(ctx, cfg.Dir, name)
 		if err != nil {
@@ -158,7 +161,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 // try brings one topology up, fires everything at it and breaks it.
 func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, error) {
 	t := Topology{Name: docker.Topology}
-	cfg.Tell("%s: up", t.Name)
+	cfg.begins(starts, "%s: up", t.Name)
 	began := time.Now()
 	var err error
 	if docker.ForceRecreate, err = docker.RedisDied(ctx); err != nil {
@@ -179,21 +182,27 @@ func (cfg Config) try(ctx context.Context, docker compose.Docker) (Topology, err
 	if _, err := burst.RunViews(ctx, target, "v0", cfg.Users, burst.Simultaneous); err != nil {
 		return t, err
 	}
-	for _, kind := range []loadtool.Kind{loadtool.Pageview, loadtool.Order} {
-		for _, claim := range versions.All() {
-			if !slices.Contains(cfg.Versions, claim.Name) {
-				continue
-			}
-			row, err := cfg.row(ctx, kind, claim, target, t.Name)
-			if err != nil {
-				return t, err
-			}
-			t.Rows = append(t.Rows, row)
-		}
+	if t.Rows, err = cfg.rows(ctx, target, t.Name); err != nil {
+		return t, err
 	}
-	cfg.Tell("%s: the master dies", t.Name)
+	cfg.begins(dies, "%s: the master dies", t.Name)
 	t.Outage, err = outage(ctx, docker, target, cfg.Users)
 	return t, err
+}
+
+var kinds = []loadtool.Kind{loadtool.Pageview, loadtool.Order}
+
+func (cfg Config) rows(ctx context.Context, target burst.Target, topology string) (rows []Row, err error) {
+	for _, kind := range kinds {
+		for _, claim := range cfg.chosen() {
+			row, err := cfg.row(ctx, kind, claim, target, topology)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
 }
 
 func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Version, target burst.Target, topology string) (Row, error) {
@@ -203,7 +212,7 @@ func (cfg Config) row(ctx context.Context, kind loadtool.Kind, claim versions.Ve
 		shot.Users = cfg.Drivers
 	}
 	for _, tool := range cfg.Tools {
-		cfg.Tell("%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, shot.Users, tool.Name)
+		cfg.begins(tool.Takes, "%s: %s %s, %d simultaneously by %s", topology, claim.Name, kind, shot.Users, tool.Name)
 		cell, err := fire(ctx, tool, shot, claim)
 		if err != nil {
 			return row, fmt.Errorf("%s %s by %s: %w", claim.Name, kind, tool.Name, err)

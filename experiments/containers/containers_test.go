@@ -3,6 +3,8 @@ package containers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -107,6 +109,38 @@ func TestAToolThatStumblesIsAskedAgain(t *testing.T) {
 		}
 		if want == experiments.Inconclusive && cell.Why != "it stumbled" {
 			t.Errorf("it says %q", cell.Why)
+		}
+	}
+}
+
+// The steps are counted before the first: what begins is what was planned, and the last step is the last part of the work.
+func TestTheStepsArePlanned(t *testing.T) {
+	record := views("v3", 4).Cells[0].Record
+	tool := func(name string, takes time.Duration) Tool {
+		return Tool{name, takes, func(context.Context, Shot) (loadtool.Record, error) { return record, nil }}
+	}
+	var told []string
+	var done []float64
+	cfg := Config{
+		Topologies: []string{"single"}, Versions: []string{"v0", "v3"}, Users: 4, Drivers: 2,
+		Tools: []Tool{tool("quick", time.Second), tool("slow", 9*time.Second)},
+		Tell: func(n, all int, share float64, what string) {
+			told, done = append(told, fmt.Sprintf("%d/%d %s", n, all, what)), append(done, share)
+		},
+	}
+	cfg.steps = cfg.plan()
+	cfg.begins(starts, "single: up")
+	if _, err := cfg.rows(t.Context(), burst.Target{}, "single"); err != nil {
+		t.Fatal(err)
+	}
+	cfg.begins(dies, "single: the master dies")
+	if len(told) != 10 || told[1] != "2/10 single: v0 pview, 4 simultaneously by quick" || told[9] != "10/10 single: the master dies" {
+		t.Errorf("%q", told)
+	}
+	const whole = 20 + 2*2*(1+9) + 15
+	for i, seconds := range map[int]float64{0: 0, 1: 20, 2: 21, 9: whole - 15} {
+		if math.Abs(done[i]-seconds/whole) > 1e-9 {
+			t.Errorf("before step %d %v of the work is over, want %v s of %v s", i+1, done[i], seconds, whole)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"locklab/experiments/burst"
 	"locklab/experiments/loadtool"
@@ -23,13 +24,14 @@ type Shot struct {
 
 // Tool sends a burst and returns what it saw. An error means that there is no record.
 type Tool struct {
-	Name string
-	Fire func(ctx context.Context, shot Shot) (loadtool.Record, error)
+	Name  string
+	Takes time.Duration // about, for a burst
+	Fire  func(ctx context.Context, shot Shot) (loadtool.Record, error)
 }
 
 // Ours is the load of the demo: every connection is open before the first request is sent.
 func Ours() Tool {
-	return Tool{"ours", func(ctx context.Context, shot Shot) (loadtool.Record, error) {
+	return Tool{"ours", time.Second, func(ctx context.Context, shot Shot) (loadtool.Record, error) {
 		if shot.Kind == loadtool.Order {
 			burst, err := burst.RunGrabs(ctx, shot.Target, shot.Version, shot.Users, "", burst.Simultaneous)
 			return loadtool.OfOrder("ours", &burst, loadtool.Times{Max: burst.Took}), err
@@ -41,7 +43,7 @@ func Ours() Tool {
 
 // K6 runs the scripts of loadtest/k6 in a checkout.
 func K6(checkout string) Tool {
-	return external(loadtool.K6, checkout, func(shot Shot) (arguments, variables []string) {
+	return external(loadtool.K6, 3*time.Second, checkout, func(shot Shot) (arguments, variables []string) {
 		return nil, []string{
 			"K6_WEB_DASHBOARD=false", "BASE_URL=" + shot.Target.URL, "VERSION=" + shot.Version, fmt.Sprintf("USERS=%d", shot.Users),
 			"ADMIN_TOKEN=" + shot.Target.AdminToken,
@@ -51,7 +53,7 @@ func K6(checkout string) Tool {
 
 // JMeter runs the plans of loadtest/jmeter in a checkout.
 func JMeter(checkout string) Tool {
-	return external(loadtool.JMeter, checkout, func(shot Shot) (arguments, variables []string) {
+	return external(loadtool.JMeter, 8*time.Second, checkout, func(shot Shot) (arguments, variables []string) {
 		host, port, _ := strings.Cut(strings.TrimPrefix(shot.Target.URL, "http://"), ":")
 		return []string{
 			"-Jhost=" + host, "-Jport=" + port, "-Jversion=" + shot.Version, fmt.Sprintf("-Jusers=%d", shot.Users),
@@ -61,8 +63,10 @@ func JMeter(checkout string) Tool {
 }
 
 // external is a program that leaves a file.
-func external(tool loadtool.Tool, checkout string, settings func(Shot) (arguments, variables []string)) Tool {
-	return Tool{tool.Name, func(ctx context.Context, shot Shot) (loadtool.Record, error) {
+func external(
+	tool loadtool.Tool, takes time.Duration, checkout string, settings func(Shot) (arguments, variables []string),
+) Tool {
+	return Tool{tool.Name, takes, func(ctx context.Context, shot Shot) (loadtool.Record, error) {
 		dir, err := os.MkdirTemp("", "locklab-load-")
 		if err != nil {
 			return loadtool.Record{}, err

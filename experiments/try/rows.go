@@ -185,6 +185,16 @@ var rows = []Row{
 	},
 }
 
+// Experiments try p on those rows that it claims.
+func (p Program) Experiments(rows []Row) (all []experiments.Experiment) {
+	for _, r := range rows {
+		if r.Claim.claimed(p.Claims) {
+			all = append(all, r.of(p))
+		}
+	}
+	return all
+}
+
 // of makes the experiment that tries a row on a program.
 func (r Row) of(p Program) experiments.Experiment {
 	e := experiments.Experiment{

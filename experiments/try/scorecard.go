@@ -72,13 +72,7 @@ func Chosen(ids []string) (rows []Row, err error) {
 func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options, told func(Score)) *Scorecard {
 	began := time.Now()
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Redis: o.Engine(), Build: o.Build, Pace: o.Pace}
-	var all []experiments.Experiment
-	for _, r := range rows {
-		if r.Claim.claimed(p.Claims) {
-			all = append(all, r.of(p))
-		}
-	}
-	runs := experiments.RunAll(ctx, all, parallel, func(e experiments.Experiment) experiments.Result {
+	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
 		record := experiments.Run(ctx, e, o)
 		s := experiments.Saved{Experiment: e, Record: record, Judgement: e.Judge(record)}
 		told(scoreOf(s, rows))

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments"
+)
+
+// Of 2 experiments beside each other and one alone, all of 8 s, each of the first two takes a quarter of the whole time. --quick leaves
+// out a slow variant and two of three trials.
+func TestTheWorkThatIsOver(t *testing.T) {
+	schedule := experiments.Schedule{Takes: 8 * time.Second}
+	a := experiments.Experiment{ID: "L1", Schedule: schedule, Variants: make([]experiments.Variant, 1)}
+	b := experiments.Experiment{ID: "L2", Schedule: schedule, Variants: []experiments.Variant{{}, {Slow: true}}}
+	schedule.Alone = true
+	alone := experiments.Experiment{ID: "L3", Schedule: schedule, Variants: make([]experiments.Variant, 1)}
+	all := []experiments.Experiment{a, b, alone}
+
+	var out strings.Builder
+	p := newLabProgress(&out, all, 4, experiments.Options{Real: true})
+	want := func(share float64) {
+		t.Helper()
+		if got := p.done(); math.Abs(got-share) > 1e-9 {
+			t.Errorf("%v of the work is over, want %v\n%s", got, share, out.String())
+		}
+	}
+	p.trial(a, "first")
+	want(0)
+	p.trial(a, "second")
+	want(0.25 / 3)
+	for range 5 { // repeated, so that there are more than expected
+		p.trial(a, "more")
+	}
+	want(0.25 * 2 / 3)
+	p.judged("L1", "as expected", 1.5)
+	want(0.25)
+	p.judged("L2", "as expected", 1.5)
+	p.trial(alone, "begins")
+	want(0.5)
+	if end := "2/3 L2: as expected (1.5 s)\n3/3 begins\n"; !strings.HasSuffix(out.String(), end) {
+		t.Errorf("%q, want %q at its end", out.String(), end)
+	}
+
+	p = newLabProgress(&out, all, 4, experiments.Options{Real: true, Quick: true, Trials: 1}) // 8/3, 8/6 and 8/3 s
+	p.judged("L2", "as expected", 1)
+	want((8.0 / 6 / 2) / (8.0/3/2 + 8.0/6/2 + 8.0/3))
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"locklab/internal/testenv"
+)
+
+// On a terminal one row says what runs, and it is gone before the result. An interruption takes it away, too.
+func TestTheRowIsGone(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	p := testenv.OpenTerminal(t, 80)
+	cmd := process(t, "lab", "explore", "L03")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, p.File
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.Until("1/4 every")
+	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "as expected") || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("%v: %q", err, out.String())
+	}
+	p.WantAtTheEnd()
+
+	p = testenv.OpenTerminal(t, 80)
+	cmd = process(t, "lab", "run", "L05", "--embedded", "--out", t.TempDir())
+	cmd.Stderr = p.File
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.Until(", trial ")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Errorf("%v, want exit %d", err, exitInterrupted)
+	}
+	p.Until("app: interrupted")
+	if rows := p.Rows(); strings.Contains(strings.Join(rows, "\n"), ", trial ") {
+		t.Errorf("the row of the trial is left: %q", rows)
+	}
+}
