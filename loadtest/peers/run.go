@@ -14,6 +14,7 @@ import (
 
 	"locklab/internal/benchfile"
 	"locklab/internal/marked"
+	"locklab/internal/progress"
 	"locklab/loadtest/peers/page"
 	"locklab/loadtest/peers/runner"
 )
@@ -69,7 +70,7 @@ func (c runCommand) Run(ctx context.Context) error {
 	defer func() { _ = out.Close() }()
 	began := time.Now()
 	saved, err := c.measure(ctx, plan, form, out)
-	fmt.Fprintf(os.Stderr, "\r%d runs in %s%20s\n", len(saved.Runs), time.Since(began).Round(time.Second), "")
+	fmt.Fprintf(os.Stderr, "%d runs in %s\n", len(saved.Runs), time.Since(began).Round(time.Second))
 	return errors.Join(err, page.Tables(os.Stdout, saved)) // also after an interruption
 }
 
@@ -85,24 +86,61 @@ func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form st
 	if err := lines.Encode(saved.Header); err != nil {
 		return saved, err
 	}
+	rounds, tell := c.rounds(plan), newTold(os.Stderr)
+	defer tell.Done()
+	for _, r := range rounds {
+		tell.expects(r, bench.Count(r.Workload, r.rows))
+	}
+	for _, r := range rounds {
+		runs, err := bench.Run(ctx, r.Workload, r.rows, r.number, func(row string) { tell.begins(r, row) })
+		saved.Runs = append(saved.Runs, runs...)
+		for _, one := range runs {
+			err = errors.Join(err, lines.Encode(one))
+		}
+		if err != nil {
+			return saved, err
+		}
+	}
+	return saved, nil
+}
+
+// round is a workload, and its rows in the order in which they run.
+type round struct {
+	runner.Workload
+	rows   []string
+	number int // of this workload
+}
+
+func (c runCommand) rounds(plan []runner.Workload) (all []round) {
 	for rep := range c.Reps {
 		for _, w := range plan {
 			times := max(1, w.Times)
 			for again := range times {
 				rows := w.Round(rep, again)
 				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-				runs, err := bench.Run(ctx, w, rows, rep*times+again, func(row string) {
-					fmt.Fprintf(os.Stderr, "\r%d/%d %-15s %-20s", rep+1, c.Reps, w.Name, row)
-				})
-				saved.Runs = append(saved.Runs, runs...)
-				for _, r := range runs {
-					err = errors.Join(err, lines.Encode(r))
-				}
-				if err != nil {
-					return saved, err
-				}
+				all = append(all, round{w, rows, rep*times + again})
 			}
 		}
 	}
-	return saved, nil
+	return all
+}
+
+// told says how far the benchmark is.
+type told struct {
+	*progress.Line
+	n, all      int
+	done, whole time.Duration
+}
+
+func newTold(to io.Writer) *told { return &told{Line: progress.New(to)} }
+
+func (t *told) expects(r round, runs int) {
+	t.all += runs
+	t.whole += time.Duration(runs) * r.Takes()
+}
+
+func (t *told) begins(r round, row string) {
+	t.n++
+	t.Weighted(t.n, t.all, t.done.Seconds()/t.whole.Seconds(), strings.TrimSpace(r.Name+" "+row))
+	t.done += r.Takes()
 }

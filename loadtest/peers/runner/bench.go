@@ -135,7 +135,7 @@ func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, pro
 		return b.runHTTP(ctx, w, slices.Sorted(slices.Values(rows)), rep)
 	}
 	for _, lock := range rows {
-		if b.Missing[lock]+b.Missing[w.Beside]+b.Missing[w.Name] != "" {
+		if !b.has(w, lock) {
 			continue
 		}
 		progress(lock)
@@ -146,6 +146,24 @@ func (b *Bench) Run(ctx context.Context, w Workload, rows []string, rep int, pro
 		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+func (b *Bench) has(w Workload, lock string) bool {
+	return b.Missing[lock]+b.Missing[w.Beside]+b.Missing[w.Name] == ""
+}
+
+// Count is how many runs Run does of these rows. Over HTTP all versions are one.
+func (b *Bench) Count(w Workload, rows []string) int {
+	if w.Kind == HTTP {
+		return min(len(rows), 1)
+	}
+	runs := 0
+	for _, lock := range rows {
+		if b.has(w, lock) {
+			runs++
+		}
+	}
+	return runs
 }
 
 // run does one run. An error of the lock is part of the record; the error returned is the bench's own.

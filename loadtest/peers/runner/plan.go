@@ -26,6 +26,9 @@ type Workload struct {
 	Locks     []string
 }
 
+// Takes is about how long a run is, for the estimate of the time left: it also starts the processes.
+func (w Workload) Takes() time.Duration { return time.Second + w.Lasts }
+
 // hanging ends the name of a lock that runs while two of its five nodes are stopped.
 const hanging = "-hang"
 

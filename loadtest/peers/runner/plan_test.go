@@ -105,3 +105,13 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 }
+
+// Rows for which something is missing do not count, and over HTTP all versions are one run.
+func TestCount(t *testing.T) {
+	b := &Bench{Missing: map[string]string{"redisson": "java"}}
+	for kind, want := range map[string]int{"": 2, HTTP: 1} {
+		if got := b.Count(Workload{Kind: kind}, []string{"ours", "redisson", "local"}); got != want {
+			t.Errorf("%q: %d runs, want %d", kind, got, want)
+		}
+	}
+}
