@@ -80,7 +80,6 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
-	tellOldRedis(std, c.Embedded || c.On == onDocker)
 	if err := stopped(ctx, c.prepare(ctx, chosen, std), "no experiment was begun"); err != nil {
 		return err
 	}
@@ -108,6 +107,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 
 // prepare does the slow work before the first trial: it checks that the folder is writable, and builds an etcd where there is none.
 func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, std streams) error {
+	tellOldRedis(std, c.Embedded || c.On == onDocker)
 	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 type loadCommand struct {
 	checkout
 	JSON  bool     `name:"json" help:"Print the results as JSON, for programs."`
-	Words []string `arg:"" name:"what" passthrough:"" help:"What to send, pview or order, and after it flags of the load tool."`
+	Words []string `arg:"" name:"what" passthrough:"" help:"Burst to send, pview or order, and after it flags of the load tool."`
 }
 
 type (

@@ -21,7 +21,7 @@ func ranBefore(t *testing.T, name string) (file string) {
 	return wrote(t, string(text))
 }
 
-// A burst is judged from the file of its own run: in either shape of what k6 hands over, and not at all when k6 writes none.
+// A burst is judged from the file of its own run, and not at all when k6 writes none.
 func TestK6IsJudgedFromItsOwnFile(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
