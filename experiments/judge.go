@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"locklab/history"
 )
@@ -124,6 +125,7 @@ type VariantJudgement struct {
 	Strategy   string             `json:"strategy,omitempty"`
 	Trials     int                `json:"trials"`
 	Repeats    int                `json:"repeats,omitempty"` // of these trials; see [Trial.ByChance]
+	Late       int                `json:"late,omitempty"`    // trials beside these, which show nothing; see [Trial.ByChance]
 	Violations int                `json:"violations"`        // trials with one
 	Verdict    Verdict            `json:"verdict"`
 	Why        string             `json:"why,omitempty"`
@@ -145,15 +147,23 @@ func (v VariantJudgement) Seen() string {
 	return "no violation in " + v.trials()
 }
 
-// trials counts them, and says how many are repeats.
+// trials counts them, and says how many are repeats, and how many others were late.
 func (v VariantJudgement) trials() string {
+	var more []string
 	switch v.Repeats {
 	case 0:
-		return trialCount(v.Trials)
 	case 1:
-		return trialCount(v.Trials) + " (1 repeat)"
+		more = append(more, "1 repeat")
+	default:
+		more = append(more, fmt.Sprintf("%d repeats", v.Repeats))
 	}
-	return fmt.Sprintf("%s (%d repeats)", trialCount(v.Trials), v.Repeats)
+	if v.Late > 0 {
+		more = append(more, fmt.Sprintf("%d late, run again", v.Late))
+	}
+	if len(more) == 0 {
+		return trialCount(v.Trials)
+	}
+	return fmt.Sprintf("%s (%s)", trialCount(v.Trials), strings.Join(more, ", "))
 }
 
 // Judge says what r shows about e. It reads nothing but r: a saved run is judged as it was on the day.
@@ -222,31 +232,10 @@ func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
 	at := slices.IndexFunc(r.Variants, func(ran VariantRecord) bool { return ran.Name == variant.Name })
 	if at < 0 {
 		o.Err = errors.New("this variant did not run")
+	} else if v.LeftOut = r.Variants[at].LeftOut; v.LeftOut != "" {
+		o.Err = errors.New("left out: it " + v.LeftOut)
 	} else {
-		if v.LeftOut = r.Variants[at].LeftOut; v.LeftOut != "" {
-			o.Err = errors.New("left out: it " + v.LeftOut)
-		}
-		seen := make(map[int]bool)
-		for _, t := range r.Variants[at].Trials {
-			if seen[t.Number] {
-				o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is recorded twice", t.Number))
-				continue
-			}
-			seen[t.Number] = true
-			events := history.Of(r.Events, variant.Name, t.Number)
-			found := e.Check(events)
-			o.Trials++
-			if t.Repeats > 0 {
-				v.Repeats++
-			}
-			o.Err = errors.Join(o.Err, sound(variant, t, events))
-			if len(found) > 0 {
-				o.Violations++
-				if v.Violation == nil {
-					v.Violation, v.Evidence = &found[0], history.Explain(events, found[0])
-				}
-			}
-		}
+		o = e.judgeTrials(variant, r.Variants[at], r.Events, &v)
 	}
 	v.Trials, v.Violations = o.Trials, o.Violations
 	v.Verdict = Judge(variant.Expect, o)
@@ -257,13 +246,43 @@ func (e Experiment) judgeVariant(variant Variant, r Record) VariantJudgement {
 	return v
 }
 
+// judgeTrials counts in v what the trials of a variant showed.
+func (e Experiment) judgeTrials(variant Variant, ran VariantRecord, all []history.Event, v *VariantJudgement) (o Outcome) {
+	seen := make(map[int]bool)
+	for _, t := range ran.Trials {
+		if seen[t.Number] {
+			o.Err = errors.Join(o.Err, fmt.Errorf("trial %d is recorded twice", t.Number))
+			continue
+		}
+		seen[t.Number] = true
+		events := history.Of(all, variant.Name, t.Number)
+		found := e.Check(events)
+		if len(found) == 0 && ran.wasLate(t.Number) {
+			v.Late++
+			continue
+		}
+		o.Trials++
+		if t.Repeats > 0 && !ran.wasLate(t.Repeats) {
+			v.Repeats++
+		}
+		o.Err = errors.Join(o.Err, sound(variant, ran, t, events))
+		if len(found) > 0 {
+			o.Violations++
+			if v.Violation == nil {
+				v.Violation, v.Evidence = &found[0], history.Explain(events, found[0])
+			}
+		}
+	}
+	return o
+}
+
 // sound says why a trial proves nothing: it failed, it recorded nothing, its fault has no proof, or the checkers disagree.
-func sound(variant Variant, t TrialRecord, events []history.Event) error {
+func sound(variant Variant, ran VariantRecord, t TrialRecord, events []history.Event) error {
 	prefix := fmt.Sprintf("trial %d: ", t.Number)
 	if t.Err != "" {
 		return errors.New(prefix + t.Err)
 	}
-	if err := t.repeated(variant); err != nil {
+	if err := ran.repeated(variant, t); err != nil {
 		return fmt.Errorf("%s%w", prefix, err)
 	}
 	if len(events) == 0 {

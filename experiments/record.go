@@ -45,7 +45,9 @@ type TrialRecord struct {
 	Number  int           `json:"number"`
 	Took    time.Duration `json:"took_ns"`
 	Err     string        `json:"error,omitempty"`   // why it proves nothing
-	Repeats int           `json:"repeats,omitempty"` // the trial before it, which did not show the expected violation; 0: it repeats none
+	Repeats int           `json:"repeats,omitempty"` // the trial before it, in whose place it ran; 0: none
+	Late    bool          `json:"late,omitempty"`    // it failed because something was not done in time, and was repeated
+	Pace    Pace          `json:"pace,omitempty"`    // of this trial, if it is not that of the run
 }
 
 // TookBy is how long the trials of a variant took.

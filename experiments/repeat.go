@@ -1,23 +1,43 @@
 package experiments
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"locklab/lockstrategy"
+)
 
 // MostRepeats is how often a trial is repeated at most.
 const MostRepeats = 3
 
 // ByChance says that nothing forces the interleaving of this trial, because it is a load over HTTP. The trial is repeated, at most
 // [MostRepeats] times, when its variant expects a violation and it shows none. A repeat is a trial as well: all of them are recorded and
-// judged. A trial that failed is not repeated, and neither is one that expects no violation.
+// judged.
+//
+// Any trial is repeated as often, each time with twice the time, when it ends with an error that says that something was late. This machine
+// has become slower than its [Pace] says. Such a trial is recorded, and it counts only if it shows a violation. Another failure is not
+// repeated.
 func (t *Trial) ByChance() { t.byChance.Store(true) }
 
-// mustRepeat reports whether the trial that one records is to be repeated.
-func (e Experiment) mustRepeat(variant Variant, t *Trial, one TrialRecord) (repeat bool) {
-	if variant.Expect == Never || !t.byChance.Load() || one.Err != "" {
+// mustRepeat reports whether the trial that ended with err is to be repeated. A trial that shows a violation never is.
+func (e Experiment) mustRepeat(variant Variant, t *Trial, err error) (repeat bool) {
+	if chance := variant.Expect == Sometimes && t.byChance.Load(); err == nil && !chance || err != nil && !late(err) {
 		return false
 	}
 	failed := caught(func() { repeat = len(e.Check(t.Events())) == 0 }) // of a check that panics the judge tells
 	return repeat && failed == nil
 }
+
+// late reports whether a trial failed because something was not done in time: an answer, or the renewal of a lease. A trial that has used
+// up all of its time is not late: it would do so again.
+func late(err error) bool {
+	return !errors.Is(err, errNotOver) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lockstrategy.ErrLost))
+}
+
+// slower is the pace of a trial that is repeated because this one was too fast.
+func (p Pace) slower() Pace { return min(2*max(p, 1), slowest) }
 
 // repetition says which repeat of a trial runs.
 func repetition(repeats int) string {
@@ -27,10 +47,16 @@ func repetition(repeats int) string {
 	return fmt.Sprintf(", repeat %d of at most %d", repeats, MostRepeats)
 }
 
-// repeated says why a trial must not be a repeat; nil: it is none, or it may be one.
-func (t TrialRecord) repeated(variant Variant) error {
-	if t.Repeats > 0 && variant.Expect == Never {
-		return fmt.Errorf("it repeats trial %d, and a trial that expects no violation is never repeated", t.Repeats)
+// wasLate reports whether that trial was late, and another one was run in its place.
+func (v VariantRecord) wasLate(number int) bool {
+	late := func(t TrialRecord) bool { return t.Number == number && t.Late }
+	return slices.ContainsFunc(v.Trials, late) && slices.ContainsFunc(v.Trials, func(t TrialRecord) bool { return t.Repeats == number })
+}
+
+// repeated says why trial t must not be a repeat; nil: it is none, or it may be one.
+func (v VariantRecord) repeated(variant Variant, t TrialRecord) error {
+	if t.Repeats > 0 && variant.Expect == Never && !v.wasLate(t.Repeats) {
+		return fmt.Errorf("it repeats trial %d, which was not late; a trial that expects no violation is repeated for nothing else", t.Repeats)
 	}
 	return nil
 }

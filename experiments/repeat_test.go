@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"locklab/history"
+	"locklab/lockstrategy"
 )
 
 // loads is an experiment whose trials are left to chance. The numbers of those that violate come from the test.
@@ -100,6 +102,77 @@ func TestWhatIsNeverRepeated(t *testing.T) {
 				t.Errorf("%s, want %s: %s", j.Verdict, c.verdict, j.Why)
 			}
 		})
+	}
+}
+
+// A trial in which something was late is repeated with twice the time, whatever its variant expects. The record has every try, and a late
+// one counts only if it shows a violation.
+func TestALateTrialIsRepeatedWithMoreTime(t *testing.T) {
+	timedOut, lost := fmt.Errorf("acquire: %w", context.DeadlineExceeded), fmt.Errorf("release: %w", lockstrategy.ErrUnreachable)
+	for name, c := range map[string]struct {
+		expect  Expect
+		errs    []error // of the trials, by their number
+		pace    Pace
+		paces   []Pace // that the trials had
+		late    int
+		verdict Verdict
+	}{
+		"the first is late":       {Never, []error{timedOut}, 1.5, []Pace{1.5, 3}, 1, AsExpected},
+		"a lease is lost":         {Never, []error{lost, lost}, 0, []Pace{0, 2, 4}, 2, AsExpected},
+		"as slow as it gets":      {Never, []error{lost, lost, lost}, 4, []Pace{4, 5, 5, 5}, 3, AsExpected},
+		"all are late":            {Never, []error{lost, lost, lost, lost}, 1, []Pace{1, 2, 4, 5}, 3, Inconclusive},
+		"a violation is expected": {Sometimes, []error{timedOut}, 1, []Pace{1, 2}, 1, AsExpected},
+		"another failure":         {Never, []error{errors.New("no server")}, 1, []Pace{1}, 0, Inconclusive},
+		"all of its time":         {Never, []error{errors.Join(timedOut, errNotOver)}, 1, []Pace{1}, 0, Inconclusive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var paces []Pace
+			e := withVariant(func(_ context.Context, t *Trial) {
+				paces = append(paces, t.pace)
+				t.Note("A", "it was here")
+				if t.Number <= len(c.errs) {
+					t.Must(c.errs[t.Number-1])
+				}
+				if c.expect == Sometimes {
+					t.Note("A", violated)
+				}
+			})
+			e.Variants[1].Expect = c.expect
+			run := e.RunAndSave(t.Context(), t.TempDir(), Options{Trials: 1, Pace: c.pace})
+			for _, s := range []Saved{run.Saved, Catalogue{e}.Rejudge(run.Dir)} {
+				j := s.Judgement.Variants[1]
+				if !slices.Equal(paces, c.paces) || j.Trials != 1 || j.Late != c.late || s.Judgement.Verdict != c.verdict {
+					t.Errorf("at %v: %s, %s: %s; want %v and %s", paces, j.Seen(), j.Verdict, j.Why, c.paces, c.verdict)
+				}
+				if says := fmt.Sprintf(" (%d late, run again)", c.late); strings.Contains(j.Seen(), says) != (c.late > 0) {
+					t.Errorf("it says %q", j.Seen())
+				}
+			}
+		})
+	}
+}
+
+// A violation is never repeated away, also when the trial was late. With Once, a late trial is not repeated.
+func TestALateTrialWithAViolationCounts(t *testing.T) {
+	ran := 0
+	e := withVariant(func(_ context.Context, t *Trial) {
+		ran++
+		t.Note("A", violated)
+		t.Must(context.DeadlineExceeded)
+	})
+	e.Variants[1].Expect = Never
+	r := Run(t.Context(), e, Options{Trials: 1})
+	if j := e.Judge(r); j.Verdict != Unexpected || ran != 1 {
+		t.Errorf("%d trials: %s", ran, j.Verdict)
+	}
+	r.Variants[1].Trials[0].Late = true
+	r.Variants[1].Trials = append(r.Variants[1].Trials, TrialRecord{Number: 2, Repeats: 1}) // as if it had been repeated
+	if j := e.Judge(r); j.Verdict != Unexpected {
+		t.Errorf("it was repeated away: %s", j.Verdict)
+	}
+	e.Variants[1].Run = func(_ context.Context, t *Trial) { t.Must(context.DeadlineExceeded) }
+	if r := Run(t.Context(), e, Options{Trials: 1, Once: true}); len(r.Variants[1].Trials) != 1 || e.Judge(r).Verdict != Inconclusive {
+		t.Errorf("%+v", r.Variants[1])
 	}
 }
 

@@ -23,6 +23,7 @@ type Options struct {
 	Image   string                          // of these
 	App     []string                        // the command line of an app instance, without its flags
 	Pace    Pace                            // of this machine; 0: that of a quiet one
+	Once    bool                            // repeat no trial that was late, because what is tried may be late by itself
 	Build   string                          // of this program
 	Command string                          // that reproduces the run
 	Tell    func(e Experiment, what string) // a trial begins
@@ -57,12 +58,13 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 	if done.LeftOut != "" {
 		trials = 0
 	}
+	pace := o.Pace
 	for n, repeats := 1, 0; n <= trials && ctx.Err() == nil; {
 		if o.Tell != nil {
 			o.Tell(e, fmt.Sprintf("%s: %s, trial %d of %d%s", e.ID, variant.Name, n, trials, repetition(repeats)))
 		}
 		t := &Trial{
-			Number: len(done.Trials) + 1, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, pace: o.Pace,
+			Number: len(done.Trials) + 1, Real: o.Real, App: o.App, checkout: o.Docker, mutant: o.Mutant, pace: pace,
 			variant: variant.Name, recorder: recorder,
 		}
 		t.Rand = rand.New(rand.NewPCG(o.Seed, uint64(i)<<32|uint64(t.Number)))
@@ -76,12 +78,18 @@ func (e Experiment) runVariant(ctx context.Context, i int, o Options, recorder *
 		if repeats > 0 {
 			one.Repeats = t.Number - 1
 		}
-		done.Trials = append(done.Trials, one)
-		if repeats < MostRepeats && e.mustRepeat(variant, t, one) {
+		if pace != o.Pace {
+			one.Pace = pace
+		}
+		if repeats < MostRepeats && !(o.Once && err != nil) && e.mustRepeat(variant, t, err) {
 			repeats++
+			if one.Late = err != nil; one.Late {
+				pace = pace.slower()
+			}
 		} else {
 			n, repeats = n+1, 0
 		}
+		done.Trials = append(done.Trials, one)
 	}
 	return done
 }

@@ -171,6 +171,8 @@ func caught(f func()) (err error) {
 // trialTimeout bounds a trial on a quiet machine, so that an event that never comes does not block the run.
 const trialTimeout = 3 * time.Minute
 
+var errNotOver = errors.New("it was not over")
+
 func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 	if t.Stack, err = stack.New(); err != nil {
 		return err
@@ -179,7 +181,7 @@ func (t *Trial) run(ctx context.Context, variant Variant) (err error) {
 		t.Stack.UseContainers(t.checkout)
 	}
 	longest := t.Scaled(trialTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("it was not over within %s", longest))
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("%w within %s", errNotOver, longest))
 	t.stop = cancel
 	defer func() {
 		cancel()

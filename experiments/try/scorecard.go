@@ -71,6 +71,7 @@ func Chosen(ids []string) (rows []Row, err error) {
 // Run tries rows on a program, so many at a time. told is called after each.
 func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options, told func(Score)) *Scorecard {
 	began := time.Now()
+	o.Once = true
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Redis: o.Engine(), Build: o.Build, Pace: o.Pace}
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
 		record := experiments.Run(ctx, e, o)
