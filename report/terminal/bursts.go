@@ -39,8 +39,8 @@ func Bursts(r *burst.Results, screen Screen) string {
 	legend := fmt.Sprintf(samePair+` %s wrote · requests: of each process
  A4: the final value that the article reports, if any · same and both need not add up to lost: a later write may be lower`, several)
 	parts := []any{
-		screen.Fit(fmt.Sprintf("%d simultaneous page views, %s, Redis %s%s", r.Users, where, r.Topology, redis), 0), pageviews,
-		screen.Fit(legend, 0), ranges(r, screen), r.Drivers, orders, screen.Fit(explanation(r), 0),
+		screen.Fit(fmt.Sprintf("%d simultaneous page views, %s, Redis %s%s", r.Users, where, r.Topology, redis), 0), pageviews.In(screen),
+		screen.Fit(legend, 0), ranges(r, screen), r.Drivers, orders.In(screen), screen.Fit(explanation(r), 0),
 		screen.Fit(fmt.Sprintf("%s (%.1f s). %s", r.Verdict, float64(r.TookMS)/1000, meaning), len("Verdict: ")),
 	}
 	return fmt.Sprintf("%s\n\n%s\n\n%s\n%s\n%d drivers grab one order simultaneously\n\n%s\n\n%s\nVerdict: %s\n", parts...)
@@ -69,7 +69,7 @@ func ranges(r *burst.Results, screen Screen) string {
 		}
 		table.Row(of.Version, of.LowFinal, of.HighFinal, winners)
 	}
-	return fmt.Sprintf("%s\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table)
+	return fmt.Sprintf("%s\nThe range of %d rounds\n\n%s\n", chance, r.Rounds, table.In(screen))
 }
 
 // burstName is the version, with its round where there are several.

@@ -18,7 +18,7 @@ func Checked(r *check.Result, screen Screen) string {
 	colour := screen.Colour
 	var parts []string
 	if len(r.Runs) > 0 {
-		parts = append(parts, "Saved runs, judged again", runsTable(r.Runs, colour).String())
+		parts = append(parts, "Saved runs, judged again", runsTable(r.Runs, colour).In(screen))
 		if why := evidence(r.Runs, screen); why != "" {
 			parts = append(parts, strings.TrimRight(why, "\n"))
 		}
@@ -28,11 +28,11 @@ func Checked(r *check.Result, screen Screen) string {
 	}
 	pageviews, orders := files(r, colour)
 	if pageviews.Len() > 0 {
-		parts = append(parts, "Simultaneous page views", pageviews.String(),
+		parts = append(parts, "Simultaneous page views", pageviews.In(screen),
 			screen.Fit(samePair+" both wrote · requests: usable answers of each process", 0))
 	}
 	if orders.Len() > 0 {
-		parts = append(parts, "Drivers grab one order simultaneously", orders.String())
+		parts = append(parts, "Drivers grab one order simultaneously", orders.In(screen))
 	}
 	var reasons []string
 	for _, f := range r.Files {

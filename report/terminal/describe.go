@@ -29,7 +29,7 @@ func Experiment(e experiments.Experiment, program string, screen Screen) string 
 	for i, v := range e.Variants {
 		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
 	}
-	fmt.Fprintf(&b, "\n%s\n\n", t)
+	fmt.Fprintf(&b, "\n%s\n\n", t.In(screen))
 	if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil {
 		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(err.Error(), 0))
 	}

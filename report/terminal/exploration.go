@@ -19,7 +19,7 @@ func Exploration(x *experiments.Exploration, screen Screen) string {
 		}
 		t.Row(l.Lock, l.MayHappen(), l.Violation, l.String(), verdict)
 	}
-	parts := []string{screen.Wrap(x.Experiment+": "+x.Claim, 0), t.String()}
+	parts := []string{screen.Wrap(x.Experiment+": "+x.Claim, 0), t.In(screen)}
 	for _, l := range x.Locks {
 		if l.Shortest != "" {
 			what := screen.Fit(fmt.Sprintf("%s: the shortest complete interleaving in which %s", l.Lock, l.Violation), 0)

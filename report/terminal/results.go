@@ -17,9 +17,9 @@ func Results(r *experiments.Results, screen Screen) string {
 	if len(r.Runs) == 1 && r.Runs[0].Record.Claim != "" {
 		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(r.Runs[0].Record.Claim, 0))
 	}
-	fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour), evidence(r.Runs, screen))
+	fmt.Fprintf(&b, "%s\n\n%s", runsTable(r.Runs, colour).In(screen), evidence(r.Runs, screen))
 	if len(r.Runs) > 1 {
-		fmt.Fprintf(&b, "%s\n\n", times(r))
+		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
 	} else if len(r.Runs) == 1 {
 		b.WriteString(curve(r.Runs[0]))
 	}

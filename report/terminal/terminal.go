@@ -8,6 +8,7 @@ package terminal
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -60,36 +61,96 @@ const (
 type Trusted string
 
 // Table is a table of a few columns, without a border.
-type Table struct{ writer table.Writer }
+type Table struct{ *content }
+
+type content struct {
+	writer  table.Writer
+	header  []string
+	columns []column
+}
+
+type column struct {
+	align         text.Align
+	widest, least int // its widest line, and its longest word: narrower than that it breaks words
+}
 
 // NewTable returns a table with a header and no rows.
 func NewTable(header ...string) Table {
-	t := Table{table.NewWriter()}
+	t := Table{&content{table.NewWriter(), header, make([]column, len(header))}}
 	t.writer.SetStyle(table.StyleLight)
 	t.writer.Style().Options = table.Options{SeparateHeader: true}
 	t.writer.Style().Format.Header = text.FormatDefault
-	t.writer.AppendHeader(cells(header))
+	t.writer.AppendHeader(t.measured(cells(header)))
 	return t
 }
 
 // Right aligns columns to the right, by their header.
 func (t Table) Right(columns ...string) Table {
-	var configs []table.ColumnConfig
-	for _, name := range columns {
-		configs = append(configs, table.ColumnConfig{Name: name, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	for i, name := range t.header {
+		if slices.Contains(columns, name) {
+			t.columns[i].align = text.AlignRight
+		}
 	}
-	t.writer.SetColumnConfigs(configs)
 	return t
 }
 
 // Row appends a row. Every cell but a [Trusted] one is made printable.
-func (t Table) Row(values ...any) { t.writer.AppendRow(cells(values)) }
+func (t Table) Row(values ...any) { t.writer.AppendRow(t.measured(cells(values))) }
 
 // Len is the number of rows.
 func (t Table) Len() int { return t.writer.Length() }
 
 // String is the table in lines, without blanks at their ends.
-func (t Table) String() string { return trimmed(t.writer.Render()) }
+func (t Table) String() string { return t.In(Screen{}) }
+
+// In is the table on a screen. Where it is wider than the terminal, the widest columns break their lines between words.
+func (t Table) In(s Screen) string {
+	var configs []table.ColumnConfig
+	for i, width := range t.widths(s.Columns) {
+		align := t.columns[i].align
+		configs = append(configs, table.ColumnConfig{
+			Number: i + 1, Align: align, AlignHeader: align, WidthMax: width, WidthMaxEnforcer: text.WrapSoft,
+		})
+	}
+	t.writer.SetColumnConfigs(configs)
+	return trimmed(t.writer.Render())
+}
+
+// measured notes how wide a row is.
+func (t Table) measured(row table.Row) table.Row {
+	for i := range min(len(row), len(t.columns)) {
+		c, cell := &t.columns[i], fmt.Sprint(row[i])
+		for line := range strings.Lines(cell) {
+			c.widest = max(c.widest, text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")))
+		}
+		for word := range strings.FieldsSeq(cell) {
+			c.least = max(c.least, text.StringWidthWithoutEscSequences(word))
+		}
+	}
+	return row
+}
+
+// widths are those of the columns in so many of the terminal's; 0: not known.
+func (t Table) widths(columns int) (widths []int) {
+	const beside = 2 // blanks of each column
+	all := 0
+	for _, c := range t.columns {
+		widths, all = append(widths, c.widest), all+c.widest+beside
+	}
+	for ; columns > 0 && all > columns; all-- {
+		widest := -1
+		for i, width := range widths {
+			if width > t.columns[i].least && (widest < 0 || width > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break // what is left are words
+		}
+		widths[widest]--
+	}
+	return widths
+}
 
 func cells[T any](values []T) (row table.Row) {
 	for _, v := range values {

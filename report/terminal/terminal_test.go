@@ -17,6 +17,24 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A table takes no more columns than the terminal has. Its widest cells break between words, and words stay whole.
+func TestATableFitsTheTerminal(t *testing.T) {
+	table := NewTable("what", "how many", "verdict").Right("how many")
+	table.Row("one two three four five", 1234567, Paint("as expected", Green, true))
+	table.Row("six", 1, "as expected")
+	for columns, want := range map[int]string{
+		0: " what                     how many  verdict\n────────────────────────────────────────────────\n" +
+			" one two three four five   1234567  \x1b[32mas expected\x1b[0m\n six                             1  as expected",
+		36: " what         how many  verdict\n────────────────────────────────────\n" +
+			" one two       1234567  \x1b[32mas expected\x1b[0m\n three four\n" +
+			" five\n six                 1  as expected",
+	} {
+		if got := table.In(Screen{Columns: columns}); got != want {
+			t.Errorf("in %d columns:\n%s\n%q, want\n%s", columns, got, got, want)
+		}
+	}
+}
+
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Wrap("one two three", 8), "one two\nthree"},

@@ -19,9 +19,9 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 		number, _, _ := strings.Cut(row.ID, "-")
 		t.Row(number, row.Title, fmt.Sprintf("%.1f s", row.Took), State(row.State, screen.Colour))
 	}
-	fmt.Fprintf(&b, "%s\n\n", t)
+	fmt.Fprintf(&b, "%s\n\n", t.In(screen))
 	if m := measured(c); m.Len() > 0 {
-		fmt.Fprintf(&b, "%s\n\n", m)
+		fmt.Fprintf(&b, "%s\n\n", m.In(screen))
 	}
 	for _, row := range c.Rows {
 		if row.Why == "" {
