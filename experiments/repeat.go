@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"locklab/lockstrategy"
@@ -23,17 +24,19 @@ func (t *Trial) ByChance() { t.byChance.Store(true) }
 
 // mustRepeat reports whether the trial that ended with err is to be repeated. A trial that shows a violation never is.
 func (e Experiment) mustRepeat(variant Variant, t *Trial, err error) (repeat bool) {
-	if chance := variant.Expect == Sometimes && t.byChance.Load(); err == nil && !chance || err != nil && !late(err) {
+	if chance := variant.Expect == Sometimes && t.byChance.Load(); err == nil && !chance || err != nil && (!late(err) || t.left != nil) {
 		return false
 	}
 	failed := caught(func() { repeat = len(e.Check(t.Events())) == 0 }) // of a check that panics the judge tells
 	return repeat && failed == nil
 }
 
-// late reports whether a trial failed because something was not done in time: an answer, or the renewal of a lease. A trial that has used
-// up all of its time is not late: it would do so again.
+// late reports whether a trial failed because something was not done in time: an answer, or the renewal of a lease. A lease that
+// another client or the server took away is not late. Neither is a trial that has used up all of its time: it would do so again.
 func late(err error) bool {
-	return !errors.Is(err, errNotOver) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lockstrategy.ErrLost))
+	is := func(cause error) bool { return errors.Is(err, cause) }
+	inTime := []error{context.DeadlineExceeded, os.ErrDeadlineExceeded, lockstrategy.ErrExpired, lockstrategy.ErrUnreachable}
+	return slices.ContainsFunc(inTime, is) && !slices.ContainsFunc([]error{errNotOver, lockstrategy.ErrForced, lockstrategy.ErrGone}, is)
 }
 
 // slower is the pace of a trial that is repeated because this one was too fast.

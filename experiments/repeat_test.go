@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -122,6 +123,9 @@ func TestALateTrialIsRepeatedWithMoreTime(t *testing.T) {
 		"as slow as it gets":      {Never, []error{lost, lost, lost}, 4, []Pace{4, 5, 5, 5}, 3, AsExpected},
 		"all are late":            {Never, []error{lost, lost, lost, lost}, 1, []Pace{1, 2, 4, 5}, 3, Inconclusive},
 		"a violation is expected": {Sometimes, []error{timedOut}, 1, []Pace{1, 2}, 1, AsExpected},
+		"a lease was taken away":  {Never, []error{lockstrategy.ErrForced}, 1, []Pace{1}, 0, Inconclusive},
+		"a lease is gone":         {Never, []error{errors.Join(timedOut, lockstrategy.ErrGone)}, 1, []Pace{1}, 0, Inconclusive},
+		"a connection is late":    {Never, []error{os.ErrDeadlineExceeded}, 1, []Pace{1, 2}, 1, AsExpected},
 		"another failure":         {Never, []error{errors.New("no server")}, 1, []Pace{1}, 0, Inconclusive},
 		"all of its time":         {Never, []error{errors.Join(timedOut, errNotOver)}, 1, []Pace{1}, 0, Inconclusive},
 	} {
@@ -171,6 +175,13 @@ func TestALateTrialWithAViolationCounts(t *testing.T) {
 		t.Errorf("it was repeated away: %s", j.Verdict)
 	}
 	e.Variants[1].Run = func(_ context.Context, t *Trial) { t.Must(context.DeadlineExceeded) }
+	e.Variants[0].Run = func(_ context.Context, t *Trial) {
+		t.Cleanup(func() error { return errors.New("a process is left") })
+		t.Must(context.DeadlineExceeded)
+	}
+	if r := Run(t.Context(), e, Options{Trials: 1}); len(r.Variants[0].Trials) != 1 {
+		t.Errorf("what is left is repeated away: %+v", r.Variants[0])
+	}
 	if r := Run(t.Context(), e, Options{Trials: 1, Once: true}); len(r.Variants[1].Trials) != 1 || e.Judge(r).Verdict != Inconclusive {
 		t.Errorf("%+v", r.Variants[1])
 	}

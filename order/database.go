@@ -134,14 +134,28 @@ func defect(dsn string, err error) string {
 	if why, ofTheForm := strings.CutPrefix(err.Error(), "invalid DSN: "); ofTheForm {
 		return why
 	}
-	_, parameters, _ := strings.Cut(dsn[strings.LastIndex(dsn, "/")+1:], "?")
+	name, parameters, _ := strings.Cut(dsn[strings.LastIndex(dsn, "/")+1:], "?")
+	if _, err := url.PathUnescape(name); err != nil {
+		return "the name of the database has a % that begins no escape"
+	}
 	for parameter := range strings.SplitSeq(parameters, "&") {
 		if _, err := driver.ParseDSN("tcp(localhost:3306)/?" + parameter); err != nil {
 			name, _, _ := strings.Cut(parameter, "=")
-			return "the value of " + name + " does not fit; a switch is true or false, and a time has a unit, such as 5s"
+			return "the value of " + name + " does not fit" + looksLike(err)
 		}
 	}
 	return "write tcp(host:port) before the slash"
+}
+
+// looksLike says what the driver reads, where it cannot read a value.
+func looksLike(err error) string {
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, "time: "):
+		return "; a time has a unit, such as 5s"
+	case strings.Contains(text, "bool value"):
+		return "; it is true or false"
+	}
+	return ""
 }
 
 // open connects and creates the tables. gorm's own first queries have no context: they are sent only after the database has

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Program is what a server needs on this machine.
@@ -38,8 +39,11 @@ func (p Program) Missing() error {
 // TooOld says that the program on the PATH is older than the oldest with which the lab works. A version that is not known is not too old,
 // and neither is a program that is not there.
 func (p Program) TooOld() error {
+	if p.Oldest == "" {
+		return nil
+	}
 	version := p.Version()
-	if p.Oldest == "" || version == "" || goversion.Compare("go"+version, "go"+p.Oldest) >= 0 {
+	if version == "" || goversion.Compare("go"+version, "go"+p.Oldest) >= 0 {
 		return nil
 	}
 	return fmt.Errorf("%s on the PATH is %s, and the lab needs %s or newer", p.Name, version, p.Oldest)
@@ -50,6 +54,9 @@ var (
 	askedVersions sync.Map // by the path of the program: starting it takes milliseconds
 )
 
+// versionWithin bounds a program that does not know the flag, and serves.
+const versionWithin = 5 * time.Second
+
 // Version is what the program on the PATH prints as its version; empty: it is not there, or prints none.
 func (p Program) Version() string {
 	path, err := exec.LookPath(p.Name)
@@ -59,7 +66,9 @@ func (p Program) Version() string {
 	if known, asked := askedVersions.Load(path); asked {
 		return known.(string)
 	}
-	text, _ := exec.Command(path, "--version").Output()
+	ctx, cancel := context.WithTimeout(context.Background(), versionWithin)
+	defer cancel()
+	text, _ := exec.CommandContext(ctx, path, "--version").Output()
 	version := versionNumber.FindString(string(text))
 	askedVersions.Store(path, version)
 	return version

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,24 +68,4 @@ func unknownVariables(to io.Writer, flags map[string][]*kong.Flag) {
 			fmt.Fprintf(to, "app: %s is set, and no flag has this variable; app COMMAND --help names them\n", name)
 		}
 	}
-}
-
-// plainList reads the words of an argument, or the text between the commas of a flag.
-var plainList = kong.NewRegistry().RegisterDefaults().ForType(reflect.TypeFor[[]string]())
-
-// lists reads the list of a flag or of its variable. Spaces around an item are dropped, because people write them after a comma. An empty
-// item is an error, because it may stand for a server that somebody forgot.
-func lists(ctx *kong.DecodeContext, target reflect.Value) error {
-	before := target.Len()
-	if err := plainList.Decode(ctx, target); err != nil || ctx.Value.Flag == nil {
-		return err
-	}
-	for i := before; i < target.Len(); i++ {
-		item := strings.TrimSpace(target.Index(i).String())
-		if item == "" {
-			return fmt.Errorf("item %d of the list is empty; write one comma between two items, and none at the end", i-before+1)
-		}
-		target.Index(i).SetString(item)
-	}
-	return nil
 }

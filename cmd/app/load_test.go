@@ -35,10 +35,11 @@ func TestK6IsJudgedFromItsOwnFile(t *testing.T) {
 		{"views", "pview", exitOK, "v3, 20 users, "},
 		{"drivers", "order", exitOK, "v3, 20 users, "},
 		{"the machine-readable summary", "pview --new-machine-readable-summary", exitOK, "#0: 10, #1: 10"},
+		{"behind --", "-- order", exitOK, "v3, 20 users, "},
 		{"no summary", "pview --summary-mode=disabled", exitUnavailable, "k6 wrote no file"},
 		{"a wrong variable", "pview -e VERSION=v99", exitUnavailable, "k6 wrote no file"},
 		{"another file", "pview -e SUMMARY=/dev/null", exitUnavailable, "k6 wrote no file"},
-		{"the id of another run", "pview -e RUN_ID=x", exitUnavailable, "is of another run"},
+		{"the id of another run", "pview -e RUN_ID=x", exitUnavailable, "the file of another run"},
 		{"a script without a judge", "shop", exitUsage, "allowed are pview and order"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,18 +60,38 @@ func wantJudged(t *testing.T, got output, file string, code int, says string) {
 	if code == exitOK && !strings.HasPrefix(got.out, file+": run of ") || code == exitOK && !strings.Contains(got.out, " seconds ago\n") {
 		t.Errorf("it does not begin with when the run was: %s", got.out)
 	}
-	if code != exitOK && got.out != "" {
-		t.Errorf("it judges: %s", got.out)
+	if _, err := os.Stat(file); code == exitUnavailable && (got.out != "" || err == nil) {
+		t.Errorf("it judges, or leaves the file of an earlier run: %v, %s", err, got.out)
 	}
 }
 
 // A file that nobody can write is an error before anything is sent, and so is one of something else, which is kept.
 func TestALoadToolRemovesNoOtherFile(t *testing.T) {
+	testenv.Needs(t, testenv.K6)
+	needsJMeter(t)
 	poem := wrote(t, "a poem")
 	for _, command := range []string{"k6", "jmeter"} {
-		wantSentence(t, app(t.Context(), command, "--out="+poem, "pview"), exitUsage, "--out is "+poem, "of something else", "nothing was sent")
-		wantSentence(t, app(t.Context(), command, "--out="+filepath.Join(poem, "x"), "pview"), exitUsage, "--out", "not a directory")
+		to := func(file string) output { return app(t.Context(), command, "--dir=../..", "--out="+file, "pview") }
+		wantSentence(t, to(poem), exitUsage, "--out is "+poem, "of something else", "nothing was sent")
+		wantSentence(t, to(filepath.Join(poem, "x")), exitUsage, "--out", "not a directory")
 		wantSentence(t, app(t.Context(), command), exitUsage, "what")
+		wantSentence(t, app(t.Context(), command, "pview", "--out=x"), exitUsage, "--out stands behind pview", "put it before")
+	}
+	link, real := filepath.Join(t.TempDir(), "link"), ranBefore(t, "pview-v3.k6.json")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{
+		t.TempDir(): "no regular file", os.DevNull: "no regular file", link: "no regular file",
+		wrote(t, `{"metrics":{"f1":0.9},"model":"mine"}`): "of something else", wrote(t, "<a><testResults/></a>"): "of something else",
+	} {
+		wantSentence(t, app(t.Context(), "k6", "--dir=../..", "--out="+name, "pview"), exitUsage, "--out is "+name, says)
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if text, err := os.ReadFile(real); err != nil || len(text) == 0 {
+		t.Errorf("the file behind the link is empty: %v", err)
 	}
 	if text, err := os.ReadFile(poem); err != nil || string(text) != "a poem" {
 		t.Errorf("the poem is %q, %v", text, err)

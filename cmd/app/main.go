@@ -19,6 +19,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/internal/doctor"
+	"locklab/internal/lists"
 	"locklab/report/terminal"
 	"locklab/stack"
 	"locklab/versions"
@@ -188,7 +189,7 @@ func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, er
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(std),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(durations)),
-		kong.TypeMapper(reflect.TypeFor[[]string](), kong.MapperFunc(lists)),
+		lists.Trimmed(),
 	)
 }
 

@@ -22,7 +22,6 @@ func TestTheRowIsGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.Until("1/4 every")
 	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "as expected") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%v: %q", err, out.String())
 	}

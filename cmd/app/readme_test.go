@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/format"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -231,15 +232,19 @@ func TestWorkshopWithGoAlone(t *testing.T) {
 func TestThePageOfCommands(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	text := page(t, "docs/cli.md")
-	command := regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)(?: .*)?$`)
-	for _, found := range command.FindAllStringSubmatch(app(t.Context(), "--help").out, -1) {
-		_, section, _ := strings.Cut(text, "\n### app "+found[1]+"\n")
+	parser, err := newParser(t.Context(), streams{io.Discard, io.Discard}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Leaves(true) {
+		name := strings.TrimPrefix(command.FullPath(), "app ")
+		_, section, _ := strings.Cut(text, "\n### app "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n### ")
-		for line := range strings.Lines(app(t.Context(), append(strings.Fields(found[1]), "--help")...).out) {
+		for line := range strings.Lines(app(t.Context(), append(strings.Fields(name), "--help")...).out) {
 			line = strings.TrimSpace(line)
 			ofAll := strings.HasPrefix(line, "-h, --help") || strings.HasPrefix(line, "--version") || line == "Flags:"
 			if !ofAll && !strings.Contains(section, line) {
-				t.Errorf("app %s: make readme PART=help was not run: %q is missing", found[1], line)
+				t.Errorf("app %s: make readme PART=help was not run: %q is missing", name, line)
 			}
 		}
 	}

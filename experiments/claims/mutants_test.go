@@ -187,7 +187,7 @@ func TestMutants(t *testing.T) {
 				testenv.Check(t, testenv.Whole)
 			}
 			for id, why := range m.flips {
-				flips(t, id, why, m.cut, experiments.Options{Trials: 1, Real: true, Mutant: m.mutant})
+				flips(t, id, why, m.cut, experiments.Options{Trials: 1, Real: true, Once: true, Mutant: m.mutant})
 			}
 		})
 	}

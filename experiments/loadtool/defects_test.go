@@ -45,6 +45,7 @@ var jmeterDefects = []struct{ name, file, says string }{
 	{"semicolons", strings.ReplaceAll(views.csv(), ",", ";"), "default_delimiter=,"},
 	{"tabs", strings.ReplaceAll(views.csv(), ",", "\t"), "default_delimiter=,"},
 	{"no times", replaced(views.csv(), "timeStamp", "x"), "timestamp_format=ms"},
+	{"a distant future", replaced(views.csv(), "1795653984000", "281474976710655"), "timestamp_format=ms"},
 	{"dates", replaced(views.csv(), "1795653984000", "2026/11/26 01:46:24"), "timestamp_format=ms"},
 	{"XML", `<?xml version="1.0"?><testResults version="1.2"></testResults>`, "output_format=csv"},
 	{"XML that was cut off", `<testResults version="1.2"><sample t="1" lb="Accueil"`, "output_format=csv"},

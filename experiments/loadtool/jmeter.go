@@ -85,7 +85,7 @@ func newSample(names, row []string) (sample, error) {
 		field[name] = row[i]
 	}
 	ms, err := strconv.ParseUint(field["elapsed"], 10, 32)
-	began, noTime := strconv.ParseUint(field["timeStamp"], 10, 48)
+	began, noTime := strconv.ParseUint(field["timeStamp"], 10, 42) // until the year 2109
 	switch {
 	case field["label"] == "label": // the names again
 		return sample{}, errSeveral

@@ -44,55 +44,64 @@ type Burst struct {
 	File      string   // that the tool writes; a file of this name is removed before
 }
 
-// tidyUp is how long a tool that is interrupted may take for its children.
+// tidyUp is how long a tool that was interrupted may take to end, before it is killed.
 const tidyUp = 5 * time.Second
 
-// Run sends a burst, and returns what it has recorded. The record is of this run: a file of an earlier one is removed before, and a
-// file with another id is an error. The tool's output goes to out. Whether its exit status is 0 does not matter, because the file says what
-// thresholds say. [ErrFile] means that nothing was sent.
-func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (Record, error) {
-	if err := cleared(b.File); err != nil {
-		return Record{}, err
-	}
-	run := rand.Text()
-	argv := append(t.argv(b.Checkout, b.Kind, b.File, run), b.Arguments...)
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), b.Variables...), out, out, tidyUp
-	ended := cmd.Run()
-	if ctx.Err() != nil {
-		return Record{}, ctx.Err()
-	}
-	record, err := Read(b.File)
-	switch {
-	case cmd.ProcessState == nil:
-		return Record{}, fmt.Errorf("%s does not start; app doctor says how to get it: %w", t.Name, ended)
-	case errors.Is(err, os.ErrNotExist):
-		return Record{}, fmt.Errorf("%s wrote no file %s, so nothing is judged (%s)", t.Name, b.File, cmd.ProcessState)
-	case err != nil:
-		return Record{}, fmt.Errorf("%s (%s): %w", t.Name, cmd.ProcessState, err)
-	case record.Run != "" && record.Run != run:
-		return Record{}, fmt.Errorf("%s is of another run, so nothing is judged; drop -e RUN_ID", b.File)
-	}
-	return record, nil
-}
-
-// ErrFile says that a tool cannot write its file, or that the file that is there is not of a load tool, and was kept.
+// ErrFile says that the file cannot be written, or that what is there is not of an earlier run, and was kept. Nothing was sent.
 var ErrFile = errors.New("nothing was sent")
 
-// cleared removes the file of an earlier run, and finds out whether another can be written.
-func cleared(file string) error {
-	if _, err := Read(file); errors.Is(err, errForeign) {
-		return fmt.Errorf("%w: there is a file %s of something else", ErrFile, file)
+// Run sends a burst, and returns what it has recorded. The record is of this run. The file of an earlier one is removed before, and the
+// tool writes to a new folder beside it. A file with another id is an error. The tool's output goes to out. Its exit status does not
+// matter, because the file says what thresholds say. After an error there is no file.
+func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (record Record, err error) {
+	run := rand.Text()
+	if _, err := exec.LookPath(t.argv(b.Checkout, b.Kind, "", run)[0]); err != nil {
+		return record, fmt.Errorf("%s does not start; app doctor says how to get it: %w", t.Name, err)
 	}
-	err := os.MkdirAll(filepath.Dir(file), 0o755)
-	if err == nil {
-		var probe *os.File
-		if probe, err = os.Create(file); err == nil {
-			err = errors.Join(probe.Close(), os.Remove(file))
+	dir, err := cleared(b.File)
+	if err != nil {
+		return record, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	written := filepath.Join(dir, filepath.Base(b.File))
+	argv := append(t.argv(b.Checkout, b.Kind, written, run), b.Arguments...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), b.Variables...), out, out, tidyUp
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if _ = cmd.Run(); ctx.Err() != nil {
+		return record, ctx.Err()
+	}
+	switch record, err = Read(written); {
+	case errors.Is(err, os.ErrNotExist):
+		return record, fmt.Errorf("%s wrote no file, so nothing is judged (%s)", t.Name, cmd.ProcessState)
+	case err != nil:
+		return record, fmt.Errorf("%s (%s): %w", t.Name, cmd.ProcessState, err)
+	case record.Run != "" && record.Run != run:
+		return record, fmt.Errorf("%s wrote the file of another run, so nothing is judged; drop -e RUN_ID", t.Name)
+	}
+	return record, os.Rename(written, b.File)
+}
+
+// cleared removes the file of an earlier run, and makes a new folder beside it. It removes an empty file, or one that a burst of ours left,
+// and nothing else.
+func cleared(file string) (dir string, err error) {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no regular file", file)
+	default:
+		if _, err := Read(file); err != nil && info.Size() > 0 {
+			return "", fmt.Errorf("there is a file %s of something else", file)
+		}
+		if err := os.Remove(file); err != nil {
+			return "", err
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFile, err)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return "", err
 	}
-	return nil
+	return os.MkdirTemp(filepath.Dir(file), ".load-")
 }

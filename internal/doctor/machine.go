@@ -2,9 +2,11 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -114,11 +116,13 @@ func (m machine) subnet(ctx context.Context) []Result {
 // redis checks the program on the PATH. Without one, miniredis is Redis.
 func (m machine) redis(ctx context.Context) []Result {
 	got, err := m.run(ctx, stack.RedisServer.Name, "--version")
-	if err != nil {
-		return ok("not on the PATH: without containers, miniredis is Redis, and topologies other than single are left out")
+	if errors.Is(err, exec.ErrNotFound) {
+		return ok("not on the PATH: demo has miniredis, and only the topology single; lab run needs --embedded")
+	} else if err != nil {
+		return problem(err.Error(), stack.RedisServer.Install())
 	}
 	version := versionNumber.FindString(got.out)
-	return newEnough(version, version, stack.RedisServer.Oldest, stack.RedisServer.Install()+"; until then miniredis is Redis")
+	return newEnough(version, version, stack.RedisServer.Oldest, stack.RedisServer.Install()+"; until then it is as if there were none")
 }
 
 // k6 checks the program on the PATH. The one in a container is an image: see images.

@@ -60,7 +60,7 @@ func TestARedisServerMustBeNewEnough(t *testing.T) {
 		answers := map[string]printed{"redis-server --version": {out: "Redis server v=" + version + " sha=00000000:0 malloc=jemalloc-5.2.1"}}
 		want(t, answering(Lab{}, answers).redis(t.Context()), ok, version)
 	}
-	want(t, answering(Lab{}, nil).redis(t.Context()), true, "miniredis is Redis")
+	want(t, answering(Lab{}, nil).redis(t.Context()), true, "demo has miniredis")
 }
 
 func TestK6MustBeNewEnough(t *testing.T) {

@@ -137,7 +137,7 @@ func writeTables(app, store, block string, ids ...string) error {
 
 var (
 	verdicts = regexp.MustCompile(`(?m)^ experiment +variant (?:.+\n)+`)
-	command  = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)(?: .*)?$`)
+	command  = regexp.MustCompile(`(?m)^  ([a-z][a-z0-9]*(?: [a-z]+)?)(?: .*)?$`)
 	common   = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
 )
 

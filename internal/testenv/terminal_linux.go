@@ -56,10 +56,13 @@ func (p *Terminal) Resize(columns int) {
 	}
 }
 
-// Until reads until a text was written that was not read before.
+// Until reads until a text was written that was not read before. The end of the test's context ends it.
 func (p *Terminal) Until(text string) {
 	p.t.Helper()
 	chunk := make([]byte, 4096)
+	if deadline, bounded := Context(p.t).Deadline(); bounded {
+		_ = p.master.SetReadDeadline(deadline)
+	}
 	for from := len(p.Seen); !strings.Contains(p.Seen[from:], text); {
 		n, err := p.master.Read(chunk)
 		if err != nil {

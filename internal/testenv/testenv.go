@@ -93,9 +93,18 @@ func (n Need) How() string {
 // all, as the value of LAB_REQUIRE or LAB_PARTS, stands for every name.
 const all = "all"
 
+// namesIn are the items of a variable of the environment, a list with commas.
+func namesIn(variable string) []string {
+	names := strings.Split(os.Getenv(variable), ",")
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return names
+}
+
 // listed reports whether a variable of the environment, a list with commas, has the name.
 func listed(variable, name string) bool {
-	names := strings.Split(os.Getenv(variable), ",")
+	names := namesIn(variable)
 	return slices.Contains(names, name) || slices.Contains(names, all)
 }
 
@@ -104,7 +113,7 @@ func (n Need) Required() bool { return listed("LAB_REQUIRE", n.Name) }
 
 // Unknown returns the names in LAB_REQUIRE that no need has.
 func Unknown() []string {
-	return slices.DeleteFunc(strings.Split(os.Getenv("LAB_REQUIRE"), ","), func(name string) bool {
+	return slices.DeleteFunc(namesIn("LAB_REQUIRE"), func(name string) bool {
 		return name == "" || name == all || slices.ContainsFunc(All(), func(n Need) bool { return n.Name == name })
 	})
 }

@@ -39,7 +39,7 @@ function settingsOf(env) {
     token: text('ADMIN_TOKEN', ''),
     summary: text('SUMMARY', ''),
     run: text('RUN_ID', ''), // of the file; app k6 gives one, and looks for it
-    instances: text('INSTANCES', '').split(',').map((name) => name.trim()).filter((name) => name !== ''), // none: setup finds them
+    instances: text('INSTANCES', '') === '' ? [] : env.INSTANCES.split(',').map((name) => name.trim()), // none: setup finds them
   };
   const wrong = (sentence) => { throw new Error(sentence); };
   if (!/^https?:\/\/[^/\s]+/.test(s.base)) wrong(`BASE_URL is "${s.base}"; it must look like http://127.0.0.1:8000`);

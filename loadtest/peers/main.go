@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"locklab/internal/lists"
 	"locklab/loadtest/peers/runner"
 	"locklab/stack"
 )
@@ -27,7 +28,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	k := kong.Parse(&cli, kong.Name("peers"), kong.Vars{"workloads": strings.Join(workloads, ", ")},
-		kong.Description("Measure our lock beside other libraries, on real servers."))
+		lists.Trimmed(), kong.Description("Measure our lock beside other libraries, on real servers."))
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.FatalIfErrorf(k.Run())
 }

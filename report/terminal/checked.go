@@ -59,7 +59,7 @@ func ran(files []check.File, now time.Time) string {
 			at = f.Began.Local().Format(time.DateTime)
 		}
 		lines = append(lines, fmt.Sprintf("%s: run of %s, %s, %d users, %s",
-			experiments.Printable(f.File), at, f.Version, f.Users, humanize.RelTime(f.Began, now, "ago", "from now")))
+			experiments.Printable(f.File), at, experiments.Printable(f.Version), f.Users, humanize.RelTime(f.Began, now, "ago", "from now")))
 	}
 	return strings.Join(lines, "\n")
 }
