@@ -50,7 +50,7 @@ func (c *loadCommand) burst(tool loadtool.Tool, file string) (b loadtool.Burst, 
 			"The other scripts and plans of loadtest judge themselves", words[0], tool.Name)
 	}
 	for _, word := range b.Arguments {
-		if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"--json", "--out", "--dir"}, name) {
+		if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"--json", "--out", "--dir", "--help"}, name) {
 			return b, misuse("%s stands behind %s, where flags of %s are; put it before", name, b.Kind, tool.Name)
 		}
 	}
