@@ -139,7 +139,7 @@ func (s Selection) Here(chosen []Experiment) (kept []Experiment, missing []strin
 // without says that a need is not met, and how to meet it.
 func (n Need) without() string {
 	if old := n.program().TooOld(); old != nil {
-		return fmt.Sprintf("%s: %v: %s", n, old, n.program().Install())
+		return fmt.Sprintf("%s: %v: install its own package, or that of a newer system", n, old)
 	}
 	return fmt.Sprintf("%s, which is not on the PATH: %s", n, n.program().Install())
 }

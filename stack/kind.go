@@ -26,11 +26,10 @@ func (p Program) Missing() error {
 	if find == nil {
 		find = func() error { _, err := exec.LookPath(p.Name); return err }
 	}
-	err := find()
-	if err == nil {
-		err = p.TooOld()
+	if old := p.TooOld(); old != nil {
+		return fmt.Errorf("%w: install its own package, or that of a newer system", old)
 	}
-	if err != nil {
+	if err := find(); err != nil {
 		return fmt.Errorf("stack: %w (Debian: apt-get install %s, macOS: brew install %s)", err, p.Debian, p.Homebrew)
 	}
 	return nil

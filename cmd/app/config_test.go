@@ -113,6 +113,7 @@ func TestListsAreTrimmed(t *testing.T) {
 		{"serve", "--addr-map", "a=b, ,c=d"},
 		{"serve", "--zookeeper", " ,a:1"},
 		{"demo", "--versions", "v1, ,v2"},
+		{"demo", "--versions", "v1, "},
 		{"doctor", "--skip", "k6,,jmeter"},
 		{"lab", "topologies", "--tools", "ours, ,k6"},
 		{"lab", "try", "--only", "T01,,T02", "--", "x"},

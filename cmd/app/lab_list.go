@@ -69,6 +69,9 @@ func listText(all []experiments.Experiment, shown terminal.Screen) string {
 		t.Row(e.ID, terminal.Trusted(shown.Wrap(claim, widest+besideClaim)))
 	}
 	first, _, _ := strings.Cut(all[0].ID, "-")
-	about := shown.Wrap(fmt.Sprintf(listLegend, strings.Join(experiments.InContainers(all), ", ")), 0)
-	return fmt.Sprintf("%s\n\n%s\n", t, about) + fmt.Sprintf(listNext, self(), first)
+	var about []string
+	for line := range strings.SplitSeq(fmt.Sprintf(listLegend, strings.Join(experiments.InContainers(all), ", ")), "\n") {
+		about = append(about, shown.Wrap(line, 0))
+	}
+	return fmt.Sprintf("%s\n\n%s\n", t, strings.Join(about, "\n")) + fmt.Sprintf(listNext, self(), first)
 }

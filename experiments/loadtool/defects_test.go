@@ -104,7 +104,7 @@ func TestDefectsOfK6Summaries(t *testing.T) {
 		{"two summaries", views.summary(nil) + views.summary(nil), "something follows its end"},
 		{"broken inside", replaced(views.summary(nil), `:`, `;`), "damaged"},
 		{"setup failed", lacks(views, "lab_users"), "no lab_users"},
-		{"setup did not begin", set("lab_run{kind:pview,version:v3}", "value", 0), "not of our scripts, or their setup failed"},
+		{"setup did not begin", set("lab_run{kind:pview,version:v3}", "value", 0), "the setup failed, and nothing was sent"},
 		{"two runs", set("lab_run{kind:pview,version:v1}", "value", 1), "two runs"},
 		{"another kind", strings.ReplaceAll(views.summary(nil), "kind:pview", "kind:party"), "does not say what ran"},
 		{"no final", lacks(views, "lab_final"), "not read at the end"},

@@ -82,9 +82,10 @@ func (s summary) record(order uint64) (Record, error) {
 
 // ran finds in the tags of lab_run what was run. A threshold alone makes a metric with the value 0.
 func (s summary) ran() (kind Kind, version string, err error) {
+	named := false
 	for name, metric := range s {
 		tags := runTags.FindStringSubmatch(name)
-		if tags == nil || metric.Values["value"] != 1 {
+		if named = named || tags != nil; tags == nil || metric.Values["value"] != 1 {
 			continue
 		}
 		if kind != "" {
@@ -96,9 +97,10 @@ func (s summary) ran() (kind Kind, version string, err error) {
 	switch {
 	case ours && run.Values == nil:
 		return "", "", errors.New("this is k6's --summary-export, which is not read here; run k6 with -e SUMMARY=FILE")
+	case kind == "" && named:
+		return "", "", errors.New("the setup failed, and nothing was sent: see whether the service answers at BASE_URL, and run it again")
 	case kind == "":
-		return "", "", errors.New("this summary of k6 is not of our scripts, or their setup failed: lab_run does not say what ran; " +
-			"run a script of loadtest/k6")
+		return "", "", errors.New("this summary of k6 is not of our scripts: lab_run does not say what ran; run a script of loadtest/k6")
 	}
 	return kind, version, nil
 }

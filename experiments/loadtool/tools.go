@@ -73,7 +73,7 @@ func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (record Record, e
 	}
 	switch record, err = Read(written); {
 	case errors.Is(err, os.ErrNotExist):
-		return record, fmt.Errorf("%s wrote no file, so nothing is judged (%s)", t.Name, cmd.ProcessState)
+		return record, fmt.Errorf("%s wrote no file, so nothing is judged (%s); what it printed says why", t.Name, cmd.ProcessState)
 	case err != nil:
 		return record, fmt.Errorf("%s (%s): %w", t.Name, cmd.ProcessState, err)
 	case record.Run != "" && record.Run != run:

@@ -63,6 +63,9 @@ func Chosen(ids []string) (rows []Row, err error) {
 		if i < 0 {
 			return nil, fmt.Errorf("no row is called %q; app lab try --list shows the rows", id)
 		}
+		if slices.ContainsFunc(rows, func(r Row) bool { return r.ID == Rows()[i].ID }) {
+			return nil, fmt.Errorf("row %q is named twice; name it once", id)
+		}
 		rows = append(rows, Rows()[i])
 	}
 	return rows, nil

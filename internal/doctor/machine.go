@@ -25,6 +25,7 @@ const (
 
 	howToGetK6     = "install k6 1.0 or newer: https://grafana.com/docs/k6/latest/set-up/install-k6/; or use the container, and --skip k6"
 	howToGetJMeter = "install Java 17, then make jmeter, or https://jmeter.apache.org/download_jmeter.cgi; without: --skip jmeter"
+	howToGetRedis  = "install its own package (packages.redis.io), or that of a newer system; until then it is as if there were none"
 	howToGetFiles  = "ulimit -n 8192 in the terminal that starts k6 or JMeter; if refused: ulimits in /etc/security/limits.conf"
 	howToMoveNet   = "set LAB_NET=172.30.66 in .env, or three other numbers that are not in use"
 )
@@ -122,7 +123,7 @@ func (m machine) redis(ctx context.Context) []Result {
 		return problem(err.Error(), stack.RedisServer.Install())
 	}
 	version := versionNumber.FindString(got.out)
-	return newEnough(version, version, stack.RedisServer.Oldest, stack.RedisServer.Install()+"; until then it is as if there were none")
+	return newEnough(version, version, stack.RedisServer.Oldest, howToGetRedis)
 }
 
 // k6 checks the program on the PATH. The one in a container is an image: see images.

@@ -20,15 +20,23 @@ func Trimmed() kong.Option {
 
 func read(ctx *kong.DecodeContext, target reflect.Value) error {
 	before := target.Len()
+	last := strings.HasSuffix(strings.TrimSpace(ctx.Scan.Peek().String()), ",") // kong drops an empty item at the end
 	if err := plain.Decode(ctx, target); err != nil || ctx.Value.Flag == nil {
 		return err
 	}
 	for i := before; i < target.Len(); i++ {
 		item := strings.TrimSpace(target.Index(i).String())
 		if item == "" {
-			return fmt.Errorf("item %d of the list is empty; write one comma between two items, and none at the end", i-before+1)
+			return empty(i - before + 1)
 		}
 		target.Index(i).SetString(item)
 	}
+	if last {
+		return empty(target.Len() - before + 1)
+	}
 	return nil
+}
+
+func empty(n int) error {
+	return fmt.Errorf("item %d of the list is empty; write one comma between two items, and none at the end", n)
 }

@@ -41,6 +41,10 @@ func (s Screen) Fit(prose string, taken int) string {
 	if s.Columns == 0 {
 		return prose
 	}
+	// The library that wraps takes a colour to the end of the text.
+	if painted := paint.FindStringSubmatch(prose); painted != nil && strings.Count(prose, "\x1b") == 2 {
+		return strings.Replace(s.Fit(strings.Replace(prose, painted[0], painted[1], 1), taken), painted[1], painted[0], 1)
+	}
 	lines := strings.Split(prose, "\n")
 	for i, line := range lines {
 		if text.StringWidthWithoutEscSequences(line)+taken > s.Columns {
@@ -184,6 +188,8 @@ func Paint(words string, colour text.Color, on bool) Trusted {
 	}
 	return Trusted(fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words))
 }
+
+var paint = regexp.MustCompile("\x1b\\[\\d+m(.+?)\x1b\\[0m") // as [Paint] does
 
 var blanks = regexp.MustCompile(`(?m) +$`)
 

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"fmt"
 	"testing"
 
 	"locklab/experiments"
@@ -32,6 +33,15 @@ func TestATableFitsTheTerminal(t *testing.T) {
 		if got := table.In(Screen{Columns: columns}); got != want {
 			t.Errorf("in %d columns:\n%s\n%q, want\n%s", columns, got, got, want)
 		}
+	}
+}
+
+// Prose that is wrapped keeps its colour where it was.
+func TestAColourEndsWhereItEnded(t *testing.T) {
+	prose := fmt.Sprintf("Verdict: %s. One two three four five six seven.", Paint("as expected", Green, true))
+	want := "Verdict: \x1b[32mas expected\x1b[0m. One\ntwo three four five six\nseven."
+	if got := (Screen{Columns: 25}).Fit(prose, 0); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
