@@ -125,7 +125,7 @@ type VariantJudgement struct {
 	Strategy   string             `json:"strategy,omitempty"`
 	Trials     int                `json:"trials"`
 	Repeats    int                `json:"repeats,omitempty"` // of these trials; see [Trial.ByChance]
-	Late       int                `json:"late,omitempty"`    // trials beside these, which show nothing; see [Trial.ByChance]
+	Late       int                `json:"late,omitempty"`    // trials beside these, which show nothing; see [MostRepeats]
 	Violations int                `json:"violations"`        // trials with one
 	Verdict    Verdict            `json:"verdict"`
 	Why        string             `json:"why,omitempty"`

@@ -10,16 +10,14 @@ import (
 	"locklab/lockstrategy"
 )
 
-// MostRepeats is how often a trial is repeated at most.
+// MostRepeats is how often a trial is repeated at most. It is repeated for two reasons: see [Trial.ByChance], and because it was late. A
+// late trial shows no violation, and ends with an error that says that something was not done in time. This machine has become slower
+// than its [Pace] says. The repeat has twice the time. A late trial is recorded, and is not counted. Another failure is not repeated.
 const MostRepeats = 3
 
 // ByChance says that nothing forces the interleaving of this trial, because it is a load over HTTP. The trial is repeated, at most
 // [MostRepeats] times, when its variant expects a violation and it shows none. A repeat is a trial as well: all of them are recorded and
 // judged.
-//
-// Any trial is repeated as often, each time with twice the time, when it ends with an error that says that something was late. This machine
-// has become slower than its [Pace] says. Such a trial is recorded, and it counts only if it shows a violation. Another failure is not
-// repeated.
 func (t *Trial) ByChance() { t.byChance.Store(true) }
 
 // mustRepeat reports whether the trial that ended with err is to be repeated. A trial that shows a violation never is.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"locklab/experiments/check"
-	"locklab/experiments/claims"
 	"locklab/experiments/loadtool"
 	"locklab/report/terminal"
 )
@@ -63,7 +62,7 @@ func (c *loadCommand) load(ctx context.Context, std streams, tool loadtool.Tool,
 	if err != nil {
 		return err
 	}
-	_, err = tool.Run(ctx, b, std.err)
+	record, err := tool.Run(ctx, b, std.err)
 	if errors.Is(err, loadtool.ErrFile) {
 		return misuse("--out is %s: %w; name another", file, err)
 	}
@@ -71,9 +70,7 @@ func (c *loadCommand) load(ctx context.Context, std streams, tool loadtool.Tool,
 		return err
 	}
 	result := &check.Result{}
-	if err := result.Add(file, claims.All()); err != nil {
-		return unavailable(err)
-	}
+	result.AddBurst(file, record)
 	if err := printed(std, c.JSON, result, terminal.Checked); err != nil {
 		return err
 	}

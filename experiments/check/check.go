@@ -66,12 +66,24 @@ func (r *Result) Add(path string, c experiments.Catalogue) error {
 			r.Runs = append(r.Runs, experiments.Result{Saved: c.Rejudge(dir)})
 		}
 	} else {
-		file, err := judge(path)
+		file, err := read(path)
 		if err != nil {
 			return err
 		}
 		r.Files = append(r.Files, file)
 	}
+	r.judge()
+	return nil
+}
+
+// AddBurst judges what a load tool has recorded in the file at path.
+func (r *Result) AddBurst(path string, record loadtool.Record) {
+	r.Files = append(r.Files, fileOf(path, record))
+	r.judge()
+}
+
+// judge finds the worst verdict.
+func (r *Result) judge() {
 	all := []experiments.Verdict{}
 	for _, f := range r.Files {
 		all = append(all, f.Verdict)
@@ -80,10 +92,10 @@ func (r *Result) Add(path string, c experiments.Catalogue) error {
 		all = append(all, experiments.WorstOf(r.Runs))
 	}
 	r.Verdict = experiments.Worst(all...)
-	return nil
 }
 
-func judge(path string) (f File, err error) {
+// read judges a load tool's file. One that shows nothing is inconclusive.
+func read(path string) (f File, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return f, fmt.Errorf("%s cannot be read as a saved run: it has no run.json", path)
 	}
@@ -94,7 +106,11 @@ func judge(path string) (f File, err error) {
 	if err != nil {
 		return File{File: path, Why: experiments.OneLine(err.Error())}, nil
 	}
-	f = File{
+	return fileOf(path, r), nil
+}
+
+func fileOf(path string, r loadtool.Record) File {
+	f := File{
 		File: path, Tool: r.Tool, Run: r.Run, Began: r.Began, Kind: r.Kind, Version: r.Version, Users: r.Users,
 		NotAnswered: len(r.Failed), PerInstance: r.PerInstance,
 	}
@@ -111,10 +127,10 @@ func judge(path string) (f File, err error) {
 	v, ok := versions.Find(r.Version)
 	if !ok {
 		f.Why = fmt.Sprintf("nothing is claimed of version %.20q; the lab has %s", r.Version, strings.Join(versions.Names(), ", "))
-		return f, nil
+		return f
 	}
 	o := r.Outcome()
 	f.Lock, f.Verdict = v.Title, experiments.Judge(burst.Expect(v), o)
 	f.Why = experiments.OneLine(f.Verdict.Because(o))
-	return f, nil
+	return f
 }

@@ -52,7 +52,7 @@ var ErrFile = errors.New("nothing was sent")
 
 // Run sends a burst, and returns what it has recorded. The record is of this run. The file of an earlier one is removed before, and the
 // tool writes to a new folder beside it. A file with another id is an error. The tool's output goes to out. Its exit status does not
-// matter, because the file says what thresholds say. After an error there is no file.
+// matter, because the file says what thresholds say. After a tool that failed there is no file; before its start nothing is removed.
 func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (record Record, err error) {
 	run := rand.Text()
 	if _, err := exec.LookPath(t.argv(b.Checkout, b.Kind, "", run)[0]); err != nil {

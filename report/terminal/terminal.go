@@ -41,17 +41,23 @@ func (s Screen) Fit(prose string, taken int) string {
 	if s.Columns == 0 {
 		return prose
 	}
-	// The library that wraps takes a colour to the end of the text.
-	if painted := paint.FindStringSubmatch(prose); painted != nil && strings.Count(prose, "\x1b") == 2 {
-		return strings.Replace(s.Fit(strings.Replace(prose, painted[0], painted[1], 1), taken), painted[1], painted[0], 1)
-	}
 	lines := strings.Split(prose, "\n")
 	for i, line := range lines {
 		if text.StringWidthWithoutEscSequences(line)+taken > s.Columns {
-			lines[i] = strings.ReplaceAll(s.Wrap(line, taken), "\n", "\n"+strings.Repeat(" ", taken))
+			lines[i] = strings.ReplaceAll(s.wrapPainted(line, taken), "\n", "\n"+strings.Repeat(" ", taken))
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// wrapPainted wraps words without their colours, which the library would take to the end, and puts them back. Words that a line break parts
+// lose theirs.
+func (s Screen) wrapPainted(words string, taken int) string {
+	wrapped := s.Wrap(paint.ReplaceAllString(words, "$1"), taken)
+	for _, painted := range paint.FindAllStringSubmatch(words, -1) {
+		wrapped = strings.Replace(wrapped, painted[1], painted[0], 1)
+	}
+	return wrapped
 }
 
 // The colours of [Paint].
