@@ -17,7 +17,7 @@ import (
 type Experiment struct {
 	ID       string   // stable, as in the catalogue: L03-foreign-unlock
 	Title    string   // of its page; empty: the words of the id
-	Articles Articles // that make the claim
+	Articles Articles // that make the claim; none: it goes beyond them
 	Claim    string   // one sentence
 	Says     string   // what the articles say about it, in our words
 	// Elsewhere is what no article says and the claim needs, each with its source.
@@ -40,7 +40,7 @@ type Experiment struct {
 // Articles are some of the five: A0 … A4.
 type Articles []string
 
-func (a Articles) String() string { return strings.Join(a, ", ") }
+func (a Articles) String() string { return cmp.Or(strings.Join(a, ", "), "no article") }
 
 // Schedule says where and when an experiment can run, and for how long.
 type Schedule struct {

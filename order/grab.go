@@ -29,8 +29,10 @@ func (s *Store) Grab(ctx context.Context, lock Locker, a Attempt) (Result, error
 			result.taken(order.Driver, a)
 			return nil
 		}
-		if err := pause(ctx, s.think); err != nil {
-			return err
+		if s.think != nil {
+			if err := s.think(ctx); err != nil {
+				return err
+			}
 		}
 		if err := s.write(ctx, a, by); err != nil {
 			return err

@@ -18,8 +18,8 @@ const answer = 5 * time.Second
 type Store struct {
 	db     *gorm.DB
 	tables *tables.Set
-	name   string // of the database, for errors; without its password
-	think  time.Duration
+	name   string                          // of the database, for errors; without its password
+	think  func(ctx context.Context) error // between reading and writing; nil: no time
 }
 
 // Create makes an open order.
@@ -53,6 +53,12 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Thinking is the same store with so much time between reading and writing an order; A2 sleeps one second.
 func (s *Store) Thinking(think time.Duration) *Store {
+	return s.ThinkingUntil(func(ctx context.Context) error { return pause(ctx, think) })
+}
+
+// ThinkingUntil is the same store, whose drivers think between reading and writing until think returns. An error of think ends the attempt,
+// and nothing is written.
+func (s *Store) ThinkingUntil(think func(ctx context.Context) error) *Store {
 	thinking := *s
 	thinking.think = think
 	return &thinking

@@ -48,37 +48,26 @@ func (s *Stack) sentinel(ctx context.Context, t *Topology) error {
 		}
 		t.Sentinels = append(t.Sentinels, node)
 	}
-	for _, node := range t.Sentinels {
-		if err := awaitQuorum(ctx, node); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.AwaitSentinels(ctx, quorate)
 }
 
-// awaitQuorum waits until a sentinel knows all others and all replicas, so that a failover is possible.
-func awaitQuorum(ctx context.Context, node *Node) error {
-	client := redis.NewSentinelClient(&redis.Options{
-		Addr: node.Addr, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
-	})
-	defer client.Close()
-	return node.Await(ctx, func(ctx context.Context) error {
-		others, err := client.Sentinels(ctx, SentinelMaster).Result()
-		if err != nil {
-			return err
+// quorate returns nil when a sentinel knows all others and all replicas, so that a failover is possible.
+func quorate(ctx context.Context, c *redis.SentinelClient) error {
+	others, err := c.Sentinels(ctx, SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	followers, err := c.Replicas(ctx, SentinelMaster).Result()
+	if err != nil {
+		return err
+	}
+	if len(others) != sentinels-1 || len(followers) != replicas {
+		return fmt.Errorf("it knows %d other sentinels and %d replicas", len(others), len(followers))
+	}
+	for _, follower := range followers {
+		if follower["master-link-status"] != "ok" {
+			return errors.New("a replica's connection to the master is down")
 		}
-		followers, err := client.Replicas(ctx, SentinelMaster).Result()
-		if err != nil {
-			return err
-		}
-		if len(others) != sentinels-1 || len(followers) != replicas {
-			return fmt.Errorf("it knows %d other sentinels and %d replicas", len(others), len(followers))
-		}
-		for _, follower := range followers {
-			if follower["master-link-status"] != "ok" {
-				return errors.New("a replica's connection to the master is down")
-			}
-		}
-		return client.CkQuorum(ctx, SentinelMaster).Err()
-	})
+	}
+	return c.CkQuorum(ctx, SentinelMaster).Err()
 }

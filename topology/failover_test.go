@@ -126,3 +126,42 @@ func TestALostReplyIsNotAskedForAgain(t *testing.T) {
 		})
 	}
 }
+
+// A subscription is at the new master before the old one has learned of a planned failover. Until then the old one publishes no message of
+// the new one.
+func TestASubscriptionFollowsAPlannedFailover(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	for _, kind := range []topology.Kind{topology.MasterSlave, topology.Sentinel, topology.Cluster} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			started := testenv.Topology(t, string(kind))
+			r, ctx := open(t, config(started)), testenv.Context(t)
+			const channel = "channel"
+			subscription := r.Master.Subscribe(ctx, channel)
+			defer subscription.Close()
+			messages := subscription.Channel()
+			f, err := started.FailOver(ctx, channel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			publish := func() bool {
+				_ = r.Master.Set(ctx, channel, "x", 0).Err() // some command learns of the new master
+				err := f.New.WithClient(func(c *redis.Client) error { return c.Publish(ctx, channel, "x").Err() })
+				if err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-messages:
+					return true
+				default:
+					return false
+				}
+			}
+			testenv.Eventually(t, "the subscription receives a message of the new master", publish)
+			if err := f.Old.HasRole(ctx, "master"); kind == topology.Sentinel && err != nil {
+				t.Errorf("it received nothing until %s", err)
+			}
+		})
+	}
+}

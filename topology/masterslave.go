@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,11 +158,18 @@ func (c *toMaster) Write(b []byte) (int, error) {
 
 // SyscallConn is what go-redis asks for before it uses an idle connection. An error makes it close the connection, and open another.
 func (c *toMaster) SyscallConn() (syscall.RawConn, error) {
-	socket, is := c.Conn.(syscall.Conn)
-	if err := c.old(); err != nil || !is {
-		return nil, cmp.Or(err, errors.ErrUnsupported)
+	if err := c.old(); err != nil {
+		return nil, err
 	}
-	return socket.SyscallConn()
+	return socketOf(c.Conn)
+}
+
+// socketOf is the socket of a connection that another one wraps.
+func socketOf(conn net.Conn) (syscall.RawConn, error) {
+	if socket, is := conn.(syscall.Conn); is {
+		return socket.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // DialHook implements [redis.Hook].

@@ -2,6 +2,10 @@ package topology
 
 import (
 	"context"
+	"errors"
+	"net"
+	"sync"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,7 +22,80 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 	o := options(r.cfg.Access, r.cfg.Addrs...).Failover()
 	o.MasterName, o.ReplicaOnly = r.cfg.SentinelMaster, replicas
 	client := redis.NewFailoverClient(o)
+	if !replicas {
+		client.AddHook(&oneMaster{open: make(map[*current]bool)})
+	}
 	client.AddHook(named{r.String()})
 	client.AddHook(later{})
 	return client
 }
+
+// oneMaster closes the connections to a master when one to another master is opened. go-redis leaves those of subscriptions open. After a
+// planned failover the old master goes on for some ten seconds, and they would receive nothing that the new one publishes.
+type oneMaster struct {
+	mu     sync.Mutex
+	dials  int // that have begun
+	newest int // of them that have opened a connection
+	addr   string
+	open   map[*current]bool
+}
+
+// DialHook implements [redis.Hook]. go-redis calls it for connections to the master, and not for those to sentinels.
+func (m *oneMaster) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		m.mu.Lock()
+		m.dials++
+		n := m.dials
+		m.mu.Unlock()
+		conn, err := next(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return m.keep(conn, n)
+	}
+}
+
+// keep closes the connections to another master than that of the newest dial, which may be this one.
+func (m *oneMaster) keep(conn net.Conn, dial int) (net.Conn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	addr := conn.RemoteAddr().String()
+	if dial < m.newest && addr != m.addr {
+		return nil, errors.Join(&net.OpError{Op: "dial", Net: "tcp", Addr: conn.RemoteAddr(), Err: errOldMaster}, conn.Close())
+	}
+	m.newest, m.addr = max(m.newest, dial), addr
+	for c := range m.open {
+		if c.RemoteAddr().String() != addr {
+			delete(m.open, c)
+			_ = c.Conn.Close()
+		}
+	}
+	c := &current{conn, m}
+	m.open[c] = true
+	return c, nil
+}
+
+// ProcessHook implements [redis.Hook].
+func (m *oneMaster) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook implements [redis.Hook].
+func (m *oneMaster) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// current is a connection to the master.
+type current struct {
+	net.Conn
+	of *oneMaster
+}
+
+// Close closes the connection.
+func (c *current) Close() error {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	delete(c.of.open, c)
+	return c.Conn.Close()
+}
+
+// SyscallConn is what go-redis asks for before it uses an idle connection.
+func (c *current) SyscallConn() (syscall.RawConn, error) { return socketOf(c.Conn) }

@@ -40,7 +40,7 @@ func (c *labListCommand) Run(std streams) error {
 	if c.JSON {
 		list := make([]listed, len(all))
 		for i, e := range all {
-			list[i] = listed{e.ID, e.Articles.String(), e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
+			list[i] = listed{e.ID, strings.Join(e.Articles, ", "), e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
 		}
 		return std.json(list)
 	}

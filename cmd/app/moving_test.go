@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
 	"locklab/pview"
@@ -153,25 +151,11 @@ func movingSlots(t *testing.T) moving {
 func movingMaster(t *testing.T) moving {
 	nodes := testenv.Topology(t, string(topology.MasterSlave))
 	return moving{"v3", nodes, nil, func(ctx context.Context) error {
-		for _, node := range nodes.Nodes {
-			role, err := node.Info(ctx, "replication", "role")
-			if err != nil || role != "master" {
-				continue
-			}
-			err = node.WithClient(func(c *redis.Client) error { // it refuses while no replica is online
-				return node.Await(ctx, func(ctx context.Context) error { return c.Do(ctx, "FAILOVER").Err() })
-			})
-			if err != nil {
-				return err
-			}
-			return node.Await(ctx, func(ctx context.Context) error {
-				if role, err := node.Info(ctx, "replication", "role"); err != nil || role == "master" {
-					return errors.Join(errors.New("it is still the master"), err)
-				}
-				return nil
-			})
+		f, err := nodes.FailOver(ctx, pview.Key)
+		if err != nil {
+			return err
 		}
-		return errors.New("none of the nodes is a master")
+		return f.Demoted(ctx)
 	}}
 }
 

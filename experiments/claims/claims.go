@@ -36,7 +36,7 @@ var groups = []struct {
 	}},
 	{"F · faults of the servers", []experiments.Experiment{
 		faults.F01, faults.F02, faults.F03, faults.F04, faults.F05, faults.F06, faults.F07, faults.F08, faults.F09, faults.F10,
-		faults.F11, faults.F12,
+		faults.F11, faults.F12, faults.F13,
 	}},
 	{"D · locks in a database", []experiments.Experiment{
 		stores.D01, stores.D02, stores.D03,

@@ -99,6 +99,18 @@ func TestMutants(t *testing.T) {
 			nil,
 			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
 		},
+		{
+			"the pause before a failover",
+			experiments.Mutant{},
+			instead("orders, writes paused, then SENTINEL FAILOVER, token not checked", "orders, SENTINEL FAILOVER, token not checked"),
+			map[string]string{"F13": "unexpected: orders, writes paused, then SENTINEL FAILOVER, token not checked: driver 9 at B and "},
+		},
+		{
+			"the check of the fencing token",
+			experiments.Mutant{Unchecked: true},
+			nil,
+			map[string]string{"F13": "unexpected: orders, SENTINEL FAILOVER, token checked: driver 9 at B and driver 1 at A both won"},
+		},
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},

@@ -100,16 +100,7 @@ func (x *Replicated) CutReplication(ctx context.Context, replicas ...*stack.Node
 func (x *Replicated) Promote(ctx context.Context, n *stack.Node) {
 	x.Must(n.WithClient(func(c *redis.Client) error { return c.Do(ctx, "REPLICAOF", "NO", "ONE").Err() }))
 	x.Master, x.Servers = n, x.Servers.At(n.AnnouncedAddr())
-	x.Must(n.Await(ctx, func(ctx context.Context) error { return HasRole(ctx, n, "master") }))
-}
-
-// HasRole returns an error unless a node has a role in its replication.
-func HasRole(ctx context.Context, n *stack.Node, want string) error {
-	role, err := n.Info(ctx, "replication", "role")
-	if err == nil && role != want {
-		err = fmt.Errorf("%s is a %s", n.Name, role)
-	}
-	return err
+	x.Must(n.Await(ctx, func(ctx context.Context) error { return n.HasRole(ctx, "master") }))
 }
 
 // Drawing is the drawing of the experiments with [Variants].

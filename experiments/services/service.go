@@ -55,13 +55,18 @@ func (s Service) send() burst.Send {
 
 // Start starts Redis, the instances and the balancer.
 func (s Service) Start(ctx context.Context, t *experiments.Trial) burst.Target {
+	return s.Run(ctx, t).Target
+}
+
+// Run is Start for a scenario that does something to the servers.
+func (s Service) Run(ctx context.Context, t *experiments.Trial) burst.Running {
 	if len(t.App) == 0 {
 		t.Must(ErrNoApp)
 	}
 	running, err := s.service(t).Start(ctx, t.Stack, nil)
 	t.Must(err)
 	t.Cleanup(func() error { http.DefaultClient.CloseIdleConnections(); return nil })
-	return running.Target
+	return running
 }
 
 // service has the instances' defaults as its durations, scaled.

@@ -101,23 +101,21 @@ func twiceInARow(ctx context.Context, t *experiments.Trial) {
 
 // awaitFollowers waits until the other replicas follow the new master and every sentinel knows it: they could replace it now.
 func awaitFollowers(ctx context.Context, x *failovers.Replicated) {
-	for _, sentinel := range x.Servers.Sentinels {
-		failovers.AwaitSentinel(ctx, x, sentinel, func(ctx context.Context, c *redis.SentinelClient) error {
-			known, err := c.Replicas(ctx, stack.SentinelMaster).Result()
-			if err != nil {
-				return err
+	x.Must(x.Servers.AwaitSentinels(ctx, func(ctx context.Context, c *redis.SentinelClient) error {
+		known, err := c.Replicas(ctx, stack.SentinelMaster).Result()
+		if err != nil {
+			return err
+		}
+		following := 0
+		for _, n := range known {
+			if n["flags"] == "slave" && n["master-link-status"] == "ok" {
+				following++
 			}
-			following := 0
-			for _, n := range known {
-				if n["flags"] == "slave" && n["master-link-status"] == "ok" {
-					following++
-				}
-			}
-			if following < len(x.Replicas) {
-				return fmt.Errorf("it knows %d replicas that follow the new master, not %d", following, len(x.Replicas))
-			}
-			return nil
-		})
-	}
+		}
+		if following < len(x.Replicas) {
+			return fmt.Errorf("it knows %d replicas that follow the new master, not %d", following, len(x.Replicas))
+		}
+		return nil
+	}))
 	x.AwaitReplication(ctx)
 }
