@@ -91,7 +91,7 @@ func New(cfg Config) http.Handler {
 	r.NoMethod(a.noMethod)
 
 	for _, v := range cfg.Versions {
-		// GET is an alias, because the articles' load plans use it.
+		// GET is an alias: A4's @RequestMapping names no method, so it takes GET.
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/pview", a.inVersion(v.Name), a.increment(v))
 		r.Match([]string{http.MethodPost, http.MethodGet}, "/"+v.Name+"/orders/:id/grab", a.inVersion(v.Name), a.grab(v))
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // Database is a lock in the table locklab_locks of a database. A key has a row, with its owner, its expiry by the database's clock, and
-// the last fencing token. A2 names such a lock. One UPDATE takes it. The table is created when it is missing. Rows are never
-// deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
+// the last fencing token. A2 names locks in a database, and shows none. One UPDATE takes the lock. The table is created when it is
+// missing. Rows are never deleted here, so it grows by one for each key; somebody else may delete rows with an old expiry.
 //
 // There is one holder while three conditions hold. The database keeps what it has committed. Its clock does not jump ahead. The holder
 // stops when its lease's context ends. There may be two after a failover to a replica without the row, or when somebody deletes or

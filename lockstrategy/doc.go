@@ -67,7 +67,7 @@
 //     token, at the read and at the write, refuses it; the scenarios do (order.ErrStale, pview.ErrStale).
 //   - A holder that is stopped learns of its loss only when it runs again. Examples are a paused process, a long garbage
 //     collection, and a suspended laptop, whose monotonic clock stands still.
-//   - Redis: a failover before the key was replicated (A2, A3, A4), an eviction, an empty restart or a clock jump loses the lock.
+//   - Redis: a failover before the key was replicated (A2), an eviction, an empty restart or a clock jump loses the lock.
 //   - RedLock: a node that restarts empty, or whose clock jumps ahead, can let a second majority form.
 //   - Database: a failover to a replica without the row loses the lock. A clock that jumps ahead ends leases early.
 //   - ZooKeeper: a pause longer than the session lets a second holder in. Servers that lose their disks lose the lock.

@@ -23,7 +23,7 @@ func startRedis(ctx context.Context, s *Stack, _ int, real bool) (Servers, error
 	return Servers{Addrs(t.Nodes), t.Nodes}, nil
 }
 
-// RedLockNodes is how many independent nodes RedLock has, as in the articles.
+// RedLockNodes is how many independent nodes RedLock has. A4 takes five, and A2's text proposes five.
 const RedLockNodes = 5
 
 var redLockKind = Kind{Name: "redlock", Program: RedisServer, Embedded: true, start: startRedLock}

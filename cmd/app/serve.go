@@ -38,7 +38,7 @@ type serveCommand struct {
 	SentinelMaster string        `default:"lab" placeholder:"NAME" help:"Name under which the sentinels know the master."`
 	RedisPassword  string        `placeholder:"SECRET" help:"Password of all Redis servers (default: none)."`
 	AddrMap        []string      `placeholder:"FROM=TO" help:"Addresses to dial instead of those that Redis announces, such as 10.66.6.0/24=127.0.0.1 for containers seen from their host (default: as announced)."`
-	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five, and at least three. Without them there is no v4 (default: none)."`
+	Redlock        []string      `placeholder:"HOST:PORT" help:"Addresses of the independent nodes of RedLock: five as in A4, and at least three. Without them there is no v4 (default: none)."`
 	Database       string        `default:"sqlite:locklab.db" placeholder:"sqlite:PATH|mysql:DSN" help:"Database of the orders, and of the locks of v5. A DSN is user:password@tcp(host:port)/name."`
 	Zookeeper      []string      `placeholder:"HOST:PORT" help:"Addresses of the servers of one ZooKeeper ensemble. Without them there is no v6 (default: none)."`
 	Etcd           []string      `placeholder:"HOST:PORT" help:"Addresses of etcd's servers, for clients: one, or three of a cluster. Without them there is no v7 (default: none)."`
@@ -107,7 +107,7 @@ func (c *serveCommand) validateRedlock() error {
 		return nil
 	}
 	if len(c.Redlock) < 3 {
-		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3, and the articles take 5", len(c.Redlock))
+		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3; A4 takes 5, and A2 proposes 5", len(c.Redlock))
 	}
 	for _, a := range c.Redlock {
 		for _, b := range c.Redis {

@@ -82,8 +82,8 @@ func (b Views) Surplus() int {
 }
 
 // Inside counts the values that an instance wrote again after it had written them. A lock in the process prevents it
-// while the instance is alone. Beside another instance it does not (against A4): the other one sets the counter back, and
-// the same values are written again.
+// while the instance is alone. Beside another instance it does not: the other one sets the counter back, and the same values are
+// written again. A4 reports one run in which neither process wrote a value twice.
 func (b Views) Inside() int {
 	return len(b.Writes) - len(b.distinct())
 }

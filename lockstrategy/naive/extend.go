@@ -1,6 +1,6 @@
 package naive
 
-// ExtendBySET takes the lock correctly and extends it by A0's second script, which begins with SET: it takes the lock from
+// ExtendBySET takes the lock correctly and extends it by A0's script to extend, which begins with SET: it takes the lock from
 // its holder.
 var ExtendBySET = Lock{
 	Name: "SET NX PX, extended by SET", Article: "A0", ViolatedIn: "L10",

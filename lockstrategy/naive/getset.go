@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// GetSet is the older lock that A1 mentions. The key has no expiry: it contains the time at which the lock ends, by the clock
-// of the client that took it. GETSET takes an ended lock from its holder. The clocks differ by a millisecond.
+// GetSet is the older lock that A1 mentions. A1 names the commands; the form is from redis.io/docs/latest/commands/setnx. The key has
+// no expiry: it contains the time at which the lock ends, by the clock of the client that took it. GETSET takes an ended lock from its
+// holder. The clocks differ by a millisecond.
 var GetSet = Lock{
 	Name: "SETNX, GETSET", Article: "A1", ViolatedIn: "L20",
 	Acquire:    []Step{setNXEnd, getEnd, getSetEnd},

@@ -1,6 +1,6 @@
 package naive
 
-// SETNX is the first step of every article: no expiry. A holder that dies locks the key for ever.
+// SETNX has no expiry: a holder that dies locks the key for ever. A0 and A2 begin with it.
 var SETNX = Lock{
 	Name: "SETNX, DEL", Article: "A0, A2", ViolatedIn: "L01, L12",
 	Acquire: []Step{setNX},

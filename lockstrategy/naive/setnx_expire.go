@@ -1,8 +1,9 @@
 package naive
 
-// SETNXThenEXPIRE sets the expiry by a second command. A client that dies between the two locks the key for ever.
+// SETNXThenEXPIRE sets the expiry by a second command. A client that dies between the two locks the key for ever. A3's
+// second form takes the lock so, and A3's releases compare the value.
 var SETNXThenEXPIRE = Lock{
-	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2", ViolatedIn: "L02",
+	Name: "SETNX, EXPIRE, DEL", Article: "A0, A2, A3", ViolatedIn: "L02",
 	Acquire: []Step{setNX, pexpire},
 	Release: []Step{del},
 }
