@@ -56,6 +56,17 @@ func wantReplay(t *testing.T, run string) {
 	}
 }
 
+// The page of an experiment gives the source of what no article says, as its report does.
+func TestAnExperimentNamesItsSources(t *testing.T) {
+	_, base := serving(t)
+	_, page := get(t, base+"/ui/experiments/L20")
+	for _, text := range []string{"Known from elsewhere", "https://redis.io/docs/latest/commands/setnx/"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page of L20 has no %q", text)
+		}
+	}
+}
+
 var savedRun = regexp.MustCompile(`/ui/experiments/L01-no-expiry/runs/[^"/]+`)
 
 // savedRuns are the addresses of those of L01.

@@ -29,8 +29,8 @@ func Run(w io.Writer, run experiments.Saved) error {
 	return write(w, newPage(run.Experiment.ID, false, run))
 }
 
-// Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then what the articles get wrong. An unexpected
-// verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder.
+// Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then where the articles and a run differ. An
+// unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder.
 func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
 	p := newPage("The lab", true, worstFirst(runs)...)
 	for i := range p.Runs {

@@ -130,6 +130,16 @@ func TestLab(t *testing.T) {
 	wants(t, none.String(), "There is no run yet.")
 }
 
+// An erratum stands beside its own article, and not beside the others of the experiment.
+func TestAnErratumNamesItsArticle(t *testing.T) {
+	var b bytes.Buffer
+	if err := Lab(&b, "", []experiments.Saved{failover()}); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, b.String(), "A2: An article says that this cannot be.")
+	lacks(t, b.String(), "Article A4") // the experiment's
+}
+
 // The page begins with how many runs have each verdict.
 func TestLabCountsVerdicts(t *testing.T) {
 	var runs []experiments.Saved
