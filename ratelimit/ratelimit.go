@@ -38,7 +38,8 @@ var ErrInput = errors.New("ratelimit: bad input")
 // ErrUnavailable says that the server of the counter gave no usable answer. Whether the call was counted is unknown.
 var ErrUnavailable = errors.New("ratelimit: the counter is unavailable")
 
-// Validate returns an error that wraps [ErrInput] and says what to change.
+// Validate returns an error that wraps [ErrInput] and says what to change. An empty key is refused. A0's annotation has the default "",
+// so methods without a key share one counter there.
 func (l Limit) Validate() error {
 	switch {
 	case l.Key == "" || len(l.Key) > longestKey:
