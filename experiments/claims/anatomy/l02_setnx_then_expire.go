@@ -16,8 +16,8 @@ var L02 = experiments.Experiment{
 	Says: `
 		A0 shows SETNX and EXPIRE as two commands, and says that a crash between them locks the key for ever. A2 says so in point 6 of its
 		list of key points. The comment at its case 2 mentions a restart and is not clear in the translation; the listing of that case has
-		another fault (L25). Both go on to SET with NX and an expiry, A0 also
-		to a script. A3 shows both forms, and recommends SET NX EX.`,
+		another fault (L25). Both go on to SET with NX, A0 also to a script. A0's line is damaged ("130"): we read the value 1 and an expiry
+		of 30. A3 shows both forms, and recommends SET NX EX.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client takes the lock by SETNX and sets the expiry by a second command. Is there still a moment in which its death locks the key

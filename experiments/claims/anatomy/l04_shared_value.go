@@ -16,8 +16,8 @@ var L04 = experiments.Experiment{
 	Claim: `
 		A value that two attempts share, such as the driver's id, lets one attempt release the other's lock although the release compares.`,
 	Says: `
-		A2 stores the driver's id in the lock; A0's example seems to store 1. The comparison before the release then finds "its own" value in
-		a lock that another attempt has taken.`,
+		A2 stores the driver's id in the lock. A0's line is damaged ("130"): we read the value 1, the same for each client, and an expiry
+		of 30.`,
 	Errata: []experiments.Erratum{{
 		Article: "A2", What: `
 		A2's lock contains the driver's id, which is the same in each of one driver's requests. So the first one's late release deletes the

@@ -21,8 +21,8 @@ var L06 = experiments.Experiment{
 	Claim:    "Renewal ends when the holder's process dies, and when a bound on it is reached.",
 	Says: `
 		The watchdog of A2 extends the lease while the holder has the lock. A holder that dies blocks the others until its lease ends,
-		and no longer (A1). A0 extends a lease a bounded number of times. A0 also names another answer to a lease that was lost: roll
-		the work back, and log it.`,
+		and no longer (A1). A0 extends a lease a bounded number of times. A0 also names another answer to a lease that was lost. A0's
+		sentence is damaged in the translation. We read: roll back the work of the failed node, and log it.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			Renewal keeps a lock for as long as the work lasts. Now the holder's process is killed. Does somebody have to delete the lock? And
@@ -34,8 +34,8 @@ var L06 = experiments.Experiment{
 			that works on without looking writes over what that client wrote.`,
 		Fix: `
 			Let renewal run in the process that does the work, never in another one. Choose a short lease, so that the wait after a crash is
-			short. Bound renewal where a holder may hang. Then work under the lease's context, or check the fencing token. To roll back, as A0
-			says, do the work in a transaction, and commit only while the lease's context has not ended.`,
+			short. Bound renewal where a holder may hang. Then work under the lease's context, or check the fencing token. To roll back, as we
+			read A0, do the work in a transaction, and commit only while the lease's context has not ended.`,
 		Limits: `
 			A kill is the clean case. A process that is paused continues later and does not know what it missed (L11). A holder that hangs and
 			still renews is not tried: only a bound would end its lock. No Redis fails. A rollback is not tried either. It needs work

@@ -13,6 +13,10 @@ var L07 = experiments.Experiment{
 	Articles: experiments.Articles{"A3"},
 	Claim:    "A lease that is given explicitly is not renewed: work that lasts longer is not protected to its end.",
 	Says:     "The listing takes the lock for three seconds. The text says that a watchdog extends it as long as the client holds it.",
+	Elsewhere: `
+		Redisson's RLock has lock(lease, unit) and tryLock(wait, lease, unit). It has no lock with a wait and a lease. A lock with a named
+		lease is released after that time (https://redisson.pro/docs/data-and-services/locks-and-synchronizers/). The time of the watchdog
+		is used only for a lock that was taken without a lease (https://redisson.pro/docs/configuration/).`,
 	Errata: []experiments.Erratum{{
 		Article: "A3", What: `
 		A3 takes the lock by lock(2, 3, SECOND), which Redisson does not have. It may stand for lock(3, SECONDS), or for tryLock(2, 3,

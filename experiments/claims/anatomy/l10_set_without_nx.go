@@ -20,6 +20,9 @@ var L10 = experiments.Experiment{
 	Says: `
 		A0 gives one script to take the lock: SET, and if that succeeded EXPIRE. Its script to extend the lock begins in the same way.
 		A3's acquire calls the lock and returns true; it does not use an answer of that call.`,
+	Elsewhere: `
+		Redisson's RLock has lock(lease, unit) and tryLock(wait, lease, unit). It has no lock with a wait and a lease
+		(https://redisson.pro/docs/data-and-services/locks-and-synchronizers/).`,
 	Errata: []experiments.Erratum{
 		{
 			Article: "A0",
@@ -87,7 +90,7 @@ C                                                                     SET NX →
 		{Name: "SET NX, DEL", Strategy: "SET NX PX, DEL", Anomaly: excluded, Run: clients.Interleaving(naive.PlainDEL, bothRequest)},
 		{Name: "SETNX", Strategy: "naive SETNX", Anomaly: excluded, Run: clients.Interleaving(naive.SETNX, bothRequest)},
 		{Name: "A0's lock script", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.SETWithoutNX, bothRequest)},
-		{Name: "A3's acquire", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.IgnoredReply, bothRequest)},
+		{Name: "A3's acquire, read as tryLock", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.IgnoredReply, bothRequest)},
 		{Name: "extended by comparison", Run: clients.Interleaving(naive.Extend, lateExtension)},
 		{Name: "A0's extend script", Expect: experiments.Sometimes, Run: clients.Interleaving(naive.ExtendBySET, lateExtension)},
 	},

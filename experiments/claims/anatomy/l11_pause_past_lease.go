@@ -19,8 +19,7 @@ var L11 = experiments.Experiment{
 	Claim: `
 		A holder that is paused past its lease writes after its successor; a resource that checks the fencing token refuses that write.`,
 	Says: `
-		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops. Then nothing
-		renews the lease, and the holder does not know it.`,
+		Renewal keeps the lock while the work goes on. The articles do not ask what happens when the holder itself stops.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client holds the lock. Its process stops for longer than the lease: a long garbage collection, a suspended laptop, a

@@ -21,13 +21,12 @@ import (
 var L12 = experiments.Experiment{
 	ID:       "L12-unanswered-acquire",
 	Title:    "Acquire with lost reply",
-	Articles: experiments.Articles{"A0", "A1", "A2", "A3"},
+	Articles: experiments.Articles{"A0", "A1", "A2", "A3", "A4"},
 	Claim: `
 		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,
 	Says: `
-		For one Redis the articles know two replies to an acquire, yes and no. The third case is no reply: the server has taken the lock for a
-		client that does not believe that it holds it. A2's RedLock knows that case. It counts as a failure, and the client releases on all
-		nodes.`,
+		For one Redis the articles know two replies to an acquire, yes and no. They do not mention an acquire without a reply. The RedLock of A2
+		and A4 knows that case. It counts as a failure, and the client releases on all nodes.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client sends an acquire, and its connection ends before the reply arrives. It cannot know whether the server has granted

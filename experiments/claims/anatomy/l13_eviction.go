@@ -18,11 +18,11 @@ import (
 
 var L13 = experiments.Experiment{
 	ID:       "L13-eviction",
-	Articles: experiments.Articles{"A0", "A1", "A2", "A3", "A4"},
+	Articles: experiments.Articles{"A4"},
 	Claim:    "A full Redis with an evicting memory policy deletes the lock's key while a client holds the lock.",
 	Says: `
-		A4's v3 keeps the lock and the counter in one Redis; its RedLock has five nodes of its own. No article says anything of the
-		server's memory.`,
+		A4's v3 keeps the lock and the counter in one Redis; its RedLock has five nodes of its own. A4 says that v3 stands on the condition
+		that Redis never fails. No article says anything of the server's memory.`,
 	Elsewhere: `
 		A Redis that is configured as a cache evicts keys when it is full. Each policy with the name volatile-… chooses among the keys
 		that have an expiry, as a lock does (https://redis.io/docs/latest/develop/reference/eviction/).`,

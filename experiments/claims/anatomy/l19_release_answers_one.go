@@ -24,7 +24,7 @@ var L19 = experiments.Experiment{
 		{
 			Article: "A1",
 			What: "A1's release script answers 1, released, to any client once the key is gone. " +
-				"Redisson mended that in 2019 (its issue 2018).",
+				"Redisson mended that in 2019 (https://github.com/redisson/redisson/issues/2018).",
 			Where: "the release script: `redis.call('publish', KEYS[2], ARGV[1])`",
 		},
 		{

@@ -27,7 +27,7 @@ var C3 = experiments.Experiment{
 	Claim:    "When a hot item expires, every request goes to the database; a lock lets one load, and singleflight one for each process.",
 	Says: `
 		One item has very many requests, and it expires. The article takes a lock with SETNX: the holder looks into the cache, loads and
-		fills, and the others wait. Or the item has no expiry, and then writes must reach the cache.`,
+		fills, and the others wait. Or the item has no expiry. A3 says that this brings a problem of consistency at writes.`,
 	Errata: []experiments.Erratum{{
 		Article: "A3",
 		What: `

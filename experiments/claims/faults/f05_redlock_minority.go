@@ -28,7 +28,8 @@ var F05 = experiments.Experiment{
 		A majority of the nodes is enough, N/2+1 of N. With fewer the acquire has failed, and the client releases on all nodes. A client asks the
 		nodes one
 		after another. A request to a node has a timeout far below the lease, so a node that gives no answer delays no client for long. A4
-		names 5 to 50 ms for a lease of 10 s, A2 some tens of milliseconds.`,
+		names 5 to 50 ms for a lease of 10 s, A2 some tens of milliseconds. A4's text takes the same key on all nodes; its listing has a name
+		for each node, lock1 to lock5.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			RedLock asks five nodes, and two of them give no answer. They are dead, or they hang: they accept a connection and say
@@ -54,7 +55,8 @@ var F05 = experiments.Experiment{
 		Limits: `
 			Clients that compete may share the nodes between them, so that none has a majority. Then a try may wait for a node that
 			hangs. In that variant no update may be lost; its longest wait is measured and not judged. On a busy machine the experiment
-			makes v4's timeout longer; the table shows it. The articles' timeouts are not changed. Nodes that lose their data are not tried.`,
+			makes v4's timeout longer; the table shows it. The articles' timeouts are not changed. Nodes that lose their data are not tried. Here
+			the key has one name on all nodes. A4's five names exclude as well, as long as all clients use the same ones.`,
 		Next: `
 			F06 (a node restarts empty), F07 (the clock of a node jumps), F08 (a node that is named twice), P4 (RedLock when nothing
 			fails). docs/lock.md has a section on v4.`,

@@ -19,7 +19,7 @@ var F08 = experiments.Experiment{
 	Title:    "RedLock: the same node twice",
 	Articles: experiments.Articles{"A2"},
 	Claim:    "A2's RedLock names one of its nodes twice: the loss of that node ends the lock, and that node alone is a majority.",
-	Says:     "The listing builds RedLock of three locks. They should be on three nodes, so that one node may fail.",
+	Says:     "The listing builds RedLock of three locks. The text asks for nodes that are completely independent.",
 	Errata: []experiments.Erratum{
 		{
 			Article: "A2",

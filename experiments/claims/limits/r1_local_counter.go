@@ -15,7 +15,7 @@ var R1 = experiments.Experiment{
 	Claim:    "A limit that each of twelve nodes counts for itself admits twelve times as many calls.",
 	Says: `
 		A0 has 12 nodes behind nginx. They call a supplier that allows 2000 calls a minute over all nodes together. A counter under a local
-		lock limits one node, and the nodes see nothing of each other's counters.`,
+		lock limits one node, and a lock of one machine is not seen by another.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A supplier allows 2000 calls a minute. Each of 12 nodes counts its own calls in memory, exactly, and stops at 2000. How many calls

@@ -29,9 +29,10 @@ var R8 = experiments.Experiment{
 		and EVAL after NOSCRIPT.`,
 	Errata: []experiments.Erratum{{
 		Article: "A0", What: `
-		A0 uses scripts for atomicity. No client comes between their commands, but a script that fails midway keeps its writes. INCR stays
-		done when EXPIRE fails, and the counter has no expiry until a later call repairs its TTL of -1.`,
-		Where: "section 5, phenomenon 1: `lua 스 크 립 트 를 사용 하여 작업 의 원자 성 을 확보`",
+		A0 uses scripts for atomicity. A0 does not mention that a script which fails midway keeps its writes. In the script of the counter,
+		INCR stays done when EXPIRE fails. Then the counter has no expiry until a later call repairs its TTL of -1.`,
+		Where: "section 5, phenomenon 1: `lua 스 크 립 트 를 사용 하여 작업 의 원자 성 을 확보`; the script of the counter: " +
+			"`local count = redis.call('incr',KEYS[1])`",
 	}, {
 		Article: "A0", What: `
 		The lock script takes the reply of a command as a condition. In Lua 0 is true. So the script grants the lock to every client, even

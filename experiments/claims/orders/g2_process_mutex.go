@@ -12,8 +12,7 @@ var G2 = experiments.Experiment{
 	ID:       "G2-process-mutex",
 	Articles: experiments.Articles{"A2"},
 	Claim:    "With a mutex in the process, one instance grants an order once, and two instances grant it twice.",
-	Says: `
-		With a lock of the JVM the order succeeds for one driver at each of the two services. Each service prints that, and returns null.`,
+	Says:     "With a lock of the JVM the order succeeds at both services. Each service prints that, and returns null.",
 	Lesson: experiments.Lesson{
 		Question: `
 			Each service has a lock of its own process around the read and the write, as A2 does with synchronized. Ten drivers request the order

@@ -11,7 +11,8 @@ var G3 = services.LockedGrabs(experiments.Experiment{
 	ID:       "G3-redis-lock",
 	Articles: experiments.Articles{"A2"},
 	Claim:    "With the Redis lock exactly one driver wins the order.",
-	Says:     "SETNX, and then Redisson, replaces the lock of the JVM, so that one driver gets the order, at whichever service.",
+	Says: `
+		A2 replaces the lock of the JVM by SETNX, and then by Redisson, so that one driver gets the order. It reports no result.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			The lock of an order is now a key in Redis, which both services use. The service reads, thinks and writes while it holds the lock.

@@ -12,7 +12,7 @@ var G4 = services.LockedGrabs(experiments.Experiment{
 	Title:    "RedLock",
 	Articles: experiments.Articles{"A2"},
 	Claim:    "With RedLock over five nodes exactly one driver wins the order.",
-	Says:     "With RedLock over independent Redis nodes one driver gets the order, although a node may fail.",
+	Says:     "A2 puts RedLock around the same work. Its algorithm goes on when a node is not available. A2 reports no result.",
 	Lesson: experiments.Lesson{
 		Question: `
 			The lock of an order is now granted by a majority of five independent Redis nodes. Twenty drivers at two services compete for it. Can

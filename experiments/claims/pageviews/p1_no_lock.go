@@ -19,7 +19,7 @@ var P1 = experiments.Experiment{
 	Articles: experiments.Articles{"A4"},
 	Claim:    "Reading a counter, adding one and writing it back without a lock loses updates.",
 	Says: `
-		666 simultaneous requests without a lock leave the counter at 34, and both processes write values twice.`,
+		666 simultaneous requests without a lock leave the counter at 34, and there are duplicates in the two processes.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			Two instances count page views. Each request reads the counter, adds one and writes the result back, without a lock. 666 people open

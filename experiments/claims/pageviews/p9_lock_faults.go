@@ -13,7 +13,8 @@ var P9 = experiments.Experiment{
 	Articles: experiments.Articles{"A0", "A4"},
 	Claim:    "No fault of the lock loses a page view, as long as the counter checks the fencing token at the read and at the write.",
 	Says: `
-		The articles repair the lock; A0 also names rolling the work back. They do not ask what the data could do against a lock that is lost.`,
+		The articles repair the lock. They do not ask what the data could do against a lock that is lost. A0 also says what to do with the
+		work. A0's sentence is damaged in the translation. We read: roll back the work of the failed node, and log it.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			Somebody deletes the lock's key again and again, frees the lock by force, and deletes the counter of tokens. Instances are stopped
