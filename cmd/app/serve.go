@@ -107,7 +107,8 @@ func (c *serveCommand) validateRedlock() error {
 		return nil
 	}
 	if len(c.Redlock) < 3 {
-		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3; A4 takes 5, and A2 proposes 5", len(c.Redlock))
+		return misuse("--redlock names %d addresses; a majority that survives a loss needs at least 3; A4 takes 5, and A2 proposes 5",
+			len(c.Redlock))
 	}
 	for _, a := range c.Redlock {
 		for _, b := range c.Redis {
