@@ -69,10 +69,15 @@ func (x *Replicated) FailOver(ctx context.Context) {
 
 // AwaitReplication waits until every replica has confirmed everything that the master has written so far.
 func (x *Replicated) AwaitReplication(ctx context.Context) {
-	written, err := x.Master.Number(ctx, "replication", "master_repl_offset")
-	x.Must(err)
-	for _, n := range x.Replicas {
-		x.Must(n.Await(ctx, func(ctx context.Context) error {
+	AwaitReplication(ctx, x.Trial, x.Master, x.Replicas)
+}
+
+// AwaitReplication waits until replicas have confirmed everything that their master has written so far.
+func AwaitReplication(ctx context.Context, t *experiments.Trial, master *stack.Node, replicas []*stack.Node) {
+	written, err := master.Number(ctx, "replication", "master_repl_offset")
+	t.Must(err)
+	for _, n := range replicas {
+		t.Must(n.Await(ctx, func(ctx context.Context) error {
 			has, err := n.Number(ctx, "replication", "slave_repl_offset")
 			if err == nil && has < written {
 				err = fmt.Errorf("it has %d of %d bytes", has, written)
@@ -80,7 +85,7 @@ func (x *Replicated) AwaitReplication(ctx context.Context) {
 			return err
 		}))
 	}
-	x.Note(x.Master.Name, fmt.Sprintf("every replica has all of its %d bytes", written))
+	t.Note(master.Name, fmt.Sprintf("every replica has all of its %d bytes", written))
 }
 
 // CutReplication drops what the master sends to replicas, until it has been killed.

@@ -69,7 +69,7 @@ func typePause(
 		t.Note("operator", strings.TrimSpace(fmt.Sprintln(words...))+" at "+old.Name)
 	}
 	typed("CLIENT", "PAUSE", longest.Milliseconds(), "WRITE")
-	(&failovers.Replicated{Trial: t, Master: old, Replicas: replicas}).AwaitReplication(ctx)
+	failovers.AwaitReplication(ctx, t, old, replicas)
 	f, end := promote(ctx, t, servers)
 	promoted()
 	await(ctx, t, f)
@@ -97,7 +97,7 @@ func promote(ctx context.Context, t *experiments.Trial, servers *stack.Topology)
 	t.Fault("operator", f.Typed, fmt.Sprintf("%s says role:master, and %s says role:%s", f.New.Name, f.Old.Name, role))
 	return f, func() {
 		t.Must(f.Demoted(ctx))
-		t.Measure("Redis", (t.Now() - at).Milliseconds(), twoMasters)
+		t.Measure("v3", (t.Now() - at).Milliseconds(), twoMasters)
 	}
 }
 

@@ -24,87 +24,97 @@ var (
 )
 
 // ordersDuring lets A's drivers request orders when a replica is a master, and B's drivers request them when clients are told that. A is
-// connected to the old master. It reads, and writes when B's drivers are answered.
+// connected to the old master. Its drivers read, and write when those of B are answered.
 func ordersDuring(replace maintenance, checks bool) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		servers, err := t.Stack.Topology(ctx, string(topology.Sentinel), t.Real)
 		t.Must(err)
-		database := services.SQLite(t, "orders.db")
-		a := openOffice(ctx, t, "A", database, servers.At(servers.Nodes[0].AnnouncedAddr()), checks)
-		var orders []uint64
-		for range contested {
-			o, err := a.store.Create(ctx)
-			t.Must(err)
-			orders = append(orders, o.ID)
-		}
+		old, err := servers.MasterOf(ctx, clients.LockKey)
+		t.Must(err)
+		x := openOrders(ctx, t, checks)
 		answered := make(chan struct{}) // when B's drivers are
-		var come sync.WaitGroup         // A's drivers who have read, or were refused
-		come.Add(contested)
-		a.store = a.store.ThinkingUntil(func(ctx context.Context) error {
-			come.Done()
+		untilB := func(ctx context.Context) error {
 			select {
 			case <-answered:
 				return nil
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-		})
+		}
 		var wait func()
 		_, end := replace(ctx, t, servers, func() {
-			wait = t.Go(func() { a.grab(ctx, orders, come.Done) })
-			come.Wait()
+			var arrived sync.WaitGroup // drivers who think, or are answered
+			arrived.Add(len(x.ids))
+			wait = t.Go(func() { x.grab(ctx, "A", servers.At(old.AnnouncedAddr()), untilB, arrived.Done) })
+			arrived.Wait()
 		})
-		openOffice(ctx, t, "B", database, servers, checks).grab(ctx, orders, nil)
+		x.grab(ctx, "B", servers, func(context.Context) error { return nil }, func() {})
 		close(answered)
 		wait()
-		a.recordWinners(ctx, orders)
+		x.recordWinners(ctx)
 		end()
 	}
 }
 
-// office is an instance at which drivers grab orders.
-type office struct {
+// orders are in a database, and drivers at two instances want them.
+type orders struct {
 	*experiments.Trial
-	name   string
 	store  *order.Store
-	guard  lockstrategy.Guard
+	ids    []uint64
 	checks bool // the database checks the fencing token
 }
 
-func openOffice(ctx context.Context, t *experiments.Trial, name, database string, servers *stack.Topology, checks bool) *office {
-	store, err := order.OpenStore(ctx, order.Config{Database: database})
+func openOrders(ctx context.Context, t *experiments.Trial, checks bool) *orders {
+	store, err := order.OpenStore(ctx, order.Config{Database: services.SQLite(t, "orders.db")})
 	t.Must(err)
 	t.Cleanup(store.Close)
-	c := clients.RedisLock(t, name, clients.Connect(ctx, t, servers), clients.LongLease)
-	return &office{t, name, store, lockstrategy.Guard{Strategy: c.Lock, Once: true}, checks && !t.Unchecked()}
+	x := &orders{Trial: t, store: store, checks: checks && !t.Unchecked()}
+	for range contested {
+		o, err := store.Create(ctx)
+		t.Must(err)
+		x.ids = append(x.ids, o.ID)
+	}
+	return x
 }
 
-// grab lets a driver grab each order simultaneously. refused is called for each driver who has not read; nil: nobody is.
-func (o *office) grab(ctx context.Context, orders []uint64, refused func()) {
+// grab lets a driver for each order grab it at an instance, simultaneously. Each thinks between reading and writing. It has arrived when it
+// begins to, or is answered.
+func (x *orders) grab(
+	ctx context.Context, name string, servers *stack.Topology, think func(context.Context) error, arrived func(),
+) {
+	c := clients.RedisLock(x.Trial, name, clients.Connect(ctx, x.Trial, servers), clients.LongLease)
+	guard := lockstrategy.Guard{Strategy: c.Lock, Once: true}
 	var all sync.WaitGroup
-	for i, id := range orders {
+	for i, id := range x.ids {
 		number := uint64(i + 1)
-		if o.name == "B" {
+		if name == "B" {
 			number += contested
 		}
-		d := &driver{office: o, name: fmt.Sprintf("driver %d at %s", number, o.name)}
 		all.Go(func() {
-			result, err := o.store.Grab(ctx, d, order.Attempt{OrderID: id, Driver: number, Version: "v3", Instance: o.name})
-			d.told(id, result, err)
-			if !d.granted && refused != nil {
-				refused()
-			}
+			arrived := sync.OnceFunc(arrived)
+			defer arrived()
+			store := x.store.ThinkingUntil(func(ctx context.Context) error {
+				arrived()
+				return think(ctx)
+			})
+			d := &driver{orders: x, name: driverName(number, name), guard: guard}
+			result, err := store.Grab(ctx, d, order.Attempt{OrderID: id, Driver: number, Version: "v3", Instance: name})
+			d.told(order.LockKey(id), result, err)
 		})
 	}
 	all.Wait()
 }
 
-// driver is a lock for one driver, which records what happens.
+func driverName(number uint64, instance string) string {
+	return fmt.Sprintf("driver %d at %s", number, instance)
+}
+
+// driver has the lock of an instance, and records what happens.
 type driver struct {
-	*office
-	name    string
-	token   uint64
-	granted bool
+	*orders
+	name  string
+	guard lockstrategy.Guard
+	token uint64
 }
 
 func (d *driver) record(kind history.Kind, key, text string) {
@@ -115,7 +125,7 @@ func (d *driver) record(kind history.Kind, key, text string) {
 func (d *driver) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error {
 	d.record(history.Request, key, "")
 	return d.guard.Do(ctx, key, func(ctx context.Context, token uint64) error {
-		d.granted, d.token = true, token
+		d.token = token
 		d.record(history.Grant, key, "")
 		defer d.record(history.Release, key, "")
 		if !d.checks {
@@ -125,9 +135,8 @@ func (d *driver) Do(ctx context.Context, key string, fn func(ctx context.Context
 	})
 }
 
-// told records the answer to a driver.
-func (d *driver) told(id uint64, result order.Result, err error) {
-	key := order.LockKey(id)
+// told records the answer.
+func (d *driver) told(key string, result order.Result, err error) {
 	switch {
 	case errors.Is(err, order.ErrStale):
 		d.record(history.Stale, key, "")
@@ -140,29 +149,30 @@ func (d *driver) told(id uint64, result order.Result, err error) {
 	}
 }
 
-// recordWinners records the winners of each order, as the database says.
-func (o *office) recordWinners(ctx context.Context, orders []uint64) {
-	two := 0
-	for _, id := range orders {
-		stored, err := o.store.Get(ctx, id)
-		o.Must(err)
-		for _, w := range stored.Wins {
-			name := fmt.Sprintf("driver %d at %s", w.Driver, w.Instance)
-			o.Record(history.Event{Timeline: name, Owner: name, Kind: history.Win, Key: order.LockKey(id), Token: w.Token, Text: "by " + w.Instance})
-		}
+// recordWinners records the winners of each order, as the database says, and counts.
+func (x *orders) recordWinners(ctx context.Context) {
+	two, refused := 0, 0
+	for _, id := range x.ids {
+		stored, err := x.store.Get(ctx, id)
+		x.Must(err)
 		if len(stored.Wins) == 0 {
-			o.Must(fmt.Errorf("order %d has no winner", id))
+			x.Must(fmt.Errorf("order %d has no winner", id))
 		}
 		if len(stored.Wins) > 1 {
 			two++
 		}
-	}
-	o.Measure("orders", int64(two), twoWinners)
-	stale := 0
-	for _, e := range o.Events() {
-		if e.Kind == history.Stale {
-			stale++
+		for _, w := range stored.Wins {
+			name := driverName(w.Driver, w.Instance)
+			x.Record(history.Event{
+				Timeline: name, Owner: name, Kind: history.Win, Key: order.LockKey(id), Token: w.Token, Text: "by " + w.Instance,
+			})
 		}
 	}
-	o.Measure("orders", int64(stale), refusedOf8)
+	for _, e := range x.Events() {
+		if e.Kind == history.Stale {
+			refused++
+		}
+	}
+	x.Measure("v3", int64(two), twoWinners)
+	x.Measure("v3", int64(refused), refusedOf8)
 }

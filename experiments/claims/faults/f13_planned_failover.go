@@ -33,12 +33,12 @@ var F13 = experiments.Experiment{
 			is counted. The old one becomes a replica about ten seconds later, and drops those writes. A lock that it granted meanwhile is unknown
 			to the new master, which grants it again. A lock that it released meanwhile stays locked at the new master, until the lease
 			ends.`,
-		Fix: `
-			At a cluster, type CLUSTER FAILOVER at a replica of the master. At a master with replicas, type FAILOVER at the master. With
-			Sentinel, type five commands. (1) CLIENT PAUSE 60000 WRITE at the master. (2) INFO replication at the master, until each replica has the
-			offset of the master. (3) SENTINEL FAILOVER lab at a sentinel, and SENTINEL GET-MASTER-ADDR-BY-NAME lab, until it names the replica.
-			(4) REPLICAOF with the address of the new master, at the old one: while writes are paused, no sentinel does that. (5) CLIENT UNPAUSE
-			at the old one. And let the database check the fencing token: then no order gets two winners, whatever was typed.`,
+		Fix: "At a cluster, type `CLUSTER FAILOVER` at a replica of the master. At a master with replicas, type `FAILOVER` at the master. " +
+			"With Sentinel, type five commands. (1) `CLIENT PAUSE 60000 WRITE` at the master. (2) `INFO replication` at the master, until each " +
+			"replica has the master's offset. (3) `SENTINEL FAILOVER lab` at a sentinel, and `SENTINEL GET-MASTER-ADDR-BY-NAME lab` until it " +
+			"answers with the replica. (4) `REPLICAOF`, with the address of the new master, at the old one. No sentinel does that while writes " +
+			"are paused. (5) `CLIENT UNPAUSE` at the old one. And let the database check the fencing token: then no order gets two winners, " +
+			"whatever was typed.",
 		Limits: `
 			The clients of the page views follow Sentinel. In the variants of the orders one instance is not told of the new master, as
 			a client without a subscription. Sentinel's ten seconds are those of its code, and no setting changes them. With
