@@ -26,16 +26,33 @@ func (c *labCompareCommand) Run(std streams) error {
 		return unavailable(err)
 	}
 	page := filepath.Join(c.Dir, "docs", "compare.md")
-	for _, part := range compare.Of(claims.All(), runs, bench).Parts() {
-		if !c.Write {
-			fmt.Fprintf(std.out, "%s:\n\n%s\n", part.Name, part.Text)
-		} else if err := marked.Update(page, part.Name, part.Text); err != nil {
-			return unavailable(err)
-		}
+	from := fmt.Sprintf("from %d saved runs and %d runs of the benchmark", len(runs), len(bench.Runs))
+	if len(bench.Runs) == 0 {
+		from = fmt.Sprintf("from %d saved runs; its tables of the benchmark stay, because %s has no run", len(runs), c.Bench)
 	}
+	parts := compare.Of(claims.All(), runs, bench).Parts()
 	if !c.Write {
+		for _, part := range parts {
+			fmt.Fprintf(std.out, "%s:\n\n%s\n", part.Name, part.Text)
+		}
 		return nil
 	}
-	_, err = fmt.Fprintf(std.out, "%s is written, from %d saved runs and %d runs of the benchmark\n", page, len(runs), len(bench.Runs))
+	if err := writeParts(page, parts, len(bench.Runs) > 0); err != nil {
+		return unavailable(err)
+	}
+	_, err = fmt.Fprintf(std.out, "%s is written, %s\n", page, from)
 	return err
+}
+
+// writeParts writes parts into a page. Without a run of the benchmark, what the page has of it stays.
+func writeParts(page string, parts []compare.Part, measured bool) error {
+	for _, part := range parts {
+		if part.Bench && !measured {
+			continue
+		}
+		if err := marked.Update(page, part.Name, part.Text); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,12 +9,15 @@ import (
 )
 
 // Part is a part of docs/compare.md that no hand writes, by the name of its markers.
-type Part struct{ Name, Text string }
+type Part struct {
+	Name, Text string
+	Bench      bool // it has what make bench measured
+}
 
 // Parts are all of them.
 func (c Comparison) Parts() []Part {
 	return []Part{
-		{"benchmark", c.origin()},
+		{"benchmark", c.origin(), true},
 		{"speed", c.table(
 			[]string{
 				"lock and unlock, median", "p99", "lock and unlock, × v3", "burst of 666", "burst, × v3", "bare", "library", "work",
@@ -26,19 +29,19 @@ func (c Comparison) Parts() []Part {
 				}
 				return []Cell{l.P50, l.P99, l.Alone, l.Burst, l.ToV3, l.Bare, library, l.Requests}
 			},
-		)},
+		), true},
 		{"fairness", c.table(
 			[]string{"sections per second", "of a run without a lock", "Jain, waiters", "Jain, processes"},
 			func(l Lock) []Cell { return []Cell{l.Rate, l.OfLimit, l.Jain, l.Even} },
-		)},
+		), true},
 		{"failure", c.table(
 			[]string{
 				"a dead holder's key stays locked", "time without a grant after the leader's death", "the minority side answers",
 				"anomalies with a violation",
 			},
 			func(l Lock) []Cell { return []Cell{l.Dead, l.Gap, l.Minority, l.Violated} },
-		)},
-		{"libraries", c.libraries()},
+		), false},
+		{"libraries", c.libraries(), true},
 	}
 }
 
