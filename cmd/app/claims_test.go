@@ -19,6 +19,9 @@ import (
 // kinds are experiments on instances, one of each kind: `make test` runs these. The demo's tests send the same bursts to all versions.
 var kinds = []string{"P1", "P3", "G1", "G5", "R0"}
 
+// mostOnInstances is for how long an experiment may run here.
+const mostOnInstances = 80 * time.Second
+
 // Every experiment on instances of the app comes to its verdict, also with the race detector: this test binary is the app. `make check
 // PART=lab` runs them once more with the app itself.
 func TestClaimsOnInstances(t *testing.T) {
@@ -27,8 +30,7 @@ func TestClaimsOnInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range claims.All() {
-		onInstances := strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-")
-		if !onInstances || e.Takes > time.Minute { // TestNoFaultOfTheLockLosesAnUpdate runs the long ones for a shorter time
+		if !claims.OnInstances(e) || e.Takes > mostOnInstances { // TestNoFaultOfTheLockLosesAnUpdate runs the long ones for a shorter time
 			continue
 		}
 		t.Run(e.ID, func(t *testing.T) {

@@ -91,3 +91,8 @@ func Group(id string) string {
 
 // All returns every experiment by its group, each in the order of its number.
 func All() experiments.Catalogue { return slices.Clone(all) }
+
+// OnInstances reports whether an experiment needs instances of the app. Without them it shows nothing.
+func OnInstances(e experiments.Experiment) bool {
+	return strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-") || strings.HasPrefix(e.ID, "F13-")
+}

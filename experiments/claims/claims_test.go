@@ -27,7 +27,7 @@ const whole = 8 * time.Second
 // package, but other packages are tested simultaneously.
 func TestExperiments(t *testing.T) {
 	for _, e := range All() {
-		if onInstances(e) {
+		if OnInstances(e) {
 			continue // cmd/app has them
 		}
 		t.Run(e.ID, func(t *testing.T) {

@@ -8,14 +8,10 @@ import (
 	"locklab/experiments/services"
 )
 
-// onInstances reports whether an experiment needs the app: cmd/app runs those.
-func onInstances(e experiments.Experiment) bool {
-	return strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-")
-}
-
+// Nothing is shown without the app. cmd/app runs these experiments.
 func TestWithoutTheAppNothingIsShown(t *testing.T) {
 	for _, e := range All() {
-		if !onInstances(e) {
+		if !OnInstances(e) {
 			continue
 		}
 		r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
