@@ -19,44 +19,62 @@ type PlannedFailover struct {
 }
 
 // FailOver lets a replica replace the master of a key. It types FAILOVER at the master, CLUSTER FAILOVER at the replica, or SENTINEL
-// FAILOVER at a sentinel. A server that refuses it for now is asked again. FailOver returns when the replica is a master. The old one may
-// be a master, too, until [PlannedFailover.Demoted].
+// FAILOVER at a sentinel. A server that refuses it is asked again: no replica is in sync, or another failover goes on. FailOver returns when
+// the replica is a master. The old one may be a master, too, until [PlannedFailover.Demoted].
 func (t *Topology) FailOver(ctx context.Context, key string) (f *PlannedFailover, err error) {
-	f = &PlannedFailover{in: t, key: key}
-	if f.Old, err = t.MasterOf(ctx, key); err != nil {
-		return nil, err
-	}
-	candidates, err := t.ReplicasOf(ctx, f.Old)
-	if err != nil || len(candidates) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("stack: %d replicas could replace %s", len(candidates), f.Old.Name))
-	}
-	at, command := f.Old, "FAILOVER"
-	switch {
-	case len(t.Sentinels) > 0:
-		at, command = t.Sentinels[0], "SENTINEL FAILOVER "+SentinelMaster
-	case t.Kind == "cluster":
-		at, command = candidates[0], "CLUSTER FAILOVER"
-	}
-	f.Typed = command + " at " + at.Name
-	err = at.WithClient(func(c *redis.Client) error {
-		var words []any
-		for _, word := range strings.Fields(command) {
-			words = append(words, word)
+	var candidates []*Node
+	err = Until(ctx, func(ctx context.Context) (err error) {
+		if f, candidates, err = t.plan(ctx, key); err != nil {
+			return err
 		}
-		return at.Await(ctx, func(ctx context.Context) error { return c.Do(ctx, words...).Err() })
+		return f.typed(ctx, candidates[0])
 	})
 	if err != nil {
-		return nil, fmt.Errorf("stack: %s: %w", f.Typed, err)
+		return nil, fmt.Errorf("stack: planned failover: %w", err)
 	}
 	return f, Until(ctx, func(ctx context.Context) error {
 		for _, n := range candidates {
-			if err := n.HasRole(ctx, "master"); err == nil {
+			if n.HasRole(ctx, "master") == nil {
 				f.New = n
 				return nil
 			}
 		}
-		return fmt.Errorf("stack: no replica of %s is a master", f.Old.Name)
+		return fmt.Errorf("stack: %s was typed, and no replica of %s is a master", f.Typed, f.Old.Name)
 	})
+}
+
+// plan finds the master of a key, and the replicas that may replace it.
+func (t *Topology) plan(ctx context.Context, key string) (f *PlannedFailover, candidates []*Node, err error) {
+	f = &PlannedFailover{in: t, key: key}
+	if f.Old, err = t.MasterOf(ctx, key); err != nil {
+		return nil, nil, err
+	}
+	if candidates, err = t.ReplicasOf(ctx, f.Old); err == nil && len(candidates) == 0 {
+		err = fmt.Errorf("%s has no replica", f.Old.Name)
+	}
+	return f, candidates, err
+}
+
+// typed types the command. An error that is no refusal is permanent: the failover may have begun.
+func (f *PlannedFailover) typed(ctx context.Context, replica *Node) error {
+	at, command := f.Old, "FAILOVER"
+	switch {
+	case len(f.in.Sentinels) > 0:
+		at, command = f.in.Sentinels[0], "SENTINEL FAILOVER "+SentinelMaster
+	case f.in.Kind == "cluster":
+		at, command = replica, "CLUSTER FAILOVER"
+	}
+	f.Typed = command + " at " + at.Name
+	var words []any
+	for _, word := range strings.Fields(command) {
+		words = append(words, word)
+	}
+	err := at.WithClient(func(c *redis.Client) error { return c.Do(ctx, words...).Err() })
+	var refused redis.Error
+	if err != nil && !errors.As(err, &refused) {
+		return Permanent{fmt.Errorf("%s: %w", f.Typed, err)}
+	}
+	return err
 }
 
 // Demoted waits until the old master is a replica. Until then it accepts writes, which the new one never gets.
@@ -64,20 +82,5 @@ func (f *PlannedFailover) Demoted(ctx context.Context) error {
 	return f.Old.Await(ctx, func(ctx context.Context) error { return f.Old.HasRole(ctx, "slave") })
 }
 
-// Named waits until every server that tells clients the master tells them the new one: the sentinels, or the nodes of a cluster.
-func (f *PlannedFailover) Named(ctx context.Context) error {
-	right := func(named string, err error) error {
-		if err == nil && named != f.New.AnnouncedAddr() {
-			err = fmt.Errorf("stack: %s is named, not %s", named, f.New.Name)
-		}
-		return err
-	}
-	if f.in.Kind == "cluster" {
-		for _, n := range f.in.Nodes {
-			if err := n.Await(ctx, func(ctx context.Context) error { return right(n.OwnerOf(ctx, f.key)) }); err != nil {
-				return err
-			}
-		}
-	}
-	return f.in.AwaitSentinels(ctx, func(ctx context.Context, c *redis.SentinelClient) error { return right(namedMaster(ctx, c)) })
-}
+// Named waits until every server that tells clients the master tells them the new one.
+func (f *PlannedFailover) Named(ctx context.Context) error { return f.in.AwaitNamed(ctx, f.key, f.New) }

@@ -1,9 +1,13 @@
 package stack_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"locklab/internal/testenv"
+	"locklab/stack"
 )
 
 // A planned failover ends with a new master that everybody is told, and the old one is its replica.
@@ -31,6 +35,30 @@ func TestAPlannedFailover(t *testing.T) {
 			if err != nil || now != f.New || now == f.Old {
 				t.Errorf("the master is %v (%v), and %s replaced %s", now, err, f.New.Name, f.Old.Name)
 			}
+			if err := f.Old.HasRole(ctx, "slave"); err != nil {
+				t.Error(err)
+			}
+			for _, n := range nodes.Nodes {
+				if kind == "cluster" {
+					wantNamed(t, n.Name, f.New)(n.OwnerOf(ctx, key))
+				}
+			}
+			for _, n := range nodes.Sentinels {
+				c := redis.NewSentinelClient(&redis.Options{Addr: n.Addr})
+				at, err := c.GetMasterAddrByName(ctx, stack.SentinelMaster).Result()
+				wantNamed(t, n.Name, f.New)(strings.Join(at, ":"), err)
+				c.Close()
+			}
 		})
+	}
+}
+
+// wantNamed checks which master a server names.
+func wantNamed(t *testing.T, server string, want *stack.Node) func(named string, err error) {
+	return func(named string, err error) {
+		t.Helper()
+		if err != nil || named != want.AnnouncedAddr() {
+			t.Errorf("%s names %s (%v), not %s", server, named, err, want.Name)
+		}
 	}
 }

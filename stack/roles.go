@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -97,6 +98,28 @@ func (n *Node) OwnerOf(ctx context.Context, key string) (addr string, err error)
 		return err
 	})
 	return addr, err
+}
+
+// AwaitNamed waits until every server that tells clients the master of a key names a node: the sentinels, or the nodes of a cluster. Dead
+// nodes are not asked.
+func (t *Topology) AwaitNamed(ctx context.Context, key string, want *Node, dead ...*Node) error {
+	right := func(named string, err error) error {
+		if err == nil && named != want.AnnouncedAddr() {
+			err = fmt.Errorf("stack: %s is named, not %s", named, want.Name)
+		}
+		return err
+	}
+	if t.Kind == "cluster" {
+		for _, n := range t.Nodes {
+			if slices.Contains(dead, n) {
+				continue
+			}
+			if err := n.Await(ctx, func(ctx context.Context) error { return right(n.OwnerOf(ctx, key)) }); err != nil {
+				return err
+			}
+		}
+	}
+	return t.AwaitSentinels(ctx, func(ctx context.Context, c *redis.SentinelClient) error { return right(namedMaster(ctx, c)) })
 }
 
 // AwaitSentinels asks each sentinel until its answer is as it should be. Without sentinels it returns immediately.

@@ -128,7 +128,7 @@ func TestALostReplyIsNotAskedForAgain(t *testing.T) {
 }
 
 // A subscription is at the new master before the old one has learned of a planned failover. Until then the old one publishes no message of
-// the new one.
+// the new one. Replicas and the nodes of a cluster pass messages on; there, go-redis needs no help.
 func TestASubscriptionFollowsAPlannedFailover(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)

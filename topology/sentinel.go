@@ -31,7 +31,8 @@ func (r *Redis) failover(replicas bool) *redis.Client {
 }
 
 // oneMaster closes the connections to a master when one to another master is opened. go-redis leaves those of subscriptions open. After a
-// planned failover the old master goes on for some ten seconds, and they would receive nothing that the new one publishes.
+// planned failover the old master goes on for some ten seconds, and they would receive nothing that the new one publishes. A sentinel that
+// is behind the others leads back to the old master until it knows better, as it does in go-redis.
 type oneMaster struct {
 	mu     sync.Mutex
 	dials  int // that have begun

@@ -99,12 +99,12 @@ func TestMutants(t *testing.T) {
 			nil,
 			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
 		},
-		{
-			"the pause before a failover",
-			experiments.Mutant{},
-			instead("orders, writes paused, then SENTINEL FAILOVER, token not checked", "orders, SENTINEL FAILOVER, token not checked"),
-			map[string]string{"F13": "unexpected: orders, writes paused, then SENTINEL FAILOVER, token not checked: driver 9 at B and "},
-		},
+		{"the pause of writes", commands(t, unsaid("CLIENT", "PAUSE")), nil, map[string]string{
+			"F13": "unexpected: orders, writes paused, then SENTINEL FAILOVER, token not checked: driver 9 at B and ",
+		}},
+		{"the refusal of writes", commands(t, unsaid("CONFIG", "SET")), nil, map[string]string{
+			"F13": "unexpected: orders, writes refused, then SENTINEL FAILOVER, token not checked: driver 9 at B and ",
+		}},
 		{
 			"the check of the fencing token",
 			experiments.Mutant{Unchecked: true},
@@ -222,28 +222,40 @@ func instead(variant, other string) func(*experiments.Experiment) {
 	}
 }
 
-// The same for an experiment on instances: the app is built with something taken out.
+// The same for an experiment on instances: the app is built with something taken out, or a variant does what another one does.
 func TestMutantsOfInstances(t *testing.T) {
 	testenv.Check(t, testenv.Whole)
 	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
-	for _, m := range []struct{ without, file, right, wrong, id, why string }{
+	for _, m := range []struct {
+		without, file, right, wrong string
+		cut                         func(*experiments.Experiment)
+		id, why                     string
+	}{
 		{
 			"what is known of the holder", "handlers/errors.go", `answer["locked"], answer["instance"] = lockedBy(err), `, `answer["instance"] = `,
-			"G5", "unexpected: does not wait: driver ",
+			nil, "G5", "unexpected: does not wait: driver ",
 		},
 		{
 			"the end of a request that was refused", "lockstrategy/guard.go", "if err != nil {\n\t\treturn err\n\t}\n\tdefer",
-			"if err != nil {\n\t\t_ = fn(ctx, 0)\n\t\treturn err\n\t}\n\tdefer", "G5", "unexpected: does not wait: driver ",
+			"if err != nil {\n\t\t_ = fn(ctx, 0)\n\t\treturn err\n\t}\n\tdefer", nil, "G5", "unexpected: does not wait: driver ",
+		},
+		{"FAILOVER at the master", "", "", "", instead("FAILOVER", "SENTINEL FAILOVER"), "F13", "unexpected: FAILOVER: "},
+		{"CLUSTER FAILOVER", "", "", "", instead("CLUSTER FAILOVER", "SENTINEL FAILOVER"), "F13", "unexpected: CLUSTER FAILOVER: "},
+		{
+			"an operator in time", "", "", "",
+			instead("writes paused, then SENTINEL FAILOVER", "writes paused, SENTINEL FAILOVER too late"),
+			"F13", "unexpected: writes paused, then SENTINEL FAILOVER: ",
 		},
 	} {
 		t.Run(m.without, func(t *testing.T) {
-			flips(t, m.id, m.why, nil, experiments.Options{Trials: 1, Real: true, App: mutatedApp(t, m.file, m.right, m.wrong)})
+			app := mutatedApp(t, m.file, m.right, m.wrong)
+			flips(t, m.id, m.why, m.cut, experiments.Options{Trials: 1, Real: true, App: app})
 		})
 	}
 }
 
-// mutatedApp builds the app with something else in one of its files, and returns the command line of an instance.
+// mutatedApp builds the app with something else in one of its files, or as it is, and returns the command line of an instance.
 func mutatedApp(t *testing.T, file, right, wrong string) []string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -251,15 +263,20 @@ func mutatedApp(t *testing.T, file, right, wrong string) []string {
 		t.Fatal(err)
 	}
 	dir, path := t.TempDir(), filepath.Join(root, file)
-	text, err := os.ReadFile(path)
-	if err != nil || strings.Count(string(text), right) != 1 {
-		t.Fatalf("%s has not got %q once: follow its change here (%v)", file, right, err)
-	}
 	changed, overlay, app := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "app")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})
-	err = errors.Join(err, os.WriteFile(changed, []byte(strings.Replace(string(text), right, wrong, 1)), 0o600),
-		os.WriteFile(overlay, replace, 0o600))
-	if err != nil {
+	files := make(map[string]string)
+	if file != "" {
+		text, err := os.ReadFile(path)
+		if err != nil || strings.Count(string(text), right) != 1 {
+			t.Fatalf("%s has not got %q once: follow its change here (%v)", file, right, err)
+		}
+		files[path], err = changed, os.WriteFile(changed, []byte(strings.Replace(string(text), right, wrong, 1)), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": files})
+	if err = errors.Join(err, os.WriteFile(overlay, replace, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+overlay, "-o="+app, "./cmd/app")

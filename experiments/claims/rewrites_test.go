@@ -96,6 +96,16 @@ func tamper(rewrites []rewrite) worker.EachCommand {
 	}
 }
 
+// unsaid says nothing of a command that begins with words.
+func unsaid(words ...any) rewrite {
+	return func(args []any) []any {
+		if len(args) < len(words) || !slices.Equal(args[:len(words)], words) {
+			return nil
+		}
+		return []any{"PING"}
+	}
+}
+
 // typed is a hook that changes the arguments of a command of a cache in place, or drops it: then change returns false.
 func typed(change func(name string, args []any) bool) worker.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {

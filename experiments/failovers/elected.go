@@ -2,9 +2,7 @@ package failovers
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -24,21 +22,14 @@ func Sentinels(ctx context.Context, t *experiments.Trial) *Replicated {
 // electedBySentinel waits until every sentinel names the same new master, and that node agrees.
 func electedBySentinel(ctx context.Context, x *Replicated) {
 	old := x.Master
-	x.Must(x.Servers.AwaitSentinels(ctx, func(ctx context.Context, c *redis.SentinelClient) error {
-		at, err := c.GetMasterAddrByName(ctx, stack.SentinelMaster).Result()
-		if err != nil {
-			return err
+	x.Must(stack.Until(ctx, func(ctx context.Context) (err error) {
+		if x.Master, err = x.Servers.MasterOf(ctx, clients.LockKey); err == nil && x.Master == old {
+			err = fmt.Errorf("%s is still the master", old.Name)
 		}
-		i := slices.IndexFunc(x.Replicas, func(n *stack.Node) bool { return n.AnnouncedAddr() == at[0]+":"+at[1] })
-		if i < 0 {
-			return fmt.Errorf("it names %v", at)
-		}
-		x.Master = x.Replicas[i]
-		return x.Master.HasRole(ctx, "master")
+		return err
 	}))
-	if x.Master == old {
-		x.Must(errors.New("no sentinel was asked"))
-	}
+	x.Must(x.Servers.AwaitNamed(ctx, clients.LockKey, x.Master))
+	x.Must(x.Master.Await(ctx, func(ctx context.Context) error { return x.Master.HasRole(ctx, "master") }))
 }
 
 // Clustered is a cluster of three masters with a replica each. The master in question owns the lock's slot.
@@ -60,18 +51,12 @@ func Clustered(ctx context.Context, t *experiments.Trial) *Replicated {
 func electedByCluster(ctx context.Context, x *Replicated) {
 	old := x.Master
 	x.Master = x.Replicas[0]
+	x.Must(x.Servers.AwaitNamed(ctx, clients.LockKey, x.Master, old))
 	for _, n := range x.Servers.Nodes {
 		if n == old {
 			continue
 		}
 		x.Must(n.Await(ctx, func(ctx context.Context) error {
-			owner, err := n.OwnerOf(ctx, clients.LockKey)
-			if err != nil {
-				return err
-			}
-			if owner != x.Master.AnnouncedAddr() {
-				return fmt.Errorf("%s owns the slot", owner)
-			}
 			return n.WithClient(func(c *redis.Client) error {
 				info, err := c.ClusterInfo(ctx).Result()
 				if err == nil && !strings.Contains(info, "cluster_state:ok\r\n") {

@@ -241,18 +241,12 @@ func (x *chaos) pause(ctx context.Context) int64 {
 
 // failOver lets the sentinels replace the master, which accepts writes until it learns of it. Then those are lost.
 func (x *chaos) failOver(ctx context.Context) int64 {
-	sentinel := redis.NewSentinelClient(clients.OneAttempt(x.Redis.Sentinels[0].Addr))
-	defer sentinel.Close()
-	before, err := sentinel.GetMasterAddrByName(ctx, stack.SentinelMaster).Result()
+	f, err := x.Redis.FailOver(ctx, burst.CounterKey)
 	if err == nil {
-		err = sentinel.Failover(ctx, stack.SentinelMaster).Err()
+		err = f.Named(ctx)
 	}
-	for err == nil {
-		now, failed := sentinel.GetMasterAddrByName(ctx, stack.SentinelMaster).Result()
-		if failed == nil && now[1] != before[1] {
-			return 1
-		}
-		err = ctx.Err()
+	if err != nil {
+		return 0 // the time is over
 	}
-	return 0 // too soon after the one before
+	return 1
 }

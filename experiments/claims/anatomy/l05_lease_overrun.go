@@ -15,12 +15,12 @@ import (
 var L05 = experiments.Experiment{
 	ID:       "L05-lease-overrun",
 	Title:    "Lease expired during work",
-	Articles: experiments.Articles{"A0", "A2", "A3"},
+	Articles: experiments.Articles{"A0", "A2", "A3", "A4"},
 	Claim:    "When work takes longer than the lease, two clients work simultaneously; renewal prevents it while the holder can renew.",
 	Says: `
 		A0 says that a comparison at the release does not help a holder whose lease has ended: another client holds the lock already. A3
 		says that a plain lease cannot be extended, and the lock cannot be used after it. A0 and A2 extend the lease while the work goes on,
-		and so does the watchdog that A3 describes.`,
+		and so does the watchdog that A3 and A4 describe.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client takes the lock for a fixed lease. Its work lasts longer than the lease, and it does not look whether it still holds the

@@ -25,11 +25,6 @@ var L08 = experiments.Experiment{
 		while another client holds the lock. It answers 1 when the key is gone (L19). A0 and A3 list re-entrance among the properties of a
 		lock.`,
 	Errata: []experiments.Erratum{{
-		Article: "A1", What: `
-		A1 says that re-entrance is mainly about performance: a thread that holds the lock skips the application for it. In A1's own script
-		the second entry is a request like the first one, and has one command more.`,
-		Where: "the text on re-entrance: `재입력은 주로 성능을 고려한다`; the script: `redis.call('hincrby', KEYS[1], ARGV[2], 1);`",
-	}, {
 		Article: "A3", What: `
 		A3 mixes two properties under re-entrance: after a timeout others can lock, and the holder can lock once more. Only the second is
 		re-entrance, and the first is expiry. Here an owner enters again before any time is over.`,

@@ -25,8 +25,8 @@ var L12 = experiments.Experiment{
 	Claim: `
 		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,
 	Says: `
-		For one Redis the articles know two replies to an acquire, yes and no. They do not mention an acquire without a reply. The RedLock of A2
-		and A4 knows that case. It counts as a failure, and the client releases on all nodes.`,
+		For one Redis the articles know two replies to an acquire, yes and no. None of them mentions an acquire without a reply there. For
+		RedLock, A2 and A4 do: it counts as a failure, and the client releases on all nodes.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client sends an acquire, and its connection ends before the reply arrives. It cannot know whether the server has granted

@@ -21,8 +21,8 @@ var F01 = experiments.Experiment{
 	Claim:    "A master that dies before it has replicated the lock loses it: two clients hold it.",
 	Says: `
 		A2 says that replication is asynchronous: a master may die before it has replicated the lock, and then the promoted replica grants it
-		again. A3 says that strong consistency is not guaranteed, so the lock can be acquired twice when the master dies. It does not mention
-		replication. A4 tells it of Sentinel, without the cause.`,
+		again. A3 says that strong consistency is not guaranteed, so the lock can be acquired twice when the master dies. It does not say
+		that replication is asynchronous. A4 tells it of Sentinel, without the cause.`,
 	Lesson: experiments.Lesson{
 		Question: `
 			A client acquires the lock from a Redis master with replicas. A moment later the master dies, and a replica becomes the new

@@ -12,6 +12,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/experiments/clients"
 	"locklab/experiments/failovers"
 	"locklab/experiments/services"
 	"locklab/history"
@@ -28,77 +29,121 @@ var (
 	unanswered   = experiments.Count.Of("requests without a usable answer")
 )
 
-// maintenance is a failover that an operator types while clients work. It calls promoted when a replica is a master of which clients are
-// not told yet, and returns the new master when they are told. end waits until the old one is a replica.
-type maintenance func(
-	ctx context.Context, t *experiments.Trial, servers *stack.Topology, promoted func(),
-) (master *stack.Node, end func())
-
-// noFailover is for the control.
-func noFailover(
-	ctx context.Context, t *experiments.Trial, servers *stack.Topology, promoted func(),
-) (master *stack.Node, end func()) {
-	promoted()
-	master, err := servers.MasterOf(ctx, pview.Key)
-	t.Must(err)
-	return master, func() {}
+// operator types what replaces a master, while clients work.
+type operator struct {
+	*experiments.Trial
+	servers  *stack.Topology
+	promoted func() // is called when a replica is a master of which clients are not told yet
+	master   *stack.Node
+	demoted  []func() // each waits until an old master is a replica
 }
 
-// typeFailover types the one command of the topology.
-func typeFailover(
-	ctx context.Context, t *experiments.Trial, servers *stack.Topology, promoted func(),
-) (master *stack.Node, end func()) {
-	f, end := promote(ctx, t, servers)
-	promoted()
-	await(ctx, t, f)
-	return f.New, end
-}
+// maintenance is a way to replace the master. It returns when clients are told the new one.
+type maintenance func(ctx context.Context, o *operator)
 
-// typePause stops the writes at the old master before the failover. It makes the old master a replica by hand: while writes are paused, the
-// sentinels do not.
-func typePause(
+// replace replaces the master, and returns the new one. end waits until each old one is a replica.
+func (m maintenance) replace(
 	ctx context.Context, t *experiments.Trial, servers *stack.Topology, promoted func(),
 ) (master *stack.Node, end func()) {
-	const longest = time.Minute
+	o := &operator{Trial: t, servers: servers, promoted: promoted}
 	old, err := servers.MasterOf(ctx, pview.Key)
 	t.Must(err)
-	replicas, err := servers.ReplicasOf(ctx, old)
-	t.Must(err)
-	typed := func(words ...any) {
-		t.Must(old.WithClient(func(c *redis.Client) error { return c.Do(ctx, words...).Err() }))
-		t.Note("operator", strings.TrimSpace(fmt.Sprintln(words...))+" at "+old.Name)
+	o.master = old
+	m(ctx, o)
+	return o.master, func() {
+		for _, wait := range o.demoted {
+			wait()
+		}
 	}
-	typed("CLIENT", "PAUSE", longest.Milliseconds(), "WRITE")
-	failovers.AwaitReplication(ctx, t, old, replicas)
-	f, end := promote(ctx, t, servers)
-	promoted()
-	await(ctx, t, f)
+}
+
+// noFailover is for the control.
+func noFailover(_ context.Context, o *operator) { o.promoted() }
+
+// typeFailover types the one command of the topology.
+func typeFailover(ctx context.Context, o *operator) {
+	f := o.failOver(ctx)
+	o.promoted()
+	o.await(ctx, f)
+}
+
+// refuseWrites lets the old master refuse writes before the failover. It needs more replicas than there are.
+func refuseWrites(ctx context.Context, o *operator) {
+	o.types(ctx, o.master, "CONFIG", "SET", "min-replicas-to-write", 99)
+	o.awaitReplicas(ctx)
+	typeFailover(ctx, o)
+}
+
+// longestPause is for how long CLIENT PAUSE pauses writes, if nobody ends it.
+const longestPause = time.Minute
+
+// pauseWrites pauses the writes at the old master before the failover. It makes the old master a replica by hand: while writes are paused,
+// the sentinels do not.
+func pauseWrites(ctx context.Context, o *operator) {
+	old := o.master
+	o.types(ctx, old, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE")
+	o.awaitReplicas(ctx)
+	f := o.failOver(ctx)
+	o.promoted()
+	o.await(ctx, f)
 	host, port, err := net.SplitHostPort(f.New.AnnouncedAddr())
-	t.Must(err)
-	typed("REPLICAOF", host, port)
-	end()
-	typed("CLIENT", "UNPAUSE")
-	return f.New, func() {}
+	o.Must(err)
+	o.types(ctx, old, "REPLICAOF", host, port)
+	o.Must(f.Demoted(ctx))
+	o.types(ctx, old, "CLIENT", "UNPAUSE")
+}
+
+// pauseTooLong pauses the writes. The failover is typed so late that the sentinels have replaced the old master already.
+func pauseTooLong(ctx context.Context, o *operator) {
+	old := o.master
+	o.types(ctx, old, "CLIENT", "PAUSE", longestPause.Milliseconds(), "WRITE")
+	o.awaitReplicas(ctx)
+	o.Must(stack.Until(ctx, func(ctx context.Context) (err error) {
+		if o.master, err = o.servers.MasterOf(ctx, pview.Key); err == nil && o.master == old {
+			err = errors.New("the sentinels have not missed the master whose writes are paused")
+		}
+		return err
+	}))
+	o.Must(o.servers.AwaitNamed(ctx, pview.Key, o.master))
+	o.Note("lab", "the sentinels have named "+o.master.Name+" by themselves")
+	awaitViews(ctx, o.Trial, o.master)
+	typeFailover(ctx, o)
+}
+
+// types types a command at a node.
+func (o *operator) types(ctx context.Context, at *stack.Node, words ...any) {
+	c := o.Tap(redis.NewClient(clients.OneAttempt(at.Addr)))
+	o.Must(errors.Join(c.Do(ctx, words...).Err(), c.Close()))
+	o.Note("operator", strings.TrimSpace(fmt.Sprintln(words...))+" at "+at.Name)
+}
+
+// awaitReplicas waits until the replicas have everything that the master has written.
+func (o *operator) awaitReplicas(ctx context.Context) {
+	replicas, err := o.servers.ReplicasOf(ctx, o.master)
+	o.Must(err)
+	failovers.AwaitReplication(ctx, o.Trial, o.master, replicas)
+}
+
+// failOver types the command, and returns when a replica is a master.
+func (o *operator) failOver(ctx context.Context) *stack.PlannedFailover {
+	f, err := o.servers.FailOver(ctx, pview.Key)
+	o.Must(err)
+	at := o.Now()
+	role, err := f.Old.Info(ctx, "replication", "role")
+	o.Must(err)
+	o.Fault("operator", f.Typed, fmt.Sprintf("%s says role:master, and %s says role:%s", f.New.Name, f.Old.Name, role))
+	o.demoted = append(o.demoted, o.Go(func() {
+		o.Must(f.Demoted(ctx))
+		o.Measure("v3", (o.Now() - at).Milliseconds(), twoMasters)
+	}))
+	return f
 }
 
 // await waits until clients are told the new master.
-func await(ctx context.Context, t *experiments.Trial, f *stack.PlannedFailover) {
-	t.Must(f.Named(ctx))
-	t.Note("lab", "clients are told "+f.New.Name)
-}
-
-// promote types the command, and returns when a replica is a master.
-func promote(ctx context.Context, t *experiments.Trial, servers *stack.Topology) (f *stack.PlannedFailover, end func()) {
-	f, err := servers.FailOver(ctx, pview.Key)
-	t.Must(err)
-	at := t.Now()
-	role, err := f.Old.Info(ctx, "replication", "role")
-	t.Must(err)
-	t.Fault("operator", f.Typed, fmt.Sprintf("%s says role:master, and %s says role:%s", f.New.Name, f.Old.Name, role))
-	return f, func() {
-		t.Must(f.Demoted(ctx))
-		t.Measure("v3", (t.Now() - at).Milliseconds(), twoMasters)
-	}
+func (o *operator) await(ctx context.Context, f *stack.PlannedFailover) {
+	o.Must(f.Named(ctx))
+	o.Note("lab", "clients are told "+f.New.Name)
+	o.master = f.New
 }
 
 const (
@@ -110,14 +155,14 @@ const (
 func viewsDuring(kind topology.Kind, replace maintenance) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		running := services.Service{Version: "v3", Topology: kind}.Run(ctx, t)
-		stop, end := make(chan struct{}), func() {}
+		stop, replaced := make(chan struct{}), make(chan func(), 1)
 		wait := t.Go(func() {
 			defer close(stop)
 			old, err := running.Redis.MasterOf(ctx, pview.Key)
 			t.Must(err)
 			awaitViews(ctx, t, old)
-			var master *stack.Node
-			master, end = replace(ctx, t, running.Redis, func() {})
+			master, end := replace.replace(ctx, t, running.Redis, func() {})
+			replaced <- end
 			awaitViews(ctx, t, master)
 		})
 		b, err := burst.SustainViews(ctx, running.Target, "v3", viewers, stop)
@@ -129,7 +174,7 @@ func viewsDuring(kind topology.Kind, replace maintenance) experiments.Scenario {
 		t.Measure("v3", int64(len(b.Failed)), unanswered)
 		t.Measure("v3", longestSilence(b.Events).Milliseconds(), silence)
 		wait()
-		end()
+		(<-replaced)()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"locklab/experiments"
@@ -24,14 +25,15 @@ var (
 )
 
 // ordersDuring lets A's drivers request orders when a replica is a master, and B's drivers request them when clients are told that. A is
-// connected to the old master. Its drivers read, and write when those of B are answered.
-func ordersDuring(replace maintenance, checks bool) experiments.Scenario {
+// connected to the old master. Its drivers read, and write when those of B are answered. granted is how many of them are granted a lock.
+func ordersDuring(replace maintenance, granted int, checks bool) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
 		servers, err := t.Stack.Topology(ctx, string(topology.Sentinel), t.Real)
 		t.Must(err)
 		old, err := servers.MasterOf(ctx, clients.LockKey)
 		t.Must(err)
 		x := openOrders(ctx, t, checks)
+		a := x.guard(ctx, "A", servers.At(old.AnnouncedAddr()))
 		answered := make(chan struct{}) // when B's drivers are
 		untilB := func(ctx context.Context) error {
 			select {
@@ -42,16 +44,21 @@ func ordersDuring(replace maintenance, checks bool) experiments.Scenario {
 			}
 		}
 		var wait func()
-		_, end := replace(ctx, t, servers, func() {
-			var arrived sync.WaitGroup // drivers who think, or are answered
-			arrived.Add(len(x.ids))
-			wait = t.Go(func() { x.grab(ctx, "A", servers.At(old.AnnouncedAddr()), untilB, arrived.Done) })
-			arrived.Wait()
+		_, end := replace.replace(ctx, t, servers, func() {
+			arrived := make(chan struct{}, len(x.ids)) // drivers who think, or are answered
+			wait = t.Go(func() { x.grab(ctx, "A", a, untilB, func() { arrived <- struct{}{} }) })
+			for range x.ids {
+				select {
+				case <-arrived:
+				case <-ctx.Done():
+					t.Must(context.Cause(ctx))
+				}
+			}
 		})
-		x.grab(ctx, "B", servers, func(context.Context) error { return nil }, func() {})
+		x.grab(ctx, "B", x.guard(ctx, "B", servers), func(context.Context) error { return nil }, func() {})
 		close(answered)
 		wait()
-		x.recordWinners(ctx)
+		t.Must(x.recordWinners(ctx, granted))
 		end()
 	}
 }
@@ -77,13 +84,17 @@ func openOrders(ctx context.Context, t *experiments.Trial, checks bool) *orders 
 	return x
 }
 
+// guard is the Redis lock of an instance, which makes one attempt for each driver.
+func (x *orders) guard(ctx context.Context, name string, servers *stack.Topology) lockstrategy.Guard {
+	c := clients.RedisLock(x.Trial, name, clients.Connect(ctx, x.Trial, servers), clients.LongLease)
+	return lockstrategy.Guard{Strategy: c.Lock, Once: true}
+}
+
 // grab lets a driver for each order grab it at an instance, simultaneously. Each thinks between reading and writing. It has arrived when it
 // begins to, or is answered.
 func (x *orders) grab(
-	ctx context.Context, name string, servers *stack.Topology, think func(context.Context) error, arrived func(),
+	ctx context.Context, name string, guard lockstrategy.Guard, think func(context.Context) error, arrived func(),
 ) {
-	c := clients.RedisLock(x.Trial, name, clients.Connect(ctx, x.Trial, servers), clients.LongLease)
-	guard := lockstrategy.Guard{Strategy: c.Lock, Once: true}
 	var all sync.WaitGroup
 	for i, id := range x.ids {
 		number := uint64(i + 1)
@@ -149,8 +160,10 @@ func (d *driver) told(key string, result order.Result, err error) {
 	}
 }
 
-// recordWinners records the winners of each order, as the database says, and counts.
-func (x *orders) recordWinners(ctx context.Context) {
+// recordWinners records the winners of each order, as the database says, and counts. Without two winners of an order something else must
+// show that the lock was lost, or kept. So many drivers at A must have been granted one, and a database that checks tokens must have
+// refused them. Otherwise it is an error, because nothing is shown.
+func (x *orders) recordWinners(ctx context.Context, granted int) error {
 	two, refused := 0, 0
 	for _, id := range x.ids {
 		stored, err := x.store.Get(ctx, id)
@@ -168,11 +181,19 @@ func (x *orders) recordWinners(ctx context.Context) {
 			})
 		}
 	}
+	grants := 0
 	for _, e := range x.Events() {
-		if e.Kind == history.Stale {
+		switch {
+		case e.Kind == history.Stale:
 			refused++
+		case e.Kind == history.Grant && strings.HasSuffix(e.Timeline, " at A"):
+			grants++
 		}
 	}
 	x.Measure("v3", int64(two), twoWinners)
 	x.Measure("v3", int64(refused), refusedOf8)
+	if two == 0 && (grants != granted || x.checks && refused != granted) {
+		return fmt.Errorf("%d drivers at A were granted a lock, not %d; %d were refused by the database", grants, granted, refused)
+	}
+	return nil
 }
