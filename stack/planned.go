@@ -19,8 +19,8 @@ type PlannedFailover struct {
 }
 
 // FailOver lets a replica replace the master of a key. It types FAILOVER at the master, CLUSTER FAILOVER at the replica, or SENTINEL
-// FAILOVER at a sentinel. A server that refuses it is asked again: no replica is in sync, or another failover goes on. FailOver returns when
-// the replica is a master. The old one may be a master, too, until [PlannedFailover.Demoted].
+// FAILOVER at a sentinel. A server that refuses it is asked again: no replica is in sync, or another failover goes on. FailOver returns
+// when the replica is a master. The old one may be a master, too, until [PlannedFailover.Demoted].
 func (t *Topology) FailOver(ctx context.Context, key string) (f *PlannedFailover, err error) {
 	var candidates []*Node
 	err = Until(ctx, func(ctx context.Context) (err error) {

@@ -40,9 +40,9 @@ var F13 = experiments.Experiment{
 			"sentinels, type `FAILOVER` at the master. Then type `REPLICAOF` at the other replicas, which still follow the old one. " +
 			"With Sentinel, type five commands. (1) `CONFIG SET min-replicas-to-write 99` at the master: it refuses writes from now on. (2) `INFO " +
 			"replication` there, until each replica has the offset that the master had at (1). (3) `SENTINEL FAILOVER lab` at a " +
-			"sentinel; `lab` is the name in `sentinel monitor`. (4) `ROLE` at the old master, until it is a slave: the sentinels see to that, after " +
-			"some ten seconds. (5) `CONFIG SET min-replicas-to-write` with the value before, at the old one. Then `CONFIG REWRITE`, where it has a " +
-			"configuration file: the sentinels have let it save the 99. If (3) is refused, go to (5), and nothing has changed. And let the " +
+			"sentinel; `lab` is the name in `sentinel monitor`. (4) `ROLE` at the old master, until it is a slave: the sentinels see to that, " +
+			"after some ten seconds. (5) `CONFIG SET min-replicas-to-write` with the value before, at the old one. Then `CONFIG REWRITE`, " +
+			"where it has a configuration file: the sentinels have let it save the 99. If (3) is refused, go to (5), and nothing has changed. And let the " +
 			"database check the fencing token: then no order gets two winners, whatever was typed.",
 		Limits: `
 			While writes are refused, callers get 503. To pause them by CLIENT PAUSE lets callers wait in place of that. But the pause ends by
