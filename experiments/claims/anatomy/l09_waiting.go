@@ -22,7 +22,7 @@ var L09 = experiments.Experiment{
 		Waiting for a message needs few requests and a short wait, if the release sends it; no sleep here is better in both.`,
 	Says: `
 		A1 names three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
-		the message of the release.`,
+		the message of the release. A3 and A4 describe a loop.`,
 	Errata: []experiments.Erratum{{
 		Article: "A3", What: `
 		A3 contradicts itself. Its text says that a refused client enters a loop and keeps trying. Its note on the release script says that a

@@ -16,8 +16,8 @@ var L20 = experiments.Experiment{
 	Articles: experiments.Articles{"A1"},
 	Claim:    "A lock of SETNX and GETSET trusts its clients' clocks, and a refused client can leave it locked without a holder.",
 	Says: `
-		Early versions of Redisson seem to have used SETNX with GETSET, and scripts made that unnecessary. The article prints no listing
-		of it.`,
+		A1 says that early versions of Redisson seem to have used SETNX with GETSET, and that scripts made that unnecessary. It prints no
+		listing of it.`,
 	Elsewhere: `
 		The key contains the time at which the lock ends, and GETSET takes an ended lock from its holder. Redis's page of SETNX
 		describes this lock, and discourages it (https://redis.io/docs/latest/commands/setnx/).`,

@@ -126,12 +126,16 @@ func (o *operator) awaitReplicas(ctx context.Context) {
 
 // failOver types the command, and returns when a replica is a master.
 func (o *operator) failOver(ctx context.Context) *stack.PlannedFailover {
+	typed := o.Now()
 	f, err := o.servers.FailOver(ctx, pview.Key)
 	o.Must(err)
 	at := o.Now()
 	role, err := f.Old.Info(ctx, "replication", "role")
 	o.Must(err)
-	o.Fault("operator", f.Typed, fmt.Sprintf("%s says role:master, and %s says role:%s", f.New.Name, f.Old.Name, role))
+	o.Record(history.Event{
+		Timeline: "operator", Kind: history.Fault, At: typed, Text: f.Typed,
+		Proof: fmt.Sprintf("%d ms later %s says role:master, and %s says role:%s", (at - typed).Milliseconds(), f.New.Name, f.Old.Name, role),
+	})
 	o.demoted = append(o.demoted, o.Go(func() {
 		o.Must(f.Demoted(ctx))
 		o.Measure("v3", (o.Now() - at).Milliseconds(), twoMasters)

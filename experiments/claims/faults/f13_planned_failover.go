@@ -35,21 +35,26 @@ var F13 = experiments.Experiment{
 			second, and name it to clients only when it has answered. Until then every client writes to the old master, and is told that its view
 			is counted. The old one becomes a replica about ten seconds later, and drops those writes. A lock that it granted meanwhile is unknown
 			to the new master, which grants it again. A lock that it released meanwhile stays locked at the new master until the lease ends. So
-			views may stand still for a whole lease, here ten seconds. That is longer than after most crashes.`,
+			views may stand still for a whole lease, here ten seconds. After a crash F02 measures about three seconds without a grant.`,
 		Fix: "At a cluster, type `CLUSTER FAILOVER` at a replica of each master that you will stop. At a master with replicas and without " +
-			"sentinels, type `FAILOVER` at the master. Then type `REPLICAOF` at the other replicas, which still follow the old one. " +
-			"With Sentinel, type five commands. (1) `CONFIG SET min-replicas-to-write 99` at the master: it refuses writes from now on. (2) `INFO " +
-			"replication` there, until each replica has the offset that the master had at (1). (3) `SENTINEL FAILOVER lab` at a " +
-			"sentinel; `lab` is the name in `sentinel monitor`. (4) `ROLE` at the old master, until it is a slave: the sentinels see to that, " +
-			"after some ten seconds. (5) `CONFIG SET min-replicas-to-write` with the value before, at the old one. Then `CONFIG REWRITE`, " +
-			"where it has a configuration file: the sentinels have let it save the 99. If (3) is refused, go to (5), and nothing has changed. And let the " +
-			"database check the fencing token: then no order gets two winners, whatever was typed.",
+			"sentinels, type `FAILOVER` at the master. Then type `REPLICAOF` with the new master's address at the other replicas, which still " +
+			"follow the old one. Never type `FAILOVER` at a master that sentinels watch. With Sentinel: (1) `CONFIG GET min-replicas-to-write` at " +
+			"the master; note the value. (2) `CONFIG SET min-replicas-to-write 99` there. A write must be answered with NOREPLICAS from now on; " +
+			"try one. Where min-replicas-max-lag is 0 it is not, and you must set that first. (3) `INFO replication` there; note " +
+			"master_repl_offset. Repeat it until the offset of each replica is at least that number. (4) `SENTINEL FAILOVER lab` at a sentinel; " +
+			"`lab` is the name in `sentinel monitor`. If it is refused, go to (6): nothing has changed. (5) `ROLE` at the old master, until it is " +
+			"a slave, after some ten seconds: the sentinels see to that. (6) `CONFIG SET min-replicas-to-write` with the noted value, at the old " +
+			"one. Where it has a configuration file, type `CONFIG REWRITE`, because the sentinels made it write the 99 into that file. Now you " +
+			"may stop it. And let the database check the fencing token: then no order gets two winners, whatever was typed.",
 		Limits: `
-			While writes are refused, callers get 503. To pause them by CLIENT PAUSE lets callers wait in place of that. But the pause ends by
-			itself, and it stops the sentinels' messages, too. When it is longer than down-after-milliseconds, the sentinels replace the master by
-			themselves, and the command that you type then replaces their new one. A run shows that. The clients of the page views follow Sentinel.
-			One that does not is at the old master for ten seconds; no line of sentinel.conf changes that time. In the variants of the orders
-			instance A is such a client. How many views are lost depends on the load.`,
+			While writes are refused, a lock that is held stays held, but it can be neither renewed nor released. So its lease must be longer than
+			the whole stop. A caller that has the lock, or asks for a free one, gets 503. A caller that waits goes on waiting. With CLIENT PAUSE
+			most callers wait in place of that. But a pause ends by itself, and it stops the sentinels' messages, too. When it is longer than
+			down-after-milliseconds, the sentinels replace the master by themselves. The command that you type then replaces their new master. A
+			variant shows that. The replicas may copy the whole data set afterwards (https://github.com/redis/redis/issues/4819). A new master whose
+			own min-replicas-to-write is 1 or more refuses writes until they have. Here that setting is 0. The clients of the page views follow
+			Sentinel. A client that does not writes to the old master for ten more seconds, and no line of sentinel.conf changes that time. In the
+			variants of the orders instance A is such a client. How many views are lost depends on the load.`,
 		Next:  "F02 (the master dies), F04 (min-replicas-to-write), G9 (orders while the master is replaced again and again).",
 		Level: experiments.Medium,
 	},
@@ -60,8 +65,9 @@ replica        promoted: it has 7 ───┬─ lock, read 7, write 8   ↑ co
 sentinel                             named to clients`,
 	How: `
 		Eight clients send page views of v3 to two instances, without a pause. When 100 are counted, the operator types. When clients are told
-		the new master, and it has counted 100 more views, the load ends. In one variant the operator pauses writes, and types only when the
-		sentinels have replaced the master by themselves. For the orders, instance A is connected to the old master, and B asks the
+		the new master, and it has counted 100 more views, the load ends. Where writes are paused, the operator also types REPLICAOF
+		and CLIENT UNPAUSE at the old master, because the sentinels cannot reach it. In one variant the operator types only when the sentinels
+		have replaced the paused master by themselves. For the orders, instance A is connected to the old master, and B asks the
 		sentinels. When the replica is a master, eight drivers request an order each at A, and read. When clients are told the new master, eight
 		others request the same orders at B. The drivers at A write when those at B are answered. The orders are in a database. Its check of the
 		token is left out where the name says so.`,
