@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"locklab/experiments"
@@ -43,10 +42,11 @@ func ordersDuring(replace maintenance, granted int, checks bool) experiments.Sce
 				return context.Cause(ctx)
 			}
 		}
+		var came []*driver // at A
 		var wait func()
 		_, end := replace.replace(ctx, t, servers, func() {
 			arrived := make(chan struct{}, len(x.ids)) // drivers who think, or are answered
-			wait = t.Go(func() { x.grab(ctx, "A", a, untilB, func() { arrived <- struct{}{} }) })
+			wait = t.Go(func() { came = x.grab(ctx, "A", a, untilB, func() { arrived <- struct{}{} }) })
 			for range x.ids {
 				select {
 				case <-arrived:
@@ -58,7 +58,7 @@ func ordersDuring(replace maintenance, granted int, checks bool) experiments.Sce
 		x.grab(ctx, "B", x.guard(ctx, "B", servers), func(context.Context) error { return nil }, func() {})
 		close(answered)
 		wait()
-		t.Must(x.recordWinners(ctx, granted))
+		t.Must(x.recordWinners(ctx, came, granted))
 		end()
 	}
 }
@@ -94,13 +94,15 @@ func (x *orders) guard(ctx context.Context, name string, servers *stack.Topology
 // begins to, or is answered.
 func (x *orders) grab(
 	ctx context.Context, name string, guard lockstrategy.Guard, think func(context.Context) error, arrived func(),
-) {
+) (drivers []*driver) {
 	var all sync.WaitGroup
 	for i, id := range x.ids {
 		number := uint64(i + 1)
 		if name == "B" {
 			number += contested
 		}
+		d := &driver{orders: x, name: driverName(number, name), guard: guard}
+		drivers = append(drivers, d)
 		all.Go(func() {
 			arrived := sync.OnceFunc(arrived)
 			defer arrived()
@@ -108,12 +110,12 @@ func (x *orders) grab(
 				arrived()
 				return think(ctx)
 			})
-			d := &driver{orders: x, name: driverName(number, name), guard: guard}
 			result, err := store.Grab(ctx, d, order.Attempt{OrderID: id, Driver: number, Version: "v3", Instance: name})
 			d.told(order.LockKey(id), result, err)
 		})
 	}
 	all.Wait()
+	return drivers
 }
 
 func driverName(number uint64, instance string) string {
@@ -126,6 +128,8 @@ type driver struct {
 	name  string
 	guard lockstrategy.Guard
 	token uint64
+
+	granted, stale bool // the lock was granted; the database refused the write
 }
 
 func (d *driver) record(kind history.Kind, key, text string) {
@@ -136,7 +140,7 @@ func (d *driver) record(kind history.Kind, key, text string) {
 func (d *driver) Do(ctx context.Context, key string, fn func(ctx context.Context, token uint64) error) error {
 	d.record(history.Request, key, "")
 	return d.guard.Do(ctx, key, func(ctx context.Context, token uint64) error {
-		d.token = token
+		d.granted, d.token = true, token
 		d.record(history.Grant, key, "")
 		defer d.record(history.Release, key, "")
 		if !d.checks {
@@ -148,8 +152,8 @@ func (d *driver) Do(ctx context.Context, key string, fn func(ctx context.Context
 
 // told records the answer.
 func (d *driver) told(key string, result order.Result, err error) {
-	switch {
-	case errors.Is(err, order.ErrStale):
+	switch d.stale = errors.Is(err, order.ErrStale); {
+	case d.stale:
 		d.record(history.Stale, key, "")
 	case err != nil:
 		d.record(history.Refuse, key, err.Error())
@@ -163,8 +167,8 @@ func (d *driver) told(key string, result order.Result, err error) {
 // recordWinners records the winners of each order, as the database says, and counts. Without two winners of an order something else must
 // show that the lock was lost, or kept. So many drivers at A must have been granted one, and a database that checks tokens must have
 // refused them. Otherwise it is an error, because nothing is shown.
-func (x *orders) recordWinners(ctx context.Context, granted int) error {
-	two, refused := 0, 0
+func (x *orders) recordWinners(ctx context.Context, atA []*driver, granted int) error {
+	two, grants, refused := 0, 0, 0
 	for _, id := range x.ids {
 		stored, err := x.store.Get(ctx, id)
 		x.Must(err)
@@ -181,13 +185,12 @@ func (x *orders) recordWinners(ctx context.Context, granted int) error {
 			})
 		}
 	}
-	grants := 0
-	for _, e := range x.Events() {
-		switch {
-		case e.Kind == history.Stale:
-			refused++
-		case e.Kind == history.Grant && strings.HasSuffix(e.Timeline, " at A"):
+	for _, d := range atA {
+		if d.granted {
 			grants++
+		}
+		if d.stale {
+			refused++
 		}
 	}
 	x.Measure("v3", int64(two), twoWinners)
