@@ -52,7 +52,7 @@ type lockedAnswer struct {
 }
 
 func lockedBy(err error) lockedAnswer {
-	holder := lockstrategy.Holder{}
+	holder := lockstrategy.OtherHolder{}
 	switch {
 	case !errors.As(err, &holder):
 		return lockedAnswer{By: "unknown"}

@@ -109,7 +109,7 @@ func TestWaitsThatWork(t *testing.T) {
 
 // The answer of the lock decides. Only a request with a bound of its own gets 423, and only if the lock has said that it is held.
 func TestWhatIsLocked(t *testing.T) {
-	other := func(left time.Duration) error { return lockstrategy.Holder{Left: left} }
+	other := func(left time.Duration) error { return lockstrategy.OtherHolder{Left: left} }
 	for name, test := range map[string]struct {
 		err error
 		by  map[string]any // nil: it is not locked

@@ -45,7 +45,7 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 		s.Held, s.Owner, s.Mine = true, owner, strings.HasPrefix(owner, r.process+":")
 		s.Count, _ = strconv.Atoi(count)
 	}
-	if !s.Held || expiry.Val() == -2*time.Nanosecond { // it ended between the two questions
+	if !s.Held || expiry.Val() == noSuchKey { // it ended between the two questions
 		return State{}, nil
 	}
 	return s, nil
@@ -57,7 +57,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 	defer cancel()
 	freed, err := r.client.Del(ctx, key).Result()
 	if err == nil && freed > 0 {
-		err = r.client.Do(ctx, r.hub.Publish(), channelOf(key), "0").Err()
+		err = r.client.Do(ctx, r.hub.PublishCommand(), channelOf(key), "0").Err()
 	}
 	if err != nil {
 		return freed > 0, unavailable("force unlock", key, err)

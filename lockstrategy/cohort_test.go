@@ -69,7 +69,7 @@ func TestCohortCompetesWhenALeaseIsLostOnItsWay(t *testing.T) {
 		turn := first.origin.(*holder).turn
 		mustRelease(t, first)
 		handedOff := <-w.ready
-		session := turn.granted.origin.(*session)
+		session := turn.lease.origin.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()
@@ -91,7 +91,7 @@ func TestCohortTellsOfALossDuringTheRelease(t *testing.T) {
 		lease := mustAcquire(t, c, "k")
 		h := lease.origin.(*holder)
 		h.cancel(nil) // the release has begun
-		session := h.turn.granted.origin.(*session)
+		session := h.turn.lease.origin.(*session)
 		session.mu.Lock()
 		session.loseLocked(ErrGone)
 		session.mu.Unlock()
@@ -332,7 +332,7 @@ func TestCohortTellsThatTheServerIsAway(t *testing.T) {
 			return ErrUnavailable
 		}
 		_, err := newCohort(t, f, HandOff{}).Acquire(t.Context(), "k", WaitAtMost(time.Second))
-		if !errors.Is(err, ErrUnavailable) || errors.As(err, new(Holder)) {
+		if !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) {
 			t.Errorf("got %v, want ErrUnavailable", err)
 		}
 	})

@@ -46,6 +46,9 @@ func TestCohortYieldsAfterItsTurn(t *testing.T) {
 		mustRelease(t, mustAcquire(t, c, "k")) // right after
 		time.Sleep(debtKept)                   // the debt's time is over
 		synctest.Wait()
+		if len(c.queues) != 0 {
+			t.Errorf("a cohort without a debt keeps %d queues", len(c.queues))
+		}
 		f.notifies = 0
 		mustRelease(t, mustAcquire(t, c, "k"))
 		mustRelease(t, mustAcquire(t, c, "k"))
@@ -95,7 +98,28 @@ func TestCohortKeepsTheDebtOverOneAttempt(t *testing.T) {
 	})
 }
 
-// Nor does a caller that leaves before the others went first take the whole debt with it. It takes half, so that callers that leave early
+// An attempt may take longer than the debt is kept. Then the next caller does not yield.
+func TestADebtEndsDuringAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.notifies = 1
+		yields := yieldsOf(f, func(r Request, _ int) error {
+			if r.Once {
+				time.Sleep(debtKept) // of the bubble: the server is slow
+				return ErrTaken
+			}
+			return nil
+		})
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		go func() { _, _ = c.Acquire(t.Context(), "k", TryOnce()) }()
+		synctest.Wait()
+		mustRelease(t, mustAcquire(t, c, "k"))
+		wantYields(t, *yields, []int{0, 0, 0})
+	})
+}
+
+// A caller that leaves before the others went first does not take the whole debt with it. It takes half, so that callers that leave early
 // do not keep their process from a free lock for ever.
 func TestCohortKeepsTheDebtOfACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,12 +52,12 @@ func NewDatabase(db *gorm.DB, name string, timing Timing) (*Database, error) {
 	if db == nil {
 		return nil, errors.New("lock: no database to keep locks in")
 	}
-	dialect, known := dialects[db.Name()]
+	sql, known := dialects[db.Name()]
 	if !known {
 		return nil, fmt.Errorf("lock: a database of the kind %q; MySQL, MariaDB and SQLite can keep locks", db.Name())
 	}
 	return &Database{
-		base: newBase(), sql: dialect, name: cmp.Or(name, db.Name()), timing: timing,
+		base: newBase(), sql: sql, name: cmp.Or(name, db.Name()), timing: timing,
 		db: db.Session(&gorm.Session{SkipDefaultTransaction: true, Logger: logger.Discard}),
 	}, nil
 }
@@ -71,7 +71,7 @@ func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (
 	if key == "" || len(key) > longestName {
 		return nil, notAcquired(key, fmt.Errorf("the name of a lock in a database has 1 to %d bytes, this one has %d", longestName, len(key)))
 	}
-	o := rowOwner{Database: d, key: key, name: d.newOwner()}
+	o := rowOwner{Database: d, key: key, name: d.newName()}
 	return d.sessions.Poll(ctx, key, options, databasePoll, func(request Request) (g Grant, granted bool, err error) {
 		g, err = o.acquire(ctx, request)
 		return g, g.Number > 0, err
@@ -85,7 +85,7 @@ type rowOwner struct {
 	key, name string
 	expiry    time.Duration
 	renewed   bool
-	refused   bool // another held the key at the last attempt
+	taken     bool // another held the key at the last try
 }
 
 // acquire asks once. Without a number in the grant another holds the key.
@@ -94,7 +94,7 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 	g := Grant{Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release}
 	values := o.values()
 	err := o.do(ctx, func(db *gorm.DB) error {
-		if o.refused { // a caller that waits reads, which delays nobody
+		if o.taken { // a caller that waits reads, which delays nobody
 			if held, err := count(db, o.sql.held, values); err != nil || held > 0 {
 				return err
 			}
@@ -109,7 +109,7 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 		o.sessions.compensate(g)
 		return Grant{}, o.unavailable("acquire", err)
 	}
-	o.refused = g.Number == 0
+	o.taken = g.Number == 0
 	return g, nil
 }
 

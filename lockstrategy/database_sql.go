@@ -32,7 +32,7 @@ VALUES (@key, @owner, CLOCK + @lease, TOKEN(STEP))`
 	releaseRow = `UPDATE locklab_locks SET owner = '', expires = 0 WHERE name = @key AND owner = @owner`
 )
 
-// dialect is how one kind of database says that.
+// dialect holds the statements for one kind of database.
 type dialect struct {
 	create, take, insert, renew, mine, held, release string
 

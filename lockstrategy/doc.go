@@ -13,22 +13,22 @@
 //
 // # Files
 //
-// Read them in this sequence. The first six are the Redis lock without a cohort.
+// Read them in this sequence. The first six, with package pubsub, are the Redis lock without a cohort.
 //
 //	lock.go               the contract: Strategy, Lease, options, errors
 //	redis.go, three .lua  one Redis: try, wait, try again; its scripts, and the names of its keys and channels
+//	server.go             sends Redis a request; waits for a server that hangs; the errors of Redis
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
-//	server.go             sends Redis a request, and only pings it while it hangs
-//	redis_errors.go       errors of Redis: what may have been executed, and which command was refused
-//	commands.go           the same lock as single commands, for experiments
-//	yield.go              turns of processes: their bounds, and the yield rule
-//	cohort.go             a decorator over any strategy: the queue in the process, as a state machine
+//	yield.go              the yield rule: what a process owes the others, and how a caller pays it
+//	cohort.go             a decorator over any strategy: the path of a caller, and the table of the queue's states
+//	queue.go              the state machine of that queue: each transition, under one mutex
 //	holder.go             one caller's time with a lease of a cohort: re-entrance
 //	guard.go              the callback form that the scenarios ask for
 //	open.go               opens a strategy by its name, behind a cohort
 //	none.go               no lock
-//	poll.go               Acquire for a store that notifies nobody; what the strategies below have in common
+//	commands.go           the Redis lock as single commands, for experiments
+//	poll.go               Acquire for a store that notifies nobody; what Database, Etcd and Memcached share
 //	redlock.go            a majority of nodes (redsync); redlock_node.go is one of them
 //	database.go           a row in a database; database_sql.go has its statements
 //	zookeeper.go          a queue in ZooKeeper: zookeeper_queue.go; zookeeper_client.go is the connection

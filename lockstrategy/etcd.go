@@ -33,8 +33,8 @@ type Etcd struct {
 	client *clientv3.Client
 	timing Timing
 
-	mu   sync.Mutex
-	idle []*etcdLease // without a key, and fresh enough for the next contender
+	mu    sync.Mutex
+	spare []*etcdLease // without a key, and fresh enough for the next contender
 }
 
 // NewEtcd returns a lock on client. Close it before client. The client's connection must notice a server that hangs, and must try again
@@ -63,7 +63,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	if err != nil {
 		return nil, notAcquired(key, err)
 	}
-	waiting, cancel := request.within(ctx)
+	wait, cancel := request.within(ctx)
 	defer cancel()
 	prefix := "locklab/" + url.PathEscape(key) + "/" // no slash of a key ends it
 	w := waiter{life: e.sessions.ctx, interval: positionLease / 3, wake: make(chan struct{}, 1)}
@@ -75,9 +75,11 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 			c.leave()
 		}
 	}()
-	var pause time.Duration
-	for err = w.yield(waiting, request.Yield); err == nil; err = w.wait(waiting, pause) {
-		pause = w.interval
+	if err := w.yield(wait, request.Yield); err != nil {
+		return nil, notAcquired(key, err)
+	}
+	for {
+		pause := w.interval
 		granted, err = c.try(ctx, request)
 		switch {
 		case granted:
@@ -89,8 +91,10 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 		case request.Once:
 			return nil, notAcquired(key, w.taken())
 		}
+		if err := w.wait(wait, pause); err != nil {
+			return nil, notAcquired(key, err)
+		}
 	}
-	return nil, notAcquired(key, err)
 }
 
 // contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late, and
@@ -101,7 +105,7 @@ type contender struct {
 	held              *etcdLease // of the key when it has the lock
 	position          *etcdLease // of the key while it waits; nil: it does not
 	private           bool       // the lease is not renewed, and of no use to others
-	revision          int64      // at which the key was created; 0: it was not, or nobody knows
+	revision          int64      // create revision of the key; 0: not created, or not known
 	modified          int64      // the revision of its latest version that is known
 	unknown           bool       // the request that creates the key has no answer
 	seen              time.Time  // when the position was last confirmed
@@ -109,20 +113,20 @@ type contender struct {
 	unfollow          func()
 }
 
-// within bounds one request, whatever becomes of ctx: an answer must not get lost.
-func (e *Etcd) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// requestContext bounds one request, whatever becomes of ctx: an answer must not get lost.
+func (e *Etcd) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), e.timing.Request)
 }
 
 // try asks once whether the key is granted.
 func (c *contender) try(ctx context.Context, r Request) (granted bool, err error) {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	span, renewed := r.expiry(c.timing.Expiry)
 	c.private = !renewed
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
-			defer c.drop(c.held) // not before the key has another one: an earlier request may have given it this one
+			defer c.giveUp(c.held) // not before the key has another one: an earlier request may have given it this one
 			if c.held, err = c.newLease(ctx, span, c.private); err != nil {
 				break
 			}
@@ -145,7 +149,7 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 
 // enter takes the key if it has no queue, or else the last position in it. The name is new: whatever has the last one stays as it is.
 func (c *contender) enter(ctx context.Context, r Request) (granted bool, err error) {
-	c.name = c.prefix + c.newOwner()
+	c.name = c.prefix + c.newName()
 	granted, _, err = c.create(ctx)
 	if granted || err != nil || r.Once {
 		return granted, err
@@ -208,11 +212,11 @@ func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	return false, nil
 }
 
-// follow waits for the deletion of the key before, which was there at revision. From an older revision it would learn of that up to 100 ms
-// late: etcd tells watchers of the past that rarely.
+// follow watches the preceding key from revision, at which that key was there. etcd notifies a watch from an older revision up to 100 ms
+// late.
 func (c *contender) follow(before *pb.RangeResponse, revision int64) {
 	c.unfollow()
-	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { notify(c.wake) })
+	c.unfollow = c.onDelete(string(before.Kvs[0].Key), revision, func() { wakeUp(c.wake) })
 }
 
 // onDelete calls f once when a key is deleted after a revision, or may have been. A server without a leader ends the watch, and another
@@ -251,7 +255,7 @@ func (c *contender) grant() Grant {
 // renew extends the lease, and reads the key: it may have been deleted by hand. A leader that was paused may extend leases after others
 // have elected the next one. Such an extension does not count: the read, which a majority confirms, has another term.
 func (c *contender) renew(ctx context.Context) error {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	var term uint64
 	asked := time.Now()
@@ -279,7 +283,7 @@ func (c *contender) renew(ctx context.Context) error {
 // release deletes the key that was created at the contender's revision, and no other. Without a revision it ends the leases with which the
 // key may have been created, or may be created yet.
 func (c *contender) release(ctx context.Context) (listeners int, err error) {
-	ctx, cancel := c.within(ctx)
+	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
 	if c.revision == 0 {
 		return 0, errors.Join(c.revoke(ctx, c.held), c.revoke(ctx, c.position))
@@ -293,7 +297,7 @@ func (c *contender) release(ctx context.Context) (listeners int, err error) {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, c.key)
 	}
 	c.keep(c.position)
-	c.drop(c.held)
+	c.giveUp(c.held)
 	return 0, nil // etcd has a queue: there is nothing to yield
 }
 
@@ -306,11 +310,11 @@ func (c *contender) leave() {
 		}
 		return
 	}
-	c.drop(c.held)
+	c.giveUp(c.held)
 }
 
-// drop keeps a lease for the next contender. A private one is revoked in the background: it may be long.
-func (c *contender) drop(l *etcdLease) {
+// giveUp keeps a lease for the next contender. A private one is revoked in the background: it may be long.
+func (c *contender) giveUp(l *etcdLease) {
 	if c.private && l != nil {
 		c.sessions.inBackground(func() { _ = c.revoke(c.sessions.ctx, l) })
 		return
@@ -318,7 +322,7 @@ func (c *contender) drop(l *etcdLease) {
 	c.keep(l)
 }
 
-// unavailable says that a request got no usable answer, and what to do where that is known.
+// unavailable wraps the error of a request. It adds advice for known causes.
 func (e *Etcd) unavailable(what, key string, err error) error {
 	advice := ""
 	switch {

@@ -26,12 +26,12 @@ func (l *etcdLease) fresh() bool { return l != nil && time.Since(*l.confirmed.Lo
 func (e *Etcd) idleLease(span time.Duration) *etcdLease {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.idle, func(l *etcdLease) bool { return l.span == span && l.fresh() })
+	i := slices.IndexFunc(e.spare, func(l *etcdLease) bool { return l.span == span && l.fresh() })
 	if i < 0 {
 		return nil
 	}
-	l := e.idle[i]
-	e.idle = slices.Delete(e.idle, i, i+1)
+	l := e.spare[i]
+	e.spare = slices.Delete(e.spare, i, i+1)
 	return l
 }
 
@@ -56,7 +56,7 @@ func (e *Etcd) newLease(ctx context.Context, span time.Duration, private bool) (
 func (e *Etcd) keep(leases ...*etcdLease) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.idle = slices.DeleteFunc(append(e.idle, leases...), func(l *etcdLease) bool { return !l.fresh() })
+	e.spare = slices.DeleteFunc(append(e.spare, leases...), func(l *etcdLease) bool { return !l.fresh() })
 }
 
 // extend asks the leader for a lease's whole time. It returns the term in which that was asked; 0: this leader has no such lease.
@@ -75,7 +75,7 @@ func (e *Etcd) revoke(ctx context.Context, l *etcdLease) error {
 	if l == nil {
 		return nil
 	}
-	ctx, cancel := e.within(ctx)
+	ctx, cancel := e.requestContext(ctx)
 	defer cancel()
 	if _, err := e.client.Revoke(ctx, l.id); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return e.unavailable("revoke a lease", "", err)

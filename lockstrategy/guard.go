@@ -14,9 +14,9 @@ type Guard struct {
 	Observer Observer      // may be nil
 }
 
-// Observer is told what happened to each lock. Its methods are called from many goroutines.
+// Observer is told of each lock. Its methods are called from many goroutines.
 type Observer interface {
-	// Asked reports how long was waited for a lease. err is why there is none, and wraps ErrNotAcquired; nil: it was granted.
+	// Asked reports the wait for a lease. err is nil after a grant; otherwise it wraps ErrNotAcquired.
 	Asked(waited time.Duration, err error)
 	// Released reports the end of a lease, how long it was held, and what Release returned.
 	Released(held time.Duration, err error)
@@ -36,12 +36,12 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 		return err
 	}
 	defer func() { // deferred: a panic in fn must not keep the lock
-		end := lease.Release(ctx)
+		released := lease.Release(ctx)
 		if g.Observer != nil {
-			g.Observer.Released(time.Since(granted), end)
+			g.Observer.Released(time.Since(granted), released)
 		}
-		if errors.Is(end, ErrLost) {
-			err = errors.Join(end, err)
+		if errors.Is(released, ErrLost) {
+			err = errors.Join(released, err)
 		}
 	}()
 

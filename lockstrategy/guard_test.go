@@ -159,7 +159,7 @@ func TestGuardMakesOneAttempt(t *testing.T) {
 			ran = true
 			for wait, want := range map[time.Duration]error{0: ErrTaken, time.Second: context.DeadlineExceeded} {
 				err := guard.Within(wait).Do(t.Context(), "k", func(context.Context, uint64) error { return nil })
-				if holder := (Holder{}); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
+				if holder := (OtherHolder{}); !errors.Is(err, ErrNotAcquired) || !errors.Is(err, want) || !errors.As(err, &holder) || !holder.Here {
 					t.Errorf("within %s: %v, want %v and a holder here", wait, err, want)
 				}
 			}

@@ -28,10 +28,10 @@ func (h Held) Holder() string {
 	return fmt.Sprintf("%.12s", h.Owner)
 }
 
-// grantPrefix begins the names of the numbers of last grants.
+// grantPrefix begins the keys of the numbers of last grants.
 const grantPrefix = "locklab_grant"
 
-// Locks lists the Redis locks and the RedLock locks that one server keeps, by their keys. It changes nothing. A server of a cluster lists
+// Locks lists the Redis and RedLock locks of one server, sorted by key. It changes nothing. A server of a cluster lists
 // those of its slots.
 //
 // NOT listed: a lock that only Redisson has taken for a day. The answers are not of one moment.
@@ -102,17 +102,17 @@ func heldOf(ctx context.Context, client *redis.Client, prefix string, names []st
 			number, _ := texts[i].Uint64()
 			h.Owner, h.Token, channel = strings.Join(hashes[i].Val(), " "), number<<tokenBits, channelOf(key)
 		}
-		if h.Owner != "" && expiries[i].Val() != gone { // else it is free, or became free between two answers
+		if h.Owner != "" && expiries[i].Val() != noSuchKey { // else it is free, or became free between two answers
 			held, channels = append(held, h), append(channels, channel)
 		}
 	}
 	return held, channels, answered(err)
 }
 
-// gone is what PTTL says of a key that does not exist.
-const gone = -2 * time.Nanosecond
+// noSuchKey is the reply of PTTL for a key that does not exist.
+const noSuchKey = -2 * time.Nanosecond
 
-// lockOf is the lock whose [tokenKey] has this name.
+// lockOf is the lock whose [grantKey] has this name.
 func lockOf(name string) string {
 	key := strings.TrimPrefix(name, grantPrefix+":")
 	if bare, braced := strings.CutPrefix(key, "{"); braced {
@@ -121,7 +121,7 @@ func lockOf(name string) string {
 	return key
 }
 
-// answered drops what a server says of one key: it is gone, or another program has it for something else.
+// answered ignores error replies: a key is gone, or another program has it for something else.
 func answered(err error) error {
 	if says := redis.Error(nil); errors.As(err, &says) {
 		return nil

@@ -23,9 +23,9 @@ func (h *holder) lease(ctx context.Context) *Lease {
 }
 
 // until implements origin.
-func (h *holder) until() time.Time { return h.turn.granted.Until() }
+func (h *holder) until() time.Time { return h.turn.lease.Until() }
 
-// release implements origin. It takes one entry back, and with the last one the lock.
+// release implements origin. The release of the last entry gives the lock up.
 func (h *holder) release(ctx context.Context) (listeners int, err error) {
 	if h.entries.Add(-1) > 0 {
 		return 0, loss(h.ctx)

@@ -17,16 +17,17 @@ type Strategy interface {
 
 // Lease is a held lock. It has a lifetime: its context.
 type Lease struct {
-	ctx       context.Context
-	token     uint64
-	origin    origin
-	released  atomic.Bool
-	listeners atomic.Int64
+	ctx      context.Context
+	token    uint64
+	origin   origin
+	released atomic.Bool
 }
 
-// origin is what a lease delegates to: its session, or its holder in a [Cohort].
+// origin is a lease's session, or its holder in a [Cohort].
 type origin interface {
 	until() time.Time
+	// release returns the number of other processes that it has notified: those that wait. It is 0 after a hand-off, and [Unknown]
+	// where the backend cannot count them
 	release(ctx context.Context) (listeners int, err error)
 }
 
@@ -40,10 +41,6 @@ func (l *Lease) FencingToken() uint64 { return l.token }
 // Until is when the lease ends unless it is renewed before. Zero: it does not end by itself.
 func (l *Lease) Until() time.Time { return l.origin.until() }
 
-// Listeners is how many other processes were notified when the key was given back with this lease: those that wait. It is 0 before that
-// and after a hand-off, and [Unknown] where the backend cannot tell. The yield rule reads it (yield.go).
-func (l *Lease) Listeners() int { return int(l.listeners.Load()) }
-
 // Release ends the context, and gives the lock back or hands it off. A caller that entered again must release each of
 // its leases: only the last release gives the lock back. It works under a ctx that has ended.
 //
@@ -51,22 +48,27 @@ func (l *Lease) Listeners() int { return int(l.listeners.Load()) }
 // may have overlapped with another holder's. Any other error means that the server did not confirm the release. Then the release is
 // repeated in the background, and the lock is free at the latest when the server ends the lease.
 func (l *Lease) Release(ctx context.Context) error {
-	if l.origin == nil || l.released.Swap(true) {
-		return ErrNotHeld
-	}
-	listeners, err := l.origin.release(ctx)
-	l.listeners.Store(int64(listeners))
+	_, err := l.release(ctx)
 	return err
+}
+
+// release is [Lease.Release] for a cohort, whose yield rule needs the number of listeners.
+func (l *Lease) release(ctx context.Context) (listeners int, err error) {
+	if l.origin == nil || l.released.Swap(true) {
+		return 0, ErrNotHeld
+	}
+	return l.origin.release(ctx)
 }
 
 // Request is what a caller of Acquire asks for: the result of its options.
 type Request struct {
-	Once   bool           // make one attempt
-	Wait   *time.Duration // longest wait; nil: as long as the context
-	Expiry *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
-	Renew  *time.Duration // longest time under renewal; nil: until the release
-	Yield  int            // a decorator's: how many releases by other processes to let pass first, or Unknown (yield.go)
-	// NotNow is a decorator's: it is told why the server refused to execute a try for now, and nil when it executes one again
+	Once     bool           // make one attempt
+	Wait     *time.Duration // longest wait; nil: as long as the context
+	Expiry   *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	RenewFor *time.Duration // longest time under renewal; nil: until the release
+	Yield    int            // set by a cohort: the number of releases by other processes to let pass first, or Unknown (yield.go)
+	// NotNow is set by a cohort, and called after each try. Its argument is the refusal of a server that does not execute requests for
+	// now; nil: the server executed the try
 	NotNow func(error)
 }
 
@@ -86,7 +88,7 @@ func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Expiry = &d 
 
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
 // [LeaseFor], the shorter one counts.
-func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.Renew = &d } }
+func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.RenewFor = &d } }
 
 // NewRequest applies options, and refuses those that cannot work.
 func NewRequest(options ...Option) (Request, error) {
@@ -99,11 +101,14 @@ func NewRequest(options ...Option) (Request, error) {
 		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
 	case r.Expiry != nil && (*r.Expiry < shortestLease || *r.Expiry > longestLease):
 		return r, fmt.Errorf("a lease of %s: it must be %s to %s", *r.Expiry, shortestLease, longestLease)
-	case r.Renew != nil && *r.Renew <= 0:
-		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.Renew)
+	case r.RenewFor != nil && *r.RenewFor <= 0:
+		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.RenewFor)
 	}
 	return r, nil
 }
+
+// option asks for exactly r.
+func (r Request) option() Option { return func(asked *Request) { *asked = r } }
 
 // expiry is how long a lease lasts, and whether it is renewed. own is the strategy's.
 func (r Request) expiry(own time.Duration) (expiry time.Duration, renewed bool) {
@@ -121,7 +126,7 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, which is the limit: %w", *r.Wait, context.DeadlineExceeded))
 }
 
-// A fencing token is the number that a store gives a grant, and in its last tokenBits the hand-offs since. So a hand-off needs no request,
+// A fencing token is the number of a grant, shifted by tokenBits. The low bits count the hand-offs since. So a hand-off needs no request,
 // and a grant has room for 256 leases. Numbers that are times stay below 2^45 until 2035, so that their
 // tokens stay below 2^53, which JavaScript keeps exactly.
 const tokenBits = 8
@@ -150,14 +155,14 @@ var (
 	ErrUnreachable = fmt.Errorf("%w: no renewal was confirmed in time", ErrLost)
 )
 
-// Holder is what an attempt has learned of the other client that has the key. An error of Acquire wraps it after such an attempt, also
-// when a wait has ended. No strategy knows the other client's name: owners have random ones.
-type Holder struct {
+// OtherHolder describes the client that had the key at the last attempt. An error of Acquire wraps it after an attempt that was not
+// granted, also when a wait has ended. No strategy knows that client's name: owners have random ones.
+type OtherHolder struct {
 	Here bool          // it is a caller of the same process, which has the key, or competes for it
-	Left time.Duration // what is left of its lease, unless it renews that; 0: this strategy cannot tell
+	Left time.Duration // the rest of its lease, unless it renews that; 0: this strategy cannot tell
 }
 
-func (h Holder) Error() string {
+func (h OtherHolder) Error() string {
 	switch {
 	case h.Here:
 		return "a caller of this process has it, or is the next"

@@ -57,7 +57,7 @@ func (m *Memcached) Acquire(ctx context.Context, key string, options ...Option) 
 	if err := checkItemKey(key); err != nil {
 		return nil, notAcquired(key, err)
 	}
-	o := itemOwner{Memcached: m, key: key, name: m.newOwner()}
+	o := itemOwner{Memcached: m, key: key, name: m.newName()}
 	return m.sessions.Poll(ctx, key, options, memcachedPoll, o.acquire)
 }
 
@@ -152,8 +152,8 @@ func (m *Memcached) unavailable(what string, err error) error {
 	return fmt.Errorf("%w: %s in Memcached: %w", ErrUnavailable, what, err)
 }
 
-// mayHaveStored reports whether an add that failed may have been executed: it was sent, and not refused. gomemcache has no type for what
-// a server refuses.
+// mayHaveStored reports whether a failed add may have been executed. gomemcache has no error type for the refusal of a server, so the text
+// decides.
 func mayHaveStored(err error) bool {
 	var network *net.OpError
 	var slow *memcache.ConnectTimeoutError

@@ -8,49 +8,50 @@ import (
 	"slices"
 	"time"
 
+	"locklab/internal/replies"
 	"locklab/lockstrategy/pubsub"
 )
 
 const (
-	pollInterval = 50 * time.Millisecond // between two tries of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
-	longestWait  = time.Second           // between two tries of one that is: what a lost message costs (TestTheRightToPublishIsTakenAway)
+	pollInterval = 50 * time.Millisecond // the longest pause of a waiter that is not subscribed (TestAWaiterThatIsNotSubscribedPolls)
+	longestWait  = time.Second           // of one that is: the cost of a lost message (TestTheRightToPublishIsTakenAway)
 )
 
 var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
-// waiter decides when a caller of Acquire tries again: when a release is notified, and after a time at the latest. A notification
-// is a hint that may get lost; the time decides.
+// waiter decides when Acquire tries again: when a release is notified, and after a time at the latest. Notifications may get lost, so the
+// time decides.
 type waiter struct {
-	hubs     []*pubsub.Hub   // one for each server; none: this waiter polls, or is woken by its strategy
+	hubs     []*pubsub.Hub   // one for each server; none: this waiter polls, or its strategy wakes it
 	channel  string          // on which releases are published
 	life     context.Context // of the strategy: it ends when that is closed
-	interval time.Duration   // between two tries of a caller that is not subscribed
+	interval time.Duration   // the longest pause of a caller that is not subscribed
 
-	until    time.Time // when another holder's lease ends unless it is renewed, as the last try has learned; zero: not known
-	notNow   error     // why the server refused to execute the last try for now; nil: it executed it
+	until    time.Time // when the other holder's lease ends unless it is renewed, according to the last try; zero: not known
+	notNow   error     // the server's refusal to execute the last try, for now; nil: it executed the try
 	yielding yielding
 	wake     chan struct{}
 	stops    []func()
 }
 
-// holder is what the last try has learned of the client that has the key.
-func (w *waiter) holder() Holder { return Holder{Left: max(0, time.Until(w.until))} }
-
-// tried notes what a try has learned.
+// tried notes the result of a try that was not granted. left is the rest of the other holder's lease.
 func (w *waiter) tried(request Request, left time.Duration, err error) {
-	if request.NotNow != nil && (err != nil || w.notNow != nil) {
-		request.NotNow(err)
+	w.until, w.notNow = time.Now().Add(left), nil
+	if replies.NotNow(err) {
+		w.notNow = err
 	}
-	w.until, w.notNow = time.Now().Add(left), err
+	if request.NotNow != nil {
+		request.NotNow(w.notNow)
+	}
 }
 
-// refused is why the last try was not granted.
-func (w *waiter) refused() error { return cmp.Or(w.notNow, error(w.holder())) }
+// other describes the client that had the key at the last try.
+func (w *waiter) other() OtherHolder { return OtherHolder{Left: max(0, time.Until(w.until))} }
 
 // taken is the error of a caller that tries once.
-func (w *waiter) taken() error { return fmt.Errorf("%w: %w", ErrTaken, w.holder()) }
+func (w *waiter) taken() error { return fmt.Errorf("%w: %w", ErrTaken, w.other()) }
 
-// yield lets releases by other processes pass before the first try, as the request says. It returns an error when that try is pointless.
+// yield pays the debt of the caller before its first try (yield.go). The error says that this try is pointless.
 func (w *waiter) yield(ctx context.Context, releases int) error {
 	switch {
 	case ctx.Err() != nil:
@@ -59,29 +60,28 @@ func (w *waiter) yield(ctx context.Context, releases int) error {
 		return errClosed
 	case releases == 0:
 		return nil
-	case releases == Unknown: // they poll, so a pause is enough
-		_, err := w.sleep(ctx, w.interval+w.interval/5)
-		return err
 	}
-	w.yielding = yieldTo(releases)
-	w.listen()
-	_, err := w.sleep(ctx, w.yielding.probe)
+	w.yielding = yielding(releases)
+	if w.yielding.listens() {
+		w.listen()
+	}
+	_, err := w.sleep(ctx, w.yielding.pause(w.interval))
 	return err
 }
 
-// wait waits after a try that was refused: for a notification, and for most at the longest. It returns why another try is pointless.
+// wait waits for a notification after a try that was not granted. It ends after most at the latest, and earlier where messages may get
+// lost; 0: most is not known. The error says that another try is pointless.
 func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	w.listen()
+	most = min(cmp.Or(most, longestWait), longestWait)
 	subscribed := w.subscribed()
-	if subscribed {
-		most = min(most, longestWait)
-	} else {
+	if !subscribed {
 		most = min(most, w.interval/2+rand.N(w.interval/2))
 	}
 	silent, err := w.sleep(ctx, most)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", err, w.refused())
+		return fmt.Errorf("%w: %w", err, cmp.Or(w.notNow, error(w.other())))
 	case silent && subscribed && most > w.interval: // a shorter wait is a poll already
 		// The right to publish may have been taken away since it was tried. Then this process polls from its next try on. Otherwise each
 		// try that finds the key held again would cost longestWait, or a lease that is shorter (TestTheRightToPublishIsTakenAwayFromAll).
@@ -92,8 +92,8 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// sleep returns when it is woken and owes nothing, or after most since the last notification: silent. The error says why another try is
-// pointless.
+// sleep returns after most, and earlier when a notification comes and the debt is paid. A release that does not pay the debt starts the
+// time of another probe. silent: there was no notification since. The error says that another try is pointless.
 func (w *waiter) sleep(ctx context.Context, most time.Duration) (silent bool, err error) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -109,25 +109,25 @@ func (w *waiter) sleep(ctx context.Context, most time.Duration) (silent bool, er
 			if w.yielding.paid(w.passed()) {
 				return false, nil
 			}
-			timer.Reset(w.yielding.probe) // another process has released: one more probe
+			timer.Reset(w.yielding.pause(w.interval))
 		}
 	}
 }
 
-// listen begins to listen to every server, the first time.
+// listen subscribes on every server. Later calls do nothing.
 func (w *waiter) listen() {
 	if w.wake != nil {
 		return
 	}
 	w.wake = make(chan struct{}, 1)
 	for _, hub := range w.hubs {
-		w.stops = append(w.stops, hub.Listen(w.channel, func(bool) { notify(w.wake) }))
+		w.stops = append(w.stops, hub.Listen(w.channel, func(bool) { wakeUp(w.wake) }))
 		hub.TryPublish(w.channel)
 	}
 }
 
-// notify wakes a waiter, unless it is awake already.
-func notify(wake chan<- struct{}) {
+// wakeUp wakes a waiter, unless a wake-up is pending.
+func wakeUp(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
 	default:
@@ -140,7 +140,8 @@ func (w *waiter) stop() {
 	}
 }
 
-// passed is how many releases by other processes the server that knows most has notified since this process released last.
+// passed is the number of releases by other processes that were notified since this process released last. The server with the largest
+// number decides.
 func (w *waiter) passed() (most int) {
 	for _, hub := range w.hubs {
 		most = max(most, hub.ByOthers(w.channel))
@@ -148,7 +149,7 @@ func (w *waiter) passed() (most int) {
 	return most
 }
 
-// subscribed reports whether a release is notified.
+// subscribed reports whether a server notifies this process of releases.
 func (w *waiter) subscribed() bool {
 	return slices.ContainsFunc(w.hubs, func(hub *pubsub.Hub) bool { return hub.Subscribed(w.channel) })
 }

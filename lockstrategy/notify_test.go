@@ -37,7 +37,7 @@ func TestAWaiterThatIsNotSubscribedPolls(t *testing.T) {
 		holder := mustAcquire(t, newRedis(t, server, Timing{}), "k")
 		granted := make(chan *Lease)
 		go func() { granted <- mustAcquire(t, r, "k") }()
-		time.Sleep(time.Second)
+		time.Sleep(3 * longestWait / 2) // between two tries of a waiter that relies on its subscription
 		mustRelease(t, holder)
 		began := time.Now()
 		lease := <-granted
@@ -220,7 +220,7 @@ func TestAWaiterThatLosesItsSubscriptionPolls(t *testing.T) {
 func TestAProcessThatMayNotPublishPolls(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
 		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
-		r.hub.Publishing(channelOf("k"))(pubsub.Refused)
+		r.hub.Publishing(channelOf("k"))(pubsub.Unknown)
 		another.HSet(t.Context(), "k", "java:1", 1)
 		another.PExpire(t.Context(), "k", time.Hour)
 		granted := make(chan *Lease)

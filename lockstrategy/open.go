@@ -31,14 +31,14 @@ var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase
 // DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
 const DefaultLease = 30 * time.Second
 
-// Bounds of a lease, of each strategy. The shortest leaves room for a renewal on a machine that is busy. The longest is far above what a
-// lock needs, and far below what a server takes for a date, or refuses.
+// Bounds of a lease, in every strategy. The shortest leaves time for a renewal on a busy machine. Servers refuse far longer leases, or read
+// them as dates.
 const (
 	shortestLease = 10 * time.Millisecond
 	longestLease  = 24 * time.Hour
 )
 
-// Backends is what strategies are built on. A strategy needs only its own part.
+// Backends has the clients and settings of strategies. A strategy needs only its own part.
 type Backends struct {
 	Redis     redis.UniversalClient   // for NameRedis
 	Nodes     []redis.UniversalClient // for NameRedLock
@@ -74,7 +74,7 @@ func (b *Backends) Use(part any) {
 	}
 }
 
-// Opened is a strategy ready for use, and what it holds open.
+// Opened is a strategy that is ready for use, with its resources. A Guard calls it: Opened, [Cohort], the bare strategy, its [Sessions].
 type Opened struct {
 	Strategy
 	Bare   Strategy                    // without its cohort

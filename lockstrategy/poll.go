@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// base is what the strategies have in common that are not on Redis.
+// base is shared by Database, Etcd and Memcached.
 type base struct {
 	owners
 	sessions *Sessions
@@ -32,7 +32,10 @@ func (all *Sessions) Poll(
 	ctx, cancel := request.within(ctx)
 	defer cancel()
 	w := waiter{life: all.ctx, interval: interval}
-	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, interval) {
+	if err := w.yield(ctx, request.Yield); err != nil {
+		return nil, notAcquired(key, err)
+	}
+	for {
 		grant, granted, err := try(request)
 		switch {
 		case err != nil:
@@ -42,6 +45,8 @@ func (all *Sessions) Poll(
 		case request.Once:
 			return nil, notAcquired(key, w.taken())
 		}
+		if err := w.wait(ctx, interval); err != nil {
+			return nil, notAcquired(key, err)
+		}
 	}
-	return nil, notAcquired(key, err)
 }

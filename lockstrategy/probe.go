@@ -17,35 +17,30 @@ const (
 	Notify  Step = "notify"
 )
 
-// notifier is a strategy that notifies waiters. A probe publishes and subscribes.
-type notifier interface {
-	tryNotify(ctx context.Context, key string) error
-}
-
 // Probe tries a lock. It acquires key, asks for it as another owner, renews and releases it, publishes and subscribes. So each command
-// of the strategy is executed. It returns the first step that failed, and why. A key that is held is left over from a probe: its server
-// grants. s is without a [Cohort], which would answer the second request itself.
-func Probe(ctx context.Context, s Strategy, key string) (Step, error) {
-	acquire := func() (*Lease, error) {
-		return s.Acquire(ctx, key, TryOnce(), LeaseFor(2*time.Second)) // some servers count whole seconds
-	}
-	lease, err := acquire()
+// of the strategy is executed. It returns the first step that failed, and the error. A key that is held counts as granted: an earlier probe
+// took it. strategy has no [Cohort], which would answer the second request itself.
+func Probe(ctx context.Context, strategy Strategy, key string) (Step, error) {
+	options := []Option{TryOnce(), LeaseFor(2 * time.Second)} // some servers count whole seconds
+	lease, err := strategy.Acquire(ctx, key, options...)
 	if err != nil {
 		return Acquire, unless(err, ErrTaken)
 	}
 	step := Acquire
-	other, err := acquire()
+	other, err := strategy.Acquire(ctx, key, options...)
 	if err == nil {
 		_ = other.Release(ctx) // the first lease has ended meanwhile
 	}
 	err = unless(err, ErrTaken)
-	if held, ok := lease.origin.(*session); ok && err == nil && held.Renew != nil {
-		step, err = Renew, held.Renew(ctx)
+	if s, ok := lease.origin.(*session); ok && err == nil && s.Renew != nil {
+		step, err = Renew, s.Renew(ctx)
 	}
 	if failed := lease.Release(ctx); err == nil {
 		step, err = Release, failed
 	}
-	if n, ok := s.(notifier); ok && err == nil {
+	if n, ok := strategy.(interface {
+		tryNotify(ctx context.Context, key string) error
+	}); ok && err == nil {
 		step, err = Notify, n.tryNotify(ctx, key)
 	}
 	return step, unless(err, ErrLost) // somebody has deleted the key, or this process was slow

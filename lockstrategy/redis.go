@@ -1,7 +1,6 @@
 package lockstrategy
 
 import (
-	"cmp"
 	"context"
 	_ "embed" // the scripts
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"locklab/lockstrategy/pubsub"
 )
 
-// The scripts of the Redis lock.
 var (
 	//go:embed acquire.lua
 	acquireSource string
@@ -40,7 +38,7 @@ type Redis struct {
 	timing Timing
 	hub    *pubsub.Hub
 
-	acquireScript, renewScript, releaseScript *redis.Script
+	acquireScript, renewScript, releaseScript script
 }
 
 // NewRedis returns a lock on client. Close it before client.
@@ -53,9 +51,11 @@ func NewRedis(client redis.UniversalClient, timing Timing) (*Redis, error) {
 	}
 	_, cluster := client.(*redis.ClusterClient)
 	return &Redis{
-		server: server{client: client, request: timing.Request, sessions: NewSessions()},
+		server: server{client: client, timeout: timing.Request, sessions: NewSessions()},
 		owners: newOwners(), timing: timing, hub: pubsub.New(client, cluster),
-		acquireScript: redis.NewScript(acquireSource), renewScript: redis.NewScript(renewSource), releaseScript: redis.NewScript(releaseSource),
+		acquireScript: newScript("acquire", acquireSource),
+		renewScript:   newScript("renew", renewSource),
+		releaseScript: newScript("release", releaseSource),
 	}, nil
 }
 
@@ -80,16 +80,16 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	defer cancel()
 	w := waiter{hubs: []*pubsub.Hub{r.hub}, channel: channelOf(key), life: r.sessions.ctx, interval: pollInterval}
 	defer w.stop()
-	o := &owner{Redis: r, key: key, name: r.newOwner()}
-	o.expiry, o.renewed = request.expiry(r.timing.Expiry)
-	var grant Grant
-	var left time.Duration // of another's lease; 0: its key has no expiry
-	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, cmp.Or(left, longestWait)) {
-		grant, left, err = o.acquire(ctx)
+	if err := w.yield(ctx, request.Yield); err != nil {
+		return nil, notAcquired(key, err)
+	}
+	o := r.newOwner(key, request)
+	for {
+		grant, left, err := o.acquire(ctx)
 		w.tried(request, left, err)
 		switch {
 		case replies.NotNow(err) && !request.Once:
-			left = pollInterval
+			left = pollInterval // the server may execute the request then
 		case err != nil:
 			return nil, notAcquired(key, err)
 		case grant.Number > 0:
@@ -97,12 +97,14 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 		case request.Once:
 			return nil, notAcquired(key, w.taken())
 		}
+		if err := w.wait(ctx, left); err != nil {
+			return nil, notAcquired(key, err)
+		}
 	}
-	return nil, notAcquired(key, err)
 }
 
-// owner is one call of Acquire. No other call has its name, so an acquire or a renewal that is executed twice changes nothing. A release
-// that is executed twice frees nothing more, but answers [ErrGone].
+// owner is one call of Acquire, and the holder of what it was granted. No other call has its name, so a request that the server executes
+// twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [ErrGone].
 type owner struct {
 	*Redis
 	key, name string
@@ -110,35 +112,29 @@ type owner struct {
 	renewed   bool
 }
 
-// owners makes the names of owners: no two are alike.
-type owners struct {
-	process string        // the first half of each
-	attempt atomic.Uint64 // the second half: decimal, as Redisson's thread id
+func (r *Redis) newOwner(key string, request Request) *owner {
+	o := &owner{Redis: r, key: key, name: r.newName()}
+	o.expiry, o.renewed = request.expiry(r.timing.Expiry)
+	return o
 }
 
-func newOwners() owners { return owners{process: uuid.NewString()} }
-
-func (o *owners) newOwner() string { return o.process + ":" + strconv.FormatUint(o.attempt.Add(1), 10) }
-
-// acquire sends one request. A number of 0 is a refusal: another owner has the key, and left is what is left of its lease. 0: that key has
-// no expiry.
+// acquire sends one request. A grant without a number is a refusal: another owner has the key. left is the rest of that owner's lease; 0:
+// its key has no expiry.
 func (o *owner) acquire(ctx context.Context) (g Grant, left time.Duration, err error) {
 	if err := o.ready(ctx); err != nil {
 		return g, 0, unavailable("acquire", o.key, err)
 	}
 	g = Grant{
-		Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed,
-		Renew: o.renew, Release: o.release,
-		// Watch notifies true when a release of the key is published, and false when messages may have been lost.
+		Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release,
+		// The hub notifies true when a release of the key is published, and false when messages may have been lost.
 		Watch: func(notify func(released bool)) (stop func()) { return o.hub.Listen(channelOf(o.key), notify) },
 	}
-	reply, err := o.run(ctx, o.acquireScript, []string{o.key, tokenKey(o.key)}, o.expiry.Milliseconds(), o.name).Int64Slice()
-	switch {
-	case mayHaveRun(err):
-		o.sessions.compensate(o.late(g))
-		return g, 0, unavailable("acquire", o.key, err)
-	case err != nil:
-		return g, 0, unavailable("acquire", o.key, err)
+	reply, err := o.run(ctx, o.acquireScript, []string{o.key, grantKey(o.key)}, o.expiry.Milliseconds(), o.name)
+	if err != nil {
+		if mayHaveRun(err) {
+			o.sessions.compensate(o.late(g))
+		}
+		return g, 0, err
 	}
 	g.Number = uint64(reply[0])
 	return g, time.Duration(reply[1]+1) * time.Millisecond, nil
@@ -149,39 +145,40 @@ func (o *owner) renew(ctx context.Context) error {
 	if o.renewed {
 		extension = o.expiry
 	}
-	held, err := o.run(ctx, o.renewScript, []string{o.key}, extension.Milliseconds(), o.name).Bool()
+	reply, err := o.run(ctx, o.renewScript, []string{o.key}, extension.Milliseconds(), o.name)
 	switch {
 	case err != nil:
-		return unavailable("renew", o.key, err)
-	case !held:
+		return err
+	case reply[0] == 0:
 		return fmt.Errorf("%w: %s", ErrGone, o.key)
 	}
 	return nil
 }
 
-// release frees the key, and says how many other processes were notified: published leaves this process's own subscription out. While the
-// server refuses that for now it is asked again, for the time of one request.
+// release frees the key, and returns the number of other processes that were notified: the hub leaves this process's own subscription out.
+// While the server refuses to execute the release for now, it is repeated for the time of one request.
 func (o *owner) release(ctx context.Context) (listeners int, err error) {
 	published := o.hub.Publishing(channelOf(o.key))
-	ask := func() ([]int64, error) {
-		return o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.Publish(), channelOf(o.key)).Int64Slice()
-	}
-	reply, err := ask()
-	for end := time.Now().Add(o.timing.Request); replies.NotNow(err) && time.Now().Before(end) && o.pause(ctx); {
-		reply, err = ask()
+	deadline := time.Now().Add(o.timeout)
+	var reply []int64
+	for {
+		reply, err = o.run(ctx, o.releaseScript, []string{o.key}, o.name, o.hub.PublishCommand(), channelOf(o.key))
+		if !replies.NotNow(err) || time.Now().After(deadline) || !o.pause(ctx) {
+			break
+		}
 	}
 	if err != nil {
 		published(pubsub.Unpublished)
-		return 0, unavailable("release", o.key, err)
+		return 0, err
 	}
-	listeners = published(int(reply[1])) // pubsub.Refused is Unknown
+	listeners = published(int(reply[1]))
 	if reply[0] == 0 {
 		return 0, fmt.Errorf("%w: %s, when it was released", ErrGone, o.key)
 	}
 	return listeners, nil
 }
 
-// pause waits before a request is repeated. It reports false when the caller's wait is over, or the strategy is closed.
+// pause waits before a release is repeated. It reports false when ctx ends, or the strategy is closed.
 func (r *Redis) pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -198,22 +195,23 @@ func (r *Redis) tryNotify(ctx context.Context, key string) error {
 	return r.ask(ctx, func(ctx context.Context) error { return r.hub.Try(ctx, channelOf(key)) })
 }
 
-// run executes a script within the time for one request, whatever becomes of ctx.
-func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply *redis.Cmd) {
-	_ = r.ask(ctx, func(ctx context.Context) error {
-		reply = script.Run(ctx, r.client, keys, args...)
-		return reply.Err()
-	})
-	return reply
+// owners makes the names of owners: no two are alike.
+type owners struct {
+	process string        // the first half of each
+	attempt atomic.Uint64 // the second half: decimal, as Redisson's thread id
 }
 
-// tokenKey names the number of a lock's last grant, of which fencing tokens are made.
-func tokenKey(key string) string { return prefixed(grantPrefix, key) }
+func newOwners() owners { return owners{process: uuid.NewString()} }
+
+func (o *owners) newName() string { return o.process + ":" + strconv.FormatUint(o.attempt.Add(1), 10) }
+
+// grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
+func grantKey(key string) string { return prefixed(grantPrefix, key) }
 
 // channelOf names the channel on which the release of key is published.
 func channelOf(key string) string { return prefixed("redisson_lock__channel", key) }
 
-// prefixed names what belongs to key so that it lies in key's cluster slot, as Redisson does.
+// prefixed builds a name in the cluster slot of key, as Redisson does.
 func prefixed(prefix, key string) string {
 	if strings.Contains(key, "{") {
 		return prefix + ":" + key

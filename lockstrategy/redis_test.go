@@ -279,7 +279,7 @@ func TestRedisKnowsWhatIsLeftOfTheLease(t *testing.T) {
 			}
 			for _, option := range []lockstrategy.Option{lockstrategy.TryOnce(), lockstrategy.WaitAtMost(time.Second)} {
 				_, err := lock.Acquire(ctx, "k", option)
-				holder := lockstrategy.Holder{}
+				holder := lockstrategy.OtherHolder{}
 				if !errors.As(err, &holder) || holder.Here || holder.Left > ttl+time.Millisecond || ttl-holder.Left > 15*time.Second {
 					t.Errorf("%s are left, and it says %s: %v", ttl, holder.Left, err)
 				}

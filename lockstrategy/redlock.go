@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
-	nodes "github.com/go-redsync/redsync/v4/redis"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
@@ -49,7 +49,7 @@ func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) 
 	}
 	r := &RedLock{sessions: NewSessions(), expiry: timing.Expiry}
 	for _, client := range nodes {
-		r.nodes = append(r.nodes, &node{server{client: client, request: timing.Request, sessions: r.sessions}})
+		r.nodes = append(r.nodes, &node{server{client: client, timeout: timing.Request, sessions: r.sessions}})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
 	}
 	return r, nil
@@ -76,20 +76,23 @@ func (r *RedLock) Acquire(ctx context.Context, key string, options ...Option) (*
 	defer cancel()
 	w := waiter{hubs: r.hubs, channel: redlockChannel(key), life: r.sessions.ctx, interval: pollInterval}
 	defer w.stop()
-	var pause time.Duration
-	for err = w.yield(ctx, request.Yield); err == nil; err = w.wait(ctx, pause) {
-		pause = shortPause + rand.N(longPause-shortPause)
+	if err := w.yield(ctx, request.Yield); err != nil {
+		return nil, notAcquired(key, err)
+	}
+	for {
 		grant, err := r.try(key, request)
 		switch {
 		case err == nil:
 			return r.sessions.Begin(ctx, request, grant)
-		case len(silent(err)) > len(r.nodes)-r.majority():
+		case len(unanswered(err)) > len(r.nodes)-r.majority():
 			return nil, notAcquired(key, r.unavailable("acquire", err))
 		case request.Once:
 			return nil, notAcquired(key, w.taken())
 		}
+		if err := w.wait(ctx, shortPause+rand.N(longPause-shortPause)); err != nil {
+			return nil, notAcquired(key, err)
+		}
 	}
-	return nil, notAcquired(key, err)
 }
 
 // Pauses between tries when nothing is notified: a tenth of redsync's 50 to 250 ms, because a notification usually comes first.
@@ -102,7 +105,7 @@ const (
 func (r *RedLock) try(key string, request Request) (Grant, error) {
 	g := Grant{Key: key, Asked: time.Now()}
 	g.Expiry, g.Renewed = request.expiry(r.expiry)
-	q := r.newQuorum(key, g.Expiry)
+	q := r.newAttempt(key, g.Expiry)
 	g.Renew, g.Release = q.renew, q.release
 	err := q.mutex.TryLock()
 	if err != nil {
@@ -111,8 +114,8 @@ func (r *RedLock) try(key string, request Request) (Grant, error) {
 	return g, err
 }
 
-// quorum is one attempt, and the holder of what it was granted.
-type quorum struct {
+// attempt is one try on all nodes. It also renews and releases its grant.
+type attempt struct {
 	*RedLock
 	key, value string
 	lease      time.Duration
@@ -120,10 +123,10 @@ type quorum struct {
 	mutex      *redsync.Mutex
 }
 
-func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
-	// The value is known before the answers are, or what they say could not be taken back.
-	q := &quorum{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
-	pools := make([]nodes.Pool, len(r.nodes))
+func (r *RedLock) newAttempt(key string, lease time.Duration) *attempt {
+	// The value must be known before the answers: a late answer is taken back by it.
+	q := &attempt{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
+	pools := make([]redsyncredis.Pool, len(r.nodes))
 	for i, n := range r.nodes {
 		q.votes = append(q.votes, &vote{node: n, asked: make(chan struct{})})
 		pools[i] = q.votes[i]
@@ -133,19 +136,19 @@ func (r *RedLock) newQuorum(key string, lease time.Duration) *quorum {
 }
 
 // over is the attempt on some of its nodes.
-func (q *quorum) over(pools ...nodes.Pool) *redsync.Mutex {
+func (q *attempt) over(pools ...redsyncredis.Pool) *redsync.Mutex {
 	return redsync.New(pools...).NewMutex(redlockPrefix+q.key, redsync.WithValue(q.value), redsync.WithExpiry(q.lease),
 		redsync.WithGenValueFunc(func() (string, error) { return q.value, nil }), redsync.WithFailFast(true))
 }
 
 // takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
 // once. Two tries that leave the key on two nodes each would keep all others from a majority.
-func (q *quorum) takeBack(g Grant) {
+func (q *attempt) takeBack(g Grant) {
 	for _, v := range q.votes {
 		if <-v.asked; mayHaveRun(v.err) {
 			g.Release = func(ctx context.Context) (int, error) {
 				_, err := q.over(v).UnlockContext(ctx)
-				if len(silent(err)) > 0 {
+				if len(unanswered(err)) > 0 {
 					return 0, fmt.Errorf("%w: %s: %w", ErrUnavailable, v, err)
 				}
 				return 0, nil
@@ -156,7 +159,7 @@ func (q *quorum) takeBack(g Grant) {
 }
 
 // renew extends the lease on the nodes that still have it.
-func (q *quorum) renew(ctx context.Context) error {
+func (q *attempt) renew(ctx context.Context) error {
 	extended, err := q.mutex.ExtendContext(ctx)
 	refused := new(redsync.ErrTaken) // by a majority; what the silent nodes have, nobody knows
 	switch {
@@ -169,20 +172,20 @@ func (q *quorum) renew(ctx context.Context) error {
 }
 
 // release frees the nodes, and says how many other processes were notified.
-func (q *quorum) release(ctx context.Context) (listeners int, err error) {
+func (q *attempt) release(ctx context.Context) (listeners int, err error) {
 	released, err := q.mutex.UnlockContext(ctx)
 	switch {
 	case released:
 		return q.publish(), nil
-	case len(silent(err)) > 0: // it may have released, and may still have the key
+	case len(unanswered(err)) > 0: // it may have released, and may still have the key
 		return 0, q.unavailable("release", err)
 	}
 	return q.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
 }
 
-// publish notifies on every node, and returns when a majority has answered. Its result is the most processes that one node has
-// notified. Unknown: none has.
-func (q *quorum) publish() (listeners int) {
+// publish notifies on every node, and returns when a majority has answered. listeners is the largest number of processes that one of
+// them has notified. Unknown: no node of that majority could publish.
+func (q *attempt) publish() (listeners int) {
 	notified := make(chan int, len(q.nodes))
 	for i, n := range q.nodes {
 		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
@@ -197,7 +200,7 @@ func (q *quorum) publish() (listeners int) {
 // tryNotify implements a step of [Probe]. One node that notifies is enough.
 func (r *RedLock) tryNotify(_ context.Context, key string) (err error) {
 	for i, n := range r.nodes {
-		err = n.ask(func(ctx context.Context) error { return r.hubs[i].Try(ctx, redlockChannel(key)) })
+		err = n.send(func(ctx context.Context) error { return r.hubs[i].Try(ctx, redlockChannel(key)) })
 		if err == nil {
 			return nil
 		}
@@ -215,27 +218,28 @@ func (r *RedLock) majority() int { return len(r.nodes)/2 + 1 }
 
 // unavailable names the nodes that gave no answer.
 func (r *RedLock) unavailable(what string, err error) error {
-	var named []string
-	for _, e := range silent(err) {
-		named = append(named, fmt.Sprintf("%s: %v", r.nodes[e.Node], e.Err))
+	var reasons []string
+	for _, e := range unanswered(err) {
+		reasons = append(reasons, fmt.Sprintf("%s: %v", r.nodes[e.Node], e.Err))
 	}
-	if len(named) == 0 {
+	if len(reasons) == 0 {
 		return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err)
 	}
-	return fmt.Errorf("%w: %s: %d of %d nodes gave no answer: %s", ErrUnavailable, what, len(named), len(r.nodes), strings.Join(named, "; "))
+	return fmt.Errorf("%w: %s: %d of %d nodes gave no answer: %s",
+		ErrUnavailable, what, len(reasons), len(r.nodes), strings.Join(reasons, "; "))
 }
 
-// silent lists the nodes in err that gave no answer. redsync joins one error per node.
-func silent(err error) []*redsync.RedisError {
+// unanswered lists the nodes in err that gave no answer. redsync joins one error per node.
+func unanswered(err error) []*redsync.RedisError {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*redsync.RedisError
 		for _, e := range joined.Unwrap() {
-			all = append(all, silent(e)...)
+			all = append(all, unanswered(e)...)
 		}
 		return all
 	}
-	if node := new(redsync.RedisError); errors.As(err, &node) {
-		return []*redsync.RedisError{node}
+	if one := new(redsync.RedisError); errors.As(err, &one) {
+		return []*redsync.RedisError{one}
 	}
 	return nil
 }

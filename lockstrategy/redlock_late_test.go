@@ -52,7 +52,7 @@ func TestRedLockCompensatesASilentMinority(t *testing.T) {
 // A release is published on every node, and counts once for a process that lets others go first.
 func TestRedLockCountsAReleaseOnce(t *testing.T) {
 	redlockInBubble(t, "", func(t *testing.T, r *RedLock, servers []*miniredis.Miniredis, _ []*slowNode) {
-		w := waiter{hubs: r.hubs, channel: redlockChannel("k"), life: t.Context(), yielding: yieldTo(2)}
+		w := waiter{hubs: r.hubs, channel: redlockChannel("k"), life: t.Context(), yielding: 2}
 		w.listen()
 		defer w.stop()
 		time.Sleep(time.Second)

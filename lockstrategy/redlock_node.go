@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	redsync "github.com/go-redsync/redsync/v4/redis"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
@@ -15,25 +15,25 @@ import (
 // between them would all wait for it.
 type node struct{ server }
 
-func (n *node) ask(request func(ctx context.Context) error) error {
+func (n *node) send(request func(ctx context.Context) error) error {
 	if n.hanging() {
 		return errHanging
 	}
-	return n.server.ask(context.Background(), request)
+	return n.ask(context.Background(), request)
 }
 
-// publish notifies of a release, and says how many other processes were notified. Unknown: the node is away, or the user may not publish
-// or subscribe.
+// publish notifies of a release, and returns the number of other processes that were notified. Unknown: the node is away, or the user
+// may not publish or subscribe.
 func (n *node) publish(hub *pubsub.Hub, channel string) (listeners int) {
 	published := hub.Publishing(channel)
 	var notified int64
-	err := n.ask(func(ctx context.Context) (err error) {
+	err := n.send(func(ctx context.Context) (err error) {
 		notified, err = n.client.Publish(ctx, channel, "0").Result()
 		return err
 	})
 	switch {
 	case redis.HasErrorPrefix(err, "NOPERM"):
-		published(pubsub.Refused)
+		published(pubsub.Unknown)
 		return Unknown
 	case err != nil:
 		published(pubsub.Unpublished)
@@ -52,18 +52,18 @@ type vote struct {
 
 // Get implements redsync's Pool. redsync's context is not used: it ends when a majority has answered, and then the other nodes
 // would not be asked.
-func (v *vote) Get(context.Context) (redsync.Conn, error) { return ballot{vote: v}, nil }
+func (v *vote) Get(context.Context) (redsyncredis.Conn, error) { return ballot{vote: v}, nil }
 
 // ballot is redsync's connection to a vote. redsync calls no other methods.
 type ballot struct {
-	redsync.Conn
+	redsyncredis.Conn
 	vote *vote
 }
 
 // SetNX asks for the key.
 func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, err error) {
 	defer func() { b.vote.err = err; close(b.vote.asked) }()
-	err = b.ask(func(conn redsync.Conn) (err error) {
+	err = b.send(func(conn redsyncredis.Conn) (err error) {
 		granted, err = conn.SetNX(name, value, expiry)
 		return err
 	})
@@ -71,9 +71,9 @@ func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, e
 }
 
 // Eval releases the key, or extends its lease.
-func (b ballot) Eval(script *redsync.Script, keysAndArgs ...any) (reply any, err error) {
+func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (reply any, err error) {
 	<-b.vote.asked
-	err = b.ask(func(conn redsync.Conn) (err error) {
+	err = b.send(func(conn redsyncredis.Conn) (err error) {
 		reply, err = conn.Eval(script, keysAndArgs...)
 		return named(script.Src, err)
 	})
@@ -83,8 +83,8 @@ func (b ballot) Eval(script *redsync.Script, keysAndArgs ...any) (reply any, err
 // Close implements redsync's Conn.
 func (ballot) Close() error { return nil }
 
-func (b ballot) ask(request func(redsync.Conn) error) error {
-	return b.vote.ask(func(ctx context.Context) error {
+func (b ballot) send(request func(redsyncredis.Conn) error) error {
+	return b.vote.send(func(ctx context.Context) error {
 		conn, err := goredis.NewPool(b.vote.client).Get(ctx)
 		if err != nil {
 			return err

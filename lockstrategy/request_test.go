@@ -127,3 +127,31 @@ func TestAMessageDuringATryIsNotLost(t *testing.T) {
 		}
 	})
 }
+
+// A server refuses requests for now, and executes them again later. Then callers are told of the other holder, and not of an outage: the
+// caller that competes, and one that waits behind it.
+func TestARefusalEndsWithTheNextTry(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		c, foreign := newCohort(t, newRedis(t, server, Timing{}), HandOff{}), newRedis(t, server, Timing{})
+		lease := mustAcquire(t, foreign, "k")
+		server.SetError("READONLY You can't write against a read only replica.")
+		acquire := func(wait time.Duration) <-chan error {
+			failed := make(chan error, 1)
+			go func() { _, err := c.Acquire(t.Context(), "k", WaitAtMost(wait)); failed <- err }()
+			synctest.Wait()
+			return failed
+		}
+		first, second, third := acquire(time.Second), acquire(4*time.Second), acquire(3*time.Second)
+		if err := <-first; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("while the server refuses, the first caller is told %v", err)
+		}
+		time.Sleep(time.Second) // the second one is refused, too
+		server.SetError("")
+		for name, failed := range map[string]<-chan error{"second": second, "third": third} {
+			if err := <-failed; errors.Is(err, ErrUnavailable) || !errors.As(err, new(OtherHolder)) {
+				t.Errorf("when the server executes again, the %s caller is told %v", name, err)
+			}
+		}
+		mustRelease(t, lease)
+	})
+}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,13 +16,34 @@ import (
 	"locklab/internal/replies"
 )
 
-// server is one Redis. After a request that was not answered in time it is only pinged, until it answers. A server that hangs keeps every
-// request. When it goes on, it executes all of them, for callers that have left.
+// server is one Redis, or one cluster. After a request that was not answered in time it is pinged, and new acquires wait until it answers.
+// A server that hangs keeps every request. When it goes on, it executes all of them, for callers that have left. Renewals and releases are
+// still sent: leases that are held need them.
 type server struct {
 	client   redis.UniversalClient
-	request  time.Duration // longest wait for one answer
+	timeout  time.Duration // of one answer
 	sessions *Sessions     // whose background pings
 	hangs    atomic.Pointer[hang]
+}
+
+// script is a script of the Redis lock. Its source is for errors.
+type script struct {
+	*redis.Script
+	name, source string
+}
+
+func newScript(name, source string) script { return script{redis.NewScript(source), name, source} }
+
+// run executes a script once, whatever becomes of ctx.
+func (s *server) run(ctx context.Context, script script, keys []string, args ...any) (reply []int64, err error) {
+	err = s.ask(ctx, func(ctx context.Context) (err error) {
+		reply, err = script.Run(ctx, s.client, keys, args...).Int64Slice()
+		return err
+	})
+	if err != nil {
+		return nil, unavailable(script.name, keys[0], named(script.source, err))
+	}
+	return reply, nil
 }
 
 // hang is the time for which a server gives no answer.
@@ -28,10 +52,10 @@ type hang struct{ over chan struct{} } // closed at its end
 var errHanging = errors.New("it has not answered the last requests in time")
 
 // ask sends a request once, whatever becomes of ctx: an answer must not get lost.
-func (s *server) ask(ctx context.Context, request func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), s.request)
+func (s *server) ask(ctx context.Context, send func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(replies.SendOnce(context.WithoutCancel(ctx)), s.timeout)
 	defer cancel()
-	err := request(ctx)
+	err := send(ctx)
 	if timedOut(err) && s.pingable() {
 		if h := (&hang{make(chan struct{})}); s.hangs.CompareAndSwap(nil, h) {
 			s.sessions.inBackground(func() { s.ping(h) })
@@ -40,13 +64,13 @@ func (s *server) ask(ctx context.Context, request func(ctx context.Context) erro
 	return err
 }
 
-// pingable reports whether one ping tells that all keys are served. A cluster is several servers.
+// pingable reports whether one ping covers all keys. In a cluster it does not.
 func (s *server) pingable() bool {
 	_, cluster := s.client.(*redis.ClusterClient)
 	return !cluster
 }
 
-// hanging reports whether the server is only pinged. After Close nothing pings it, and leases that are held still need it.
+// hanging reports whether the server is pinged, and has not answered yet. After Close nothing pings it.
 func (s *server) hanging() bool { return s.hangs.Load() != nil && s.sessions.ctx.Err() == nil }
 
 // answers waits until the server does not hang, or ctx ends.
@@ -77,12 +101,12 @@ func (s *server) late(g Grant) Grant {
 	}}
 }
 
-// ready waits as answers does, for the time of one request at most.
+// ready is answers with a limit: the time for one request.
 func (s *server) ready(ctx context.Context) error {
 	if !s.hanging() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.request, errHanging)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errHanging)
 	defer cancel()
 	if err := s.answers(ctx); err != nil {
 		return fmt.Errorf("%s: %w", s, err)
@@ -96,7 +120,7 @@ func (s *server) ping(h *hang) {
 	defer close(h.over)
 	defer s.hangs.Store(nil)
 	for {
-		ctx, cancel := context.WithTimeout(s.sessions.ctx, s.request)
+		ctx, cancel := context.WithTimeout(s.sessions.ctx, s.timeout)
 		err := s.client.Ping(ctx).Err()
 		cancel()
 		if !timedOut(err) {
@@ -105,7 +129,7 @@ func (s *server) ping(h *hang) {
 		select {
 		case <-s.sessions.ctx.Done():
 			return
-		case <-time.After(s.request / 4):
+		case <-time.After(s.timeout / 4):
 		}
 	}
 }
@@ -121,4 +145,45 @@ func (s *server) String() string {
 		return single.Options().Addr
 	}
 	return fmt.Sprint(s.client)
+}
+
+// unavailable says that a request got no usable answer.
+func unavailable(what, key string, err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
+			"delete what is wrong: %w", ErrUnavailable, what, key, grantKey(key), err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, replies.Explain(err))
+}
+
+// mayHaveRun is [replies.MayHaveRun]. An acquire that waited for a server that hangs was not sent.
+func mayHaveRun(err error) bool { return replies.MayHaveRun(err) && !errors.Is(err, errHanging) }
+
+var (
+	scriptLine = regexp.MustCompile(`user_script: ?(\d+)`)
+	scriptCall = regexp.MustCompile(`redis\.p?call\(['"](\w+)`)
+)
+
+// named puts the command before the error of a script: Redis often says only on which line it stands.
+func named(source string, err error) error {
+	if err == nil {
+		return nil
+	}
+	at := scriptLine.FindStringSubmatch(err.Error())
+	if at == nil {
+		return err
+	}
+	line, _ := strconv.Atoi(at[1])
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return err
+	}
+	var commands []string
+	for _, call := range scriptCall.FindAllStringSubmatch(lines[line-1], -1) {
+		commands = append(commands, strings.ToUpper(call[1]))
+	}
+	if len(commands) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strings.Join(commands, " or "), err)
 }

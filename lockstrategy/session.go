@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Grant is what a backend says about a key that it has just granted. Each of its functions returns after a timeout of its own.
+// Grant describes a key that a backend has just granted. Each of its functions returns after a timeout of its own.
 type Grant struct {
 	Key     string
 	Number  uint64                                               // grows from grant to grant, below 2^56; 0: this store issues none
@@ -16,7 +16,7 @@ type Grant struct {
 	Expiry  time.Duration                                        // after which the server frees the key; 0: it does not end by itself
 	Renewed bool                                                 // Renew extends the lease; otherwise it asks whether the key is still held
 	Renew   func(ctx context.Context) error                      // an error that wraps ErrLost is final, others are tried again
-	Release func(ctx context.Context) (listeners int, err error) // may be called again. See Lease.Listeners
+	Release func(ctx context.Context) (listeners int, err error) // may be called again. See origin
 	Watch   func(notify func(released bool)) (stop func())       // tells that somebody else may have released the key; nil: never
 }
 
@@ -25,16 +25,16 @@ type session struct {
 	Grant
 	all    *Sessions
 	bound  time.Time       // no longer than this, renewed or not; zero: no bound
-	ctx    context.Context // the lease's: it has ended when the session is over
+	ctx    context.Context // the lease's; it ends with the session
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	expires  time.Time // as last confirmed; zero: never
-	due      time.Time // when the server is asked next; zero: after a notification
-	failing  error     // why the last renewal was not confirmed; nil: it was
-	released bool      // a release by another process was notified
-	timer    *time.Timer
-	unwatch  func()
+	mu              sync.Mutex
+	expires         time.Time // as last confirmed; zero: never
+	due             time.Time // when the server is asked next; zero: nothing is scheduled
+	failing         error     // why the last renewal was not confirmed; nil: it was
+	releasedByOther bool      // a release by another process was notified
+	timer           *time.Timer
+	unwatch         func()
 }
 
 // Begin begins the session of a grant. The lease's context has the values of ctx. A grant whose answer took longer than its lease is given
@@ -45,8 +45,8 @@ func (all *Sessions) Begin(ctx context.Context, r Request, g Grant) (*Lease, err
 	s.mu.Lock() // tick may come before the field timer is set
 	defer s.mu.Unlock()
 	s.confirmedLocked(g.Asked)
-	if r.Renew != nil {
-		s.bound = time.Now().Add(*r.Renew)
+	if r.RenewFor != nil {
+		s.bound = time.Now().Add(*r.RenewFor)
 	}
 	until := s.untilLocked()
 	left := time.Until(until)
@@ -65,7 +65,7 @@ func (all *Sessions) Begin(ctx context.Context, r Request, g Grant) (*Lease, err
 // is longer than the default of [Timing].Request: a timer that is due before all others wakes a thread when set (BenchmarkStartDelay).
 const startDelay = 2500 * time.Millisecond
 
-// tick does what is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.
+// tick does the work that is due: it begins to listen, asks the server, or ends a lease that was not renewed in time.
 func (s *session) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,11 +82,11 @@ func (s *session) tick() {
 		return
 	}
 	if s.Watch != nil && s.unwatch == nil {
-		s.unwatch = s.Watch(func(released bool) { go s.ask(released) })
+		s.unwatch = s.Watch(func(released bool) { go s.confirm(released) })
 	}
 	if !s.due.IsZero() && !now.Before(s.due) {
 		s.due = time.Time{}
-		go s.ask(false) // beside the timer: a request that hangs cannot delay the loss
+		go s.confirm(false) // beside the timer: a request that hangs cannot delay the loss
 	}
 	s.wakeLocked()
 }
@@ -102,10 +102,10 @@ func (s *session) wakeLocked() {
 	}
 }
 
-// ask renews the lease, or asks whether it is still held. Without an answer it is tried again sooner.
-func (s *session) ask(released bool) {
+// confirm renews the lease, or asks whether it is still held. Without an answer it is tried again sooner.
+func (s *session) confirm(released bool) {
 	s.mu.Lock()
-	s.released = s.released || released
+	s.releasedByOther = s.releasedByOther || released
 	if s.failing == nil {
 		s.failing = errors.New("the last request has no answer yet")
 	}
@@ -119,7 +119,7 @@ func (s *session) ask(released bool) {
 	defer s.mu.Unlock()
 	switch {
 	case s.ctx.Err() != nil:
-	case errors.Is(err, ErrGone) && (released || s.released):
+	case errors.Is(err, ErrGone) && (released || s.releasedByOther):
 		s.loseLocked(fmt.Errorf("%w: %s", ErrForced, s.Key))
 	case errors.Is(err, ErrLost):
 		s.loseLocked(err)
@@ -135,7 +135,7 @@ func (s *session) ask(released bool) {
 // confirmedLocked counts the lease from when it was asked for. It takes off what the two clocks may drift apart: one per cent, and
 // the millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
 func (s *session) confirmedLocked(asked time.Time) {
-	s.failing, s.released = nil, false
+	s.failing, s.releasedByOther = nil, false
 	if s.Expiry > 0 && (s.Renewed || s.expires.IsZero()) {
 		s.expires = asked.Add(s.Expiry - s.Expiry/100 - time.Millisecond)
 	}
@@ -221,8 +221,9 @@ func (all *Sessions) inBackground(f func()) {
 	}
 }
 
-// compensate releases in the background what the server may still have, until it confirms that. It ends after two leases, or after six
-// seconds: some servers keep a short lease for three. A failover may bring the key back. Pauses spare a server that is away.
+// compensate repeats a release in the background until the server confirms it. The server may still have the key, and a failover may bring
+// it back. It stops after two leases, and not before six seconds: some servers keep a short lease for three. A grant without an expiry is
+// released until Close. Pauses spare a server that is away.
 func (all *Sessions) compensate(g Grant) {
 	if g.Release == nil {
 		return

@@ -129,7 +129,7 @@ func TestTheTokenOfACommandGrows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := client.Do(t.Context(), "EVAL", acquireSource, 2, "k", tokenKey("k"), 1000, "another").Result()
+		again, _ := client.Do(t.Context(), "EVAL", acquireSource, 2, "k", grantKey("k"), 1000, "another").Result()
 		if Token(again) != 0 {
 			t.Errorf("a refusal has the token %d", Token(again))
 		}

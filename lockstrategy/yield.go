@@ -1,106 +1,96 @@
 package lockstrategy
 
-import "time"
+import (
+	"time"
 
-// The yield rule: how processes take turns without a queue between them (docs/decisions/0014-the-yield-rule.md). A turn is one grant and
-// its hand-offs.
-//
-//  1. The release at the end of a turn notifies the processes that wait, and says how many they are: [Lease.Listeners].
-//  2. The next caller of this process lets as many releases by other processes pass before it competes: [Request.Yield].
-//  3. That caller probes when no release is notified for a while: it tries once. So a listener that does not want the key, or has died,
-//     costs milliseconds.
-//  4. A process that has not had a turn competes freely. So do Redisson's clients: they listen and publish as well.
-//  5. A process remembers its debt for debtKept, for a caller that comes soon after the turn.
-//  6. Where listeners cannot be counted, they poll. Then a process pauses for a little more than one poll interval. It does so only after
-//     it has used up the bounds of a turn, because each pause costs time (docs/decisions/0018-the-other-backends.md).
-//
-// The cohort keeps the debt of each key. The waiter of the caller that competes pays it.
-
-// Unknown is the number of listeners where the backend cannot tell it.
-const Unknown = -1
-
-const (
-	// A caller that yields to n processes probes after n times probeAfter without a release. It does so after longestProbe at the latest
-	// (row 8 × 1 of docs/benchmark.md).
-	probeAfter   = 3 * time.Millisecond
-	longestProbe = 50 * time.Millisecond
-
-	debtKept = 100 * time.Millisecond // row 8 × 1 of docs/benchmark.md
+	"locklab/lockstrategy/pubsub"
 )
 
-// HandOff bounds how long a process may keep a key among its own callers before other processes get their turn. Zero fields mean
-// the defaults ("Sustained" in docs/benchmark.md). The bounds are checked at a release: a holder that keeps the lease longer is not
-// interrupted.
-type HandOff struct {
-	Count int           // leases in a row; 0: 128, 1: no hand-off. Where there are fencing tokens a turn has 256 at most
-	Time  time.Duration // since the key came to the process; 0: 100 ms
-}
+// The yield rule: how processes take turns without a queue between them (docs/decisions/0014-the-yield-rule.md). A turn is one grant and
+// its hand-offs (queue.go).
+//
+//  1. The release at the end of a turn notifies the processes that wait, and returns their number. This number is the debt of the process.
+//  2. The next caller of the process takes the debt. It lets as many releases by other processes pass before it competes.
+//  3. The caller probes: it tries once when no release is notified for a while. So a listener that does not want the key, or has died,
+//     costs milliseconds. If the probe finds the key held, the next release that is notified starts the time of another probe, until
+//     the debt is paid.
+//  4. A process that has not had a turn has no debt, and competes freely. So do Redisson's clients: they listen and publish as well.
+//  5. The debt ends debtKept after the turn.
+//  6. Where listeners cannot be counted, the other processes poll. Then the debt is one pause, a little longer than their poll interval. A
+//     process owes it only after it has used up the bounds of a turn, because each pause costs time
+//     (docs/decisions/0018-the-other-backends.md).
+//
+// The queue of a key keeps the [debt]. The waiter of the caller that competes asks [yielding], which is that caller's part of the debt.
 
-// turn is the time for which a process has a key. It is one lease of the strategy behind a [Cohort], and goes from one holder to the next.
-// The cohort's mutex guards it.
-type turn struct {
-	granted *Lease
-	private bool // granted with [LeaseFor] or [RenewAtMost]: never handed off
-	began   time.Time
-	fresh   time.Duration // what was left of the lease when it was granted
-	forget  func() bool   // stops looking for its loss
-	holders int           // so far
-	holder  *holder       // nil: the lease is on its way to the next one
-}
+// Unknown is the number of listeners where the backend cannot count them.
+const Unknown = pubsub.Unknown
 
-// mayPass reports whether the lease may be handed off. With less than half of its time left it is released instead.
-func (t *turn) mayPass(bounds HandOff) bool {
-	end := t.granted.Until()
-	within := t.holders < bounds.Count && time.Since(t.began) < bounds.Time
-	numbered := t.granted.token == 0 || t.holders < 1<<tokenBits
-	sound := t.granted.Context().Err() == nil && (end.IsZero() || time.Until(end) > t.fresh/2)
-	return within && numbered && sound && !t.private
-}
+const (
+	probeAfter   = 3 * time.Millisecond   // for each release of the debt (row 8 × 1 of docs/benchmark.md)
+	longestProbe = 50 * time.Millisecond  // the same, at most
+	debtKept     = 100 * time.Millisecond // row 8 × 1 of docs/benchmark.md
+)
 
-// debt is what a process owes the other processes that want one key.
+// debt is what a process owes the other processes that want one key. The cohort's mutex guards it.
 type debt struct {
-	releases int     // that the next caller lets pass, or Unknown
-	used     HandOff // by turns since the process last paused; only where listeners cannot be counted
+	releases int           // by other processes, that the next caller lets pass; Unknown: one pause
+	since    time.Time     // the end of the turn, or the return of the debt
+	leases   int           // that the process has had since its last pause; only where listeners are Unknown
+	used     time.Duration // the time of these leases
 }
 
-// add notes a turn that has ended: how many listeners its release has notified, and what it has used of its bounds.
-func (d *debt) add(listeners int, used, bounds HandOff) {
+// turnEnded adds the debt of a turn. listeners is the number of processes that its release has notified.
+func (d *debt) turnEnded(listeners, leases int, used time.Duration, bounds HandOff) {
+	d.since = time.Now()
 	if listeners != Unknown {
 		d.releases = listeners
 		return
 	}
-	d.used.Count += used.Count
-	d.used.Time += used.Time
-	if d.used.Count >= bounds.Count || d.used.Time >= bounds.Time {
-		d.releases, d.used = Unknown, HandOff{}
+	d.leases += leases
+	d.used += used
+	if d.leases >= bounds.Count || d.used >= bounds.Time {
+		d.releases, d.leases, d.used = Unknown, 0, 0
 	}
 }
 
 // take gives the debt to the caller that competes.
 func (d *debt) take() (releases int) {
-	releases, d.releases = d.releases, 0
+	if d.keptFor() > 0 {
+		releases = d.releases
+	}
+	d.releases = 0
 	return releases
 }
 
-// giveBack takes it back from a caller that failed. That caller may have left before the others went first, so the next one yields. It owes
-// half, and one at least: callers that leave early do not keep their process from a free lock. A pause is not owed twice.
+// giveBack returns the debt of a caller that failed, perhaps before the other processes had their turns. The next caller owes half of it,
+// and one release at least: callers that leave early do not keep their process from a free lock. A pause is not owed twice.
 func (d *debt) giveBack(releases int) {
 	if d.releases == 0 && releases > 0 {
-		d.releases = (releases + 1) / 2
+		d.releases, d.since = (releases+1)/2, time.Now()
 	}
 }
 
-func (d *debt) none() bool { return *d == debt{} }
-
-// yielding is a caller that lets releases by other processes pass.
-type yielding struct {
-	releases int
-	probe    time.Duration // how long it waits for the next of them
+// keptFor is the time for which the debt is still kept. 0: there is none.
+func (d *debt) keptFor() time.Duration {
+	if d.releases == 0 && d.leases == 0 {
+		return 0
+	}
+	return max(0, debtKept-time.Since(d.since))
 }
 
-func yieldTo(releases int) yielding {
-	return yielding{releases, min(time.Duration(max(1, releases))*probeAfter, longestProbe)}
+// yielding is one caller's part of the debt: the number of releases by other processes that it lets pass, or Unknown.
+type yielding int
+
+// listens reports whether the caller counts releases.
+func (y yielding) listens() bool { return y > 0 }
+
+// pause is the time until the caller tries, unless the debt is paid before. poll is the poll interval of the other processes.
+func (y yielding) pause(poll time.Duration) time.Duration {
+	if y == Unknown {
+		return poll + poll/5
+	}
+	return min(time.Duration(y)*probeAfter, longestProbe)
 }
 
 // paid reports whether enough releases have passed since this process released last.
-func (y yielding) paid(passed int) bool { return passed >= y.releases }
+func (y yielding) paid(passed int) bool { return passed >= int(y) }

@@ -83,7 +83,7 @@ func ask[T any](ctx context.Context, c *zooKeeperClient, request func(*zk.Conn) 
 			switch {
 			case a.err == nil || errors.Is(a.err, zk.ErrNoNode):
 				return a.value, a.err
-			case !lost(a.err):
+			case !connectionLost(a.err):
 				return nothing, c.unavailable(a.err)
 			}
 		case <-until:
@@ -109,9 +109,9 @@ func createParent(conn *zk.Conn, path string) error {
 	return err
 }
 
-// lost reports whether the server may have executed a request with this error. A write may fail before it is known that the connection
-// has ended.
-func lost(err error) bool {
+// connectionLost reports whether the server may have executed a request with this error. A write may fail before it is known that the
+// connection has ended.
+func connectionLost(err error) bool {
 	var write *net.OpError
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
 		errors.Is(err, zk.ErrClosing) || errors.As(err, &write)
@@ -226,7 +226,7 @@ func (c *zooKeeperClient) Printf(format string, args ...any) {
 	c.failing = errors.New(strings.Replace(fmt.Sprintf(format, args...), "authentication failed", "no session", 1))
 }
 
-// Init implements zk.HostProvider, which that of package zk implements with pauses of a second.
+// Init implements zk.HostProvider. The default provider pauses for a second between servers.
 func (c *zooKeeperClient) Init([]string) error { return nil }
 
 // Len implements zk.HostProvider.

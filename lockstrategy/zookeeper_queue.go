@@ -26,7 +26,7 @@ type position struct {
 	asked       time.Time       // when the node's creation was sent
 	number      uint64          // of the transaction that created the node
 	deleted     <-chan zk.Event // closed when the node is gone
-	ended       sync.Once       // its lease
+	once        sync.Once       // for the end of its lease
 }
 
 // enter creates a node at the end of the key's queue.
@@ -76,7 +76,7 @@ func (p *position) create(wanted context.Context) {
 			again = p.failed == nil
 			continue
 		}
-		for lost(p.failed) && p.client.ready(p.client.life, nil) == nil {
+		for connectionLost(p.failed) && p.client.ready(p.client.life, nil) == nil {
 			p.failed = p.find(conn)
 		}
 		again = p.failed == nil && p.path == "" && wanted.Err() == nil
@@ -112,7 +112,7 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 		case before == "":
 			return p.lease(ctx, request)
 		case request.Once:
-			return nil, fmt.Errorf("%w: %w", ErrTaken, Holder{})
+			return nil, fmt.Errorf("%w: %w", ErrTaken, OtherHolder{})
 		}
 		deleted, err := ask(ctx, p.client, func(c *zk.Conn) (<-chan zk.Event, error) {
 			_, _, deleted, err := c.ChildrenW(before)
@@ -129,7 +129,7 @@ func (p *position) wait(ctx context.Context, request Request) (*Lease, error) {
 		case <-p.deleted:
 		case <-p.client.disconnected():
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ended(ctx), Holder{})
+			return nil, fmt.Errorf("%w: %w", ended(ctx), OtherHolder{})
 		case <-p.sessions.ctx.Done():
 			return nil, errClosed
 		}
@@ -201,12 +201,12 @@ func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 			return nil, err
 		}
 	}
-	if d := request.Expiry; d != nil && (request.Renew == nil || *d < *request.Renew) {
-		request.Renew = d
+	if d := request.Expiry; d != nil && (request.RenewFor == nil || *d < *request.RenewFor) {
+		request.RenewFor = d
 	}
 	g.Release = func(ctx context.Context) (int, error) {
 		_, err := p.release(ctx)
-		p.over(err)
+		p.endLease(err)
 		return 0, err
 	}
 	if err := p.hold(); err != nil {
@@ -214,20 +214,20 @@ func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 	}
 	lease, err := p.sessions.Begin(ctx, request, g)
 	if err != nil {
-		p.over(ErrUnavailable)
+		p.endLease(ErrUnavailable)
 		return nil, err
 	}
 	context.AfterFunc(lease.Context(), func() {
 		if loss(lease.Context()) != nil {
-			p.over(ErrUnavailable)
+			p.endLease(ErrUnavailable)
 		}
 	})
 	return lease, nil
 }
 
-// over ends the lease. A node whose deletion is not confirmed is deleted later, however late that is: the session may live on.
-func (p *position) over(err error) {
-	p.ended.Do(func() {
+// endLease ends the lease. A node whose deletion is not confirmed is deleted later, however late that is: the session may live on.
+func (p *position) endLease(err error) {
+	p.once.Do(func() {
 		if errors.Is(err, ErrUnavailable) {
 			p.sessions.compensate(Grant{Release: p.release})
 		}

@@ -56,7 +56,7 @@ func TestRedisson(t *testing.T) {
 			t.Parallel()
 			ctx := testenv.Context(t)
 			started, ours := testenv.Topology(t, kind), [2]*peer{process(t, "go-1"), process(t, "go-2")}
-			connect(ctx, t, started, ours[:]...)
+			connect(ctx, t, kind, started.Addrs, ours[:]...)
 			for _, version := range versions {
 				t.Run(version, func(t *testing.T) {
 					b := &bench{kind: kind, theirs: theirs[version], ours: ours}
@@ -66,15 +66,30 @@ func TestRedisson(t *testing.T) {
 					}
 				})
 			}
+			if kind == "cluster" {
+				t.Run("sharded messages are switched off", func(t *testing.T) {
+					connect(ctx, t, unsharded, started.Addrs, ours[:]...)
+					b := &bench{kind: unsharded, theirs: theirs[versions[0]], ours: ours}
+					b.open(testenv.Context(t), t, started)
+					for _, c := range ofOtherMessages {
+						t.Run(c.name, func(t *testing.T) { c.run(b, testenv.Context(t), t) })
+					}
+				})
+			}
 		})
 	}
 }
 
-// casesOf leaves out the cases that need messages, where neither side receives the other's. In a cluster of Redis 7 our messages are
-// sharded, as Redisson's are since 3.22.
+// unsharded is a cluster to which Redisson is connected with its sharded Pub/Sub switched off.
+const unsharded = "cluster-unsharded"
+
+// ofOtherMessages are the cases where neither side receives the other's messages. In a cluster of Redis 7 our messages are sharded, as
+// Redisson's are since 3.22 unless that is switched off.
+var ofOtherMessages = []testCase{{"each sees the other's lock", (*bench).seen}, {"Java receives other messages", (*bench).receivesOthers}}
+
 func casesOf(kind, version string) []testCase {
 	if kind == "cluster" && version == oldest {
-		return []testCase{{"each sees the other's lock", (*bench).seen}, {"Java receives other messages", (*bench).receivesOthers}}
+		return ofOtherMessages
 	}
 	return cases
 }
@@ -101,7 +116,7 @@ func startJVMs(t *testing.T) map[string][2]*peer {
 // first turn, and that would look like starvation.
 func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology) {
 	t.Helper()
-	connect(ctx, t, started, b.theirs[:]...)
+	connect(ctx, t, b.kind, started.Addrs, b.theirs[:]...)
 	var err error
 	if b.redis, err = topology.Open(ctx, config(b.kind, started.Addrs)); err != nil {
 		t.Fatal(err)
@@ -128,12 +143,12 @@ func (b *bench) open(ctx context.Context, t *testing.T, started *stack.Topology)
 }
 
 // connect connects peers to a topology until the test's end, all at the same time.
-func connect(ctx context.Context, t *testing.T, started *stack.Topology, peers ...*peer) {
+func connect(ctx context.Context, t *testing.T, kind string, addrs []string, peers ...*peer) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, p := range peers {
 		all.Go(func() {
-			if _, err := p.do(ctx, "main", append([]string{"connect", started.Kind}, started.Addrs...)...); err != nil {
+			if _, err := p.do(ctx, "main", append([]string{"connect", kind}, addrs...)...); err != nil {
 				t.Error(err)
 			}
 		})
@@ -144,7 +159,7 @@ func connect(ctx context.Context, t *testing.T, started *stack.Topology, peers .
 	}
 	t.Cleanup(func() {
 		for _, p := range peers {
-			p.must(context.Background(), t, "main", "disconnect", started.Kind)
+			p.must(context.Background(), t, "main", "disconnect", kind)
 		}
 	})
 }

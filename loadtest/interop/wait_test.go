@@ -111,8 +111,9 @@ func (b *bench) waits(ctx context.Context, t *testing.T) {
 	}
 }
 
-// receivesOthers: before 3.22 Redisson's messages in a cluster go to all nodes. Ours go to one shard, so its waiter does not receive them,
-// and sleeps for the rest of the lease that it was shown. It wakes up when a message of its own kind is sent.
+// receivesOthers: before 3.22, and where sharded Pub/Sub is switched off, Redisson's messages in a cluster go to all nodes. Ours go to one
+// shard, so its waiter does not receive them, and sleeps for the rest of the lease that it was shown. It wakes up when a message of its own
+// kind is sent.
 func (b *bench) receivesOthers(ctx context.Context, t *testing.T) {
 	key, waiter := b.key(t), b.java(b.theirs[0], "waiter")
 	lease := b.acquire(ctx, t, key)

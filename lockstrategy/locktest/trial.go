@@ -152,8 +152,8 @@ func (c trial) taken(client Client) {
 // knowsHolder demands that an error says what the attempt has learned of the holder.
 func (c trial) knowsHolder(err error) {
 	c.Helper()
-	if !errors.As(err, new(lockstrategy.Holder)) {
-		c.Errorf("%v does not wrap a Holder", err)
+	if !errors.As(err, new(lockstrategy.OtherHolder)) {
+		c.Errorf("%v does not wrap an OtherHolder", err)
 	}
 }
 

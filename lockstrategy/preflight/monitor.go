@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// A report is renewed at an age of every. While it says that no lock is granted it is renewed sooner: a server that was mended is
-// soon noticed.
+// A report is renewed at an age of every, and sooner while it says that no lock is granted.
 const (
 	every  = 10 * time.Second
 	sooner = time.Second

@@ -119,10 +119,10 @@ func (w Weakness) is(other Weakness) bool { return w.What == other.What && w.Why
 
 // refusal is the weakness of a lock of which a step fails. The error names the command, and Redis's reply the reason.
 func refusal(step lockstrategy.Step, err error) Weakness {
-	essential := step != lockstrategy.Notify
-	w := Weakness{What: "it fails to " + string(step), Why: "there is no lock without that", Grave: essential, Refuses: essential}
+	w := Weakness{What: "it fails to " + string(step), Why: "there is no lock without that", Grave: true, Refuses: true}
 	w.Remedy = "mend what its reply says: " + err.Error()
-	if !essential {
+	if step == lockstrategy.Notify {
+		w.Grave, w.Refuses = false, false
 		w.Why = "waiters are not notified of releases: they poll, and turns take longer; exclusion is not concerned"
 	}
 	// A script of Redis 7.0 that is denied a command names its user.
@@ -203,10 +203,6 @@ func (s *server) ask(ctx context.Context) {
 
 // mistakes adds servers that are not what the lock takes them for.
 func (r *Report) mistakes(servers []*server) {
-	processes := make(map[string]int) // by the name that a Redis gives itself at its start
-	for _, s := range servers {
-		processes[s.said["run_id"]]++
-	}
 	for _, s := range servers {
 		if n := s.said["cluster_size"]; len(servers) == 1 && positive(n) && n != "1" { // the key that is tried may be one of its own
 			r.add(s.node, Weakness{
@@ -214,7 +210,8 @@ func (r *Report) mistakes(servers []*server) {
 				Remedy: "start the instance with --topology cluster", Grave: true, Refuses: true,
 			})
 		}
-		if s.said["run_id"] != "" && processes[s.said["run_id"]] > 1 {
+		same := func(other *server) bool { return other != s && other.said["run_id"] == s.said["run_id"] } // each Redis process has its own
+		if s.said["run_id"] != "" && slices.ContainsFunc(servers, same) {
 			r.add(s.node, Weakness{
 				What: "it is named more than once", Why: "it votes more than once, so that it may be a majority with fewer servers than that",
 				Remedy: "name each server once", Grave: true,
@@ -223,36 +220,29 @@ func (r *Report) mistakes(servers []*server) {
 	}
 }
 
-// settings adds what loses locks. A limit of the memory is no weakness with noeviction: a full server refuses a lock, and loses none.
+// settings adds the settings that lose locks. With noeviction a limit of the memory is none: a full server refuses a lock.
 func (r *Report) settings(s *server) {
+	add := func(what, why, remedy string) { r.add(s.node, Weakness{What: what, Why: why, Remedy: remedy}) }
 	limit, policy := s.said["maxmemory"], s.said["maxmemory_policy"]
 	if positive(limit) && policy != "" && policy != "noeviction" {
-		r.add(s.node, Weakness{
-			What:   "maxmemory is " + limit + " bytes with maxmemory-policy " + policy,
-			Why:    "a lock may be evicted while it is held, when memory runs out, and is granted again", // each lock has an expiry
-			Remedy: "set maxmemory-policy noeviction, or give the locks a server that holds nothing else",
-		})
+		add("maxmemory is "+limit+" bytes with maxmemory-policy "+policy,
+			"a lock may be evicted while it is held, when memory runs out, and is granted again", // each lock has an expiry
+			"set maxmemory-policy noeviction, or give the locks a server that holds nothing else")
 	}
 	if positive(s.said["moving_slots"]) {
-		r.add(s.node, Weakness{
-			What:   "slots of the cluster are moving",
-			Why:    "a lock whose slot moves is granted only after the move; callers wait for it, and a holder keeps its lease",
-			Remedy: "let the move end; redis-cli --cluster fix ends one that was interrupted",
-		})
+		add("slots of the cluster are moving",
+			"a lock whose slot moves is granted only after the move; callers wait for it, and a holder keeps its lease",
+			"let the move end; redis-cli --cluster fix ends one that was interrupted")
 	}
 	if replicas := s.said["connected_slaves"]; positive(replicas) {
-		r.add(s.node, Weakness{
-			What:   "it has replicas: " + replicas,
-			Why:    "a replica may be promoted that has not got a lock yet, and grants it again; a master that is cut off goes on granting",
-			Remedy: "let the resource check the fencing token; or lock over independent nodes without replicas (RedLock)",
-		})
+		add("it has replicas: "+replicas,
+			"a replica may be promoted that has not got a lock yet, and grants it again; a master that is cut off goes on granting",
+			"let the resource check the fencing token; or lock over independent nodes without replicas (RedLock)")
 	}
 	if aof, fsync := s.said["aof_enabled"], s.said["appendfsync"]; aof == "0" || aof == "1" && fsync != "always" && fsync != "" {
-		r.add(s.node, Weakness{
-			What:   map[string]string{"0": "appendonly is no", "1": "appendfsync is " + fsync}[aof],
-			Why:    "a restart forgets locks that are held, and they are granted again; a node of RedLock votes again",
-			Remedy: "set appendonly yes with appendfsync always; or start a server that crashed only when a lease has passed",
-		})
+		add(map[string]string{"0": "appendonly is no", "1": "appendfsync is " + fsync}[aof],
+			"a restart forgets locks that are held, and they are granted again; a node of RedLock votes again",
+			"set appendonly yes with appendfsync always; or start a server that crashed only when a lease has passed")
 	}
 }
 

@@ -31,63 +31,63 @@ type connection struct {
 }
 
 // run receives until stop is called.
-func (s *connection) run() {
-	for s.ctx.Err() == nil {
-		pubsub := s.open()
-		closed := context.AfterFunc(s.ctx, func() { _ = pubsub.Close() })
-		s.update()
-		pause := s.receive(pubsub)
+func (conn *connection) run() {
+	for conn.ctx.Err() == nil {
+		pubsub := conn.open()
+		closed := context.AfterFunc(conn.ctx, func() { _ = pubsub.Close() })
+		conn.update()
+		pause := conn.receive(pubsub)
 		closed()
 		_ = pubsub.Close()
-		s.hub.lost(s)
+		conn.hub.lost(conn)
 		select {
-		case <-s.ctx.Done():
+		case <-conn.ctx.Done():
 			return
 		case <-time.After(pause):
 		}
-		if cluster, ok := s.hub.client.(*redis.ClusterClient); ok {
-			cluster.ReloadState(s.ctx) // or the next connection goes where the last one went
+		if cluster, ok := conn.hub.client.(*redis.ClusterClient); ok {
+			cluster.ReloadState(conn.ctx) // or the next connection goes where the last one went
 		}
 	}
 }
 
-func (s *connection) open() *redis.PubSub {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = make(map[string]*channel)
-	if s.shard != "" { // without its channel the connection would go to any server
-		s.pubsub = s.hub.client.SSubscribe(s.ctx, s.shard)
+func (conn *connection) open() *redis.PubSub {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.asked = make(map[string]*channel)
+	if conn.shard != "" { // without its channel the connection would go to any server
+		conn.pubsub = conn.hub.client.SSubscribe(conn.ctx, conn.shard)
 	} else {
-		s.pubsub = s.hub.client.Subscribe(s.ctx)
+		conn.pubsub = conn.hub.client.Subscribe(conn.ctx)
 	}
-	return s.pubsub
+	return conn.pubsub
 }
 
 // update subscribes to the channels that are wanted, and ends the others. Each is asked for by itself: one that the user may not
 // receive would take the others with it.
-func (s *connection) update() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wanted := s.hub.wanted(s)
-	if s.shard != "" {
-		if wanted[s.shard] == nil {
-			s.stop()
+func (conn *connection) update() {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	wanted := conn.hub.wanted(conn)
+	if conn.shard != "" {
+		if wanted[conn.shard] == nil {
+			conn.stop()
 		}
 		return
 	}
-	if s.pubsub == nil { // not yet open: run calls update again
+	if conn.pubsub == nil { // not yet open: run calls update again
 		return
 	}
 	for name, c := range wanted {
-		if s.asked[name] != c { // also for a channel that was left and is wanted again: the server confirms it once more
-			s.asked[name] = c
-			_ = s.pubsub.Subscribe(s.ctx, name) // without a connection it is asked for when there is one
+		if conn.asked[name] != c { // also for a channel that was left and is wanted again: the server confirms it once more
+			conn.asked[name] = c
+			_ = conn.pubsub.Subscribe(conn.ctx, name) // without a connection it is asked for when there is one
 		}
 	}
-	for name := range s.asked {
+	for name := range conn.asked {
 		if wanted[name] == nil {
-			delete(s.asked, name)
-			_ = s.pubsub.Unsubscribe(s.ctx, name)
+			delete(conn.asked, name)
+			_ = conn.pubsub.Unsubscribe(conn.ctx, name)
 		}
 	}
 }
@@ -95,21 +95,21 @@ func (s *connection) update() {
 // receive passes on what pubsub receives until it breaks, says nothing any more, or its channel has moved. It returns the pause
 // before the next connection. It reads by itself because go-redis's Channel wakes two more goroutines for each message, and does
 // not notice that a ping has no answer.
-func (s *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
+func (conn *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {
 	pause = longPause
 	for pinged := false; ; {
-		received, err := pubsub.ReceiveTimeout(s.ctx, Silence)
+		received, err := pubsub.ReceiveTimeout(conn.ctx, Silence)
 		var timeout net.Error
 		switch {
 		case err == nil:
 			pinged, pause = false, shortPause
-			if !s.hub.deliver(s, received) {
+			if !conn.hub.deliver(conn, received) {
 				return pause
 			}
 		case errors.As(err, &timeout) && timeout.Timeout() && !pinged:
 			pinged = true
-			_ = pubsub.Ping(s.ctx)
-		case s.shard == "" && redis.HasErrorPrefix(err, "NOPERM"): // for one channel
+			_ = pubsub.Ping(conn.ctx)
+		case conn.shard == "" && redis.HasErrorPrefix(err, "NOPERM"): // for one channel
 		default:
 			return pause
 		}

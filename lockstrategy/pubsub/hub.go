@@ -28,20 +28,20 @@ type Hub struct {
 	sharded bool
 	running sync.WaitGroup
 	life    context.Context // ends with Close
-	end     context.CancelFunc
+	cancel  context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
 	channels map[string]*channel
 	plain    *connection // of all plain channels; nil until there is one
 
-	publish, subscribe right
+	mayPublish, maySubscribe permission
 }
 
-// right is what the server allows this process to do. A process takes it that the others have the same rights.
-type right struct {
-	tried   bool // the process has found out, or is about to
-	refused bool // the last answer
+// permission is a permission of this process on the server. The hub assumes that all processes have the same ones.
+type permission struct {
+	tried  bool // the process has found out, or is about to
+	denied bool // the last answer
 }
 
 // channel is one that is subscribed to, or soon will be.
@@ -60,21 +60,21 @@ type listener struct{ tell func(message bool) }
 // New returns a hub for client, with sharded or plain channels. Close it before client.
 func New(client redis.UniversalClient, sharded bool) *Hub {
 	h := &Hub{client: client, sharded: sharded, channels: make(map[string]*channel)}
-	h.life, h.end = context.WithCancel(context.Background())
+	h.life, h.cancel = context.WithCancel(context.Background())
 	return h
 }
 
-// Publish is the command that publishes on the hub's channels.
-func (h *Hub) Publish() string {
+// PublishCommand is the command that publishes on the hub's channels.
+func (h *Hub) PublishCommand() string {
 	if h.sharded {
 		return "spublish"
 	}
 	return "publish"
 }
 
-// Listen calls tell(true) for each message on a channel until stop is called, and tell(false) when messages may have been lost. Then the
-// channel has just been subscribed to, its connection is lost, or the server refuses to publish or subscribe. The hub is locked
-// meanwhile: tell must not block, call the hub, or call stop. A hub that is closed tells nothing.
+// Listen calls tell(true) for each message on a channel until stop is called. It calls tell(false) when messages may have been lost: after
+// a subscription, a lost connection, or a denied permission. The hub is locked meanwhile: tell must not block, call the hub, or call
+// stop. A closed hub calls nothing.
 func (h *Hub) Listen(name string, tell func(message bool)) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,28 +121,27 @@ func (h *Hub) unsubscribe(name string, c *channel) {
 	}
 }
 
-// Subscribed reports whether this process can rely on the messages of a channel. The server sends them, and has not refused that this
-// process publishes.
+// Subscribed reports whether this process can rely on the messages of a channel: it is subscribed, and may publish.
 func (h *Hub) Subscribed(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.channels[name]
-	return c != nil && c.subscribed && !h.publish.refused
+	return c != nil && c.subscribed && !h.mayPublish.denied
 }
 
-// TryPublish finds out in the background whether this process may publish, unless it knows that already. A process that waits without
-// having published learns in this way whether the others can notify it. If not, its listeners are told.
+// TryPublish tests in the background whether this process may publish, unless that is known. So a process that waits, and has never
+// published, learns whether the others can notify it. If not, its listeners are told.
 func (h *Hub) TryPublish(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(&h.publish, func() error { return h.publishBeside(h.life, name) })
+	h.tryLocked(&h.mayPublish, func() error { return h.publishBeside(h.life, name) })
 }
 
-// TryPublishAgain does the same, although this process knew: the right may have been taken away. A process learns that it is back at its
-// next release.
+// TryPublishAgain tests it although the result is known: the permission may have been taken away. A process learns that it is back at
+// its next release.
 func (h *Hub) TryPublishAgain(name string) {
 	h.mu.Lock()
-	h.publish.tried = false
+	h.mayPublish.tried = false
 	h.mu.Unlock()
 	h.TryPublish(name)
 }
@@ -154,11 +153,11 @@ func (h *Hub) Try(ctx context.Context, name string) error {
 
 // publishBeside publishes on another channel than name: it notifies nobody.
 func (h *Hub) publishBeside(ctx context.Context, name string) error {
-	return h.client.Do(ctx, h.Publish(), name+":try", "").Err()
+	return h.client.Do(ctx, h.PublishCommand(), name+":try", "").Err()
 }
 
-// tryLocked asks the server for a right, once, in the background.
-func (h *Hub) tryLocked(r *right, try func() error) {
+// tryLocked tests a permission once, in the background.
+func (h *Hub) tryLocked(r *permission, try func() error) {
 	if r.tried || h.closed {
 		return
 	}
@@ -174,31 +173,31 @@ func (h *Hub) tryLocked(r *right, try func() error) {
 	})
 }
 
-// answeredLocked notes a right. When it is refused, listeners that rely on messages are to ask the server instead.
-func (h *Hub) answeredLocked(r *right, refused bool) {
-	if refused && !r.refused {
+// answeredLocked notes a permission. When it is denied, listeners are told: they cannot rely on messages any more.
+func (h *Hub) answeredLocked(r *permission, refused bool) {
+	if refused && !r.denied {
 		for _, c := range h.channels {
 			c.tell(false)
 		}
 	}
-	*r = right{tried: true, refused: refused}
+	*r = permission{tried: true, denied: refused}
 }
 
-// subscribeBeside subscribes to another channel than name, so that nobody takes this process for one that waits. When nobody may
+// subscribeBeside subscribes to another channel than name, so that this process is not counted as a listener. Without the permission to
 // subscribe, a message reaches nobody although others wait.
 func (h *Hub) subscribeBeside(ctx context.Context, name string) error {
 	subscribe := h.client.Subscribe
 	if h.sharded {
 		subscribe = h.client.SSubscribe
 	}
-	s := subscribe(ctx, name+":try")
-	defer s.Close()
-	defer context.AfterFunc(h.life, func() { _ = s.Close() })()
-	_, err := s.ReceiveTimeout(ctx, tryFor)
+	subscription := subscribe(ctx, name+":try")
+	defer subscription.Close()
+	defer context.AfterFunc(h.life, func() { _ = subscription.Close() })()
+	_, err := subscription.ReceiveTimeout(ctx, tryFor)
 	return err
 }
 
-// ByOthers returns how many messages of other processes arrived since the last message of this process. It counts only while the channel
+// ByOthers returns the number of messages of other processes since the last message of this process. It counts only while the channel
 // is subscribed.
 func (h *Hub) ByOthers(name string) int {
 	h.mu.Lock()
@@ -209,19 +208,18 @@ func (h *Hub) ByOthers(name string) int {
 	return 0
 }
 
-// Values for published, in place of the number of subscribers.
+// Values in place of a number of subscribers.
 const (
-	Refused     = -1 // the user may not publish, or not subscribe
+	Unknown     = -1 // the user may not publish, or not subscribe
 	Unpublished = -2 // nothing was published, as far as is known
 )
 
-// Publishing says that this process is about to publish a message on a channel. Then the process must call published with the
-// server's reply: how many subscribers were notified, Refused or Unpublished. It returns how many of them are other processes, or
-// Refused.
+// Publishing is called before this process publishes a message on a channel. Then published is called with the server's reply: the number
+// of subscribers that were notified, Unknown or Unpublished. It returns the number of other processes among them, or Unknown.
 func (h *Hub) Publishing(name string) (published func(subscribers int) (listeners int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tryLocked(&h.subscribe, func() error { return h.subscribeBeside(h.life, name) })
+	h.tryLocked(&h.maySubscribe, func() error { return h.subscribeBeside(h.life, name) })
 	c := h.channels[name]
 	receives := c != nil && c.subscribed
 	if c != nil {
@@ -234,7 +232,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (listener
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if subscribers != Unpublished {
-			h.answeredLocked(&h.publish, subscribers == Refused)
+			h.answeredLocked(&h.mayPublish, subscribers == Unknown)
 		}
 		switch {
 		case receives && subscribers >= 0:
@@ -242,8 +240,8 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (listener
 		case receives:
 			c.own = max(0, c.own-1)
 		}
-		if subscribers == Refused || h.subscribe.refused {
-			return Refused
+		if subscribers == Unknown || h.maySubscribe.denied {
+			return Unknown
 		}
 		return max(subscribers, 0)
 	}
@@ -253,7 +251,7 @@ func (h *Hub) Publishing(name string) (published func(subscribers int) (listener
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
-	h.end()
+	h.cancel()
 	for _, c := range h.channels {
 		c.connection.stop()
 	}
@@ -264,13 +262,13 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// deliver tells the listeners what connection s has received, and reports whether s is still the right connection.
-func (h *Hub) deliver(s *connection, received any) bool {
+// deliver passes on what a connection has received, and reports whether its channels have not moved.
+func (h *Hub) deliver(conn *connection, received any) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch m := received.(type) {
 	case *redis.Message:
-		if c := h.channels[m.Channel]; c != nil && c.connection == s {
+		if c := h.channels[m.Channel]; c != nil && c.connection == conn {
 			c.byOthers++
 			if c.own > 0 {
 				c.own, c.byOthers = c.own-1, 0
@@ -281,9 +279,9 @@ func (h *Hub) deliver(s *connection, received any) bool {
 		switch c := h.channels[m.Channel]; {
 		case m.Kind == "sunsubscribe": // the slot has moved
 			return false
-		case c == nil || c.connection != s:
+		case c == nil || c.connection != conn:
 		case m.Kind == "subscribe", m.Kind == "ssubscribe":
-			c.subscribed, c.own, h.subscribe = true, 0, right{tried: true}
+			c.subscribed, c.own, h.maySubscribe = true, 0, permission{tried: true}
 			c.tell(false)
 		}
 	}
@@ -296,25 +294,25 @@ func (c *channel) tell(message bool) {
 	}
 }
 
-// lost tells the listeners that s receives nothing.
-func (h *Hub) lost(s *connection) {
+// lost tells the listeners that a connection receives nothing.
+func (h *Hub) lost(conn *connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.channels {
-		if c.connection == s && c.subscribed {
+		if c.connection == conn && c.subscribed {
 			c.subscribed = false
 			c.tell(false)
 		}
 	}
 }
 
-// wanted returns the channels that s is to receive.
-func (h *Hub) wanted(s *connection) map[string]*channel {
+// wanted returns the channels that a connection is to receive.
+func (h *Hub) wanted(conn *connection) map[string]*channel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make(map[string]*channel)
 	for name, c := range h.channels {
-		if c.connection == s {
+		if c.connection == conn {
 			all[name] = c
 		}
 	}
@@ -325,13 +323,13 @@ func (h *Hub) connectionLocked(name string) *connection {
 	if !h.sharded && h.plain != nil {
 		return h.plain
 	}
-	s := &connection{hub: h}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	conn := &connection{hub: h}
+	conn.ctx, conn.stop = context.WithCancel(context.Background())
 	if h.sharded {
-		s.shard = name
+		conn.shard = name
 	} else {
-		h.plain = s
+		h.plain = conn
 	}
-	h.running.Go(s.run)
-	return s
+	h.running.Go(conn.run)
+	return conn
 }

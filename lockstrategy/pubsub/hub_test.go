@@ -141,7 +141,7 @@ func TestWhatAPublishShows(t *testing.T) {
 		for _, c := range []struct {
 			reply  int
 			relies bool
-		}{{pubsub.Unpublished, true}, {pubsub.Refused, false}, {pubsub.Unpublished, false}, {0, true}} {
+		}{{pubsub.Unpublished, true}, {pubsub.Unknown, false}, {pubsub.Unpublished, false}, {0, true}} {
 			if hub.Publishing("c")(c.reply); hub.Subscribed("c") != c.relies {
 				t.Errorf("after the reply %d it relies on messages: %v, want %v", c.reply, !c.relies, c.relies)
 			}

@@ -27,10 +27,25 @@ final class Connection {
             case "cluster":
                 small(config.useClusterServers().addNodeAddress(urls));
                 break;
+            case "cluster-unsharded":
+                small(config.useClusterServers().addNodeAddress(urls));
+                withoutShardedMessages(config);
+                break;
             default:
                 throw new IllegalArgumentException("no topology " + kind);
         }
         return config;
+    }
+
+    /** Switches sharded Pub/Sub off. The setting is found by its name: 3.2.3 is compiled from this file, too, and has none. */
+    private static void withoutShardedMessages(Config config) {
+        try {
+            Class<?> mode = Class.forName("org.redisson.config.ShardedSubscriptionMode");
+            Object servers = config.useClusterServers();
+            servers.getClass().getMethod("setShardedSubscriptionMode", mode).invoke(servers, mode.getField("OFF").get(null));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /**

@@ -1,0 +1,276 @@
+package lockstrategy
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// This file is the state machine of a [Cohort]: the queue of one key, and every transition of its state. The table of the transitions is in
+// the documentation of the type Cohort. One mutex, the cohort's, guards all queues, their turns and their debts.
+
+// queue is the callers of one key in this process. An idle queue is deleted when no debt is kept.
+type queue struct {
+	state   state
+	callers list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
+	turn    *turn     // in stateHeld
+	notNow  error     // the server's refusal to execute a request of the caller that competes, for now; nil: it executed the last one
+	debt    debt
+}
+
+// state is the state of a queue.
+type state int
+
+const (
+	stateIdle state = iota
+	stateCompeting
+	stateHeld
+	stateReleasing
+)
+
+// turn is the time for which a process has a key. It is one lease of the strategy, which goes from one holder to the next.
+type turn struct {
+	lease   *Lease
+	private bool // granted with [LeaseFor] or [RenewAtMost]: never handed off
+	began   time.Time
+	fresh   time.Duration // the time of the lease that was left at its grant
+	forget  func() bool   // stops the watch for its loss
+	holders int           // so far
+	holder  *holder       // nil: the lease is on its way to the next one
+}
+
+// mayPass reports whether the lease may be handed off. With less than half of its time left it is released instead.
+func (t *turn) mayPass(bounds HandOff) bool {
+	end := t.lease.Until()
+	within := t.holders < bounds.Count && time.Since(t.began) < bounds.Time
+	numbered := t.lease.token == 0 || t.holders < 1<<tokenBits
+	sound := t.lease.Context().Err() == nil && (end.IsZero() || time.Until(end) > t.fresh/2)
+	return within && numbered && sound && !t.private
+}
+
+// answer ends the wait of a caller in the queue.
+type answer struct {
+	turn *turn // the lease is handed off to the caller; nil: the caller competes
+	err  error // the caller gets no lease
+}
+
+// arrive puts the caller into its key's queue. nil: the queue was idle, and the caller competes.
+func (c *Cohort) arrive(cl *caller) (*list.Element, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	q := c.queues[cl.key]
+	if q == nil {
+		q = new(queue)
+		c.queues[cl.key] = q
+	}
+	switch {
+	case q.state == stateIdle:
+		q.state = stateCompeting
+		return nil, nil
+	case cl.request.Once:
+		return nil, fmt.Errorf("%w: %w", ErrTaken, OtherHolder{Here: true})
+	}
+	return q.callers.PushBack(cl), nil
+}
+
+// leave takes a caller whose wait has ended out of the queue, and returns its error. A caller that got its turn in the same moment gives
+// that back.
+func (c *Cohort) leave(cl *caller, place *list.Element) error {
+	reason := cmp.Or(c.notNow(cl.key), error(OtherHolder{Here: true}))
+	c.mu.Lock()
+	select {
+	case late := <-cl.ready:
+		c.mu.Unlock()
+		c.decline(cl, late)
+	default:
+		c.queues[cl.key].callers.Remove(place)
+		c.mu.Unlock()
+	}
+	return cl.waitEnded(reason)
+}
+
+// decline gives back what a caller has got too late.
+func (c *Cohort) decline(cl *caller, late answer) {
+	if late.err != nil {
+		return
+	}
+	if late.turn != nil {
+		if lease := c.takeOver(cl, late.turn); lease != nil {
+			_ = lease.Release(context.Background())
+			return
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextLocked(cl.key)
+}
+
+// competing takes the debt of the process for the caller that competes.
+func (c *Cohort) competing(key string) (releases int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queues[key].debt.take()
+}
+
+// tried notes whether the server executed the last request of the caller that competes. notNow is its refusal; nil: it did.
+func (c *Cohort) tried(key string, notNow error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queues[key].notNow = notNow
+}
+
+// notNow is the server's last refusal; nil: there is none.
+func (c *Cohort) notNow(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.queues[key]; q != nil {
+		return q.notNow
+	}
+	return nil
+}
+
+// granted begins a turn. The caller that has competed is its first holder.
+func (c *Cohort) granted(cl *caller, lease *Lease) *Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[cl.key]
+	t := &turn{lease: lease, private: cl.private(), began: time.Now(), fresh: time.Until(lease.Until())}
+	q.state, q.turn, q.notNow = stateHeld, t, nil
+	held := c.holdLocked(cl, t)
+	t.forget = context.AfterFunc(lease.Context(), func() { c.lost(cl.key, t) })
+	return held
+}
+
+// failed lets the next caller compete, and returns the error of the one that has failed. owed is the debt that it had taken. An unavailable
+// strategy ends the wait of all callers.
+func (c *Cohort) failed(cl *caller, owed int, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, unavailable := c.queues[cl.key], errors.Is(err, ErrUnavailable)
+	q.debt.giveBack(owed)
+	if cl.wait.Err() == nil {
+		if unavailable {
+			q.failAll(err)
+			delete(c.queues, cl.key)
+			return err
+		}
+	} else if !unavailable { // ErrUnavailable says more than the end of the wait
+		err = cl.waitEnded(cmp.Or(q.notNow, err))
+	}
+	c.nextLocked(cl.key)
+	return err
+}
+
+// holdLocked makes the caller the holder.
+func (c *Cohort) holdLocked(cl *caller, t *turn) *Lease {
+	h := &holder{cohort: c, key: cl.key, turn: t, token: t.lease.FencingToken()}
+	if h.token > 0 {
+		h.token += uint64(t.holders)
+	}
+	h.ctx, h.cancel = context.WithCancelCause(t.lease.Context()) // a loss ends it before the next caller competes
+	h.entries.Store(1)
+	t.holders++
+	t.holder = h
+	return h.lease(cl.ctx)
+}
+
+// takeOver makes the caller the holder of a lease that was handed off to it. nil: the lease was lost on its way, and the caller competes.
+func (c *Cohort) takeOver(cl *caller, t *turn) *Lease {
+	c.mu.Lock()
+	if c.queues[cl.key].turn == t && t.lease.Context().Err() == nil {
+		defer c.mu.Unlock()
+		return c.holdLocked(cl, t)
+	}
+	c.mu.Unlock()
+	c.lost(cl.key, t) // the watch for the loss may not have run yet
+	return nil
+}
+
+// handOff ends the time of a holder. It hands the lease off to the first caller that waits. Otherwise it ends the turn, and the lease must
+// be released, or it was lost, perhaps in this moment.
+func (c *Cohort) handOff(h *holder) (handedOff, lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, t := c.queues[h.key], h.turn
+	if q == nil || q.turn != t {
+		return false, true
+	}
+	t.holder = nil
+	if first := q.callers.Front(); first != nil && !first.Value.(*caller).private() && t.mayPass(c.bounds) {
+		q.callers.Remove(first).(*caller).ready <- answer{turn: t}
+		return true, false
+	}
+	t.endLocked(q)
+	q.state = stateReleasing
+	return false, false
+}
+
+// released notes the debt of a turn whose lease was released, and lets the next caller compete.
+func (c *Cohort) released(key string, t *turn, listeners int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queues[key].debt.turnEnded(listeners, t.holders, time.Since(t.began), c.bounds)
+	c.nextLocked(key)
+}
+
+// lost ends the turn of a lease that was lost, and lets the next caller compete. If the lease is on its way to a caller, that caller
+// competes.
+func (c *Cohort) lost(key string, t *turn) {
+	c.mu.Lock()
+	q := c.queues[key]
+	if q == nil || q.turn != t {
+		c.mu.Unlock()
+		return
+	}
+	t.endLocked(q)
+	q.state = stateCompeting
+	if t.holder != nil {
+		c.nextLocked(key)
+	}
+	c.mu.Unlock()
+	_ = t.lease.Release(context.Background()) // a lost lease, too, is released
+}
+
+// endLocked ends a turn, before its lease is released or because it was lost.
+func (t *turn) endLocked(q *queue) {
+	t.forget()
+	q.turn = nil
+}
+
+// nextLocked lets the first caller in the queue compete. Without one the queue is idle.
+func (c *Cohort) nextLocked(key string) {
+	q := c.queues[key]
+	if first := q.callers.Front(); first != nil {
+		q.state = stateCompeting
+		q.callers.Remove(first).(*caller).ready <- answer{}
+		return
+	}
+	q.state = stateIdle
+	if kept := q.debt.keptFor(); kept > 0 {
+		time.AfterFunc(kept, func() { c.forget(key, q) })
+		return
+	}
+	delete(c.queues, key)
+}
+
+// forget deletes a queue that is still idle, when no debt is kept any more.
+func (c *Cohort) forget(key string, q *queue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queues[key] == q && q.state == stateIdle && q.debt.keptFor() == 0 {
+		delete(c.queues, key)
+	}
+}
+
+// failAll ends the wait of every caller in the queue.
+func (q *queue) failAll(err error) {
+	for first := q.callers.Front(); first != nil; first = q.callers.Front() {
+		q.callers.Remove(first).(*caller).ready <- answer{err: err}
+	}
+}
