@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -15,7 +14,7 @@ import (
 // caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
 // that wait go first (yield.go).
 //
-// A caller that acquires a key under the context of its own lease on that key enters again, without a request (holder.go). The options
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request (reentrance.go). The options
 // then change nothing.
 //
 // A cohort knows the sequence of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
@@ -86,75 +85,6 @@ func (c *Cohort) acquireWithin(cl *caller) (*Lease, error) {
 	defer cancel()
 	cl.wait = wait
 	return c.acquire(cl)
-}
-
-func (c *Cohort) acquire(cl *caller) (*Lease, error) {
-	if cl.wait.Err() != nil {
-		return nil, cl.waitEnded(nil)
-	}
-	place, err := c.arrive(cl)
-	switch {
-	case err != nil:
-		return nil, notAcquired(cl.key, err)
-	case place == nil:
-		return c.compete(cl)
-	}
-	select {
-	case a := <-cl.ready:
-		return c.take(cl, a)
-	case <-cl.wait.Done():
-		return nil, c.leave(cl, place)
-	}
-}
-
-// take returns the lease that was handed off to the caller. If there is none, or it was lost on its way, the caller competes.
-func (c *Cohort) take(cl *caller, a answer) (*Lease, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
-	if a.turn != nil {
-		if lease := c.takeOver(cl, a.turn); lease != nil {
-			return lease, nil
-		}
-	}
-	return c.compete(cl)
-}
-
-// compete asks the strategy. If that panics, the queue goes on.
-func (c *Cohort) compete(cl *caller) (*Lease, error) {
-	request := cl.request
-	request.Wait = nil // cl.wait bounds it
-	request.NotNow = func(err error) { c.tried(cl.key, err) }
-	if !request.Once { // one attempt does not yield, and leaves the debt to the next caller
-		request.Yield = c.competing(cl.key)
-	}
-	answered := false
-	defer func() {
-		if !answered {
-			_ = c.failed(cl, request.Yield, nil)
-		}
-	}()
-	lease, err := c.strategy.Acquire(bare{cl.wait}, cl.key, request.option())
-	answered = true
-	if err != nil {
-		return nil, c.failed(cl, request.Yield, err)
-	}
-	return c.granted(cl, lease), nil
-}
-
-// release implements the release of a holder: it hands the lease off to the next caller, or gives it back.
-func (c *Cohort) release(ctx context.Context, h *holder) (listeners int, err error) {
-	handedOff, lost := c.handOff(h)
-	switch {
-	case lost:
-		return 0, loss(h.turn.lease.Context())
-	case handedOff:
-		runtime.Gosched() // the next holder works first, because everybody behind it waits
-		return 0, nil
-	}
-	listeners, err = h.turn.lease.release(ctx)
-	c.released(h.key, h.turn, listeners)
-	return listeners, err
 }
 
 // Waiting returns how many callers wait in all queues. A caller that competes or holds is not counted.

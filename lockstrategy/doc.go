@@ -21,9 +21,9 @@
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
 //	yield.go              the yield rule: what a process owes the others, and how a caller pays it
-//	cohort.go             a decorator over any strategy: the path of a caller, and the table of the queue's states
-//	queue.go              the state machine of that queue: each transition, under one mutex
-//	holder.go             one caller's time with a lease of a cohort: re-entrance
+//	cohort.go             a decorator over any strategy: its options, and the table of its queue's states
+//	queue.go              the state machine of that queue: the path of a caller, and each transition, under one mutex
+//	reentrance.go         re-entrance: the context of a cohort's lease finds its holder
 //	guard.go              the callback form that the scenarios ask for
 //	open.go               opens a strategy by its name, behind a cohort
 //	none.go               no lock

@@ -48,3 +48,29 @@ func TestThePageShowsTheConstants(t *testing.T) {
 		t.Errorf("the page does not name %s", name)
 	}
 }
+
+// docs/lock.md follows a page view through files and functions that there are.
+func TestThePageFollowsAView(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	page, err := os.ReadFile("../docs/lock.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n### One page view, call by call\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := regexp.MustCompile(`(?m)^\| \[[^\]]+\]\(\.\./([^)]+)\) \|([^|]*)\|`).FindAllStringSubmatch(section, -1)
+	if len(rows) != 12 {
+		t.Errorf("the table has %d files, want twelve", len(rows))
+	}
+	for _, row := range rows {
+		source, err := os.ReadFile("../" + row[1])
+		if err != nil {
+			t.Error(err)
+		}
+		for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[2], -1) {
+			if !regexp.MustCompile(`(?m)^func (\([^)]+\) )?` + name[1] + `\(`).Match(source) {
+				t.Errorf("%s has no function %s", row[1], name[1])
+			}
+		}
+	}
+}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync/atomic"
 	"time"
 )
 
-// This file is the state machine of a [Cohort]: the queue of one key, and every transition of its state. The table of the transitions is in
-// the documentation of the type Cohort. One mutex, the cohort's, guards all queues, their turns and their debts.
+// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition of its state. The
+// documentation of Cohort has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
 
 // queue is the callers of one key in this process. An idle queue is deleted when no debt is kept.
 type queue struct {
@@ -51,11 +53,96 @@ func (t *turn) mayPass(bounds HandOff) bool {
 	return within && numbered && sound && !t.private
 }
 
+// holder is one caller's time with the lock, however often the caller has entered.
+type holder struct {
+	cohort  *Cohort
+	key     string
+	turn    *turn
+	token   uint64
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	entries atomic.Int32 // leases that are not released; at zero the holder gives the lock up
+}
+
+// lease is one entry of the holder.
+func (h *holder) lease(ctx context.Context) *Lease {
+	return &Lease{ctx: &heldContext{h.ctx, ctx, h}, token: h.token, origin: h}
+}
+
+// until implements origin.
+func (h *holder) until() time.Time { return h.turn.lease.Until() }
+
+// release implements origin. The release of the last entry gives the lock up.
+func (h *holder) release(ctx context.Context) (listeners int, err error) {
+	if h.entries.Add(-1) > 0 {
+		return 0, loss(h.ctx)
+	}
+	h.cancel(nil) // nobody may rely on it from here on, whatever the server will say
+	return h.cohort.release(ctx, h)
+}
+
 // answer ends the wait of a caller in the queue.
 type answer struct {
 	turn *turn // the lease is handed off to the caller; nil: the caller competes
 	err  error // the caller gets no lease
 }
+
+// acquire is the path of a caller: it arrives and competes, or waits for its turn.
+func (c *Cohort) acquire(cl *caller) (*Lease, error) {
+	if cl.wait.Err() != nil {
+		return nil, cl.waitEnded(nil)
+	}
+	place, err := c.arrive(cl)
+	switch {
+	case err != nil:
+		return nil, notAcquired(cl.key, err)
+	case place == nil:
+		return c.compete(cl)
+	}
+	select {
+	case a := <-cl.ready:
+		return c.take(cl, a)
+	case <-cl.wait.Done():
+		return nil, c.leave(cl, place)
+	}
+}
+
+// take returns the lease that was handed off to the caller. If there is none, or it was lost on its way, the caller competes.
+func (c *Cohort) take(cl *caller, a answer) (*Lease, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if a.turn != nil {
+		if lease := c.takeOver(cl, a.turn); lease != nil {
+			return lease, nil
+		}
+	}
+	return c.compete(cl)
+}
+
+// compete asks the strategy. If that panics, the queue goes on.
+func (c *Cohort) compete(cl *caller) (*Lease, error) {
+	request := cl.request
+	request.Wait = nil // cl.wait bounds it
+	request.NotNow = func(err error) { c.tried(cl.key, err) }
+	if !request.Once { // one attempt does not yield, and leaves the debt to the next caller
+		request.Yield = c.competing(cl.key)
+	}
+	answered := false
+	defer func() {
+		if !answered {
+			_ = c.failed(cl, request.Yield, nil)
+		}
+	}()
+	lease, err := c.strategy.Acquire(bare{cl.wait}, cl.key, request.option())
+	answered = true
+	if err != nil {
+		return nil, c.failed(cl, request.Yield, err)
+	}
+	return c.granted(cl, lease), nil
+}
+
+// ---- The transitions from a caller to a grant ----
 
 // arrive puts the caller into its key's queue. nil: the queue was idle, and the caller competes.
 func (c *Cohort) arrive(cl *caller) (*list.Element, error) {
@@ -190,6 +277,23 @@ func (c *Cohort) takeOver(cl *caller, t *turn) *Lease {
 	c.mu.Unlock()
 	c.lost(cl.key, t) // the watch for the loss may not have run yet
 	return nil
+}
+
+// ---- The transitions from a release to the next caller ----
+
+// release implements the release of a holder: it hands the lease off to the next caller, or gives it back.
+func (c *Cohort) release(ctx context.Context, h *holder) (listeners int, err error) {
+	handedOff, lost := c.handOff(h)
+	switch {
+	case lost:
+		return 0, loss(h.turn.lease.Context())
+	case handedOff:
+		runtime.Gosched() // the next holder works first, because everybody behind it waits
+		return 0, nil
+	}
+	listeners, err = h.turn.lease.release(ctx)
+	c.released(h.key, h.turn, listeners)
+	return listeners, err
 }
 
 // handOff ends the time of a holder. It hands the lease off to the first caller that waits. Otherwise it ends the turn, and the lease must
