@@ -18,7 +18,7 @@ type Admin interface {
 	ForceUnlock(ctx context.Context, key string) (bool, error)
 }
 
-// State is what a lock's server knows about a key.
+// State is the state of a key on the lock's server.
 type State struct {
 	Held      bool
 	Owner     string        // as it stands in the server

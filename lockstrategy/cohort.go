@@ -37,7 +37,8 @@ import (
 //	releasing  the strategy has answered              next       the debt of the yield rule is noted
 //
 // "next" is competing when a caller waits, and idle otherwise. In every other state a caller that arrives goes to the end of the queue. A
-// caller that leaves the queue changes no state, unless its turn has just come: then it gives back what it got.
+// caller that leaves the queue changes no state, unless its turn has just come. Then it gives the lease back, or lets the next caller
+// compete.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff

@@ -2,7 +2,7 @@ package lockstrategy
 
 import "time"
 
-// Commands are what [Redis] sends to a server for an owner that tries once, as arguments of one command each. Experiments use them
+// Commands are the commands that [Redis] sends to a server for an owner that tries once, each as a list of arguments. Experiments use them
 // to choose the interleaving of several owners.
 func Commands(key, owner string, lease time.Duration) (acquire, release []any) {
 	acquire = []any{"EVAL", acquireSource, 2, key, grantKey(key), lease.Milliseconds(), owner}

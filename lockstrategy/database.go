@@ -34,7 +34,7 @@ type Database struct {
 	timing Timing
 }
 
-// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is what errors call it; empty: its kind. NewDatabase sends nothing.
+// NewDatabase returns a lock on db: MySQL, MariaDB or SQLite. name is its name in errors; empty: its kind. NewDatabase sends nothing.
 // Close the lock before db.
 //
 // A connection to MySQL or MariaDB must commit each statement (autocommit=1), or the first that acquires a key blocks all others. It should
@@ -78,7 +78,7 @@ func (d *Database) Acquire(ctx context.Context, key string, options ...Option) (
 	})
 }
 
-// rowOwner is one call of Acquire, and the holder of what it was granted. It is never used again, so a request that the database
+// rowOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the database
 // executes twice is harmless.
 type rowOwner struct {
 	*Database
@@ -100,7 +100,8 @@ func (o *rowOwner) acquire(ctx context.Context, request Request) (Grant, error) 
 			}
 		}
 		var err error
-		if g.Number, err = o.sql.ask(db, o.sql.take, values); err == nil && g.Number == 0 { // another holds the key, or nobody has held it yet
+		g.Number, err = o.sql.ask(db, o.sql.take, values)
+		if err == nil && g.Number == 0 { // another holds the key, or nobody has held it yet
 			g.Number, err = o.sql.ask(db, o.sql.insert, values)
 		}
 		return err
@@ -153,7 +154,7 @@ func (o *rowOwner) own(ctx context.Context, what string, find func(*gorm.DB) (ro
 	return nil
 }
 
-// values are what every statement of the owner knows.
+// values are the parameters of every statement of the owner.
 func (o *rowOwner) values() map[string]any {
 	return map[string]any{"key": o.key, "owner": o.name, "lease": o.expiry.Microseconds()}
 }

@@ -20,7 +20,7 @@
 //	server.go             sends Redis a request; waits for a server that hangs; the errors of Redis
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
-//	yield.go              the yield rule: what a process owes the others, and how a caller pays it
+//	yield.go              the yield rule: the debt of a process, and how a caller pays it
 //	cohort.go             a decorator over any strategy: its options, and the table of its queue's states
 //	queue.go              the state machine of that queue: the path of a caller, and each transition, under one mutex
 //	reentrance.go         re-entrance: the context of a cohort's lease finds its holder
@@ -28,7 +28,7 @@
 //	open.go               opens a strategy by its name, behind a cohort
 //	none.go               no lock
 //	commands.go           the Redis lock as single commands, for experiments
-//	poll.go               Acquire for a store that notifies nobody; what Database, Etcd and Memcached share
+//	poll.go               Acquire for a store that notifies nobody; the common part of Database, Etcd and Memcached
 //	redlock.go            a majority of nodes (redsync); redlock_node.go is one of them
 //	database.go           a row in a database; database_sql.go has its statements
 //	zookeeper.go          a queue in ZooKeeper: zookeeper_queue.go; zookeeper_client.go is the connection
@@ -44,7 +44,7 @@
 // # What is promised
 //
 //   - Until its context ends, a lease is the only one on its key, unless the backend loses the key or the holder's process
-//     pauses. The end is counted from before the request was sent, less what clocks may drift.
+//     pauses. The end is counted from before the request was sent, less the drift of the clocks.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
 //   - A release works under a context that has ended. It is repeated until the server confirms it, for a time that
 //     docs/lock.md names. The compensating release of an acquire without a reply is repeated until a Redis answers.

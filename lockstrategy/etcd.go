@@ -97,7 +97,7 @@ func (e *Etcd) Acquire(ctx context.Context, key string, options ...Option) (*Lea
 	}
 }
 
-// contender is one call of Acquire, and the holder of what it was granted. A request without a reply may arrive late, and
+// contender is one call of Acquire, and the owner of its grant. A request without a reply may arrive late, and
 // changes nothing then. The leases with which it would create the key are revoked. An advance replaces only the version that it names.
 type contender struct {
 	*Etcd
@@ -127,7 +127,8 @@ func (c *contender) try(ctx context.Context, r Request) (granted bool, err error
 	for range 3 { // an idle lease may have been revoked
 		if c.private || !c.held.fresh() {
 			defer c.giveUp(c.held) // not before the key has another one: an earlier request may have given it this one
-			if c.held, err = c.newLease(ctx, span, c.private); err != nil {
+			c.held, err = c.newLease(ctx, span, c.private)
+			if err != nil {
 				break
 			}
 		}
@@ -154,7 +155,8 @@ func (c *contender) enter(ctx context.Context, r Request) (granted bool, err err
 	if granted || err != nil || r.Once {
 		return granted, err
 	}
-	if c.position, err = c.newLease(ctx, positionLease, false); err != nil {
+	c.position, err = c.newLease(ctx, positionLease, false)
+	if err != nil {
 		return false, err
 	}
 	granted, before, err := c.create(ctx, clientv3.OpGet(c.prefix, clientv3.WithLastCreate()...),
@@ -165,7 +167,7 @@ func (c *contender) enter(ctx context.Context, r Request) (granted bool, err err
 	return granted, err
 }
 
-// create creates the key if it has no queue; otherwise it does what is said.
+// create creates the key if it has no queue; otherwise it executes the given operation.
 func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (granted bool, reply *clientv3.TxnResponse, err error) {
 	c.unknown = true
 	reply, err = c.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(c.prefix).WithPrefix(), "=", 0)).
@@ -181,7 +183,7 @@ func (c *contender) create(ctx context.Context, otherwise ...clientv3.Op) (grant
 // advance gives the key the holder's lease if it is the oldest now.
 func (c *contender) advance(ctx context.Context) (granted bool, err error) {
 	if asked := time.Now(); !c.position.fresh() {
-		if term, err := c.extend(ctx, c.position); err == nil && term > 0 { // what is wrong with it, the transaction says
+		if term, err := c.extend(ctx, c.position); err == nil && term > 0 { // the transaction says why it failed
 			c.position.confirmed.Store(&asked)
 		}
 	}
@@ -241,7 +243,7 @@ func (e *Etcd) onDelete(key string, revision int64, f func()) (stop func()) {
 	return cancel
 }
 
-// grant is what was granted.
+// grant describes the key that was granted.
 func (c *contender) grant() Grant {
 	return Grant{
 		Key: c.key, Number: uint64(c.revision),
@@ -261,7 +263,8 @@ func (c *contender) renew(ctx context.Context) error {
 	asked := time.Now()
 	if !c.private {
 		var err error
-		if term, err = c.extend(ctx, c.held); err != nil {
+		term, err = c.extend(ctx, c.held)
+		if err != nil {
 			return c.unavailable("renew", c.key, err)
 		}
 	}
@@ -301,7 +304,7 @@ func (c *contender) release(ctx context.Context) (listeners int, err error) {
 	return 0, nil // etcd has a queue: there is nothing to yield
 }
 
-// leave deletes the key in the queue, and releases what may have been granted.
+// leave deletes the key in the queue, and releases a grant that may exist.
 func (c *contender) leave() {
 	if c.revision > 0 || c.unknown {
 		c.sessions.compensate(Grant{Key: c.key, Expiry: c.timing.Expiry, Release: c.release})

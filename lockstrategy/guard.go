@@ -18,7 +18,7 @@ type Guard struct {
 type Observer interface {
 	// Asked reports the wait for a lease. err is nil after a grant; otherwise it wraps ErrNotAcquired.
 	Asked(waited time.Duration, err error)
-	// Released reports the end of a lease, how long it was held, and what Release returned.
+	// Released reports the end of a lease, how long it was held, and the error of its release.
 	Released(held time.Duration, err error)
 }
 

@@ -60,7 +60,7 @@ func (l *Lease) release(ctx context.Context) (listeners int, err error) {
 	return l.origin.release(ctx)
 }
 
-// Request is what a caller of Acquire asks for: the result of its options.
+// Request is the result of the options of one Acquire.
 type Request struct {
 	Once     bool           // make one attempt
 	Wait     *time.Duration // longest wait; nil: as long as the context

@@ -79,7 +79,7 @@ func itemExpiry(lease time.Duration) (seconds int32) {
 	return int32((lease + lost + time.Second - 1) / time.Second)
 }
 
-// itemOwner is one call of Acquire, and the holder of what it was granted. It is never used again, so a request that the server executes
+// itemOwner is one call of Acquire, and the owner of its grant. It is never used again, so a request that the server executes
 // twice is harmless.
 type itemOwner struct {
 	*Memcached
@@ -115,7 +115,8 @@ func (o *itemOwner) release(context.Context) (listeners int, err error) {
 // releaseLate is release after an add without a reply, which may still arrive. A missing item proves nothing before the lease's
 // end.
 func (o *itemOwner) releaseLate(ctx context.Context) (listeners int, err error) {
-	if listeners, err = o.release(ctx); errors.Is(err, ErrGone) {
+	listeners, err = o.release(ctx)
+	if errors.Is(err, ErrGone) {
 		err = fmt.Errorf("%w: %s may still be stored", ErrUnavailable, o.key)
 	}
 	return listeners, err

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition of its state. The
-// documentation of Cohort has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
+// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The documentation
+// of Cohort has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
 
 // queue is the callers of one key in this process. An idle queue is deleted when no debt is kept.
 type queue struct {
@@ -182,7 +182,7 @@ func (c *Cohort) leave(cl *caller, place *list.Element) error {
 	return cl.waitEnded(reason)
 }
 
-// decline gives back what a caller has got too late.
+// decline gives a turn back that came too late.
 func (c *Cohort) decline(cl *caller, late answer) {
 	if late.err != nil {
 		return

@@ -103,7 +103,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	}
 }
 
-// owner is one call of Acquire, and the holder of what it was granted. No other call has its name, so a request that the server executes
+// owner is one call of Acquire, and the owner of its grant. No other call has its name, so a request that the server executes
 // twice is harmless. A second acquire grants again, with a newer number. A second release frees nothing more, but answers [ErrGone].
 type owner struct {
 	*Redis
@@ -226,7 +226,7 @@ func checkKey(key string) error {
 		return errors.New("a lock needs a name")
 	}
 	_, tag, _ := strings.Cut(key, "{")
-	if strings.ContainsAny(key, "{}") && strings.Index(tag, "}") < 1 { // a tag is what Redis hashes: from the first brace that opens
+	if strings.ContainsAny(key, "{}") && strings.Index(tag, "}") < 1 { // Redis hashes only a tag: from the first brace that opens
 		return fmt.Errorf("%q has a brace but no {tag}, so its token counter and channel would lie in another slot of a cluster: "+
 			"use no braces, or put text in braces, as in lock:order:{7}", key)
 	}

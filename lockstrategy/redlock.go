@@ -161,7 +161,7 @@ func (q *attempt) takeBack(g Grant) {
 // renew extends the lease on the nodes that still have it.
 func (q *attempt) renew(ctx context.Context) error {
 	extended, err := q.mutex.ExtendContext(ctx)
-	refused := new(redsync.ErrTaken) // by a majority; what the silent nodes have, nobody knows
+	refused := new(redsync.ErrTaken) // by a majority; the state of the silent nodes is not known
 	switch {
 	case extended:
 		return nil

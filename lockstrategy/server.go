@@ -35,13 +35,13 @@ type script struct {
 func newScript(name, source string) script { return script{redis.NewScript(source), name, source} }
 
 // run executes a script once, whatever becomes of ctx.
-func (s *server) run(ctx context.Context, script script, keys []string, args ...any) (reply []int64, err error) {
+func (s *server) run(ctx context.Context, lua script, keys []string, args ...any) (reply []int64, err error) {
 	err = s.ask(ctx, func(ctx context.Context) (err error) {
-		reply, err = script.Run(ctx, s.client, keys, args...).Int64Slice()
+		reply, err = lua.Run(ctx, s.client, keys, args...).Int64Slice()
 		return err
 	})
 	if err != nil {
-		return nil, unavailable(script.name, keys[0], named(script.source, err))
+		return nil, unavailable(lua.name, keys[0], named(lua.source, err))
 	}
 	return reply, nil
 }

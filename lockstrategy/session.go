@@ -91,7 +91,7 @@ func (s *session) tick() {
 	s.wakeLocked()
 }
 
-// wakeLocked sets the timer for what is due next.
+// wakeLocked sets the timer for the next event.
 func (s *session) wakeLocked() {
 	next := s.untilLocked()
 	if !s.due.IsZero() && (next.IsZero() || s.due.Before(next)) {
@@ -132,7 +132,7 @@ func (s *session) confirm(released bool) {
 	}
 }
 
-// confirmedLocked counts the lease from when it was asked for. It takes off what the two clocks may drift apart: one per cent, and
+// confirmedLocked counts the lease from when it was asked for. It takes off the drift of the two clocks: one per cent, and
 // the millisecond to which Redis keeps expiries. A lease that is not renewed keeps its end.
 func (s *session) confirmedLocked(asked time.Time) {
 	s.failing, s.releasedByOther = nil, false

@@ -31,7 +31,7 @@ const (
 	debtKept     = 100 * time.Millisecond // row 8 × 1 of docs/benchmark.md
 )
 
-// debt is what a process owes the other processes that want one key. The cohort's mutex guards it.
+// debt is the debt of a process to the other processes that want one key. The cohort's mutex guards it.
 type debt struct {
 	releases int           // by other processes, that the next caller lets pass; Unknown: one pause
 	since    time.Time     // the end of the turn, or the return of the debt

@@ -64,7 +64,7 @@ func NewZooKeeper(addrs []string, cfg ZooKeeperConfig) (*ZooKeeper, error) {
 // Ping returns nil when the ensemble's leader answers.
 func (z *ZooKeeper) Ping(ctx context.Context) error {
 	_, err := ask(ctx, z.client, func(c *zk.Conn) (string, error) { return c.Sync("/") })
-	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: what was wrong until then?
+	if err != nil && !errors.Is(err, ErrUnavailable) { // ctx has ended: the error until then says more
 		return fmt.Errorf("%w: %w", z.client.unavailable(nil), err)
 	}
 	return err

@@ -99,7 +99,8 @@ var everybody = zk.WorldACL(zk.PermAll)
 func createParent(conn *zk.Conn, path string) error {
 	_, err := conn.CreateContainer(path, nil, zk.FlagContainer, everybody)
 	if errors.Is(err, zk.ErrNoNode) {
-		if _, err = conn.Create(zooKeeperRoot, nil, zk.FlagPersistent, everybody); err == nil || errors.Is(err, zk.ErrNodeExists) {
+		_, err = conn.Create(zooKeeperRoot, nil, zk.FlagPersistent, everybody)
+		if err == nil || errors.Is(err, zk.ErrNodeExists) {
 			_, err = conn.CreateContainer(path, nil, zk.FlagContainer, everybody)
 		}
 	}
@@ -169,7 +170,7 @@ func (c *zooKeeperClient) sessionTimeout() time.Duration {
 	return c.timeout
 }
 
-// unavailable names the servers, and what went wrong last.
+// unavailable names the servers, and the last error.
 func (c *zooKeeperClient) unavailable(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +220,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// Printf implements zk.Logger: what is logged are the errors of connections.
+// Printf implements zk.Logger, which gets the errors of connections.
 func (c *zooKeeperClient) Printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -317,7 +318,8 @@ func (w *zooKeeperWire) Read(p []byte) (int, error) {
 func (c *zooKeeperClient) greeted(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.greetingTimeout = max(firstGreeting, 2*time.Since(c.dialed)); timeout > 0 {
+	c.greetingTimeout = max(firstGreeting, 2*time.Since(c.dialed))
+	if timeout > 0 {
 		c.timeout = timeout
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// position is one caller's position in the queue of a key: a node, and what it is granted.
+// position is one caller's position in the queue of a key: a node, and later its grant.
 type position struct {
 	*ZooKeeper
 	key, parent string
@@ -178,7 +178,7 @@ func (p *position) before(names []string) (before string, err error) {
 	return before, err
 }
 
-// sequence is the number that ZooKeeper has put at the end of a node's name, after what Curator calls a lock. The one after 2^31-1 is
+// sequence is the number that ZooKeeper has put at the end of a node's name, after Curator's name for a lock. The one after 2^31-1 is
 // negative: it would be the first in the queue.
 func sequence(name string) (int64, error) {
 	_, number, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], "lock-")

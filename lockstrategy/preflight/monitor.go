@@ -17,7 +17,7 @@ const (
 )
 
 // Monitor keeps the last reports about several locks. It asks their servers at most every ten seconds, or every second while no lock is
-// granted, and logs what has changed.
+// granted, and logs changes.
 type Monitor struct {
 	log    *slog.Logger
 	checks []Check

@@ -1,10 +1,10 @@
-// Package preflight tries a lock, asks its Redis servers how they are set up, and finds what loses a lock there.
+// Package preflight tries a lock, asks its Redis servers for their settings, and finds those that lose a lock.
 //
 // The preflight tries the key lock:probe:NAME of the instance NAME, and in a cluster lock:probe:NAME:N of each master. The key of a probe
 // that could not release it expires after two seconds.
 //
-// What is NOT guaranteed: it trusts what the servers report. It does not know how they will be set up later, nor which other clients may
-// evict, delete or promote. A server may refuse later what it does not refuse now. A lock without a weakness is still violated when its
+// What is NOT guaranteed: it trusts the replies of the servers. It does not know their later settings, nor which other clients may
+// evict, delete or promote. A server may refuse a command later. A lock without a weakness is still violated when its
 // holder ignores the context of its lease.
 package preflight
 
@@ -26,7 +26,7 @@ import (
 	"locklab/lockstrategy"
 )
 
-// Report is what a preflight of a lock found.
+// Report is the result of a preflight of one lock.
 type Report struct {
 	Lock       string     `json:"lock"` // "v3"
 	Taken      time.Time  `json:"at"`
@@ -37,11 +37,11 @@ type Report struct {
 // Weakness is one reason why a lock is lost or not granted here: a sentence for each question.
 type Weakness struct {
 	Where   []string `json:"where"` // servers
-	What    string   `json:"what"`  // how they are set up, or what they refuse
-	Why     string   `json:"why"`   // what that does to a lock
+	What    string   `json:"what"`  // their settings, or the step that they refuse
+	Why     string   `json:"why"`   // the consequence for a lock
 	Remedy  string   `json:"remedy"`
 	Grave   bool     `json:"grave"`             // this is no lock at all
-	Refuses bool     `json:"refuses,omitempty"` // a lock needs what fails: the instance is not ready
+	Refuses bool     `json:"refuses,omitempty"` // a lock needs the step that fails: the instance is not ready
 }
 
 // String is the weakness in a sentence.
@@ -49,7 +49,7 @@ func (w Weakness) String() string {
 	return fmt.Sprintf("%s: %s; %s (%s)", w.What, w.Why, w.Remedy, strings.Join(w.Where, ", "))
 }
 
-// Unknown is what a server did not tell. A managed Redis refuses some questions.
+// Unknown is a question that a server did not answer. A managed Redis refuses some.
 type Unknown struct {
 	Where []string `json:"where"` // servers
 	What  string   `json:"what"`
@@ -59,7 +59,7 @@ type Unknown struct {
 // Check asks about one lock. answered is false when its servers are Redis and none answered.
 type Check func(context.Context) (r Report, answered bool)
 
-// Lock is what a check asks about.
+// Lock is the subject of a check.
 type Lock struct {
 	Name     string                  // "v3"
 	Instance string                  // in the key that is tried
@@ -139,7 +139,7 @@ type server struct {
 	node    string            // its address
 	key     string            // of a master of a cluster: a key to try there
 	said    map[string]string // under Redis's own names; nil: it gave no answer
-	unknown *Unknown          // what it did not tell
+	unknown *Unknown          // the question that it did not answer
 }
 
 // servers lists the Redis servers of a lock.
@@ -201,7 +201,7 @@ func (s *server) ask(ctx context.Context) {
 	}
 }
 
-// mistakes adds servers that are not what the lock takes them for.
+// mistakes adds servers that were given in error: one node of a cluster, or one server twice.
 func (r *Report) mistakes(servers []*server) {
 	for _, s := range servers {
 		if n := s.said["cluster_size"]; len(servers) == 1 && positive(n) && n != "1" { // the key that is tried may be one of its own

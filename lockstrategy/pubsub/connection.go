@@ -27,7 +27,7 @@ type connection struct {
 
 	mu     sync.Mutex // orders subscribing
 	pubsub *redis.PubSub
-	asked  map[string]*channel // what pubsub was asked for
+	asked  map[string]*channel // the channels that pubsub was asked for
 }
 
 // run receives until stop is called.
@@ -92,7 +92,7 @@ func (conn *connection) update() {
 	}
 }
 
-// receive passes on what pubsub receives until it breaks, says nothing any more, or its channel has moved. It returns the pause
+// receive passes messages on until pubsub breaks, is silent for too long, or its channel has moved. It returns the pause
 // before the next connection. It reads by itself because go-redis's Channel wakes two more goroutines for each message, and does
 // not notice that a ping has no answer.
 func (conn *connection) receive(pubsub *redis.PubSub) (pause time.Duration) {

@@ -1,7 +1,7 @@
 // Package pubsub receives messages from Redis for many listeners over few connections, and replaces connections that fail.
 //
 // A message may get lost while a connection is down. Every listener is told when its channel has been subscribed to, at first and
-// again after each loss. Then it can ask the server what it has missed. It is told of the loss, too.
+// again after each loss. Then it can ask the server for the changes that it has missed. It is told of the loss, too.
 package pubsub
 
 import (
@@ -262,7 +262,7 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// deliver passes on what a connection has received, and reports whether its channels have not moved.
+// deliver passes on a reply of a connection. It reports false when the connection's channel has moved.
 func (h *Hub) deliver(conn *connection, received any) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
