@@ -38,12 +38,12 @@ func (r *Redis) Inspect(ctx context.Context, key string) (State, error) {
 		return nil
 	})
 	if err != nil {
-		return State{}, unavailable("inspect", key, err)
+		return State{}, unavailable(script{name: "inspect"}, key, err)
 	}
 	s := State{Remaining: max(expiry.Val(), -1)}
-	for owner, count := range fields.Val() {
-		s.Held, s.Owner, s.Mine = true, owner, strings.HasPrefix(owner, r.process+":")
-		s.Count, _ = strconv.Atoi(count)
+	for name, entries := range fields.Val() {
+		s.Held, s.Owner, s.Mine = true, name, strings.HasPrefix(name, r.process+":")
+		s.Count, _ = strconv.Atoi(entries)
 	}
 	if !s.Held || expiry.Val() == noSuchKey { // it ended between the two questions
 		return State{}, nil
@@ -60,7 +60,7 @@ func (r *Redis) ForceUnlock(ctx context.Context, key string) (bool, error) {
 		err = r.client.Do(ctx, r.hub.PublishCommand(), channelOf(key), "0").Err()
 	}
 	if err != nil {
-		return freed > 0, unavailable("force unlock", key, err)
+		return freed > 0, unavailable(script{name: "force unlock"}, key, err)
 	}
 	return freed > 0, nil
 }

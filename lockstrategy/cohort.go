@@ -14,31 +14,16 @@ import (
 // caller, without a request to the server, within the bounds of [HandOff]. Then the key goes back, and other processes
 // that wait go first (yield.go).
 //
-// A caller that acquires a key under the context of its own lease on that key enters again, without a request (reentrance.go). The options
+// A caller that acquires a key under the context of its own lease on that key enters again, without a request. The options
 // then change nothing.
 //
-// A cohort knows the sequence of its own process's callers only. When the strategy is unavailable, every caller in the queue gets that
-// error immediately. Otherwise each of them would wait for a timeout, one after the other.
+// A cohort knows the sequence of its own process's callers only. When the strategy is unavailable for the caller that competes, every
+// caller in the queue gets that error immediately. Otherwise each of them would wait for a timeout, one after the other.
 //
-// [TryOnce] gets [ErrTaken] while another caller of the process holds the key or competes for it. The key may be free then, while that
-// caller yields. Otherwise TryOnce asks the server, and does not yield.
+// [TryOnce] gets [ErrTaken] while another caller of the process holds the key, competes for it or releases it. The key may be free then,
+// while that caller yields. Otherwise TryOnce asks the server, and does not yield.
 //
-// The queue of a key has four states. All transitions are in queue.go, under one mutex:
-//
-//	from       event                                  to         action
-//	idle       a caller arrives                       competing  it asks the strategy
-//	competing  the strategy grants                    held       the caller holds, and a turn begins
-//	competing  it refuses, or the caller leaves       next       the error is the caller's own
-//	competing  it is unavailable                      idle       every caller that waits gets that error
-//	held       a release within the bounds            held       the lease is handed off to the first caller that waits
-//	held       another release                        releasing  the lease is given back to the strategy
-//	held       the lease is lost                      next       its contexts have ended
-//	held       it is lost on its way to a caller      competing  that caller asks the strategy
-//	releasing  the strategy has answered              next       the debt of the yield rule is noted
-//
-// "next" is competing when a caller waits, and idle otherwise. In every other state a caller that arrives goes to the end of the queue. A
-// caller that leaves the queue changes no state, unless its turn has just come. Then it gives the lease back, or lets the next caller
-// compete.
+// The queue of a key is a state machine. The package documentation has a table of its states, and queue.go the transitions.
 type Cohort struct {
 	strategy Strategy
 	bounds   HandOff
@@ -84,8 +69,54 @@ func (c *Cohort) Acquire(ctx context.Context, key string, options ...Option) (*L
 func (c *Cohort) acquireWithin(cl *caller) (*Lease, error) {
 	wait, cancel := cl.request.within(cl.ctx)
 	defer cancel()
-	cl.wait = wait
+	cl.waitCtx = wait
 	return c.acquire(cl)
+}
+
+// enterAgain returns one more lease for a caller that holds key already, or nil.
+func (c *Cohort) enterAgain(ctx context.Context, key string) *Lease {
+	h, _ := ctx.Value(holderKey{c, key}).(*holder)
+	if h == nil || ctx.Err() != nil {
+		return nil
+	}
+	for n := h.entries.Load(); n > 0 && h.ctx.Err() == nil; n = h.entries.Load() {
+		if h.entries.CompareAndSwap(n, n+1) {
+			return h.lease(ctx)
+		}
+	}
+	return nil
+}
+
+// holderKey finds a caller's holder in a context.
+type holderKey struct {
+	cohort *Cohort
+	key    string
+}
+
+// heldContext ends with its holder, has the values of the caller's context, and the holder in it.
+type heldContext struct {
+	context.Context
+	values context.Context
+	holder *holder
+}
+
+// Value looks at the holder's own context first, because package context finds the cause of an end by a value.
+func (c *heldContext) Value(key any) any {
+	if key == any(holderKey{c.holder.cohort, c.holder.key}) {
+		return c.holder
+	}
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
+// under is ctx for work that may enter again.
+func (l *Lease) under(ctx context.Context) context.Context {
+	if h, ok := l.origin.(*holder); ok {
+		return context.WithValue(ctx, holderKey{h.cohort, h.key}, h)
+	}
+	return ctx
 }
 
 // Waiting returns how many callers wait in all queues. A caller that competes or holds is not counted.
@@ -99,8 +130,8 @@ func (c *Cohort) Waiting() int {
 	return n
 }
 
-// Close ends the wait of every caller in a queue. From now on callers get [ErrUnavailable]. Leases that are held stay held, and can be
-// released. Close does not close the strategy, which a caller may be asking.
+// Close ends the wait of every caller in a queue. Callers that arrive from now on get [ErrUnavailable]. Leases that are held stay held, can
+// be entered again, and can be released. Close does not close the strategy, which a caller may be asking.
 func (c *Cohort) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +150,7 @@ func (bare) Value(any) any { return nil }
 // caller is one call of Acquire. It is small, and its frames are, because ten thousand callers may wait (memory in docs/benchmark.md).
 type caller struct {
 	ctx     context.Context // the context of the lease has its values
-	wait    context.Context // bounds the wait
+	waitCtx context.Context // bounds the wait
 	key     string
 	request Request
 	ready   chan answer // receives once
@@ -127,16 +158,16 @@ type caller struct {
 
 func newCaller(ctx context.Context, key string, options []Option) (*caller, error) {
 	request, err := NewRequest(options...)
-	return &caller{ctx: ctx, wait: ctx, key: key, request: request, ready: make(chan answer, 1)}, err
+	return &caller{ctx: ctx, waitCtx: ctx, key: key, request: request, ready: make(chan answer, 1)}, err
 }
 
 // private reports whether the caller sets its own lease, or bound of renewal. It gets a new grant, and never a lease that is handed off.
-func (cl *caller) private() bool { return cl.request.Expiry != nil || cl.request.RenewFor != nil }
+func (cl *caller) private() bool { return cl.request.Expiry != nil || cl.request.RenewAtMost != nil }
 
 // waitEnded is the error of a caller whose wait has ended. last says why it got no lease until then: an error with an [OtherHolder] in it,
 // or the refusal of a server. It is nil for a caller that has not waited.
 func (cl *caller) waitEnded(last error) error {
-	err, other := ended(cl.wait), OtherHolder{}
+	err, other := ended(cl.waitCtx), OtherHolder{}
 	switch {
 	case errors.Is(last, ErrUnavailable):
 		err = fmt.Errorf("%w: %w", err, last)

@@ -2,11 +2,11 @@ package lockstrategy
 
 import "time"
 
-// Commands are the commands that [Redis] sends to a server for an owner that tries once, each as a list of arguments. Experiments use them
-// to choose the interleaving of several owners.
-func Commands(key, owner string, lease time.Duration) (acquire, release []any) {
-	acquire = []any{"EVAL", acquireSource, 2, key, grantKey(key), lease.Milliseconds(), owner}
-	release = []any{"EVAL", releaseSource, 1, key, owner, "publish", channelOf(key)}
+// Commands are the commands that [Redis] sends to a server for an owner of this name that tries once, each as a list of arguments.
+// Experiments use them to choose the interleaving of several owners.
+func Commands(key, name string, lease time.Duration) (acquire, release []any) {
+	acquire = []any{"EVAL", acquireSource, 2, key, grantKey(key), lease.Milliseconds(), name}
+	release = []any{"EVAL", releaseSource, 1, key, name, "publish", channelOf(key)}
 	return acquire, release
 }
 

@@ -13,7 +13,7 @@
 //
 // # Files
 //
-// Read them in this sequence. The first six, with package pubsub, are the Redis lock without a cohort.
+// Read them in this sequence. The first six are the Redis lock without a cohort. It also needs package pubsub.
 //
 //	lock.go               the contract: Strategy, Lease, options, errors
 //	redis.go, three .lua  one Redis: try, wait, try again; its scripts, and the names of its keys and channels
@@ -21,9 +21,8 @@
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
 //	yield.go              the yield rule: the debt of a process, and how a caller pays it
-//	cohort.go             a decorator over any strategy: its options, and the table of its queue's states
+//	cohort.go             a decorator over any strategy: its bounds, re-entrance, and the table of its queue's states
 //	queue.go              the state machine of that queue: the path of a caller, and each transition, under one mutex
-//	reentrance.go         re-entrance: the context of a cohort's lease finds its holder
 //	guard.go              the callback form that the scenarios ask for
 //	open.go               opens a strategy by its name, behind a cohort
 //	none.go               no lock
@@ -41,6 +40,28 @@
 // Package pubsub receives messages from Redis over few connections. Package locktest is the suite that every strategy
 // passes, alone and behind a cohort.
 //
+// # The states of a queue
+//
+// A [Cohort] has one queue for each key. All transitions are in queue.go, under one mutex.
+//
+//	from       event                                     to         action
+//	idle       a caller arrives                          competing  it asks the strategy
+//	competing  the strategy grants                       held       the caller holds, and a turn begins
+//	competing  it refuses, panics, or the caller leaves  next       the error is the caller's own
+//	competing  it is unavailable                         idle       every caller that waits gets that error
+//	held       the holder releases, a turn may go on     held       the lease is handed off to the first caller that waits
+//	held       the holder releases otherwise             releasing  the lease is given back to the strategy
+//	held       the lease is lost                         next       its contexts have ended
+//	held       it is lost on its way to a caller         competing  that caller asks the strategy
+//	releasing  the strategy has answered                 next       the debt of the yield rule is noted
+//
+// "next" is competing when a caller waits, and idle otherwise. A turn may go on within the bounds of [HandOff] while half of the lease is
+// left. The caller that waits must have no bounds of its own. A caller that arrives in another state than idle goes to the end of the
+// queue, unless it tries once.
+//
+// A caller that leaves the queue changes no state. If its turn has just come, it gives the lease back, or lets the next caller compete.
+// Close ends the wait of all callers, and changes no state.
+//
 // # What is promised
 //
 //   - Until its context ends, a lease is the only one on its key, unless the backend loses the key or the holder's process
@@ -57,7 +78,8 @@
 //     ZooKeeper and etcd, the first caller that leaves costs its process its position.)
 //   - A lease is handed off to the next caller of the process within the bounds of [HandOff]. It is not handed off when
 //     less than half of it is left, as after renewals that failed.
-//   - No process starves: after its turn a process lets those that wait go first (yield.go).
+//   - No process starves: after its turn a process lets those that wait go first (yield.go). Where waiters poll, it does so
+//     after some turns.
 //   - A caller that acquires a key under the context of its own lease on it enters again, without a request. The lock
 //     is released when the caller has released it as often.
 //

@@ -16,7 +16,8 @@ type fake struct {
 	grants   atomic.Int32
 	renewals atomic.Int32
 	releases atomic.Int32
-	notifies int                         // what a release says: see Lease.Listeners
+	notifies int                         // the number of listeners that a release notifies
+	panics   atomic.Bool                 // a release panics
 	acquire  func(Request) error         // nil: every key is free
 	answers  func()                      // after a grant; nil: immediately
 	renew    func(context.Context) error // nil: it is confirmed
@@ -71,6 +72,9 @@ func (f *fake) released(ctx context.Context) (int, error) {
 		return 0, ctx.Err()
 	}
 	f.releases.Add(1)
+	if f.panics.Load() {
+		panic("oops")
+	}
 	return f.notifies, f.release
 }
 

@@ -67,11 +67,3 @@ func (g Guard) acquire(ctx context.Context, key string) (*Lease, error) {
 	}
 	return g.Strategy.Acquire(ctx, key)
 }
-
-// under is ctx for work that may enter again.
-func (l *Lease) under(ctx context.Context) context.Context {
-	if h, ok := l.origin.(*holder); ok {
-		return context.WithValue(ctx, holderKey{h.cohort, h.key}, h)
-	}
-	return ctx
-}

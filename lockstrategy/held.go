@@ -22,14 +22,11 @@ type Held struct {
 
 // Holder is the owner for people. The value of the Redis lock names a process by a random id, and an attempt of it.
 func (h Held) Holder() string {
-	if process, attempt, both := strings.Cut(h.Owner, ":"); both && h.Token > 0 {
-		return fmt.Sprintf("process %.8s, attempt %s", process, attempt)
+	if process, call, both := strings.Cut(h.Owner, ":"); both && h.Token > 0 {
+		return fmt.Sprintf("process %.8s, attempt %s", process, call)
 	}
 	return fmt.Sprintf("%.12s", h.Owner)
 }
-
-// grantPrefix begins the keys of the numbers of last grants.
-const grantPrefix = "locklab_grant"
 
 // Locks lists the Redis and RedLock locks of one server, sorted by key. It changes nothing. A server of a cluster lists
 // those of its slots.
@@ -115,8 +112,8 @@ const noSuchKey = -2 * time.Nanosecond
 // lockOf is the lock whose [grantKey] has this name.
 func lockOf(name string) string {
 	key := strings.TrimPrefix(name, grantPrefix+":")
-	if bare, braced := strings.CutPrefix(key, "{"); braced {
-		return strings.TrimSuffix(bare, "}")
+	if inner, braced := strings.CutPrefix(key, "{"); braced {
+		return strings.TrimSuffix(inner, "}")
 	}
 	return key
 }

@@ -1,6 +1,7 @@
 package lockstrategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,14 +63,14 @@ func (l *Lease) release(ctx context.Context) (listeners int, err error) {
 
 // Request is the result of the options of one Acquire.
 type Request struct {
-	Once     bool           // make one attempt
-	Wait     *time.Duration // longest wait; nil: as long as the context
-	Expiry   *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
-	RenewFor *time.Duration // longest time under renewal; nil: until the release
-	Yield    int            // set by a cohort: the number of releases by other processes to let pass first, or Unknown (yield.go)
-	// NotNow is set by a cohort, and called after each try. Its argument is the refusal of a server that does not execute requests for
+	Once        bool           // make one attempt
+	Wait        *time.Duration // longest wait; nil: as long as the context
+	Expiry      *time.Duration // of a lease that is not renewed; nil: the strategy's own, renewed
+	RenewAtMost *time.Duration // longest time under renewal; nil: until the release
+	Yield       int            // set by a cohort: the number of releases by other processes to let pass first, or Unknown (yield.go)
+	// Tried is set by a cohort, and called after each try. Its argument is the refusal of a server that does not execute requests for
 	// now; nil: the server executed the try
-	NotNow func(error)
+	Tried func(error)
 }
 
 // Option changes how a lock is acquired.
@@ -88,7 +89,7 @@ func LeaseFor(d time.Duration) Option { return func(r *Request) { r.Expiry = &d 
 
 // RenewAtMost bounds the time for which a lease is renewed: it is lost with [ErrExpired] after d, which must be positive. Beside
 // [LeaseFor], the shorter one counts.
-func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.RenewFor = &d } }
+func RenewAtMost(d time.Duration) Option { return func(r *Request) { r.RenewAtMost = &d } }
 
 // NewRequest applies options, and refuses those that cannot work.
 func NewRequest(options ...Option) (Request, error) {
@@ -101,8 +102,8 @@ func NewRequest(options ...Option) (Request, error) {
 		return r, fmt.Errorf("the wait is limited to %s; it must be positive: %w", *r.Wait, context.DeadlineExceeded)
 	case r.Expiry != nil && (*r.Expiry < shortestLease || *r.Expiry > longestLease):
 		return r, fmt.Errorf("a lease of %s: it must be %s to %s", *r.Expiry, shortestLease, longestLease)
-	case r.RenewFor != nil && *r.RenewFor <= 0:
-		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.RenewFor)
+	case r.RenewAtMost != nil && *r.RenewAtMost <= 0:
+		return r, fmt.Errorf("renewal is limited to %s; it must be positive", *r.RenewAtMost)
 	}
 	return r, nil
 }
@@ -126,6 +127,35 @@ func (r Request) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, *r.Wait, fmt.Errorf("waited %s, which is the limit: %w", *r.Wait, context.DeadlineExceeded))
 }
 
+// DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
+const DefaultLease = 30 * time.Second
+
+// Bounds of a lease, in every strategy. The shortest leaves time for a renewal on a busy machine. Servers refuse far longer leases, or read
+// them as dates.
+const (
+	shortestLease = 10 * time.Millisecond
+	longestLease  = 24 * time.Hour
+)
+
+// Timing is how long leases and answers may last. Zero fields mean the defaults.
+type Timing struct {
+	// Expiry is of a lease, 10 ms to 24 h: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
+	Expiry  time.Duration
+	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
+}
+
+// checked applies the defaults and checks the relations lease > 2 × renewal > request.
+func (t Timing) checked() (Timing, error) {
+	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
+	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
+	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Expiry > longestLease || t.Request <= 0 || 2*renewal <= t.Request {
+		return t, fmt.Errorf(
+			"lock: lease %s, request timeout %s: the lease must be %s to %s, and over one and a half times the request timeout",
+			t.Expiry, t.Request, shortestLease, longestLease)
+	}
+	return t, nil
+}
+
 // A fencing token is the number of a grant, shifted by tokenBits. The low bits count the hand-offs since. So a hand-off needs no request,
 // and a grant has room for 256 leases. Numbers that are times stay below 2^45 until 2035, so that their
 // tokens stay below 2^53, which JavaScript keeps exactly.
@@ -140,6 +170,8 @@ var (
 	// ErrUnavailable says that the lock's server gave no usable answer. Whether it executed the request is unknown. A grant
 	// that may exist is released in the background as soon as the server answers, and ends with its lease otherwise.
 	ErrUnavailable = errors.New("lock: server unavailable")
+
+	errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
 
 	// ErrNotHeld answers a second release of the same lease.
 	ErrNotHeld = errors.New("lock: not held")

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"locklab/internal/replies"
 	"locklab/lockstrategy/pubsub"
 )
 
@@ -17,7 +16,10 @@ const (
 	longestWait  = time.Second           // of one that is: the cost of a lost message (TestTheRightToPublishIsTakenAway)
 )
 
-var errClosed = fmt.Errorf("%w: this strategy has been closed", ErrUnavailable)
+// notifier is a strategy that notifies waiters. [Probe] publishes and subscribes with it.
+type notifier interface {
+	tryNotify(ctx context.Context, key string) error
+}
 
 // waiter decides when Acquire tries again: when a release is notified, and after a time at the latest. Notifications may get lost, so the
 // time decides.
@@ -28,20 +30,17 @@ type waiter struct {
 	interval time.Duration   // the longest pause of a caller that is not subscribed
 
 	until    time.Time // when the other holder's lease ends unless it is renewed, according to the last try; zero: not known
-	notNow   error     // the server's refusal to execute the last try, for now; nil: it executed the try
+	failing  error     // the error of the last try; nil: the server executed it
 	yielding yielding
 	wake     chan struct{}
 	stops    []func()
 }
 
-// tried notes the result of a try that was not granted. left is the rest of the other holder's lease.
+// tried notes the result of a try. left is the rest of the other holder's lease.
 func (w *waiter) tried(request Request, left time.Duration, err error) {
-	w.until, w.notNow = time.Now().Add(left), nil
-	if replies.NotNow(err) {
-		w.notNow = err
-	}
-	if request.NotNow != nil {
-		request.NotNow(w.notNow)
+	w.until, w.failing = time.Now().Add(left), err
+	if request.Tried != nil {
+		request.Tried(err)
 	}
 }
 
@@ -69,19 +68,21 @@ func (w *waiter) yield(ctx context.Context, releases int) error {
 	return err
 }
 
-// wait waits for a notification after a try that was not granted. It ends after most at the latest, and earlier where messages may get
-// lost; 0: most is not known. The error says that another try is pointless.
+// wait waits for a notification after a try that was not granted, for most or, where messages may get lost, for less. 0: most is not known.
+// The error says that another try is pointless.
 func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	w.listen()
-	most = min(cmp.Or(most, longestWait), longestWait)
+	most = cmp.Or(most, longestWait)
 	subscribed := w.subscribed()
-	if !subscribed {
+	if subscribed {
+		most = min(most, longestWait)
+	} else {
 		most = min(most, w.interval/2+rand.N(w.interval/2))
 	}
 	silent, err := w.sleep(ctx, most)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", err, cmp.Or(w.notNow, error(w.other())))
+		return fmt.Errorf("%w: %w", err, cmp.Or(w.failing, error(w.other())))
 	case silent && subscribed && most > w.interval: // a shorter wait is a poll already
 		// The right to publish may have been taken away since it was tried. Then this process polls from its next try on. Otherwise each
 		// try that finds the key held again would cost longestWait, or a lease that is shorter (TestTheRightToPublishIsTakenAwayFromAll).
@@ -92,19 +93,19 @@ func (w *waiter) wait(ctx context.Context, most time.Duration) error {
 	return nil
 }
 
-// sleep returns after most, and earlier when a notification comes and the debt is paid. A release that does not pay the debt starts the
-// time of another probe. silent: there was no notification since. The error says that another try is pointless.
+// sleep returns after most, or when a notification comes and the debt is paid. A notification before the debt is paid starts the time of
+// another probe instead. silent: no notification came. The error says that another try is pointless.
 func (w *waiter) sleep(ctx context.Context, most time.Duration) (silent bool, err error) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
-	for {
+	for silent = true; ; silent = false {
 		select {
 		case <-ctx.Done():
 			return false, ended(ctx)
 		case <-w.life.Done():
 			return false, errClosed
 		case <-timer.C:
-			return true, nil
+			return silent, nil
 		case <-w.wake:
 			if w.yielding.paid(w.passed()) {
 				return false, nil
@@ -140,8 +141,8 @@ func (w *waiter) stop() {
 	}
 }
 
-// passed is the number of releases by other processes that were notified since this process released last. The server with the largest
-// number decides.
+// passed is the number of messages about releases by other processes, since this process released last and while it is subscribed. Of
+// several servers the one with the largest number decides.
 func (w *waiter) passed() (most int) {
 	for _, hub := range w.hubs {
 		most = max(most, hub.ByOthers(w.channel))

@@ -1,7 +1,6 @@
 package lockstrategy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,16 +26,6 @@ const (
 )
 
 var names = []string{NameNone, NameProcess, NameRedis, NameRedLock, NameDatabase, NameZooKeeper, NameEtcd, NameMemcached}
-
-// DefaultLease is the time after which the server frees a key unless its lease is renewed, as in Redisson (A2).
-const DefaultLease = 30 * time.Second
-
-// Bounds of a lease, in every strategy. The shortest leaves time for a renewal on a busy machine. Servers refuse far longer leases, or read
-// them as dates.
-const (
-	shortestLease = 10 * time.Millisecond
-	longestLease  = 24 * time.Hour
-)
 
 // Backends has the clients and settings of strategies. A strategy needs only its own part.
 type Backends struct {
@@ -74,7 +63,7 @@ func (b *Backends) Use(part any) {
 	}
 }
 
-// Opened is a strategy that is ready for use, with its resources. A Guard calls it: Opened, [Cohort], the bare strategy, its [Sessions].
+// Opened is a strategy that is ready for use, with its resources. A call passes from Opened to its Cohort, and then to Bare.
 type Opened struct {
 	Strategy
 	Bare   Strategy                    // without its cohort
@@ -134,23 +123,4 @@ func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
 		opened.Ping = z.Ping
 	}
 	return opened, nil
-}
-
-// Timing is how long leases and answers may last. Zero fields mean the defaults.
-type Timing struct {
-	// Expiry is of a lease, 10 ms to 24 h: the server frees the key then unless it is renewed; 0: DefaultLease. Renewal runs at a third of it
-	Expiry  time.Duration
-	Request time.Duration // longest wait for one answer; 0: two seconds, or a third of a shorter lease
-}
-
-// checked applies the defaults and checks the relations lease > 2 × renewal > request.
-func (t Timing) checked() (Timing, error) {
-	t.Expiry = cmp.Or(t.Expiry, DefaultLease)
-	t.Request = cmp.Or(t.Request, min(2*time.Second, t.Expiry/3))
-	if renewal := t.Expiry / 3; t.Expiry < shortestLease || t.Expiry > longestLease || t.Request <= 0 || 2*renewal <= t.Request {
-		return t, fmt.Errorf(
-			"lock: lease %s, request timeout %s: the lease must be %s to %s, and over one and a half times the request timeout",
-			t.Expiry, t.Request, shortestLease, longestLease)
-	}
-	return t, nil
 }

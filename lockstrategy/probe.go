@@ -38,9 +38,7 @@ func Probe(ctx context.Context, strategy Strategy, key string) (Step, error) {
 	if failed := lease.Release(ctx); err == nil {
 		step, err = Release, failed
 	}
-	if n, ok := strategy.(interface {
-		tryNotify(ctx context.Context, key string) error
-	}); ok && err == nil {
+	if n, ok := strategy.(notifier); ok && err == nil {
 		step, err = Notify, n.tryNotify(ctx, key)
 	}
 	return step, unless(err, ErrLost) // somebody has deleted the key, or this process was slow

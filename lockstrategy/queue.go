@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"locklab/internal/replies"
 )
 
 // This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The documentation
@@ -19,7 +21,7 @@ type queue struct {
 	state   state
 	callers list.List // of *caller; the first has waited longest. The caller that competes or holds is in it no more
 	turn    *turn     // in stateHeld
-	notNow  error     // the server's refusal to execute a request of the caller that competes, for now; nil: it executed the last one
+	failing error     // of the last try of the caller that competes; nil: the server executed it
 	debt    debt
 }
 
@@ -39,7 +41,7 @@ type turn struct {
 	private bool // granted with [LeaseFor] or [RenewAtMost]: never handed off
 	began   time.Time
 	fresh   time.Duration // the time of the lease that was left at its grant
-	forget  func() bool   // stops the watch for its loss
+	unwatch func() bool   // stops the watch for its loss
 	holders int           // so far
 	holder  *holder       // nil: the lease is on its way to the next one
 }
@@ -89,7 +91,7 @@ type answer struct {
 
 // acquire is the path of a caller: it arrives and competes, or waits for its turn.
 func (c *Cohort) acquire(cl *caller) (*Lease, error) {
-	if cl.wait.Err() != nil {
+	if cl.waitCtx.Err() != nil {
 		return nil, cl.waitEnded(nil)
 	}
 	place, err := c.arrive(cl)
@@ -102,7 +104,7 @@ func (c *Cohort) acquire(cl *caller) (*Lease, error) {
 	select {
 	case a := <-cl.ready:
 		return c.take(cl, a)
-	case <-cl.wait.Done():
+	case <-cl.waitCtx.Done():
 		return nil, c.leave(cl, place)
 	}
 }
@@ -124,22 +126,24 @@ func (c *Cohort) take(cl *caller, a answer) (*Lease, error) {
 func (c *Cohort) compete(cl *caller) (*Lease, error) {
 	request := cl.request
 	request.Wait = nil // cl.wait bounds it
-	request.NotNow = func(err error) { c.tried(cl.key, err) }
+	request.Tried = func(err error) { c.tried(cl.key, err) }
 	if !request.Once { // one attempt does not yield, and leaves the debt to the next caller
-		request.Yield = c.competing(cl.key)
+		request.Yield = c.takeDebt(cl.key)
 	}
-	answered := false
+	done := false
 	defer func() {
-		if !answered {
+		if !done {
 			_ = c.failed(cl, request.Yield, nil)
 		}
 	}()
-	lease, err := c.strategy.Acquire(bare{cl.wait}, cl.key, request.option())
-	answered = true
-	if err != nil {
-		return nil, c.failed(cl, request.Yield, err)
+	lease, err := c.strategy.Acquire(bare{cl.waitCtx}, cl.key, request.option())
+	if err == nil {
+		lease = c.granted(cl, lease)
+	} else {
+		lease, err = nil, c.failed(cl, request.Yield, err)
 	}
-	return c.granted(cl, lease), nil
+	done = true
+	return lease, err
 }
 
 // ---- The transitions from a caller to a grant ----
@@ -169,17 +173,18 @@ func (c *Cohort) arrive(cl *caller) (*list.Element, error) {
 // leave takes a caller whose wait has ended out of the queue, and returns its error. A caller that got its turn in the same moment gives
 // that back.
 func (c *Cohort) leave(cl *caller, place *list.Element) error {
-	reason := cmp.Or(c.notNow(cl.key), error(OtherHolder{Here: true}))
+	reason := c.failing(cl.key)
 	c.mu.Lock()
 	select {
 	case late := <-cl.ready:
 		c.mu.Unlock()
+		reason = cmp.Or(late.err, reason)
 		c.decline(cl, late)
 	default:
 		c.queues[cl.key].callers.Remove(place)
 		c.mu.Unlock()
 	}
-	return cl.waitEnded(reason)
+	return cl.waitEnded(cmp.Or(reason, error(OtherHolder{Here: true})))
 }
 
 // decline gives a turn back that came too late.
@@ -198,26 +203,28 @@ func (c *Cohort) decline(cl *caller, late answer) {
 	c.nextLocked(cl.key)
 }
 
-// competing takes the debt of the process for the caller that competes.
-func (c *Cohort) competing(key string) (releases int) {
+// takeDebt takes the debt of the process for the caller that competes.
+func (c *Cohort) takeDebt(key string) (releases int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.queues[key].debt.take()
 }
 
-// tried notes whether the server executed the last request of the caller that competes. notNow is its refusal; nil: it did.
-func (c *Cohort) tried(key string, notNow error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queues[key].notNow = notNow
-}
-
-// notNow is the server's last refusal; nil: there is none.
-func (c *Cohort) notNow(key string) error {
+// tried notes the error of the last try; nil: the server executed it.
+func (c *Cohort) tried(key string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q := c.queues[key]; q != nil {
-		return q.notNow
+		q.failing = err
+	}
+}
+
+// failing is the error of the last try; nil: the server executed it.
+func (c *Cohort) failing(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.queues[key]; q != nil {
+		return q.failing
 	}
 	return nil
 }
@@ -228,27 +235,26 @@ func (c *Cohort) granted(cl *caller, lease *Lease) *Lease {
 	defer c.mu.Unlock()
 	q := c.queues[cl.key]
 	t := &turn{lease: lease, private: cl.private(), began: time.Now(), fresh: time.Until(lease.Until())}
-	q.state, q.turn, q.notNow = stateHeld, t, nil
+	q.state, q.turn = stateHeld, t
 	held := c.holdLocked(cl, t)
-	t.forget = context.AfterFunc(lease.Context(), func() { c.lost(cl.key, t) })
+	t.unwatch = context.AfterFunc(lease.Context(), func() { c.lost(cl.key, t) })
 	return held
 }
 
-// failed lets the next caller compete, and returns the error of the one that has failed. owed is the debt that it had taken. An unavailable
-// strategy ends the wait of all callers.
+// failed lets the next caller compete, and returns the error of the one that has failed. owed is the debt that it had taken. An outage ends
+// the wait of all callers. Two errors are none: the end of the caller's own wait, and a refusal for now, which ends only one attempt.
 func (c *Cohort) failed(cl *caller, owed int, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, unavailable := c.queues[cl.key], errors.Is(err, ErrUnavailable)
+	q, over := c.queues[cl.key], cl.waitCtx.Err() != nil
 	q.debt.giveBack(owed)
-	if cl.wait.Err() == nil {
-		if unavailable {
-			q.failAll(err)
-			delete(c.queues, cl.key)
-			return err
-		}
-	} else if !unavailable { // ErrUnavailable says more than the end of the wait
-		err = cl.waitEnded(cmp.Or(q.notNow, err))
+	switch outage := errors.Is(err, ErrUnavailable); {
+	case outage && !over && !replies.NotNow(err):
+		q.failAll(err)
+		delete(c.queues, cl.key)
+		return err
+	case over && !outage: // an outage says more than the end of the wait
+		err = cl.waitEnded(cmp.Or(q.failing, err))
 	}
 	c.nextLocked(cl.key)
 	return err
@@ -291,9 +297,8 @@ func (c *Cohort) release(ctx context.Context, h *holder) (listeners int, err err
 		runtime.Gosched() // the next holder works first, because everybody behind it waits
 		return 0, nil
 	}
-	listeners, err = h.turn.lease.release(ctx)
-	c.released(h.key, h.turn, listeners)
-	return listeners, err
+	defer func() { c.released(h.key, h.turn, listeners) }() // deferred: a panic must not keep the queue
+	return h.turn.lease.release(ctx)
 }
 
 // handOff ends the time of a holder. It hands the lease off to the first caller that waits. Otherwise it ends the turn, and the lease must
@@ -343,7 +348,7 @@ func (c *Cohort) lost(key string, t *turn) {
 
 // endLocked ends a turn, before its lease is released or because it was lost.
 func (t *turn) endLocked(q *queue) {
-	t.forget()
+	t.unwatch()
 	q.turn = nil
 }
 
@@ -355,7 +360,7 @@ func (c *Cohort) nextLocked(key string) {
 		q.callers.Remove(first).(*caller).ready <- answer{}
 		return
 	}
-	q.state = stateIdle
+	q.state, q.failing = stateIdle, nil
 	if kept := q.debt.keptFor(); kept > 0 {
 		time.AfterFunc(kept, func() { c.forget(key, q) })
 		return

@@ -122,7 +122,7 @@ func (r *Redis) newOwner(key string, request Request) *owner {
 // its key has no expiry.
 func (o *owner) acquire(ctx context.Context) (g Grant, left time.Duration, err error) {
 	if err := o.ready(ctx); err != nil {
-		return g, 0, unavailable("acquire", o.key, err)
+		return g, 0, unavailable(o.acquireScript, o.key, err)
 	}
 	g = Grant{
 		Key: o.key, Asked: time.Now(), Expiry: o.expiry, Renewed: o.renewed, Renew: o.renew, Release: o.release,
@@ -198,15 +198,18 @@ func (r *Redis) tryNotify(ctx context.Context, key string) error {
 // owners makes the names of owners: no two are alike.
 type owners struct {
 	process string        // the first half of each
-	attempt atomic.Uint64 // the second half: decimal, as Redisson's thread id
+	calls   atomic.Uint64 // the second half: decimal, as Redisson's thread id
 }
 
 func newOwners() owners { return owners{process: uuid.NewString()} }
 
-func (o *owners) newName() string { return o.process + ":" + strconv.FormatUint(o.attempt.Add(1), 10) }
+func (o *owners) newName() string { return o.process + ":" + strconv.FormatUint(o.calls.Add(1), 10) }
 
 // grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.
 func grantKey(key string) string { return prefixed(grantPrefix, key) }
+
+// grantPrefix begins the keys of the numbers of last grants.
+const grantPrefix = "locklab_grant"
 
 // channelOf names the channel on which the release of key is published.
 func channelOf(key string) string { return prefixed("redisson_lock__channel", key) }

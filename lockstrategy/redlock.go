@@ -105,11 +105,11 @@ const (
 func (r *RedLock) try(key string, request Request) (Grant, error) {
 	g := Grant{Key: key, Asked: time.Now()}
 	g.Expiry, g.Renewed = request.expiry(r.expiry)
-	q := r.newAttempt(key, g.Expiry)
-	g.Renew, g.Release = q.renew, q.release
-	err := q.mutex.TryLock()
+	a := r.newAttempt(key, g.Expiry)
+	g.Renew, g.Release = a.renew, a.release
+	err := a.mutex.TryLock()
 	if err != nil {
-		r.sessions.inBackground(func() { q.takeBack(g) })
+		r.sessions.inBackground(func() { a.takeBack(g) })
 	}
 	return g, err
 }
@@ -125,73 +125,73 @@ type attempt struct {
 
 func (r *RedLock) newAttempt(key string, lease time.Duration) *attempt {
 	// The value must be known before the answers: a late answer is taken back by it.
-	q := &attempt{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
+	a := &attempt{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
 	pools := make([]redsyncredis.Pool, len(r.nodes))
 	for i, n := range r.nodes {
-		q.votes = append(q.votes, &vote{node: n, asked: make(chan struct{})})
-		pools[i] = q.votes[i]
+		a.votes = append(a.votes, &vote{node: n, asked: make(chan struct{})})
+		pools[i] = a.votes[i]
 	}
-	q.mutex = q.over(pools...)
-	return q
+	a.mutex = a.over(pools...)
+	return a
 }
 
 // over is the attempt on some of its nodes.
-func (q *attempt) over(pools ...redsyncredis.Pool) *redsync.Mutex {
-	return redsync.New(pools...).NewMutex(redlockPrefix+q.key, redsync.WithValue(q.value), redsync.WithExpiry(q.lease),
-		redsync.WithGenValueFunc(func() (string, error) { return q.value, nil }), redsync.WithFailFast(true))
+func (a *attempt) over(pools ...redsyncredis.Pool) *redsync.Mutex {
+	return redsync.New(pools...).NewMutex(redlockPrefix+a.key, redsync.WithValue(a.value), redsync.WithExpiry(a.lease),
+		redsync.WithGenValueFunc(func() (string, error) { return a.value, nil }), redsync.WithFailFast(true))
 }
 
 // takeBack compensates a try that was refused, on each node that may have executed it without an answer. redsync releases it, too, but
 // once. Two tries that leave the key on two nodes each would keep all others from a majority.
-func (q *attempt) takeBack(g Grant) {
-	for _, v := range q.votes {
+func (a *attempt) takeBack(g Grant) {
+	for _, v := range a.votes {
 		if <-v.asked; mayHaveRun(v.err) {
 			g.Release = func(ctx context.Context) (int, error) {
-				_, err := q.over(v).UnlockContext(ctx)
+				_, err := a.over(v).UnlockContext(ctx)
 				if len(unanswered(err)) > 0 {
 					return 0, fmt.Errorf("%w: %s: %w", ErrUnavailable, v, err)
 				}
 				return 0, nil
 			}
-			q.sessions.compensate(v.late(g))
+			a.sessions.compensate(v.late(g))
 		}
 	}
 }
 
 // renew extends the lease on the nodes that still have it.
-func (q *attempt) renew(ctx context.Context) error {
-	extended, err := q.mutex.ExtendContext(ctx)
+func (a *attempt) renew(ctx context.Context) error {
+	extended, err := a.mutex.ExtendContext(ctx)
 	refused := new(redsync.ErrTaken) // by a majority; the state of the silent nodes is not known
 	switch {
 	case extended:
 		return nil
 	case errors.As(err, &refused):
-		return fmt.Errorf("%w: no majority has %s: %w", ErrGone, q.mutex.Name(), err)
+		return fmt.Errorf("%w: no majority has %s: %w", ErrGone, a.mutex.Name(), err)
 	}
-	return q.unavailable("renew", err)
+	return a.unavailable("renew", err)
 }
 
 // release frees the nodes, and says how many other processes were notified.
-func (q *attempt) release(ctx context.Context) (listeners int, err error) {
-	released, err := q.mutex.UnlockContext(ctx)
+func (a *attempt) release(ctx context.Context) (listeners int, err error) {
+	released, err := a.mutex.UnlockContext(ctx)
 	switch {
 	case released:
-		return q.publish(), nil
+		return a.publish(), nil
 	case len(unanswered(err)) > 0: // it may have released, and may still have the key
-		return 0, q.unavailable("release", err)
+		return 0, a.unavailable("release", err)
 	}
-	return q.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, q.mutex.Name())
+	return a.publish(), fmt.Errorf("%w: no majority had %s when it was released", ErrGone, a.mutex.Name())
 }
 
 // publish notifies on every node, and returns when a majority has answered. listeners is the largest number of processes that one of
 // them has notified. Unknown: no node of that majority could publish.
-func (q *attempt) publish() (listeners int) {
-	notified := make(chan int, len(q.nodes))
-	for i, n := range q.nodes {
-		go func() { notified <- n.publish(q.hubs[i], redlockChannel(q.key)) }()
+func (a *attempt) publish() (listeners int) {
+	notified := make(chan int, len(a.nodes))
+	for i, n := range a.nodes {
+		go func() { notified <- n.publish(a.hubs[i], redlockChannel(a.key)) }()
 	}
 	listeners = Unknown
-	for range q.majority() {
+	for range a.majority() {
 		listeners = max(listeners, <-notified)
 	}
 	return listeners

@@ -71,11 +71,11 @@ func (b ballot) SetNX(name, value string, expiry time.Duration) (granted bool, e
 }
 
 // Eval releases the key, or extends its lease.
-func (b ballot) Eval(script *redsyncredis.Script, keysAndArgs ...any) (reply any, err error) {
+func (b ballot) Eval(lua *redsyncredis.Script, keysAndArgs ...any) (reply any, err error) {
 	<-b.vote.asked
 	err = b.send(func(conn redsyncredis.Conn) (err error) {
-		reply, err = conn.Eval(script, keysAndArgs...)
-		return named(script.Src, err)
+		reply, err = conn.Eval(lua, keysAndArgs...)
+		return named(lua.Src, err)
 	})
 	return reply, err
 }

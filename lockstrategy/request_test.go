@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,11 +142,22 @@ func TestARefusalEndsWithTheNextTry(t *testing.T) {
 			synctest.Wait()
 			return failed
 		}
-		first, second, third := acquire(time.Second), acquire(4*time.Second), acquire(3*time.Second)
-		if err := <-first; !errors.Is(err, ErrUnavailable) {
-			t.Errorf("while the server refuses, the first caller is told %v", err)
+		first, second, third, behind := acquire(time.Second), acquire(4*time.Second), acquire(3*time.Second), acquire(3*time.Second/2)
+		for name, failed := range map[string]<-chan error{"first": first, "last": behind} {
+			if err := <-failed; !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) {
+				t.Errorf("while the server refuses, the %s caller is told %v", name, err)
+			}
 		}
-		time.Sleep(time.Second) // the second one is refused, too
+		for option, took := range map[string]time.Duration{"TryOnce": 0, "WaitAtMost": time.Second} { // without a cohort
+			began, options := time.Now(), []Option{WaitAtMost(time.Second)}
+			if option == "TryOnce" {
+				options = append(options, TryOnce())
+			}
+			_, err := foreign.Acquire(t.Context(), "k", options...)
+			if !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) || time.Since(began) != took {
+				t.Errorf("while the server refuses, %s is told %v after %s", option, err, time.Since(began))
+			}
+		}
 		server.SetError("")
 		for name, failed := range map[string]<-chan error{"second": second, "third": third} {
 			if err := <-failed; errors.Is(err, ErrUnavailable) || !errors.As(err, new(OtherHolder)) {
@@ -153,5 +165,76 @@ func TestARefusalEndsWithTheNextTry(t *testing.T) {
 			}
 		}
 		mustRelease(t, lease)
+	})
+}
+
+// While a server hangs, a caller whose wait ends is told that the server gives no answer, also behind another caller. Whether the key is
+// held is not known then.
+func TestACallerIsToldOfAServerThatHangs(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		hook := new(slowNode)
+		hook.late.Store(int64(time.Hour))
+		client := inMemory(t, server)
+		client.AddHook(hook)
+		r, err := NewRedis(client, Timing{Request: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, failed := newCohort(t, r, HandOff{}), make(chan error, 20)
+		for range cap(failed) { // some compete, and some are in the queue when their wait ends
+			go func() { _, err := c.Acquire(t.Context(), "k", WaitAtMost(1300*time.Millisecond)); failed <- err }()
+			time.Sleep(200 * time.Millisecond)
+		}
+		for range cap(failed) {
+			if err := <-failed; !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) {
+				t.Errorf("it is told %v, want ErrUnavailable", err)
+			}
+		}
+		_ = r.Close()
+	})
+}
+
+// A release that the server refuses for now is repeated for the time of one request.
+func TestARefusedReleaseEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, Timing{})
+		lease, began := mustAcquire(t, r, "k"), time.Now()
+		server.SetError("READONLY You can't write against a read only replica.")
+		err := lease.Release(t.Context())
+		if took := time.Since(began); !errors.Is(err, ErrUnavailable) || took < r.timeout || took > r.timeout+2*pollInterval {
+			t.Errorf("after %s: %v, want ErrUnavailable after %s", took, err, r.timeout)
+		}
+		server.SetError("")
+	})
+}
+
+// The error of a script names the command that was refused: Redis often says only the line.
+func TestTheRefusedCommandIsNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r := newRedis(t, server, Timing{})
+		server.SetError("ERR The user executing the script can't run this command or subcommand script: f, on @user_script:14.")
+		_, err := r.Acquire(t.Context(), "k")
+		if err == nil || !strings.Contains(err.Error(), "acquire: SET: ERR The user") {
+			t.Errorf("it says %v, want the command of line 14", err)
+		}
+		server.SetError("")
+	})
+}
+
+// A caller that is not subscribed waits for its strategy's interval, at most. No other bound shortens that: etcd's is longer than
+// longestWait.
+func TestAWaiterKeepsItsInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, longest := waiter{life: t.Context(), interval: positionLease / 3, wake: make(chan struct{})}, time.Duration(0)
+		for range 200 {
+			began := time.Now()
+			if err := w.wait(t.Context(), w.interval); err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, time.Since(began))
+		}
+		if longest <= longestWait || longest > w.interval {
+			t.Errorf("the longest of 200 waits was %s, want up to %s", longest, w.interval)
+		}
 	})
 }

@@ -26,7 +26,7 @@ type server struct {
 	hangs    atomic.Pointer[hang]
 }
 
-// script is a script of the Redis lock. Its source is for errors.
+// script is a script of the Redis lock, or another request of it without a source. name and source are for errors.
 type script struct {
 	*redis.Script
 	name, source string
@@ -41,7 +41,7 @@ func (s *server) run(ctx context.Context, lua script, keys []string, args ...any
 		return err
 	})
 	if err != nil {
-		return nil, unavailable(lua.name, keys[0], named(lua.source, err))
+		return nil, unavailable(lua, keys[0], err)
 	}
 	return reply, nil
 }
@@ -147,13 +147,13 @@ func (s *server) String() string {
 	return fmt.Sprint(s.client)
 }
 
-// unavailable says that a request got no usable answer.
-func unavailable(what, key string, err error) error {
+// unavailable wraps the error of a script. A refusal is explained, and gets the name of the command.
+func unavailable(lua script, key string, err error) error {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fmt.Errorf("%w: %s: %s is no lock of this kind, but perhaps another library's, or its token counter %s is no number: "+
-			"delete what is wrong: %w", ErrUnavailable, what, key, grantKey(key), err)
+			"delete what is wrong: %w", ErrUnavailable, lua.name, key, grantKey(key), err)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrUnavailable, what, replies.Explain(err))
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, lua.name, named(lua.source, replies.Explain(err)))
 }
 
 // mayHaveRun is [replies.MayHaveRun]. An acquire that waited for a server that hangs was not sent.

@@ -16,7 +16,7 @@ type Grant struct {
 	Expiry  time.Duration                                        // after which the server frees the key; 0: it does not end by itself
 	Renewed bool                                                 // Renew extends the lease; otherwise it asks whether the key is still held
 	Renew   func(ctx context.Context) error                      // an error that wraps ErrLost is final, others are tried again
-	Release func(ctx context.Context) (listeners int, err error) // may be called again. See origin
+	Release func(ctx context.Context) (listeners int, err error) // may be called again; listeners: other processes that were notified
 	Watch   func(notify func(released bool)) (stop func())       // tells that somebody else may have released the key; nil: never
 }
 
@@ -45,8 +45,8 @@ func (all *Sessions) Begin(ctx context.Context, r Request, g Grant) (*Lease, err
 	s.mu.Lock() // tick may come before the field timer is set
 	defer s.mu.Unlock()
 	s.confirmedLocked(g.Asked)
-	if r.RenewFor != nil {
-		s.bound = time.Now().Add(*r.RenewFor)
+	if r.RenewAtMost != nil {
+		s.bound = time.Now().Add(*r.RenewAtMost)
 	}
 	until := s.untilLocked()
 	left := time.Until(until)

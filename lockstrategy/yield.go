@@ -9,18 +9,19 @@ import (
 // The yield rule: how processes take turns without a queue between them (docs/decisions/0014-the-yield-rule.md). A turn is one grant and
 // its hand-offs (queue.go).
 //
-//  1. The release at the end of a turn notifies the processes that wait, and returns their number. This number is the debt of the process.
-//  2. The next caller of the process takes the debt. It lets as many releases by other processes pass before it competes.
-//  3. The caller probes: it tries once when no release is notified for a while. So a listener that does not want the key, or has died,
-//     costs milliseconds. If the probe finds the key held, the next release that is notified starts the time of another probe, until
-//     the debt is paid.
+//  1. The release at the end of a turn notifies the processes that listen, and returns their number. It is the debt of the process.
+//  2. The next caller of the process takes the debt, unless it tries once. It lets as many releases by other processes pass before it
+//     competes.
+//  3. The caller probes: it tries once when it is not woken for a while. So a listener that does not want the key, or has died, costs
+//     milliseconds. If the probe finds the key held, the next release that is notified starts the time of another probe, until the
+//     debt is paid.
 //  4. A process that has not had a turn has no debt, and competes freely. So do Redisson's clients: they listen and publish as well.
-//  5. The debt ends debtKept after the turn.
+//  5. The debt ends debtKept after the turn. Until then a caller that fails gives it back, for the next one.
 //  6. Where listeners cannot be counted, the other processes poll. Then the debt is one pause, a little longer than their poll interval. A
 //     process owes it only after it has used up the bounds of a turn, because each pause costs time
 //     (docs/decisions/0018-the-other-backends.md).
 //
-// The queue of a key keeps the [debt]. The waiter of the caller that competes asks [yielding], which is that caller's part of the debt.
+// The queue of a key keeps the [debt]. The waiter of the caller that competes asks [yielding], which is that caller's debt.
 
 // Unknown is the number of listeners where the backend cannot count them.
 const Unknown = pubsub.Unknown
@@ -34,12 +35,12 @@ const (
 // debt is the debt of a process to the other processes that want one key. The cohort's mutex guards it.
 type debt struct {
 	releases int           // by other processes, that the next caller lets pass; Unknown: one pause
-	since    time.Time     // the end of the turn, or the return of the debt
+	since    time.Time     // the end of the turn
 	leases   int           // that the process has had since its last pause; only where listeners are Unknown
 	used     time.Duration // the time of these leases
 }
 
-// turnEnded adds the debt of a turn. listeners is the number of processes that its release has notified.
+// turnEnded sets the debt after a turn. listeners is the number of processes that its release has notified.
 func (d *debt) turnEnded(listeners, leases int, used time.Duration, bounds HandOff) {
 	d.since = time.Now()
 	if listeners != Unknown {
@@ -62,11 +63,11 @@ func (d *debt) take() (releases int) {
 	return releases
 }
 
-// giveBack returns the debt of a caller that failed, perhaps before the other processes had their turns. The next caller owes half of it,
-// and one release at least: callers that leave early do not keep their process from a free lock. A pause is not owed twice.
+// giveBack returns the debt of a caller that failed, perhaps before the other processes had their turns. It ends debtKept after the turn
+// all the same. So callers that leave early do not keep their process from a free lock for longer.
 func (d *debt) giveBack(releases int) {
-	if d.releases == 0 && releases > 0 {
-		d.releases, d.since = (releases+1)/2, time.Now()
+	if d.releases == 0 {
+		d.releases = releases
 	}
 }
 
@@ -78,7 +79,7 @@ func (d *debt) keptFor() time.Duration {
 	return max(0, debtKept-time.Since(d.since))
 }
 
-// yielding is one caller's part of the debt: the number of releases by other processes that it lets pass, or Unknown.
+// yielding is the debt in the hands of one caller: the number of releases by other processes that it lets pass, or Unknown.
 type yielding int
 
 // listens reports whether the caller counts releases.

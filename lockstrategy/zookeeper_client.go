@@ -234,7 +234,7 @@ func (c *zooKeeperClient) Init([]string) error { return nil }
 func (c *zooKeeperClient) Len() int { return len(c.addrs) }
 
 // Next implements zk.HostProvider. Only after retryStart package zk looks whether it was closed.
-func (c *zooKeeperClient) Next() (server string, retryStart bool) {
+func (c *zooKeeperClient) Next() (addr string, retryStart bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next = (c.next + 1) % len(c.addrs)

@@ -201,8 +201,8 @@ func (p *position) lease(ctx context.Context, request Request) (*Lease, error) {
 			return nil, err
 		}
 	}
-	if d := request.Expiry; d != nil && (request.RenewFor == nil || *d < *request.RenewFor) {
-		request.RenewFor = d
+	if d := request.Expiry; d != nil && (request.RenewAtMost == nil || *d < *request.RenewAtMost) {
+		request.RenewAtMost = d
 	}
 	g.Release = func(ctx context.Context) (int, error) {
 		_, err := p.release(ctx)

@@ -87,6 +87,7 @@ const unsharded = "cluster-unsharded"
 // Redisson's are since 3.22 unless that is switched off.
 var ofOtherMessages = []testCase{{"each sees the other's lock", (*bench).seen}, {"Java receives other messages", (*bench).receivesOthers}}
 
+// casesOf are the cases of one version over one topology.
 func casesOf(kind, version string) []testCase {
 	if kind == "cluster" && version == oldest {
 		return ofOtherMessages

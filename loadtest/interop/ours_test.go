@@ -72,7 +72,8 @@ func (o ours) execute(thread, verb, kind string, words []string) (string, error)
 }
 
 func config(kind string, addrs []string) topology.Config {
-	return topology.Config{Kind: topology.Kind(strings.TrimSuffix(kind, "-unsharded")), Addrs: addrs, SentinelMaster: stack.SentinelMaster}
+	kind = strings.Replace(kind, unsharded, "cluster", 1)
+	return topology.Config{Kind: topology.Kind(kind), Addrs: addrs, SentinelMaster: stack.SentinelMaster}
 }
 
 // counter adds one under the lock, by a read and a write, as Counter.java does and says why.

@@ -157,11 +157,11 @@ func (h *Hub) publishBeside(ctx context.Context, name string) error {
 }
 
 // tryLocked tests a permission once, in the background.
-func (h *Hub) tryLocked(r *permission, try func() error) {
-	if r.tried || h.closed {
+func (h *Hub) tryLocked(p *permission, try func() error) {
+	if p.tried || h.closed {
 		return
 	}
-	r.tried = true
+	p.tried = true
 	h.running.Go(func() {
 		var reply redis.Error
 		if !errors.As(try(), &reply) {
@@ -169,18 +169,18 @@ func (h *Hub) tryLocked(r *permission, try func() error) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.answeredLocked(r, true)
+		h.answeredLocked(p, true)
 	})
 }
 
 // answeredLocked notes a permission. When it is denied, listeners are told: they cannot rely on messages any more.
-func (h *Hub) answeredLocked(r *permission, refused bool) {
-	if refused && !r.denied {
+func (h *Hub) answeredLocked(p *permission, denied bool) {
+	if denied && !p.denied {
 		for _, c := range h.channels {
 			c.tell(false)
 		}
 	}
-	*r = permission{tried: true, denied: refused}
+	*p = permission{tried: true, denied: denied}
 }
 
 // subscribeBeside subscribes to another channel than name, so that this process is not counted as a listener. Without the permission to

@@ -1,0 +1,153 @@
+package lockstrategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// The queue of a cohort goes on after every error, and each caller is told its own.
+
+// A refusal for now ends the attempt of a caller that tries once. The callers behind it wait on.
+func TestCohortGoesOnAfterAnAttemptThatIsRefusedForNow(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		server.SetError("TRYAGAIN a slot is moving")
+		f, refused := newFake(t, time.Minute), fmt.Errorf("%w: %w", ErrUnavailable, inMemory(t, server).Get(t.Context(), "k").Err())
+		f.acquire = func(r Request) error {
+			if !r.Once {
+				return nil
+			}
+			time.Sleep(time.Second) // of the bubble: the others come meanwhile
+			return refused
+		}
+		c, once := newCohort(t, f, HandOff{}), make(chan error)
+		go func() { _, err := c.Acquire(t.Context(), "k", TryOnce()); once <- err }()
+		synctest.Wait()
+		next := wait(t, c)
+		if err := <-once; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the caller that tries once got %v", err)
+		}
+		mustRelease(t, <-next)
+	})
+}
+
+// The refusal of one caller's request is not told to a caller that comes later, and sends none.
+func TestCohortForgetsARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, refused := newFake(t, time.Minute), fmt.Errorf("%w: a slot is moving", ErrUnavailable)
+		f.notifies = 1 // so the queue is kept for its debt
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		for _, answer := range []error{refused, context.DeadlineExceeded} {
+			f.acquire = func(r Request) error {
+				if errors.Is(answer, refused) {
+					r.Tried(refused)
+				}
+				time.Sleep(2 * time.Millisecond) // of the bubble
+				return answer
+			}
+			if _, err := c.Acquire(t.Context(), "k", WaitAtMost(time.Millisecond)); errors.Is(err, ErrUnavailable) != errors.Is(answer, refused) {
+				t.Errorf("after %v it is told %v", answer, err)
+			}
+		}
+	})
+}
+
+// A caller whose wait ends as its queue learns of an outage is told of the outage.
+func TestCohortTellsACallerThatLeavesOfTheOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCohort(t, newFake(t, time.Minute), HandOff{})
+		first, left := callerOf(t), callerOf(t)
+		_, _ = c.arrive(first)
+		place, _ := c.arrive(left)
+		_ = c.failed(first, 0, ErrUnavailable)
+		if err := c.leave(left, place); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("it is told %v, want ErrUnavailable", err)
+		}
+	})
+}
+
+// A lease is lost on its way to a caller that leaves in this moment. The queue goes on, also when the caller learns of the loss first.
+func TestCohortGoesOnAfterALossOnTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.notifies = Unknown // so the queue is kept when it is idle
+		c := newCohort(t, f, HandOff{})
+		mustRelease(t, mustAcquire(t, c, "k"))
+		first, left := mustAcquire(t, c, "k"), callerOf(t)
+		place, err := c.arrive(left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := c.queues["k"].turn
+		mustRelease(t, first) // hands off
+		turn.unwatch()
+		turn.lease.origin.(*session).cancel(ErrGone)
+		_ = c.leave(left, place) // learns of the loss first
+		c.lost("k", turn)        // as the watch for the loss does
+		mustRelease(t, mustAcquire(t, c, "k"))
+	})
+}
+
+// A release that panics gives the queue on.
+func TestCohortOutlivesAPanicInARelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		c := newCohort(t, f, HandOff{Count: 1})
+		lease := mustAcquire(t, c, "k")
+		next := wait(t, c)
+		f.panics.Store(true)
+		func() {
+			defer func() { _ = recover() }()
+			_ = lease.Release(t.Context())
+		}()
+		f.panics.Store(false)
+		mustRelease(t, <-next)
+	})
+}
+
+// A grant that came too late for one caller's short lease is no outage: the callers behind it get theirs.
+func TestCohortTellsOnlyTheCallerWhoseLeaseWasOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, slow := newFake(t, time.Minute), true
+		f.answers = func() {
+			if slow {
+				slow = false
+				time.Sleep(2 * shortestLease) // of the bubble: the answer comes after the lease has ended
+			}
+		}
+		c := newCohort(t, f, HandOff{})
+		short := make(chan error)
+		go func() { _, err := c.Acquire(t.Context(), "k", LeaseFor(shortestLease)); short <- err }()
+		synctest.Wait()
+		next := wait(t, c)
+		if err := <-short; !errors.Is(err, ErrExpired) || !errors.Is(err, ErrNotAcquired) {
+			t.Errorf("the caller with a short lease got %v", err)
+		}
+		lease := <-next
+		if lease == nil {
+			t.Fatal("the next caller got no lease")
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// A server that gives no answer says more than that the caller's wait is over: whether another has the key is not known then.
+func TestCohortTellsThatTheServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, time.Minute)
+		f.acquire = func(Request) error {
+			time.Sleep(2 * time.Second) // the time of a request
+			return ErrUnavailable
+		}
+		_, err := newCohort(t, f, HandOff{}).Acquire(t.Context(), "k", WaitAtMost(time.Second))
+		if !errors.Is(err, ErrUnavailable) || errors.As(err, new(OtherHolder)) {
+			t.Errorf("got %v, want ErrUnavailable", err)
+		}
+	})
+}
