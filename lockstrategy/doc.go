@@ -21,7 +21,7 @@
 //	session.go            keeps a granted lock: renews it, and ends its context with the cause
 //	notify.go             decides when a caller that waits tries again
 //	yield.go              the yield rule: the debt of a process, and how a caller pays it
-//	cohort.go             a decorator over any strategy: its bounds, re-entrance, and the table of its queue's states
+//	cohort.go             a decorator over any strategy: its bounds, and re-entrance
 //	queue.go              the state machine of that queue: the path of a caller, and each transition, under one mutex
 //	guard.go              the callback form that the scenarios ask for
 //	open.go               opens a strategy by its name, behind a cohort
@@ -42,25 +42,29 @@
 //
 // # The states of a queue
 //
-// A [Cohort] has one queue for each key. All transitions are in queue.go, under one mutex.
+// A [Cohort] has one queue for each key. All transitions are in queue.go, under one mutex. A turn is one grant and its hand-offs.
 //
-//	from       event                                     to         action
-//	idle       a caller arrives                          competing  it asks the strategy
-//	competing  the strategy grants                       held       the caller holds, and a turn begins
-//	competing  it refuses, panics, or the caller leaves  next       the error is the caller's own
-//	competing  it is unavailable                         idle       every caller that waits gets that error
-//	held       the holder releases, a turn may go on     held       the lease is handed off to the first caller that waits
-//	held       the holder releases otherwise             releasing  the lease is given back to the strategy
-//	held       the lease is lost                         next       its contexts have ended
-//	held       it is lost on its way to a caller         competing  that caller asks the strategy
-//	releasing  the strategy has answered                 next       the debt of the yield rule is noted
+//	from       event                                        to         action
+//	idle       a caller arrives                             competing  it asks the strategy
+//	competing  the strategy grants                          held       the caller holds, and a turn begins
+//	competing  the strategy refuses or panics, or the       next       only this caller gets the error, or the panic
+//	           caller leaves
+//	competing  the strategy is unavailable, and the caller  idle       every caller that waits gets that error
+//	           still waits
+//	held       a release; a caller waits, and the turn      held       the lease is handed off to the first caller that waits
+//	           may go on
+//	held       another release                              releasing  the lease is given back to the strategy
+//	held       the lease is lost                            next       its contexts have ended
+//	held       it is lost on its way to a caller            competing  that caller asks the strategy
+//	releasing  the strategy has answered                    next       the debt of the yield rule is noted
 //
-// "next" is competing when a caller waits, and idle otherwise. A turn may go on within the bounds of [HandOff] while half of the lease is
-// left. The caller that waits must have no bounds of its own. A caller that arrives in another state than idle goes to the end of the
-// queue, unless it tries once.
+// "next" is competing when a caller waits, and idle otherwise. A turn may go on within the bounds of [HandOff] while more than half of the
+// lease is left. Where there are tokens it has 256 leases at most. A lease with [LeaseFor] or [RenewAtMost] is not handed off, and a caller
+// with one of them takes none. A refusal for now is no unavailability: it ends the attempt of a caller that tries once.
 //
-// A caller that leaves the queue changes no state. If its turn has just come, it gives the lease back, or lets the next caller compete.
-// Close ends the wait of all callers, and changes no state.
+// A caller that arrives in another state than idle goes to the end of the queue. One that uses [TryOnce] gets [ErrTaken] instead. A caller
+// that leaves the queue changes no state, unless it was chosen in the same moment. Then it releases the lease, or lets the next caller
+// compete. [Cohort.Close] ends the wait of the callers in all queues. The caller that competes or holds goes on.
 //
 // # What is promised
 //

@@ -20,7 +20,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer client.Close()
 
 	lock, err := lockstrategy.Open(lockstrategy.NameRedis, lockstrategy.Backends{Redis: client})
@@ -89,9 +89,12 @@ func ExampleWaitAtMost() {
 	_, err = lock.Acquire(ctx, "lock:pview", lockstrategy.WaitAtMost(20*time.Millisecond))
 	fmt.Println("not acquired:", errors.Is(err, lockstrategy.ErrNotAcquired))
 	fmt.Println("because it took too long:", errors.Is(err, context.DeadlineExceeded))
+	other := lockstrategy.OtherHolder{}
+	fmt.Println("another has it:", errors.As(err, &other), "in this process:", other.Here)
 	// Output:
 	// not acquired: true
 	// because it took too long: true
+	// another has it: true in this process: true
 }
 
 // A lease that is not renewed ends by itself, and its context says why.

@@ -46,7 +46,7 @@ func (g Guard) Do(ctx context.Context, key string, fn func(ctx context.Context, 
 	}()
 
 	// fn's context ends with the caller's context or with the lease, whichever is first.
-	work, cancel := context.WithCancelCause(lease.under(ctx))
+	work, cancel := context.WithCancelCause(lease.under(ctx)) // fn may enter again
 	defer cancel(nil)
 	defer context.AfterFunc(lease.Context(), func() { cancel(context.Cause(lease.Context())) })()
 	return fn(work, lease.FencingToken())

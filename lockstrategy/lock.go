@@ -190,8 +190,8 @@ var (
 // OtherHolder describes the client that had the key at the last attempt. An error of Acquire wraps it after an attempt that was not
 // granted, also when a wait has ended. No strategy knows that client's name: owners have random ones.
 type OtherHolder struct {
-	Here bool          // it is a caller of the same process, which has the key, or competes for it
-	Left time.Duration // the rest of its lease, unless it renews that; 0: this strategy cannot tell
+	Here bool          // it is a caller of the same process, which has the key, competes for it or releases it
+	Left time.Duration // the rest of its lease when the wait ended, unless it renews that; 0: this strategy cannot tell
 }
 
 func (h OtherHolder) Error() string {

@@ -37,10 +37,15 @@ func TestThePageShowsTheConstants(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(page), "\n## Constants\n")
 	unit := regexp.MustCompile(`^([0-9.]+)([a-z]+)$`)
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `[^`]+` \\| ([^|]+) \\|").FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(table, -1) {
 		value, known := want[row[1]]
-		if shown := unit.ReplaceAllString(strings.TrimSuffix(fmt.Sprint(value), "0m0s"), "$1 $2"); !known || shown != row[2] {
-			t.Errorf("the page says that %s is %s; the code says %s", row[1], row[2], shown)
+		if shown := unit.ReplaceAllString(strings.TrimSuffix(fmt.Sprint(value), "0m0s"), "$1 $2"); !known || shown != row[3] {
+			t.Errorf("the page says that %s is %s; the code says %s", row[1], row[3], shown)
+		}
+		_, name, _ := strings.Cut("."+row[1], ".")
+		source, err := os.ReadFile(row[2])
+		if err != nil || !regexp.MustCompile(`(?m)^\t?(const )?`+name[strings.LastIndex(name, ".")+1:]+`\s`).Match(source) {
+			t.Errorf("%s does not define %s (%v)", row[2], row[1], err)
 		}
 		delete(want, row[1])
 	}

@@ -13,8 +13,8 @@ import (
 	"locklab/internal/replies"
 )
 
-// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The documentation
-// of Cohort has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
+// This file is the state machine of a [Cohort]: the path of a caller through the queue of a key, and every transition. The package
+// documentation has a table of the transitions. The cohort's mutex guards all queues, their turns and their debts.
 
 // queue is the callers of one key in this process. An idle queue is deleted when no debt is kept.
 type queue struct {
@@ -125,7 +125,7 @@ func (c *Cohort) take(cl *caller, a answer) (*Lease, error) {
 // compete asks the strategy. If that panics, the queue goes on.
 func (c *Cohort) compete(cl *caller) (*Lease, error) {
 	request := cl.request
-	request.Wait = nil // cl.wait bounds it
+	request.Wait = nil // waitCtx bounds it
 	request.Tried = func(err error) { c.tried(cl.key, err) }
 	if !request.Once { // one attempt does not yield, and leaves the debt to the next caller
 		request.Yield = c.takeDebt(cl.key)

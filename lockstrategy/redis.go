@@ -86,7 +86,7 @@ func (r *Redis) Acquire(ctx context.Context, key string, options ...Option) (*Le
 	o := r.newOwner(key, request)
 	for {
 		grant, left, err := o.acquire(ctx)
-		w.tried(request, left, err)
+		w.tried(request, left, err) // for the error of a wait that ends
 		switch {
 		case replies.NotNow(err) && !request.Once:
 			left = pollInterval // the server may execute the request then

@@ -58,7 +58,7 @@ func (all *Sessions) Begin(ctx context.Context, r Request, g Grant) (*Lease, err
 	default:
 		s.timer = time.AfterFunc(max(0, min(left, g.Expiry/12, startDelay)), s.tick)
 	}
-	return &Lease{ctx: s.ctx, token: g.Number << tokenBits, origin: s}, nil
+	return &Lease{ctx: s.ctx, token: g.Number << tokenBits, origin: s}, nil // room for the hand-offs
 }
 
 // startDelay, or a twelfth of a short lease, passes before a session subscribes: a lock that is released sooner costs no subscription. It

@@ -9,19 +9,20 @@ import (
 // The yield rule: how processes take turns without a queue between them (docs/decisions/0014-the-yield-rule.md). A turn is one grant and
 // its hand-offs (queue.go).
 //
-//  1. The release at the end of a turn notifies the processes that listen, and returns their number. It is the debt of the process.
-//  2. The next caller of the process takes the debt, unless it tries once. It lets as many releases by other processes pass before it
-//     competes.
-//  3. The caller probes: it tries once when it is not woken for a while. So a listener that does not want the key, or has died, costs
-//     milliseconds. If the probe finds the key held, the next release that is notified starts the time of another probe, until the
-//     debt is paid.
-//  4. A process that has not had a turn has no debt, and competes freely. So do Redisson's clients: they listen and publish as well.
+//  1. The release at the end of a turn notifies the other processes that listen. Their number is the debt of this process.
+//  2. The next caller of the process takes the debt, unless it uses [TryOnce]. It lets as many releases by other processes pass before it
+//     asks the server.
+//  3. The caller probes: if no message wakes it for a while, it asks the server before the debt is paid. If the key is held then, each
+//     release that follows starts that time again. When the debt is paid, the caller asks immediately. So a listener that does not
+//     want the key, or has died, costs milliseconds.
+//  4. A process that has not had a turn has no debt, and competes freely. Redisson's clients never yield. Their subscriptions and releases
+//     count like those of our processes.
 //  5. The debt ends debtKept after the turn. Until then a caller that fails gives it back, for the next one.
 //  6. Where listeners cannot be counted, the other processes poll. Then the debt is one pause, a little longer than their poll interval. A
-//     process owes it only after it has used up the bounds of a turn, because each pause costs time
+//     process owes it when its turns since the last pause add up to the bounds of one turn, because each pause costs time
 //     (docs/decisions/0018-the-other-backends.md).
 //
-// The queue of a key keeps the [debt]. The waiter of the caller that competes asks [yielding], which is that caller's debt.
+// The queue of a key keeps the [debt]. The waiter of the caller that competes keeps it as [yielding], until it is paid.
 
 // Unknown is the number of listeners where the backend cannot count them.
 const Unknown = pubsub.Unknown

@@ -145,7 +145,7 @@ func (c *Counter) Get(ctx context.Context) (int64, error) { return get(ctx, c.ma
 // GetStale reads the counter from a replica, where the topology has any. The value may be old.
 func (c *Counter) GetStale(ctx context.Context) (int64, error) { return get(ctx, c.replica()) }
 
-// holder is what the scripts know of one: the name of its lock, its fencing token, and a name that no other holder has.
+// holder is a reader of the counter, for the scripts. It has the name of its lock, its fencing token, and a name that no other holder has.
 type holder struct {
 	lock  string
 	token uint64
