@@ -238,3 +238,42 @@ func TestAWaiterKeepsItsInterval(t *testing.T) {
 		}
 	})
 }
+
+// A wait is silent only when nothing has woken the waiter: not after a release that pays its debt, nor after one that does not.
+func TestAWaitIsSilentWithoutAWakeUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			debt  yielding
+			woken bool
+		}{{0, false}, {0, true}, {2, true}} {
+			w := waiter{life: t.Context(), interval: pollInterval, wake: make(chan struct{}, 1), yielding: c.debt}
+			if c.woken {
+				wakeUp(w.wake)
+			}
+			if silent, err := w.sleep(t.Context(), time.Second); err != nil || silent == c.woken {
+				t.Errorf("%+v: silent = %t (%v)", c, silent, err)
+			}
+		}
+	})
+}
+
+// A release that fails has published nothing. The next message of another process is not taken for this process's own.
+func TestAFailedReleaseCountsNoMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, server *miniredis.Miniredis) {
+		r, another := newRedis(t, server, Timing{}), inMemory(t, server)
+		defer r.hub.Listen(channelOf("k"), func(bool) {})()
+		time.Sleep(time.Second)
+		lease := mustAcquire(t, r, "k")
+		server.SetError("ERR broken")
+		if err := lease.Release(t.Context()); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the release says %v", err)
+		}
+		server.SetError("")
+		time.Sleep(time.Minute) // the release is repeated
+		another.Publish(t.Context(), channelOf("k"), "0")
+		synctest.Wait()
+		if passed := r.hub.ByOthers(channelOf("k")); passed != 1 {
+			t.Errorf("it counts %d messages of others, want 1", passed)
+		}
+	})
+}
