@@ -30,25 +30,39 @@ type ExploredLock struct {
 	steps.Found
 	Verdict  *Verdict        `json:"verdict,omitempty"`
 	Shortest string          `json:"shortest,omitempty"` // interleaving that violates
-	Command  string          `json:"command,omitempty"`  // that plays it
+	Command  string          `json:"command,omitempty"`  // that plays it; the caller fills it in
 	Events   []history.Event `json:"events,omitempty"`   // of it
 }
 
+// Exploring is told before the interleavings of a lock are tried.
+type Exploring struct {
+	Lock        string
+	Number, All int      // the n-th of all locks
+	Tried       *big.Int // interleavings of the locks before it
+}
+
+// String says what is tried.
+func (e Exploring) String() string {
+	if e.Tried.Sign() == 0 {
+		return "every interleaving of " + e.Lock
+	}
+	return fmt.Sprintf("every interleaving of %s; %s tried so far", e.Lock, e.Tried)
+}
+
 // ExploreAll tries every interleaving of every lock of the experiment. bounded returns the bounds of a lock from those that the experiment
-// names. program starts the commands in the result; tell is called before each lock, the n-th of all. An error means that
-// not all were tried.
+// names. An error means that not all were tried.
 func (e Experiment) ExploreAll(
-	ctx context.Context, bounded func(steps.Bounds) steps.Bounds, program string, tell func(n, all int, what string),
+	ctx context.Context, bounded func(steps.Bounds) steps.Bounds, tell func(Exploring),
 ) (*Exploration, error) {
 	x := &Exploration{Experiment: e.ID, Claim: e.Claim}
 	var verdicts []Verdict
 	played := e.Played()
 	begins := func(lock string) {
-		tell(len(x.Locks)+1, len(e.Interleavings)+len(played), fmt.Sprintf("every interleaving of %s%s", lock, x.soFar()))
+		tell(Exploring{lock, len(x.Locks) + 1, len(e.Interleavings) + len(played), x.tried()})
 	}
 	for _, i := range e.Interleavings {
 		begins(i.Lock.Name)
-		l, err := e.exploreLock(ctx, i, bounded(i.Bounds), program)
+		l, err := i.explored(ctx, bounded(i.Bounds))
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +72,7 @@ func (e Experiment) ExploreAll(
 	}
 	for _, v := range played {
 		begins(v.Name)
-		l, err := e.explorePlayed(ctx, v, program)
+		l, err := e.explorePlayed(ctx, v)
 		if err != nil {
 			return nil, err
 		}
@@ -71,19 +85,16 @@ func (e Experiment) ExploreAll(
 	return x, nil
 }
 
-// soFar is how many interleavings were tried.
-func (x *Exploration) soFar() string {
+// tried is how many interleavings were tried so far.
+func (x *Exploration) tried() *big.Int {
 	all := new(big.Int)
 	for _, l := range x.Locks {
 		all.Add(all, l.Interleavings)
 	}
-	if all.Sign() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %s tried so far", all)
+	return all
 }
 
-func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bounds, program string) (l ExploredLock, err error) {
+func (i Interleavings) explored(ctx context.Context, b steps.Bounds) (l ExploredLock, err error) {
 	claimed := i.claims(b)
 	i.Bounds = b
 	x, err := i.Explore(ctx)
@@ -95,7 +106,7 @@ func (e Experiment) exploreLock(ctx context.Context, i Interleavings, b steps.Bo
 		l.Verdict = &x.Verdict
 	}
 	if moves := x.Found.Counterexample; moves != nil {
-		l.Shortest, l.Command = steps.Text(moves), e.StepCommand(program, i.Lock, b.Clients, moves)
+		l.Shortest = steps.Text(moves)
 		l.Events, _, err = steps.Replay(ctx, i.Lock, b.Clients, moves)
 	}
 	return l, err
@@ -127,21 +138,22 @@ func (e Experiment) Played() []Variant {
 }
 
 // explorePlayed runs a variant that plays every interleaving, once. All have the same length, so the first that violates is the shortest.
-func (e Experiment) explorePlayed(ctx context.Context, v Variant, program string) (ExploredLock, error) {
-	r := Run(ctx, Experiment{Variants: []Variant{v}}, Options{Trials: 1})
-	j := e.judgeVariant(v, r)
+func (e Experiment) explorePlayed(ctx context.Context, v Variant) (ExploredLock, error) {
+	e.Variants = []Variant{v}
+	r := Run(ctx, e, Options{Trials: 1})
+	j := r.Judgement.Variants[0]
 	if j.Verdict == Inconclusive {
 		return ExploredLock{}, errors.New(j.Why)
 	}
 	played, violating, begin := 0, 0, 0
-	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict, Command: program + " lab run " + e.ID}
-	for i, h := range r.Events {
+	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict}
+	for i, h := range r.Record.Events {
 		switch {
 		case h.Name == history.Interleaving:
 			played, begin = played+1, i
 		case h.Text == string(v.Every):
 			if violating++; violating == 1 {
-				l.Shortest, l.Events = r.Events[begin].Text, r.Events[begin+1:i]
+				l.Shortest, l.Events = r.Record.Events[begin].Text, r.Record.Events[begin+1:i]
 			}
 		}
 	}
@@ -157,12 +169,6 @@ func (i Interleavings) claims(b steps.Bounds) bool {
 		less, more = more, less
 	}
 	return len(less.Clients) <= len(more.Clients) && less.Deaths <= more.Deaths && less.Expiry <= more.Expiry && less.Lost <= more.Lost
-}
-
-// StepCommand is the command that plays moves.
-func (e Experiment) StepCommand(program string, lock naive.Lock, clients string, moves []steps.Move) string {
-	number, _, _ := strings.Cut(e.ID, "-")
-	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", program, number, lock.Name, clients, steps.Text(moves))
 }
 
 // WithSteps is an error when the experiment has no lock that is a list of steps; it names those of all that have one.
@@ -208,5 +214,5 @@ func (e Experiment) Lock(name string) (naive.Lock, error) {
 	if len(found) == 1 || len(found) > 0 && name == "" {
 		return found[0], nil
 	}
-	return naive.Lock{}, fmt.Errorf("--lock %q is not one lock of %s; it has %s", name, e.ID, strings.Join(names, ", "))
+	return naive.Lock{}, fmt.Errorf("%q is not one lock of %s; it has %s", name, e.ID, strings.Join(names, ", "))
 }

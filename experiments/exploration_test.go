@@ -17,7 +17,7 @@ func TestAnExplorationIsJudged(t *testing.T) {
 	}
 	e.Interleavings = slices.Clone(e.Interleavings[len(e.Interleavings)-1:])
 	e.Interleavings[0].Expect = experiments.Never // although it violates
-	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, "app", func(int, int, string) {})
+	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, func(experiments.Exploring) {})
 	if err != nil || x.Verdict == nil || *x.Verdict != experiments.Unexpected || *x.Locks[0].Verdict != experiments.Unexpected {
 		t.Errorf("%+v, %v", x, err)
 	}

@@ -20,7 +20,7 @@ func TestAVariantWithoutItsServerIsLeftOut(t *testing.T) {
 			{Name: "control", Run: acts}, {Name: "cache", Needs: []Need{Memcached}, Run: acts}, {Name: "other", Trials: 1, Run: acts},
 		},
 	}
-	r := Run(t.Context(), e, Options{})
+	r := Run(t.Context(), e, Options{}).Record
 	j := e.Judge(r)
 	if j.Verdict != AsExpected || j.Why != "" {
 		t.Errorf("%s: %s", j.Verdict, j.Why)
@@ -54,7 +54,7 @@ func TestAVariantForARealServerIsLeftOutWithMiniredis(t *testing.T) {
 		Variants: []Variant{{Name: "control", Run: acts}, {Name: "real", Needs: []Need{RedisServer}, Run: acts}},
 	}
 	for real, trials := range map[bool]int{true: 3, false: 0} {
-		r := Run(t.Context(), e, Options{Real: real})
+		r := Run(t.Context(), e, Options{Real: real}).Record
 		if left := r.Variants[1]; len(left.Trials) != trials || (left.LeftOut == "") != real || e.Judge(r).Verdict != AsExpected {
 			t.Errorf("real %v: %+v, %+v", real, left, e.Judge(r))
 		}

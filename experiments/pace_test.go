@@ -44,7 +44,7 @@ func TestDurationsFollowThePace(t *testing.T) {
 	for pace, want := range map[Pace]time.Duration{0: time.Second, 1: time.Second, 2.5: 2500 * time.Millisecond} {
 		var scaled time.Duration
 		e := withVariant(func(_ context.Context, t *Trial) { scaled = t.Scaled(time.Second) })
-		run := e.RunAndSave(t.Context(), t.TempDir(), Options{Trials: 1, Pace: pace})
+		run := Run(t.Context(), e, Options{Trials: 1, Store: t.TempDir(), Pace: pace})
 		saved, err := Load(run.Dir)
 		if err != nil || saved.Pace != pace || scaled != want {
 			t.Errorf("pace %v: a second is %s, want %s; the record has %v, %v", pace, scaled, want, saved.Pace, err)

@@ -20,13 +20,12 @@ const MostRepeats = 3
 // judged.
 func (t *Trial) ByChance() { t.byChance.Store(true) }
 
-// mustRepeat reports whether the trial that ended with err is to be repeated. A trial that shows a violation never is.
-func (e Experiment) mustRepeat(variant Variant, t *Trial, err error) (repeat bool) {
-	if chance := variant.Expect == Sometimes && t.byChance.Load(); err == nil && !chance || err != nil && (!late(err) || t.left != nil) {
-		return false
+// mustRepeat reports whether a trial that showed no violation and ended with err is to be repeated.
+func mustRepeat(variant Variant, t *Trial, err error) bool {
+	if err == nil {
+		return variant.Expect == Sometimes && t.byChance.Load()
 	}
-	failed := caught(func() { repeat = len(e.Check(t.Events())) == 0 }) // of a check that panics the judge tells
-	return repeat && failed == nil
+	return late(err) && t.left == nil
 }
 
 // late reports whether a trial failed because something was not done in time: an answer, or the renewal of a lease. A lease that
@@ -39,14 +38,6 @@ func late(err error) bool {
 
 // slower is the pace of a trial that is repeated because this one was too fast.
 func (p Pace) slower() Pace { return min(2*max(p, 1), slowest) }
-
-// repetition says which repeat of a trial runs.
-func repetition(repeats int) string {
-	if repeats == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", repeat %d of at most %d", repeats, MostRepeats)
-}
 
 // wasLate reports whether that trial was late, and another one was run in its place.
 func (v VariantRecord) wasLate(number int) bool {

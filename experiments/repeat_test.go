@@ -46,8 +46,12 @@ func TestATrialWithoutItsViolationIsRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, store := loads(Sometimes, c.violating...), t.TempDir()
-			var told []string
-			run := e.RunAndSave(t.Context(), store, Options{Trials: c.trials, Tell: func(_ Experiment, what string) { told = append(told, what) }})
+			var told TrialBegan
+			run := Run(t.Context(), e, Options{Trials: c.trials, Store: store, Tell: func(e Event) {
+				if begins, is := e.(TrialBegan); is {
+					told = begins
+				}
+			}})
 			again := Catalogue{e}.Rejudge(run.Dir)
 			for _, s := range []Saved{run.Saved, again} {
 				var repeats []int
@@ -66,8 +70,8 @@ func TestATrialWithoutItsViolationIsRepeated(t *testing.T) {
 			if says := `"repeats":`; err != nil || strings.Contains(string(text), says) != (run.Judgement.Variants[1].Repeats > 0) {
 				t.Errorf("%v: %s", err, text)
 			}
-			if len(c.repeats) > 3 && c.trials == 1 && told[len(told)-1] != "X01-test: subject, trial 1 of 1, repeat 3 of at most 3" {
-				t.Errorf("it told %q", told)
+			if len(c.repeats) > 3 && c.trials == 1 && told != (TrialBegan{"X01-test", "subject", 4, 1, 1, 3}) {
+				t.Errorf("it told %+v", told)
 			}
 		})
 	}
@@ -95,7 +99,7 @@ func TestWhatIsNeverRepeated(t *testing.T) {
 		"a check that panics":                         {fragile, Inconclusive},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Run(t.Context(), c.experiment, Options{Trials: 1})
+			r := Run(t.Context(), c.experiment, Options{Trials: 1}).Record
 			if len(r.Variants[0].Trials) != 1 || len(r.Variants[1].Trials) != 1 {
 				t.Errorf("it ran %+v", r.Variants)
 			}
@@ -142,7 +146,7 @@ func TestALateTrialIsRepeatedWithMoreTime(t *testing.T) {
 				}
 			})
 			e.Variants[1].Expect = c.expect
-			run := e.RunAndSave(t.Context(), t.TempDir(), Options{Trials: 1, Pace: c.pace})
+			run := Run(t.Context(), e, Options{Trials: 1, Store: t.TempDir(), Pace: c.pace})
 			for _, s := range []Saved{run.Saved, Catalogue{e}.Rejudge(run.Dir)} {
 				j := s.Judgement.Variants[1]
 				if !slices.Equal(paces, c.paces) || j.Trials != 1 || j.Late != c.late || s.Judgement.Verdict != c.verdict {
@@ -165,7 +169,7 @@ func TestALateTrialWithAViolationCounts(t *testing.T) {
 		t.Must(context.DeadlineExceeded)
 	})
 	e.Variants[1].Expect = Never
-	r := Run(t.Context(), e, Options{Trials: 1})
+	r := Run(t.Context(), e, Options{Trials: 1}).Record
 	if j := e.Judge(r); j.Verdict != Unexpected || ran != 1 {
 		t.Errorf("%d trials: %s", ran, j.Verdict)
 	}
@@ -179,10 +183,10 @@ func TestALateTrialWithAViolationCounts(t *testing.T) {
 		t.Cleanup(func() error { return errors.New("a process is left") })
 		t.Must(context.DeadlineExceeded)
 	}
-	if r := Run(t.Context(), e, Options{Trials: 1}); len(r.Variants[0].Trials) != 1 {
+	if r := Run(t.Context(), e, Options{Trials: 1}).Record; len(r.Variants[0].Trials) != 1 {
 		t.Errorf("what is left is repeated away: %+v", r.Variants[0])
 	}
-	if r := Run(t.Context(), e, Options{Trials: 1, Once: true}); len(r.Variants[1].Trials) != 1 || e.Judge(r).Verdict != Inconclusive {
+	if r := Run(t.Context(), e, Options{Trials: 1, Once: true}).Record; len(r.Variants[1].Trials) != 1 || e.Judge(r).Verdict != Inconclusive {
 		t.Errorf("%+v", r.Variants[1])
 	}
 }
@@ -190,7 +194,7 @@ func TestALateTrialWithAViolationCounts(t *testing.T) {
 // A record in which a trial was repeated that expects no violation shows nothing: one with a violation may be missing.
 func TestARecordWithARepeatThatMustNotBe(t *testing.T) {
 	e := loads(Never)
-	r := Run(t.Context(), e, Options{Trials: 2})
+	r := Run(t.Context(), e, Options{Trials: 2}).Record
 	if j := e.Judge(r); j.Verdict != AsExpected {
 		t.Fatalf("%+v", j)
 	}

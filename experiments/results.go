@@ -47,17 +47,6 @@ type Results struct {
 	Elsewhere string `json:"-"` // where those that are left out run
 }
 
-// RunAndSave runs the experiment, judges the run, and saves it below store.
-func (e Experiment) RunAndSave(ctx context.Context, store string, o Options) (r Result) {
-	r.Experiment, r.Record = e, Run(ctx, e, o)
-	r.Judgement = e.Judge(r.Record)
-	var err error
-	if r.Dir, err = Save(store, r.Record); err != nil {
-		r.NotSaved = err.Error()
-	}
-	return r
-}
-
 // RunAll calls run for each experiment, so many at a time, and then for each that must run alone. The longest begin first, so that none of
 // them is the last. After ctx has ended it begins none. The results are in the order of all.
 func RunAll(ctx context.Context, all []Experiment, parallel int, run func(Experiment) Result) []Result {

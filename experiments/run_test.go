@@ -20,21 +20,20 @@ func withVariant(run Scenario) Experiment {
 }
 
 func TestRunRecords(t *testing.T) {
-	var told []string
 	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
-	r := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c", Tell: func(_ Experiment, what string) { told = append(told, what) }})
-	if j := e.Judge(r); j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
+	run := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c"})
+	r := run.Record
+	if j := run.Judgement; j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
 		t.Errorf("%+v", j)
 	}
-	if r.Count != 6 || len(told) != 6 || told[5] != "X01-test: subject, trial 3 of 3" ||
-		r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format {
-		t.Errorf("%q, %+v", told, r)
+	if r.Count != 6 || r.Seed != 5 || r.Build != "b" || r.Command != "c" || r.Format != Format || run.Dir != "" {
+		t.Errorf("%+v, saved in %q", r, run.Dir)
 	}
 	e.Trials = 2
-	if r := Run(t.Context(), e, Options{}); r.Count != 4 {
+	if r := Run(t.Context(), e, Options{}).Record; r.Count != 4 {
 		t.Errorf("an experiment of 2 trials recorded %d events", r.Count)
 	}
-	if r := Run(t.Context(), e, Options{Trials: 1}); r.Count != 2 {
+	if r := Run(t.Context(), e, Options{Trials: 1}).Record; r.Count != 2 {
 		t.Errorf("a run of 1 trial recorded %d events", r.Count)
 	}
 }
@@ -44,7 +43,7 @@ func TestAQuickRunLeavesSlowVariantsOut(t *testing.T) {
 	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
 	e.Variants = append(e.Variants, Variant{Name: "slow", Slow: true, Run: func(_ context.Context, t *Trial) { t.Note("A", "slowly") }})
 	for quick, count := range map[bool]int{false: 3, true: 2} {
-		r := Run(t.Context(), e, Options{Trials: 1, Quick: quick})
+		r := Run(t.Context(), e, Options{Trials: 1, Quick: quick}).Record
 		if left := r.Variants[2].LeftOut; r.Count != count || (left != "") != quick || e.Judge(r).Verdict != AsExpected {
 			t.Errorf("quick %t: %d events, left out %q, %+v", quick, r.Count, left, e.Judge(r))
 		}
@@ -55,7 +54,7 @@ func TestAQuickRunLeavesSlowVariantsOut(t *testing.T) {
 func TestRunIsRepeatedByItsSeed(t *testing.T) {
 	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", fmt.Sprint(t.Rand.Uint64())) })
 	decisions := func(seed uint64) (all []string) {
-		for _, event := range Run(t.Context(), e, Options{Seed: seed}).Events[3:] {
+		for _, event := range Run(t.Context(), e, Options{Seed: seed}).Record.Events[3:] {
 			all = append(all, event.Text)
 		}
 		return all
@@ -91,7 +90,7 @@ func TestRunCleansUp(t *testing.T) {
 				})
 				t.Must(c.end())
 			})
-			r := Run(t.Context(), e, Options{Trials: 1})
+			r := Run(t.Context(), e, Options{Trials: 1}).Record
 			if cleaned != "last first late" {
 				t.Errorf("cleaned: %q", cleaned)
 			}
@@ -126,7 +125,7 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := withVariant(func(ctx context.Context, t *Trial) { t.Note("A", violated); run(ctx, t) })
-			r := Run(t.Context(), e, Options{Trials: 1})
+			r := Run(t.Context(), e, Options{Trials: 1}).Record
 			if trial := r.Variants[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
 				t.Errorf("the record says %q", trial.Err)
 			}
@@ -150,7 +149,7 @@ func TestRunInterrupted(t *testing.T) {
 			t.Must(ctx.Err())
 		}
 	})
-	r := Run(ctx, e, Options{})
+	r := Run(ctx, e, Options{}).Record
 	if !r.Interrupted || !cleaned || len(r.Variants[1].Trials) != 1 || r.Count != 5 || len(r.Events) != 5 {
 		t.Errorf("cleaned %v, %+v", cleaned, r)
 	}
@@ -167,7 +166,7 @@ func TestWhatAnInterruptionLeaves(t *testing.T) {
 		cancel()
 		t.Must(ctx.Err())
 	})
-	if j := e.Judge(Run(ctx, e, Options{})); j.Verdict != Inconclusive || !strings.Contains(j.Why, "a container is left") {
+	if j := e.Judge(Run(ctx, e, Options{}).Record); j.Verdict != Inconclusive || !strings.Contains(j.Why, "a container is left") {
 		t.Errorf("%+v", j)
 	}
 }

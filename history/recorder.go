@@ -8,6 +8,10 @@ import (
 
 // Recorder collects the events of a run. Its methods may be called from many goroutines.
 type Recorder struct {
+	// Added is called with each event, in the order of their numbers, before Add returns; nil: nobody is told. It is set before the first
+	// event, and must be fast: the other clients of the run wait meanwhile.
+	Added func(Event)
+
 	began time.Time
 
 	mu     sync.Mutex
@@ -26,6 +30,9 @@ func (r *Recorder) Add(e Event) {
 		e.At = time.Since(r.began)
 	}
 	r.events = append(r.events, e)
+	if r.Added != nil {
+		r.Added(e)
+	}
 }
 
 // Began is when its time began.
@@ -33,18 +40,6 @@ func (r *Recorder) Began() time.Time { return r.began }
 
 // Now is the time on the recorder's clock.
 func (r *Recorder) Now() time.Duration { return time.Since(r.began) }
-
-// Last returns what was recorded so far in the last trial.
-func (r *Recorder) Last() []Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	from := len(r.events)
-	for from > 0 && r.events[from-1].Variant == r.events[len(r.events)-1].Variant &&
-		r.events[from-1].Trial == r.events[len(r.events)-1].Trial {
-		from--
-	}
-	return slices.Clone(r.events[from:])
-}
 
 // Events returns what was recorded so far.
 func (r *Recorder) Events() []Event {

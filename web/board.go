@@ -23,6 +23,7 @@ type board struct {
 type part struct {
 	version     int // 0: there was never a text
 	text, event string
+	made        func() string       // not nil: the event; see putMade
 	of          func(viewer) string // not nil: each viewer has a text of its own
 }
 
@@ -34,9 +35,18 @@ func newBoard() *board {
 func (b *board) put(name, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.parts[name].text != text {
+	if p := b.parts[name]; p.of != nil || p.text != text {
 		b.change(name, part{text: text, event: event(name, text)})
 	}
+}
+
+// putMade replaces the text of a part by one that make returns. It is called once, and only if a browser needs the text, without a mutex
+// of the board: nothing is drawn that nobody looks at.
+func (b *board) putMade(name string, make func() string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := sync.OnceValue(make)
+	b.change(name, part{made: sync.OnceValue(func() string { return event(name, text()) }), of: func(viewer) string { return text() }})
 }
 
 // putEach replaces the texts of a part. Whenever a viewer needs one, of is called without a mutex of the board.
@@ -63,6 +73,19 @@ func (b *board) get(name string, v viewer) string {
 		return p.of(v)
 	}
 	return p.text
+}
+
+// line is the event that a viewer gets.
+func (p part) line(name string, v viewer) string {
+	switch {
+	case p.made != nil:
+		return p.made()
+	case p.of != nil:
+		return event(name, p.of(v))
+	case p.version == 0:
+		return event(name, "")
+	}
+	return p.event
 }
 
 // event is a text as browsers get it. Its id is the time at which it was made, in microseconds since 1970.
@@ -141,11 +164,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	for {
 		names, parts, changed := s.board.changes(has)
 		for i, p := range parts {
-			line := p.event
-			if p.event == "" {
-				line = event(names[i], s.board.get(names[i], v))
-			}
-			if _, err := io.WriteString(w, line); err != nil {
+			if _, err := io.WriteString(w, p.line(names[i], v)); err != nil {
 				return
 			}
 		}

@@ -184,12 +184,11 @@ func (s *Server) beginBurst() error {
 
 // sendBurst sends the bursts of the present plan.
 func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err error) {
-	c := new(burst.Climb)
-	s.follow("burst-run", func(tell func(string)) { e.Results, err = s.sendPlan(ctx, b.plan, c, tell) }, func(says string, _ bool) string {
-		return s.fragment("burst-runs", map[string]any{
-			"Says": says, "Versions": b.plan.Chosen(), "Climb": c, "Users": b.plan.Users,
-		})
-	})
+	now := &burstNow{plan: b.plan, by: make(map[string][]burst.Answered), lost: make(map[string]int)}
+	s.follow("burst-run", func(changed func()) {
+		e.Results, err = s.sendPlan(ctx, b.plan, func(what string) { now.say(what); changed() },
+			func(e burst.Event) { now.tell(e); changed() })
+	}, func() string { return s.fragment("burst-runs", now.copy()) })
 	if err == nil {
 		e.question, e.Topology = b.question(), s.presentBursts().health.Topology
 		e.About = e.Pageview[slices.IndexFunc(e.Pageview, func(p burst.PageviewRow) bool { return p.Version == b.plan.About().Name })]
@@ -197,9 +196,9 @@ func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err err
 	return e, err
 }
 
-// sendPlan starts the instances if they were not, and sends the bursts of a plan.
-func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, c *burst.Climb, tell func(string)) (*burst.Results, error) {
-	running, err := s.service(ctx, tell)
+// sendPlan starts the instances if they were not, saying what it does, and sends the bursts of a plan.
+func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, say func(string), tell func(burst.Event)) (*burst.Results, error) {
+	running, err := s.service(ctx, say)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +213,8 @@ func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, c *burst.Climb, 
 	if err := health.CanRun(plan); err != nil {
 		return nil, err
 	}
-	plan.Instances, plan.Confirmed = len(running.Instances), c.Confirmed
-	return plan.Run(ctx, running.Target, func(_, _ int, what string) { tell(what) })
+	plan.Instances = len(running.Instances)
+	return plan.Run(ctx, running.Target, tell)
 }
 
 // burstEnded shows what a run left, and asks the next question. After a run that failed the question is the same, and the guesses stay.

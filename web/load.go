@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments"
@@ -83,14 +84,16 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	var running burst.Running
 	var views burst.Views
 	var err error
-	s.follow("load", func(tell func(string)) {
-		if running, err = s.service(ctx, tell); err == nil {
-			tell("")
-			views, err = l.Send(ctx, running.Target)
+	var starting atomic.Pointer[string]
+	s.follow("load", func(changed func()) {
+		if running, err = s.service(ctx, func(what string) { starting.Store(&what); changed() }); err == nil {
+			starting.Store(nil)
+			changed()
+			views, err = l.Send(ctx, running.Target, func(burst.Event) { changed() })
 		}
-	}, func(says string, _ bool) string {
-		if says != "" {
-			return s.fragment("starting", says)
+	}, func() string {
+		if says := starting.Load(); says != nil {
+			return s.fragment("starting", *says)
 		}
 		return s.fragment("loading", loadView{l, l.Rates(secondsShown)})
 	})

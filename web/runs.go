@@ -17,7 +17,7 @@ import (
 // mostWaiting bounds the runs that wait for the one that runs: experiments share the processors, and some measure.
 const mostWaiting = 3
 
-// redraw is how often the drawing of a run is renewed. Browsers get nothing when nothing has changed.
+// redraw is how long a drawing of a run stays at least. Browsers get nothing when nothing has happened.
 const redraw = 200 * time.Millisecond
 
 const shortSeed = 1_000_000 // a seed that a person will type
@@ -93,64 +93,47 @@ func (s *Server) try(t trial) error {
 	}})
 }
 
-// progress is what the page of a run shows while it runs.
-type progress struct {
-	Says    string // which trial
-	Drawing template.HTML
-}
-
 // run runs an experiment, and draws it meanwhile.
 func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 	o := s.cfg.Options
-	o.Trials, o.History, o.Seed = t.trials, history.NewRecorder(), rand.Uint64N(shortSeed)
+	o.Trials, o.Seed = t.trials, rand.Uint64N(shortSeed)
 	o.Command = s.cfg.Command(t.experiment, o)
-	var shown progress
-	s.follow(t.part, func(tell func(what string)) {
-		o.Tell = func(_ experiments.Experiment, what string) { tell(what) }
-		s.cfg.Prepare(ctx, t.experiment, tell)
-		if t.saved {
-			r = t.experiment.RunAndSave(ctx, s.cfg.Store, o)
-			return
-		}
-		r.Saved = experiments.Saved{Experiment: t.experiment, Record: experiments.Run(ctx, t.experiment, o)}
-		r.Judgement = t.experiment.Judge(r.Record)
-	}, func(says string, tick bool) string {
-		if shown.Says = says; tick {
-			shown.Drawing = drawing(o.History.Last())
-		}
-		return s.fragment("runs", shown)
-	})
+	if t.saved {
+		o.Store = s.cfg.Store
+	}
+	var now runNow
+	s.follow(t.part, func(changed func()) {
+		o.Tell = func(e experiments.Event) { now.tell(e); changed() }
+		s.cfg.Prepare(ctx, t.experiment, func(what string) { now.say(what); changed() })
+		r = experiments.Run(ctx, t.experiment, o)
+	}, func() string { return s.fragment("runs", now.copy()) })
 	return r
 }
 
-// follow does work, and meanwhile puts into a part what show returns. It calls show when the work tells something, and at each tick while
-// the part is watched. says is what was told last.
-func (s *Server) follow(part string, work func(tell func(what string)), show func(says string, tick bool) string) {
-	says := make(chan string, 1) // the newest sentence
-	done := make(chan struct{})
+// follow does work, and puts into a part what show returns whenever something has changed, but not more often than redraw. Show is called
+// only if a browser looks at the part: drawing would disturb what is measured.
+func (s *Server) follow(part string, work func(changed func()), show func() string) {
+	changed, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		work(func(what string) {
+		work(func() {
 			select {
-			case <-says:
-			default:
+			case changed <- struct{}{}:
+			default: // a change is waiting to be shown, and this one with it
 			}
-			says <- what
 		})
 	}()
-	tick := time.NewTicker(redraw)
-	defer tick.Stop()
-	said := ""
 	for {
 		select {
 		case <-done:
 			return
-		case said = <-says:
-			s.board.put(part, show(said, false))
-		case <-tick.C:
-			if s.board.isWatched(part) { // drawing would disturb what is measured
-				s.board.put(part, show(said, true))
-			}
+		case <-changed:
+			s.board.putMade(part, show)
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(redraw):
 		}
 	}
 }

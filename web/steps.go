@@ -82,7 +82,7 @@ func (s *Server) with(p played, do func(g *game) error) error {
 		return err
 	}
 	err = do(g)
-	command := p.StepCommand(s.cfg.Program, p.Locks()[p.Number-1], g.Names(), g.Moves())
+	command := s.cfg.StepCommand(p.Experiment, p.Locks()[p.Number-1].Name, g.Names(), g.Moves())
 	texts := make(map[bool]string) // a browser that comes later must not look at a play that moves
 	for _, may := range []bool{false, true} {
 		texts[may] = s.fragment("play", map[string]any{"Game": g, "Command": command, "May": may})

@@ -33,7 +33,7 @@ import (
 // Config is what a live page needs.
 type Config struct {
 	Catalogue experiments.Catalogue
-	Options   experiments.Options // of each run; the page sets Trials, Seed, Command, History and Tell
+	Options   experiments.Options // of each run; the page sets Trials, Seed, Command, Store and Tell
 	Class     *Class              // nil: everybody who reaches the page is its trainer
 	Store     string              // folder of the saved runs
 	Program   string              // how the user starts this program, for commands that the page shows
@@ -48,6 +48,8 @@ type Config struct {
 	Remote bool
 	// Command reproduces a run.
 	Command func(e experiments.Experiment, o experiments.Options) string
+	// StepCommand plays moves of a lock.
+	StepCommand func(e experiments.Experiment, lock, clients string, moves []steps.Move) string
 }
 
 // Server serves the live page below /ui/.

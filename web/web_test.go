@@ -14,6 +14,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
+	"locklab/experiments/steps"
 	"locklab/experiments/story"
 	"locklab/history"
 	"locklab/internal/testenv"
@@ -30,6 +31,9 @@ func config(store string, more ...experiments.Experiment) Config {
 		Prepare: func(context.Context, experiments.Experiment, func(string)) {},
 		Command: func(e experiments.Experiment, o experiments.Options) string {
 			return fmt.Sprintf("run %s --seed %d", e.ID, o.Seed)
+		},
+		StepCommand: func(e experiments.Experiment, lock, clients string, moves []steps.Move) string {
+			return fmt.Sprintf("step %s --lock %q --clients %s --moves %q", e.ID, lock, clients, steps.Text(moves))
 		},
 	}
 }
@@ -203,7 +207,7 @@ func TestARunIsDrawnWhileItGoesOn(t *testing.T) {
 	for range 3 {
 		do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
 	}
-	first.until("run-X1-first", "Running now: X1-first: waits, trial 1 of 1", `class="drawing"`)
+	first.until("run-X1-first", "Running now: waits, trial 1 of 1", `class="drawing"`)
 	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
 	second.until("run-X2-second", "This one starts when it ends")
 	if n := len(s.jobs); n != 1 {

@@ -130,7 +130,7 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	}
 	plan := c.plan()
 	plan.Instances = c.Instances
-	result, err := plan.Run(ctx, target, tell.Step)
+	result, err := plan.Run(ctx, target, terminal.TellBursts(tell))
 	tell.Done()
 	if refused := (*burst.StatusError)(nil); errors.As(err, &refused) && refused.Code == http.StatusUnauthorized {
 		return misuse("%w: --admin-token is missing or wrong", err)

@@ -42,7 +42,7 @@ func TestNoFaultOfTheLockLosesAnUpdate(t *testing.T) {
 				testenv.Check(t, testenv.Whole)
 			}
 			e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: c.run}}}
-			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, App: []string{self, "serve"}})
+			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Real: true, App: []string{self, "serve"}}).Record
 			if why := r.Variants[0].Trials[0].Err; why != "" {
 				t.Fatal(why)
 			}

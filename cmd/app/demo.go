@@ -12,6 +12,7 @@ import (
 
 	"locklab/experiments/burst"
 	"locklab/internal/progress"
+	"locklab/report/terminal"
 	"locklab/stack"
 	"locklab/versions"
 	"locklab/web"
@@ -55,9 +56,9 @@ func (c *demoCommand) validate() error {
 }
 
 // tellOldRedis names a redis-server that is too old, unless the user wants miniredis anyway.
-func tellOldRedis(std streams, embedded bool) {
+func tellOldRedis(say func(string), embedded bool) {
 	if err := stack.RedisServer.TooOld(); err != nil && !embedded {
-		fmt.Fprintf(std.err, "%v. miniredis takes its place.\n", err)
+		say(fmt.Sprintf("%v. miniredis takes its place.", err))
 	}
 }
 
@@ -77,7 +78,7 @@ func (c *demoCommand) prepare(ctx context.Context, std streams) (leftOut []strin
 	}
 	leftOut, err = c.choose(func(v versions.Version) error { return stack.Missing(string(v.Needs)) })
 	if err == nil && slices.Contains(versions.Needs(c.Versions...), versions.Etcd) {
-		if err = preparedEtcd(ctx, std); err != nil {
+		if err = preparedEtcd(ctx, std.say); err != nil {
 			err = unavailable(err)
 		}
 	}
@@ -89,7 +90,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	tellOldRedis(std, c.Embedded)
+	tellOldRedis(std.say, c.Embedded)
 	leftOut, err := c.prepare(ctx, std)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (c *demoCommand) startAndPlay(
 	}
 	plan := c.plan()
 	plan.Instances = c.Instances
-	result, err = plan.Run(ctx, running.Target, tell.Step)
+	result, err = plan.Run(ctx, running.Target, terminal.TellBursts(tell))
 	if err != nil {
 		return running, nil, err
 	}

@@ -4,13 +4,11 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -47,7 +45,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 					left, err := os.ReadDir(dir)
 					return err == nil && len(left) == 0
 				})
-				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(naming(dir)) == 0 })
+				testenv.Eventually(t, "no process has the directory on its command line", func() bool { return len(testenv.Processes(dir)) == 0 })
 			})
 		}
 	})
@@ -86,16 +84,4 @@ func listens(url string) bool {
 		connection.Close()
 	}
 	return err == nil
-}
-
-// naming lists the processes that have text on their command line, where /proc tells.
-func naming(text string) []string {
-	var all []string
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range lines {
-		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(text)) {
-			all = append(all, string(line))
-		}
-	}
-	return all
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
@@ -42,13 +43,22 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 		return err
 	}
 	tell := progress.New(std.err)
-	result, err := e.ExploreAll(ctx, c.bounds, self(), func(n, all int, what string) { tell.Weighted(n, all, 0, what) }) // locks differ much
+	result, err := e.ExploreAll(ctx, c.bounds, func(now experiments.Exploring) {
+		tell.Weighted(now.Number, now.All, 0, now.String()) // locks differ much
+	})
 	tell.Done()
 	if ctx.Err() != nil {
 		return stopped(ctx, nil, "not every interleaving was tried, and nothing is shown")
 	}
 	if err != nil { // a trial has failed
 		return exitError{exitInconclusive, err}
+	}
+	for i, l := range result.Locks {
+		if l.Counterexample != nil {
+			result.Locks[i].Command = stepCommand(e, l.Lock, l.Clients, l.Counterexample)
+		} else if slices.ContainsFunc(e.Played(), func(v experiments.Variant) bool { return v.Name == l.Lock }) {
+			result.Locks[i].Command = self() + " lab run " + e.ID
+		}
 	}
 	if err := printed(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // without a claim there is no verdict
 		return err

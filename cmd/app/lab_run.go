@@ -19,13 +19,6 @@ import (
 	"locklab/stack/compose"
 )
 
-type selection struct {
-	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
-	All     bool     `help:"Run every experiment."`
-	Quick   bool     `help:"Run every experiment and variant that is not slow, a trial of each variant unless --trials says otherwise."`
-	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`
-}
-
 type labRunCommand struct {
 	selection
 	Trials   *int    `placeholder:"N" help:"Trials of each variant (default: the experiment's own number, mostly 3)."`
@@ -66,7 +59,7 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
-	chosen, err := experiments.Selection(c.selection).Choose(claims.All())
+	chosen, err := c.choose(claims.All())
 	if err != nil {
 		return misuse("%w", err)
 	}
@@ -74,13 +67,13 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	if c.On == onDocker {
 		result.Elsewhere = "on processes only"
 	}
-	if chosen, result.Missing = experiments.Selection(c.selection).Here(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
+	if chosen, result.Missing = c.able(chosen); len(result.Missing) > 0 && os.Getenv("LAB_REQUIRE") == "all" {
 		return unavailable(fmt.Errorf("LAB_REQUIRE=all requires every program: %s", strings.Join(result.Missing, "; ")))
 	}
 	if chosen, result.LeftOut, err = c.here(ctx, chosen, std); err != nil {
 		return err
 	}
-	if err := stopped(ctx, c.prepare(ctx, chosen, std), "no experiment was begun"); err != nil {
+	if err := stopped(ctx, c.prepare(ctx, chosen, std.say), "no experiment was begun"); err != nil {
 		return err
 	}
 	options, err := c.options()
@@ -92,13 +85,11 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 	}
 	fmt.Fprintf(std.err, "Pace: %s.\n", screen(std.err).Fit(options.Pace.String(), 6))
 	result.Seed, result.Redis, result.Pace, result.Command = options.Seed, options.Engine(), options.Pace, c.reproduce(options.Seed)
-	began, tell := time.Now(), newLabProgress(std.err, chosen, c.Parallel, options)
+	began, tell := time.Now(), terminal.NewProgress(std.err, colours(std.err), chosen, c.Parallel, options)
 	result.Runs = experiments.RunAll(ctx, chosen, c.Parallel, func(e experiments.Experiment) experiments.Result {
 		mine := options
-		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.trial
-		run := e.RunAndSave(ctx, c.Out, mine)
-		tell.judged(e.ID, terminal.Verdict(run.Judgement.Verdict, colours(std.err)), run.Record.Took.Seconds())
-		return run
+		mine.Command, mine.Tell = c.reproduceOne(e, options), tell.Tell
+		return experiments.Run(ctx, e, mine)
 	})
 	tell.Done()
 	result.Took, result.Verdict = time.Since(began).Seconds(), experiments.WorstOf(result.Runs)
@@ -106,8 +97,8 @@ func (c *labRunCommand) Run(ctx context.Context, std streams) error {
 }
 
 // prepare does the slow work before the first trial: it checks that the folder is writable, and builds an etcd where there is none.
-func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, std streams) error {
-	tellOldRedis(std, c.Embedded || c.On == onDocker)
+func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experiment, say func(string)) error {
+	tellOldRedis(say, c.Embedded || c.On == onDocker)
 	if err := experiments.LeftOut(chosen); err != nil && os.Getenv("LAB_REQUIRE") == "all" {
 		return fmt.Errorf("LAB_REQUIRE=all requires every variant: %w", err)
 	}
@@ -117,18 +108,18 @@ func (c *labRunCommand) prepare(ctx context.Context, chosen []experiments.Experi
 	if c.On == onDocker || !experiments.Uses(chosen, experiments.Etcd) || stack.EtcdServer.Missing() != nil {
 		return nil
 	}
-	err := preparedEtcd(ctx, std)
+	err := preparedEtcd(ctx, say)
 	if err != nil && os.Getenv("LAB_REQUIRE") != "all" {
-		fmt.Fprintf(std.err, "%v. Variants that need etcd will show nothing.\n", err)
+		say(fmt.Sprintf("%v. Variants that need etcd will show nothing.", err))
 		return nil
 	}
 	return err
 }
 
 // preparedEtcd builds an etcd where there is none. It comes before whatever has a bound on its start.
-func preparedEtcd(ctx context.Context, std streams) error {
+func preparedEtcd(ctx context.Context, say func(string)) error {
 	return stack.PrepareEtcd(ctx, func() {
-		fmt.Fprintln(std.err, "No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
+		say("No etcd is on the PATH. The lab builds one now. This takes some minutes, the first time only.")
 	})
 }
 
@@ -137,12 +128,11 @@ func (c *labRunCommand) here(
 	ctx context.Context, chosen []experiments.Experiment, std streams,
 ) (kept []experiments.Experiment, left []string, err error) {
 	kept = chosen
-	s := experiments.Selection(c.selection)
 	switch {
 	case c.On == onDocker:
-		kept, left, err = s.Contained(claims.All(), chosen)
+		kept, left, err = c.contained(claims.All(), chosen)
 	case c.Embedded:
-		kept, left, err = s.Embedded(chosen)
+		kept, left, err = c.embedded(chosen)
 	}
 	if err != nil {
 		return nil, nil, misuse("%w", err)
@@ -150,7 +140,7 @@ func (c *labRunCommand) here(
 	if c.On == onDocker {
 		return kept, left, c.engineIsWell(ctx, std)
 	}
-	if err := s.Missing(kept, stack.RealRedis()); err != nil {
+	if err := c.missing(kept, stack.RealRedis()); err != nil {
 		return nil, nil, unavailable(err)
 	}
 	return kept, left, nil
@@ -175,7 +165,7 @@ func (c *labRunCommand) options() (o experiments.Options, err error) {
 	clock := uint64(time.Now().UnixNano()) % shortSeed
 	o = experiments.Options{
 		Trials: c.trials(0), Seed: *cmp.Or(c.Seed, &clock), Real: stack.RealRedis() && !c.Embedded,
-		App: []string{self, "serve"}, Build: build(), Quick: c.Quick,
+		App: []string{self, "serve"}, Build: build(), Quick: c.Quick, Store: c.Out,
 	}
 	if c.Quick {
 		o.Trials = c.trials(1)

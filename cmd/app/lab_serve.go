@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -88,18 +87,10 @@ func isLoopback(addr string) bool {
 func (c *labServeCommand) missing(e experiments.Experiment) error {
 	one := []experiments.Experiment{e}
 	if c.Embedded {
-		_, _, err := experiments.Selection{IDs: []string{e.ID}}.Embedded(one)
+		_, _, err := selection{IDs: []string{e.ID}}.embedded(one)
 		return err
 	}
 	return experiments.Missing(one)
-}
-
-// telling tells each line that is written to it.
-type telling func(what string)
-
-func (t telling) Write(line []byte) (int, error) {
-	t(strings.TrimSpace(string(line)))
-	return len(line), nil
 }
 
 // servedThink is how long a driver thinks in a burst of the page, as in the demo.
@@ -180,9 +171,9 @@ func (c *labServeCommand) page(ctx context.Context, class *web.Class, service se
 	return web.New(ctx, web.Config{
 		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
 		Options: experiments.Options{Real: stack.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
-		Missing: c.missing, Command: run.reproduceOne, Service: service, Remote: c.URL != "",
+		Missing: c.missing, Command: run.reproduceOne, StepCommand: stepCommand, Service: service, Remote: c.URL != "",
 		Prepare: func(ctx context.Context, e experiments.Experiment, tell func(what string)) {
-			_ = run.prepare(ctx, []experiments.Experiment{e}, streams{err: telling(tell)}) // without etcd a variant shows nothing, and says why
+			_ = run.prepare(ctx, []experiments.Experiment{e}, tell) // without etcd a variant shows nothing, and says why
 		},
 	})
 }
@@ -195,7 +186,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := experiments.Probe(c.Out); err != nil {
 		return unavailable(err)
 	}
-	tellOldRedis(std, c.Embedded)
+	tellOldRedis(std.say, c.Embedded)
 	program, err := os.Executable()
 	if err != nil {
 		return unavailable(err)

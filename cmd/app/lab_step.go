@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
+	"locklab/experiments"
 	"locklab/experiments/steps"
 	"locklab/report/terminal"
 )
@@ -21,6 +24,12 @@ func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 	return c.play(ctx, os.Stdin, std)
 }
 
+// stepCommand plays moves of a lock.
+func stepCommand(e experiments.Experiment, lock, clients string, moves []steps.Move) string {
+	number, _, _ := strings.Cut(e.ID, "-")
+	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, steps.Text(moves))
+}
+
 // play reads moves from in, unless the flag has them.
 func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (err error) {
 	e, err := withSteps(c.ID)
@@ -29,7 +38,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	}
 	lock, err := e.Lock(c.Lock)
 	if err != nil {
-		return misuse("%w", err)
+		return misuse("--lock %w", err)
 	}
 	moves, err := steps.Parse(c.Moves)
 	if err != nil {
@@ -50,7 +59,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	}
 	defer func() { err = errors.Join(err, play.Close()) }()
 	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []steps.Move) string {
-		return e.StepCommand(self(), lock, clients, moves)
+		return stepCommand(e, lock.Name, clients, moves)
 	}}
 	game.Begin(e.ID+": "+e.Claim, lock, e.Locks())
 	if c.Moves == "" && game.Ask(ctx, in) != nil {

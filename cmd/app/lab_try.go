@@ -46,7 +46,7 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if err := within("--parallel", c.Parallel, 1, mostParallel); err != nil {
 		return err
 	}
-	tellOldRedis(std, c.Embedded)
+	tellOldRedis(std.say, c.Embedded)
 	p, err := try.Ask(ctx, argv)
 	if err := stopped(ctx, err, "nothing was tried"); err != nil {
 		return err
@@ -55,11 +55,12 @@ func (c *labTryCommand) Run(ctx context.Context, std streams) error {
 	if o.Pace, err = experiments.MeasurePace(ctx); err != nil {
 		return stopped(ctx, err, "nothing was tried")
 	}
-	tell := newLabProgress(std.err, p.Experiments(rows), c.Parallel, o)
-	o.Tell = tell.trial
-	card := try.Run(ctx, p, rows, c.Parallel, o, func(s try.Score) {
-		tell.judged(s.ID, terminal.State(s.State, colours(std.err)), s.Took)
-	})
+	tell := terminal.NewProgress(std.err, colours(std.err), p.Experiments(rows), c.Parallel, o)
+	tell.State = func(r experiments.Result) terminal.Trusted {
+		return terminal.State(try.ScoreOf(r.Saved, rows).State, colours(std.err))
+	}
+	o.Tell = tell.Tell
+	card := try.Run(ctx, p, rows, c.Parallel, o)
 	tell.Done()
 	if c.Name != "" {
 		card.Name = c.Name

@@ -112,6 +112,9 @@ func printed[T any](s streams, asJSON bool, result T, text func(T, terminal.Scre
 	return err
 }
 
+// say writes a sentence about what is done, beside the result.
+func (s streams) say(what string) { fmt.Fprintln(s.err, what) }
+
 func (s streams) json(result any) error {
 	encoder := json.NewEncoder(s.out)
 	encoder.SetEscapeHTML(false)

@@ -55,7 +55,11 @@ func TestViewsGoOnWhileServersMove(t *testing.T) {
 func testViewsGoOn(t *testing.T, m moving) {
 	ctx, target := testenv.Context(t), serveTwo(t, m)
 	var seen atomic.Int64
-	target.Seen = func(string, int64) { seen.Add(1) }
+	tell := func(e burst.Event) {
+		if e.(burst.Answered).Value > 0 {
+			seen.Add(1)
+		}
+	}
 	more := func() error {
 		for before := seen.Load(); seen.Load() <= before+50; time.Sleep(time.Millisecond) {
 			if ctx.Err() != nil {
@@ -80,7 +84,7 @@ func testViewsGoOn(t *testing.T, m moving) {
 		}
 	}()
 	const clients = 16
-	views, err := burst.SustainViews(ctx, target, m.version, clients, stop)
+	views, err := burst.SustainViews(ctx, target, m.version, clients, stop, tell)
 	if err != nil {
 		t.Fatal(err)
 	}

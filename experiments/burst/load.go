@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -49,8 +50,8 @@ func (l *Load) Stop() { l.stop() }
 func (l *Load) Stopping() bool { return l.stopped.Err() != nil }
 
 // Send sends the page views, and returns what became of them when the load has ended. The error is ErrStopped, ErrSilent, that of ctx, or
-// one of the target. Then there is no record.
-func (l *Load) Send(ctx context.Context, target Target) (Views, error) {
+// one of the target. Then there is no record. tell is told of the answers, and of each second.
+func (l *Load) Send(ctx context.Context, target Target, tell func(Event)) (Views, error) {
 	if l.Stopping() {
 		return Views{}, ErrStopped
 	}
@@ -59,7 +60,19 @@ func (l *Load) Send(ctx context.Context, target Target) (Views, error) {
 	answering, silent := context.WithCancel(ctx)
 	defer silent()
 	defer context.AfterFunc(l.stopped, func() { time.AfterFunc(LastAnswers, silent) })()
-	views, err := SustainViews(answering, target.Metered(&l.Meter, MostAnswers, l.stop), l.Version, l.Clients, l.stopped.Done())
+	var telling sync.Mutex
+	told := func(e Event) {
+		telling.Lock()
+		defer telling.Unlock()
+		tell(e)
+	}
+	defer l.begin(told)()
+	views, err := SustainViews(answering, target, l.Version, l.Clients, l.stopped.Done(), func(e Event) {
+		if l.add(e.(Answered)) >= MostAnswers {
+			l.stop()
+		}
+		told(e)
+	})
 	if err != nil && ctx.Err() == nil && answering.Err() != nil {
 		err = ErrSilent
 	}

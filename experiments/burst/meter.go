@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Meter counts the answers to a sustained load while it goes on. [Target.Metered] feeds it.
+// Meter counts the answers to a sustained load while it goes on.
 type Meter struct {
 	mu    sync.Mutex
 	began time.Time
@@ -31,23 +31,43 @@ func (r Rates) Newest() int {
 	return last.Confirmed + last.Failed
 }
 
-// Metered is a target whose answers m counts from now on. full is called after each answer that comes when there are most or more.
-func (t Target) Metered(m *Meter, most int, full func()) Target {
+// begin counts the seconds from now on, and tells of each until end is called. tell may be called then for the last time.
+func (m *Meter) begin(tell func(Event)) (end func()) {
 	m.mu.Lock()
 	m.began = time.Now()
 	m.mu.Unlock()
-	count := func(add func(*Rates, *Second)) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.reach()
-		add(&m.all, &m.all.Seconds[len(m.all.Seconds)-1])
-		if m.all.Confirmed+m.all.Failed >= most {
-			full()
+	second, ended := time.NewTicker(time.Second), make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		for {
+			select {
+			case <-second.C:
+				tell(SecondPassed{})
+			case <-ended:
+				return
+			}
 		}
+	})
+	return func() {
+		second.Stop()
+		close(ended)
+		ticking.Wait()
 	}
-	t.Seen = func(string, int64) { count(func(r *Rates, s *Second) { r.Confirmed++; s.Confirmed++ }) }
-	t.Failed = func(why string) { count(func(r *Rates, s *Second) { r.Failed++; r.Why = why; s.Failed++ }) }
-	return t
+}
+
+// add counts an answer, and returns how many there are.
+func (m *Meter) add(e Answered) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reach()
+	now := &m.all.Seconds[len(m.all.Seconds)-1]
+	switch {
+	case e.Failed != "":
+		m.all.Failed, m.all.Why, now.Failed = m.all.Failed+1, e.Failed, now.Failed+1
+	case !e.Stale:
+		m.all.Confirmed, now.Confirmed = m.all.Confirmed+1, now.Confirmed+1
+	}
+	return m.all.Confirmed + m.all.Failed
 }
 
 // reach begins the seconds that have passed. It needs the mutex.

@@ -22,10 +22,6 @@ type Plan struct {
 	Versions []string // in the order of the table of versions, whatever the order here
 
 	Instances int // behind the balancer; 0: two
-
-	// Confirmed is called with each confirmed view as its answer arrives, unless it is nil. Calls are concurrent, and are not made for
-	// the burst that warms up. It must return fast: the next version waits for it.
-	Confirmed func(version string, w Write)
 }
 
 // Chosen are the versions of a plan, in the order of the table.
@@ -77,17 +73,11 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-// send sends the page views of a version.
-func (p Plan) send(version string) Send {
-	if p.Confirmed == nil {
-		return Simultaneous
-	}
+// telling sends the page views of a version, and tells of each answer.
+func telling(version string, tell func(Event)) Send {
+	told := teller{version: version, tell: tell}
 	return func(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
-		return simultaneous(ctx, base, requests, func(a answer) {
-			if v, err := a.view(); err == nil {
-				p.Confirmed(version, v.Write)
-			}
-		})
+		return simultaneous(ctx, base, requests, told.add)
 	}
 }
 
@@ -155,12 +145,12 @@ type OrderRow struct {
 	Winners int    `json:"winners"`
 }
 
-// Run sends the bursts to target, version by version, and judges them. An error means that not all of them were sent. tell is called
-// before each step, the n-th of all; the first does not count and is number 0.
-func (p Plan) Run(ctx context.Context, target Target, tell func(n, all int, what string)) (*Results, error) {
+// Run sends the bursts to target, version by version, and judges them. An error means that not all of them were sent. tell is told
+// each [Event].
+func (p Plan) Run(ctx context.Context, target Target, tell func(Event)) (*Results, error) {
 	chosen := p.Chosen()
 	n, all := 0, p.Rounds*len(chosen)
-	tell(n, all, "warming up: a burst that does not count opens every connection")
+	tell(WarmingUp{})
 	warming, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	if _, err := RunViews(warming, target, "v0", p.Users, Simultaneous); err != nil {
@@ -170,9 +160,8 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(n, all int, what
 	for round := range p.Rounds {
 		for _, v := range chosen {
 			n++
-			tell(n, all, fmt.Sprintf("round %d of %d, %s: %d simultaneous page views, then %d drivers for one order",
-				round+1, p.Rounds, v.Name, p.Users, p.Drivers))
-			if err := p.try(ctx, r, round+1, v, target); err != nil {
+			tell(VersionBegan{v.Name, n, all, round + 1, p.Rounds, p.Users, p.Drivers})
+			if err := p.try(ctx, r, round+1, v, target, tell); err != nil {
 				return nil, fmt.Errorf("%s: %w", v.Name, err)
 			}
 		}
@@ -180,10 +169,10 @@ func (p Plan) Run(ctx context.Context, target Target, tell func(n, all int, what
 	return r, nil
 }
 
-func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version, target Target) error {
+func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version, target Target, tell func(Event)) error {
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
-	views, err := RunViews(ctx, target, v.Name, p.Users, p.send(v.Name))
+	views, err := RunViews(ctx, target, v.Name, p.Users, telling(v.Name, tell))
 	if err != nil {
 		return err
 	}
@@ -192,6 +181,8 @@ func (p Plan) try(ctx context.Context, r *Results, round int, v versions.Version
 		return err
 	}
 	r.add(round, v, views, grabs)
+	last := len(r.Pageview) - 1
+	tell(VersionJudged{r.Pageview[last], r.Order[last]})
 	return nil
 }
 

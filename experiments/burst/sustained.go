@@ -14,17 +14,20 @@ import (
 const perConnection = 20
 
 // SustainViews resets the counter behind target and lets clients send page views to version, until stop is closed. Each client sends its
-// next view when the one before was answered, and target's functions are told of the answer. Then the counter is read. An error means that
-// there is no record.
-func SustainViews(ctx context.Context, target Target, version string, clients int, stop <-chan struct{}) (Views, error) {
+// next view when the one before was answered. tell is told [Answered] of each, unless it is nil. Then the counter is read. An error means
+// that there is no record.
+func SustainViews(
+	ctx context.Context, target Target, version string, clients int, stop <-chan struct{}, tell func(Event),
+) (Views, error) {
 	b := Views{Version: version, Began: time.Now()}
 	if err := target.reset(ctx); err != nil {
 		return b, err
 	}
 	var mu sync.Mutex
 	var all []answer
+	told := teller{version: version, tell: tell}
 	got := func(a answer) (more bool) {
-		target.tell(a)
+		told.add(a)
 		return !closed(stop)
 	}
 	group, sending := errgroup.WithContext(ctx)

@@ -28,12 +28,13 @@ func TestSustainedViewsAreToldAsTheyArrive(t *testing.T) {
 	}))
 	defer server.Close()
 	var meter Meter
-	target := Target{URL: server.URL}.Metered(&meter, clients*first, func() {
-		if !closed(stop) {
+	end := meter.begin(func(Event) {})
+	b, err := SustainViews(testenv.Context(t), Target{URL: server.URL}, "v3", clients, stop, func(e Event) {
+		if meter.add(e.(Answered)) >= clients*first && !closed(stop) {
 			close(stop)
 		}
 	})
-	b, err := SustainViews(testenv.Context(t), target, "v3", clients, stop)
+	end()
 	if err != nil {
 		t.Fatal(err)
 	}

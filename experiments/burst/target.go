@@ -21,26 +21,6 @@ type Target struct {
 	URL        string // http://host:port
 	AdminToken string // that a reset requires; empty: none
 	ByChance   bool   // the balancer chooses instances by chance, as a Service of Kubernetes does: their parts differ
-
-	// Seen and Failed are told of the answers to sustained page views as they arrive, simultaneously too; nil: nobody is told.
-	Seen   func(instance string, value int64) // of a view that is confirmed
-	Failed func(why string)                   // of a request without a usable answer
-}
-
-// tell tells of an answer to a page view.
-func (t Target) tell(a answer) {
-	var b Views
-	b.record(0, a)
-	if t.Seen != nil {
-		for _, w := range b.Writes {
-			t.Seen(w.Instance, w.Value)
-		}
-	}
-	if t.Failed != nil {
-		for _, why := range b.Failed {
-			t.Failed(why)
-		}
-	}
 }
 
 // requests makes n requests without a body. URL was parsed before, so that it cannot fail.

@@ -20,7 +20,7 @@ func TestAnatomyOnMiniredis(t *testing.T) {
 			if e.Takes > quick || testenv.RedisServer.Met() { // with a redis-server TestExperiments has the short ones
 				testenv.Slow(t)
 			}
-			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
+			r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1}).Record
 			if j := e.Judge(r); j.Verdict != experiments.AsExpected {
 				t.Errorf("%s: %s: %s", e.ID, j.Verdict, j.Why)
 			}

@@ -14,7 +14,7 @@ func TestWithoutTheAppNothingIsShown(t *testing.T) {
 		if !OnInstances(e) {
 			continue
 		}
-		r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
+		r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1}).Record
 		if j := e.Judge(r); j.Verdict != experiments.Inconclusive || !strings.Contains(j.Why, services.ErrNoApp.Error()) {
 			t.Errorf("%s: %s: %s", e.ID, j.Verdict, j.Why)
 		}

@@ -306,7 +306,7 @@ func flips(t *testing.T, id, why string, cut func(*experiments.Experiment), o ex
 	}
 	var got string
 	for attempt := range tries {
-		j := e.Judge(experiments.Run(t.Context(), e, o))
+		j := experiments.Run(t.Context(), e, o).Judgement
 		if got = fmt.Sprintf("%s: %s", j.Verdict, j.Why); strings.HasPrefix(got, why) {
 			t.Log(got)
 			return

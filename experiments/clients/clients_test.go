@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func alone(t *testing.T, pace experiments.Pace, run experiments.Scenario) experiments.Record {
 	t.Helper()
 	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "alone", Run: run}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace})
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace}).Record
 	if failed := r.Variants[0].Trials[0].Err; failed != "" {
 		t.Fatal(failed)
 	}
@@ -61,7 +61,7 @@ func TestALeaseThatWasNotRenewedShowsNothing(t *testing.T) {
 		a.Lock = unrenewed{a.Lock, lease}
 		WorkBeside(ctx, a, x.NewClient("B", LongLease), time.Minute)
 	})}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1}).Record
 	if failed := r.Variants[0].Trials[0].Err; !strings.Contains(failed, "the lease was not renewed") {
 		t.Errorf("the trial says %q", failed)
 	}

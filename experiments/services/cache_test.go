@@ -124,7 +124,7 @@ func TestCachesAreMeasured(t *testing.T) {
 		}
 		before = trial.Events()
 		(&Cache{Redis: &clients.Redis{Trial: trial}}).MeasureCache()
-	}}}}, experiments.Options{})
+	}}}}, experiments.Options{}).Record
 	var got []string
 	for _, m := range r.Measures() {
 		got = append(got, fmt.Sprint(m.Median(), " ", m.Label()))

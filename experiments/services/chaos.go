@@ -53,7 +53,7 @@ func (c Chaos) Views(ctx context.Context, t *experiments.Trial) {
 	var confirmed, stale, failed int
 	for round := 1; !isClosed(x.over); round++ {
 		key := fmt.Sprintf("%s, round %d", burst.CounterKey, round)
-		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.round())
+		b, err := burst.SustainViews(ctx, x.Target, c.Version, Drivers, x.round(), nil)
 		t.Must(err)
 		for i := range b.Events {
 			b.Events[i].Key, b.Events[i].Owner = key, b.Events[i].Owner+" of round "+fmt.Sprint(round)

@@ -63,7 +63,7 @@ func TestLostViews(t *testing.T) {
 func alone(t *testing.T, pace experiments.Pace, run experiments.Scenario) experiments.Record {
 	t.Helper()
 	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "alone", Run: run}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace})
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Pace: pace}).Record
 	if failed := r.Variants[0].Trials[0].Err; failed != "" {
 		t.Fatal(failed)
 	}

@@ -24,7 +24,7 @@ func Numbered(events ...history.Event) []history.Event {
 func Of(t *testing.T, scenario experiments.Scenario) ([]history.Event, error) {
 	t.Helper()
 	e := experiments.Experiment{Variants: []experiments.Variant{{Name: "it", Run: scenario}}}
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1})
+	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1}).Record
 	if len(r.Variants) == 0 || len(r.Variants[0].Trials) == 0 {
 		t.Fatal("no trial ran")
 	}
@@ -45,9 +45,9 @@ func AsExpected(t *testing.T, e experiments.Experiment, o experiments.Options) {
 	var seen []experiments.Verdict
 	for {
 		r := experiments.Run(t.Context(), e, o)
-		j, late := e.Judge(r), stalls.Longest()
+		j, late := r.Judgement, stalls.Longest()
 		if j.Verdict == experiments.AsExpected {
-			t.Logf("as expected in %s", r.Took.Round(time.Millisecond))
+			t.Logf("as expected in %s", r.Record.Took.Round(time.Millisecond))
 			return
 		}
 		if seen = append(seen, j.Verdict); !again(seen, late) {

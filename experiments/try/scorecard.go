@@ -71,16 +71,13 @@ func Chosen(ids []string) (rows []Row, err error) {
 	return rows, nil
 }
 
-// Run tries rows on a program, so many at a time. told is called after each.
-func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options, told func(Score)) *Scorecard {
+// Run tries rows on a program, so many at a time. The events of their runs are told as the options say.
+func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments.Options) *Scorecard {
 	began := time.Now()
 	o.Once = true
 	card := &Scorecard{Name: p.Claims.Name, Program: p.Argv, Claims: p.Claims, Redis: o.Engine(), Build: o.Build, Pace: o.Pace}
 	runs := experiments.RunAll(ctx, p.Experiments(rows), parallel, func(e experiments.Experiment) experiments.Result {
-		record := experiments.Run(ctx, e, o)
-		s := experiments.Saved{Experiment: e, Record: record, Judgement: e.Judge(record)}
-		told(scoreOf(s, rows))
-		return experiments.Result{Saved: s}
+		return experiments.Run(ctx, e, o)
 	})
 	for _, r := range rows {
 		i := slices.IndexFunc(runs, func(run experiments.Result) bool { return run.Experiment.ID == r.ID })
@@ -88,13 +85,14 @@ func Run(ctx context.Context, p Program, rows []Row, parallel int, o experiments
 			card.Rows = append(card.Rows, Score{ID: r.ID, Title: r.Title, State: NotClaimed, Why: "the hello does not claim " + r.Claim.Name})
 			continue
 		}
-		card.Rows = append(card.Rows, scoreOf(runs[i].Saved, rows))
+		card.Rows = append(card.Rows, ScoreOf(runs[i].Saved, rows))
 	}
 	card.Verdict, card.Took = experiments.WorstOf(runs), time.Since(began).Seconds()
 	return card
 }
 
-func scoreOf(s experiments.Saved, rows []Row) Score {
+// ScoreOf is what the run of one of the rows came to.
+func ScoreOf(s experiments.Saved, rows []Row) Score {
 	row := rows[slices.IndexFunc(rows, func(r Row) bool { return r.ID == s.Experiment.ID })]
 	measures := slices.DeleteFunc(s.Record.Measures(), func(m experiments.Measured) bool { return !slices.Contains(row.Shows, m.Quantity) })
 	state := map[experiments.Verdict]State{experiments.AsExpected: Holds, experiments.Unexpected: Violated}[s.Judgement.Verdict]

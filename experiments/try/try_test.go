@@ -76,7 +76,7 @@ func tried(t *testing.T, mutant string, pace experiments.Pace, rows ...string) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return try.Run(t.Context(), p, chosen, 8, experiments.Options{Pace: pace, Real: stack.RealRedis()}, func(try.Score) {})
+	return try.Run(t.Context(), p, chosen, 8, experiments.Options{Pace: pace, Real: stack.RealRedis()})
 }
 
 func states(card *try.Scorecard) (all []string) {

@@ -216,6 +216,5 @@ func pausedPair(t *testing.T) experiments.Saved {
 	e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool {
 		return v.Strategy != "" && v.Strategy != "v3"
 	})
-	r := experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run L11"})
-	return experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+	return experiments.Run(t.Context(), e, experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run L11"}).Saved
 }

@@ -48,8 +48,7 @@ var lab = sync.OnceValue(func() []experiments.Saved {
 // once runs an experiment.
 func once(ctx context.Context, e experiments.Experiment) experiments.Saved {
 	options := experiments.Options{Trials: 1, Seed: 7, Build: "a test", Command: "app lab run " + e.ID + " --seed 7"}
-	r := experiments.Run(ctx, e, options)
-	return experiments.Saved{Experiment: e, Record: r, Judgement: e.Judge(r)}
+	return experiments.Run(ctx, e, options).Saved
 }
 
 // entry is the run of the experiment with an id. Beside others it may have shown nothing: then it runs again, alone, three times at most.

@@ -77,8 +77,7 @@ func TestEveryVariantHasAFileOfItsOwn(t *testing.T) {
 func runOnce(ctx context.Context, t *testing.T, e experiments.Experiment) []experiments.Saved {
 	t.Helper()
 	for again := 0; ; again++ {
-		s := experiments.Saved{Experiment: e, Record: experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7})}
-		s.Judgement = e.Judge(s.Record)
+		s := experiments.Run(ctx, e, experiments.Options{Trials: 1, Seed: 7}).Saved
 		at := slices.IndexFunc(s.Judgement.Variants, func(v experiments.VariantJudgement) bool {
 			return v.LeftOut == "" && v.Verdict != experiments.AsExpected
 		})

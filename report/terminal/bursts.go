@@ -7,6 +7,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/internal/progress"
 	"locklab/versions"
 )
 
@@ -44,6 +45,18 @@ func Bursts(r *burst.Results, screen Screen) string {
 		screen.Fit(fmt.Sprintf("%s (%.1f s). %s", r.Verdict, float64(r.TookMS)/1000, meaning), len("Verdict: ")),
 	}
 	return fmt.Sprintf("%s\n\n%s\n\n%s\n%s\n%d drivers grab one order simultaneously\n\n%s\n\n%s\nVerdict: %s\n", parts...)
+}
+
+// TellBursts shows in a line how far the bursts of a plan are, from their events.
+func TellBursts(line *progress.Line) func(burst.Event) {
+	return func(e burst.Event) {
+		switch e := e.(type) {
+		case burst.WarmingUp:
+			line.Say(e.String())
+		case burst.VersionBegan:
+			line.Step(e.Number, e.All, e.String())
+		}
+	}
 }
 
 // samePair begins the legend of the columns same and both.

@@ -169,7 +169,7 @@ func viewsDuring(kind topology.Kind, replace maintenance) experiments.Scenario {
 			replaced <- end
 			awaitViews(ctx, t, master)
 		})
-		b, err := burst.SustainViews(ctx, running.Target, "v3", viewers, stop)
+		b, err := burst.SustainViews(ctx, running.Target, "v3", viewers, stop, nil)
 		t.Must(err)
 		services.RecordBurst(t, b.Began, b.Events)
 		t.Record(history.Event{Timeline: "Redis", Kind: history.Final, Key: burst.CounterKey, Value: b.Final})

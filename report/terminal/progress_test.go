@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"math"
@@ -20,31 +20,36 @@ func TestTheWorkThatIsOver(t *testing.T) {
 	all := []experiments.Experiment{a, b, alone}
 
 	var out strings.Builder
-	p := newLabProgress(&out, all, 4, experiments.Options{Real: true})
+	p := NewProgress(&out, false, all, 4, experiments.Options{Real: true})
+	over := func(e experiments.Experiment, took time.Duration) {
+		var r experiments.Result
+		r.Experiment, r.Record.Took, r.Judgement.Verdict = e, took, experiments.AsExpected
+		p.Tell(experiments.Finished{Result: r})
+	}
 	want := func(share float64) {
 		t.Helper()
 		if got := p.done(); math.Abs(got-share) > 1e-9 {
 			t.Errorf("%v of the work is over, want %v\n%s", got, share, out.String())
 		}
 	}
-	p.trial(a, "first")
+	p.Tell(experiments.TrialBegan{Experiment: a.ID, Variant: "first", Trial: 1, Trials: 3})
 	want(0)
-	p.trial(a, "second")
+	p.Tell(experiments.TrialBegan{Experiment: a.ID, Variant: "second", Trial: 1, Trials: 3})
 	want(0.25 / 3)
 	for range 5 { // repeated, so that there are more than expected
-		p.trial(a, "more")
+		p.Tell(experiments.TrialBegan{Experiment: a.ID, Variant: "more", Trial: 1, Trials: 3})
 	}
 	want(0.25 * 2 / 3)
-	p.judged("L1", "as expected", 1.5)
+	over(a, 1500*time.Millisecond)
 	want(0.25)
-	p.judged("L2", "as expected", 1.5)
-	p.trial(alone, "begins")
+	over(b, 1500*time.Millisecond)
+	p.Tell(experiments.TrialBegan{Experiment: alone.ID, Variant: "begins", Trial: 1, Trials: 3})
 	want(0.5)
-	if end := "2/3 L2: as expected (1.5 s)\n3/3 begins\n"; !strings.HasSuffix(out.String(), end) {
+	if end := "2/3 L2: as expected (1.5 s)\n3/3 L3: begins, trial 1 of 3\n"; !strings.HasSuffix(out.String(), end) {
 		t.Errorf("%q, want %q at its end", out.String(), end)
 	}
 
-	p = newLabProgress(&out, all, 4, experiments.Options{Real: true, Quick: true, Trials: 1}) // 8/3, 8/6 and 8/3 s
-	p.judged("L2", "as expected", 1)
+	p = NewProgress(&out, false, all, 4, experiments.Options{Real: true, Quick: true, Trials: 1}) // 8/3, 8/6 and 8/3 s
+	over(b, time.Second)
 	want((8.0 / 6 / 2) / (8.0/3/2 + 8.0/6/2 + 8.0/3))
 }

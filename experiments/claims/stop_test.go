@@ -1,0 +1,118 @@
+package claims
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/history"
+	"locklab/internal/testenv"
+)
+
+// phases are those in which a run can be stopped, each by the first event that begins it. The servers of a trial start behind TrialBegan.
+var phases = map[string]func(experiments.Event) bool{
+	"it has begun":        first[experiments.Started],
+	"a variant has begun": first[experiments.VariantBegan],
+	"a trial has begun":   first[experiments.TrialBegan],
+	"a client has acted":  stepped(""),
+	"a fault was made":    stepped(history.Fault),
+	"a trial is judged":   first[experiments.TrialJudged],
+	"servers start":       nil, // when the first of them is seen
+}
+
+func first[E experiments.Event](e experiments.Event) bool {
+	_, is := e.(E)
+	return is
+}
+
+// stepped reports whether something of a kind was recorded; "": anything.
+func stepped(kind history.Kind) func(experiments.Event) bool {
+	return func(e experiments.Event) bool {
+		s, is := e.(experiments.Stepped)
+		return is && (kind == "" || s.Step.Kind == kind)
+	}
+}
+
+// Whenever a run is stopped, its servers, processes and files are gone when it returns. Its record is saved, and says that it was
+// interrupted. The goroutines are looked for after all tests. L11 pauses a process of the holder; F01 kills a master.
+func TestARunIsStoppedInEachPhase(t *testing.T) {
+	for id, variants := range map[string][]string{
+		"L11": {"no pause", "paused"},
+		"F01": {"no kill", "replication cut, lock taken, killed"},
+	} {
+		e, err := All().Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Variants = slices.DeleteFunc(slices.Clone(e.Variants), func(v experiments.Variant) bool { return !slices.Contains(variants, v.Name) })
+		if len(e.Variants) != len(variants) {
+			t.Fatalf("%s has not the variants %q", id, variants)
+		}
+		for phase, begins := range phases {
+			t.Run(id+", "+phase, func(t *testing.T) {
+				if id == "F01" {
+					testenv.Needs(t, testenv.RedisServer)
+				}
+				stopIn(t, e, begins)
+			})
+		}
+	}
+}
+
+// told runs an experiment, passes its events on, and returns the last one.
+func told(
+	ctx context.Context, e experiments.Experiment, store string, tell func(experiments.Event),
+) (r experiments.Result, last experiments.Event) {
+	o := experiments.Options{Trials: 2, Store: store, Real: testenv.RedisServer.Met()}
+	o.Tell = func(e experiments.Event) {
+		last = e
+		tell(e)
+	}
+	r = experiments.Run(ctx, e, o)
+	return r, last
+}
+
+func stopIn(t *testing.T, e experiments.Experiment, begins func(experiments.Event) bool) {
+	files, store := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", files)
+	ctx, cancel := context.WithCancel(testenv.Context(t))
+	defer cancel()
+	ended := make(chan struct{})
+	if begins == nil {
+		begins = func(experiments.Event) bool { return false }
+		go func() {
+			for len(testenv.Processes(files)) == 0 && ctx.Err() == nil {
+			}
+			cancel()
+			close(ended)
+		}()
+	} else {
+		close(ended)
+	}
+	r, last := told(ctx, e, store, func(e experiments.Event) {
+		if begins(e) {
+			cancel()
+		}
+	})
+	cancel()
+	<-ended
+	if left := testenv.Processes(files); len(left) > 0 {
+		t.Errorf("these processes are left: %q", left)
+	}
+	if left, err := os.ReadDir(files); err != nil || len(left) > 0 {
+		t.Errorf("these files are left: %v, %v", left, err)
+	}
+	if _, finished := last.(experiments.Finished); !finished {
+		t.Errorf("the last event is %T", last)
+	}
+	saved, err := experiments.Load(r.Dir)
+	if err != nil || !saved.Interrupted || saved.Left != "" {
+		t.Errorf("saved: interrupted %t, left %q, %v, %s", saved.Interrupted, saved.Left, err, r.NotSaved)
+	}
+	if j := r.Judgement; j.Verdict != experiments.Inconclusive || !strings.Contains(j.Why, "it was interrupted") {
+		t.Errorf("%s: %s", j.Verdict, j.Why)
+	}
+}

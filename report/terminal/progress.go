@@ -1,0 +1,83 @@
+package terminal
+
+import (
+	"io"
+	"sync"
+
+	"locklab/experiments"
+	"locklab/internal/progress"
+)
+
+// Progress shows how far several experiments are, from the events of their runs. The time left is estimated from the trials that are over.
+// A trial weighs as much as it usually takes; of experiments that run beside others, several pass in that time.
+type Progress struct {
+	// State is what an experiment that is over came to: its verdict, unless a caller changes it.
+	State func(experiments.Result) Trusted
+
+	line      *progress.Line
+	mu        sync.Mutex
+	over, all int              // experiments
+	work      map[string]*work // by experiment
+}
+
+// work is that of one experiment.
+type work struct {
+	weight        float64
+	trials, begun int
+	over          bool
+}
+
+// NewProgress shows the progress of runs with these options, so many at a time. Its Tell is for [experiments.Options].
+func NewProgress(to io.Writer, colour bool, chosen []experiments.Experiment, parallel int, o experiments.Options) *Progress {
+	p := &Progress{line: progress.New(to), all: len(chosen), work: make(map[string]*work)}
+	p.State = func(r experiments.Result) Trusted { return Verdict(r.Judgement.Verdict, colour) }
+	beside := 0
+	for _, e := range chosen {
+		if !e.Alone {
+			beside++
+		}
+	}
+	for _, e := range chosen {
+		trials, takes := o.Work(e)
+		w := &work{weight: takes.Seconds(), trials: trials}
+		if !e.Alone {
+			w.weight /= float64(min(parallel, beside))
+		}
+		p.work[e.ID] = w
+	}
+	return p
+}
+
+// Tell shows a trial that begins, and leaves a line about an experiment that is over.
+func (p *Progress) Tell(e experiments.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := e.(type) {
+	case experiments.TrialBegan:
+		w := p.work[e.Experiment]
+		w.begun = min(w.begun+1, w.trials) // a trial may be repeated
+		p.line.Weighted(p.over+1, p.all, p.done(), e.Experiment+": "+e.String())
+	case experiments.Finished:
+		p.over++
+		p.work[e.Experiment.ID].over = true
+		p.line.Print("%d/%d %s: %s (%.1f s)", p.over, p.all, e.Experiment.ID, p.State(e.Result), e.Record.Took.Seconds())
+	}
+}
+
+// Done removes the line that changes.
+func (p *Progress) Done() { p.line.Done() }
+
+// done is the part of the whole work that is over.
+func (p *Progress) done() float64 {
+	var done, all float64
+	for _, w := range p.work {
+		all += w.weight
+		switch {
+		case w.over:
+			done += w.weight
+		case w.begun > 0:
+			done += w.weight * float64(w.begun-1) / float64(w.trials)
+		}
+	}
+	return done / all
+}

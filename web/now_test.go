@@ -1,0 +1,73 @@
+package web
+
+import (
+	"slices"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/history"
+)
+
+// A run of many steps keeps the newest ones of its present trial, and counts the others.
+func TestARunThatGoesOnIsBounded(t *testing.T) {
+	var now runNow
+	step := func(seq int) { now.tell(experiments.Stepped{Step: history.Event{Seq: seq}}) }
+	now.tell(experiments.TrialBegan{Variant: "a", Trial: 1, Trials: 2})
+	for seq := range 5*mostSteps + 7 {
+		step(seq + 1)
+	}
+	v := now.copy()
+	if len(v.Steps) != mostSteps || v.Dropped != 4*mostSteps+7 || v.Steps[mostSteps-1].Seq != 5*mostSteps+7 || cap(now.steps) > 5*mostSteps {
+		t.Errorf("%d steps are kept with a capacity of %d, and %d dropped", len(v.Steps), cap(now.steps), v.Dropped)
+	}
+	now.tell(experiments.TrialBegan{Variant: "a", Trial: 2, Trials: 2})
+	step(1)
+	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" {
+		t.Errorf("the next trial: %+v", v)
+	}
+}
+
+// The page has a column for each instance that has answered, whatever the order of the answers.
+func TestABurstThatGoesOn(t *testing.T) {
+	now := &burstNow{
+		plan: burst.Plan{Users: 4, Versions: []string{"v1", "v3"}}, by: make(map[string][]burst.Answered), lost: make(map[string]int),
+	}
+	for _, e := range []burst.Event{
+		burst.WarmingUp{},
+		burst.Answered{Version: "v1", Instance: "b", Value: 1, Confirmed: 1, Newest: 1},
+		burst.Answered{Version: "v1", Instance: "a", Value: 1, Confirmed: 1, Newest: 1, Lost: 1},
+		burst.Answered{Version: "v1", Instance: "b", Value: 2, Confirmed: 2, Newest: 2, Lost: 1},
+		burst.Answered{Version: "v1", Failed: "no answer", Lost: 1},
+	} {
+		now.tell(e)
+	}
+	v := now.copy()
+	if !slices.Equal(v.Instances, []string{"a", "b"}) || len(v.Rows) != 2 || v.Rows[0].Lost != 1 || v.Rows[0].By[1].Newest != 2 ||
+		v.Rows[0].By[0].Newest != 1 || v.Rows[1].By[0].Confirmed != 0 || v.Says != (burst.WarmingUp{}).String() {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A text is made once for all browsers, and not at all when no browser needs it.
+func TestATextIsMadeWhenABrowserNeedsIt(t *testing.T) {
+	b, made := newBoard(), 0
+	text := func() string { made++; return "drawn" }
+	b.putMade("run", text)
+	b.putMade("run", text)
+	if made != 0 {
+		t.Errorf("nobody looks, and the text was made %d times", made)
+	}
+	_, parts, _ := b.changes(seen{{"run", 0}})
+	for range 3 {
+		if line := parts[0].line("run", viewer{}); line != parts[0].line("run", viewer{}) || b.get("run", viewer{}) != "drawn" {
+			t.Errorf("it is sent as %q", line)
+		}
+	}
+	if made != 1 {
+		t.Errorf("it was made %d times", made)
+	}
+	if b.put("run", ""); b.get("run", viewer{}) != "" {
+		t.Error("the text was not replaced by an empty one")
+	}
+}
