@@ -35,6 +35,17 @@ func (e Expect) String() string {
 // MarshalText names it in JSON.
 func (e Expect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
+// UnmarshalText reads what MarshalText has written.
+func (e *Expect) UnmarshalText(text []byte) error {
+	for _, known := range []Expect{Never, Sometimes} {
+		if known.String() == string(text) {
+			*e = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no expectation", text)
+}
+
 // Outcome is what a run showed, before it is judged.
 type Outcome struct {
 	Trials     int   // that ran to their end
@@ -100,6 +111,17 @@ func (v Verdict) String() string {
 
 // MarshalText names the verdict in JSON, the zero one too.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what MarshalText has written.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for _, known := range []Verdict{Inconclusive, AsExpected, Unexpected} {
+		if known.String() == string(text) {
+			*v = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no verdict", text)
+}
 
 func trialCount(n int) string {
 	if n == 1 {

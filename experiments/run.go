@@ -70,7 +70,7 @@ func (r *run) end() {
 	r.result.Judgement = r.Judge(r.result.Record)
 	if r.Store != "" {
 		var err error
-		if r.result.Dir, err = Save(r.Store, r.result.Record); err != nil {
+		if r.result.Dir, err = Save(r.Store, r.result.Record, r.result.Judgement); err != nil {
 			r.result.NotSaved = err.Error()
 		}
 	}

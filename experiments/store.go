@@ -17,6 +17,7 @@ import (
 const (
 	RunFile     = "run.json"
 	historyFile = "history.jsonl"
+	verdictFile = "judgement.json"
 	ReportFile  = "report.html" // written by package report/html
 	latest      = "latest"
 )
@@ -42,10 +43,10 @@ func Probe(store string) error {
 	return nil
 }
 
-// Save writes r below store, in <id>/<time>, and makes store/<id>/latest point there, unless r was interrupted and latest
+// Save writes r and its judgement below store, in <id>/<time>, and makes store/<id>/latest point there, unless r was interrupted and latest
 // is a complete run. It returns the run's directory. The history is written first: a directory without a history is no run,
 // and a history without run.json can still be read.
-func Save(store string, r Record) (dir string, err error) {
+func Save(store string, r Record, j Judgement) (dir string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("save the run: %w", err)
@@ -61,11 +62,7 @@ func Save(store string, r Record) (dir string, err error) {
 	if err := errors.Join(history.Encode(file, r.Events...), file.Close()); err != nil {
 		return dir, err
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return dir, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, RunFile), append(text, '\n'), 0o644); err != nil {
+	if err := errors.Join(writeJSON(dir, verdictFile, j), writeJSON(dir, RunFile, r)); err != nil {
 		return dir, err
 	}
 	parent, name := filepath.Split(dir)
@@ -73,6 +70,15 @@ func Save(store string, r Record) (dir string, err error) {
 		return dir, nil
 	}
 	return dir, point(parent, name)
+}
+
+// writeJSON writes a file of a saved run.
+func writeJSON(dir, name string, what any) error {
+	text, err := json.MarshalIndent(what, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }
 
 func complete(dir string) bool {
@@ -113,17 +119,9 @@ const largest = 256 << 20
 
 // Load reads a saved run. An error says what is wrong with it; then nothing can be concluded.
 func Load(dir string) (r Record, err error) {
-	file, err := open(dir, RunFile)
+	text, err := readJSON(dir, RunFile)
 	if err != nil {
 		return r, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(file)
-	if err != nil {
-		return r, fmt.Errorf("%s cannot be read: %w", RunFile, err)
-	}
-	if !json.Valid(text) {
-		return r, fmt.Errorf("%s is damaged or cut short: it is no JSON", RunFile)
 	}
 	var head struct {
 		Format     *int
@@ -145,6 +143,23 @@ func Load(dir string) (r Record, err error) {
 		return Record{}, fmt.Errorf("%s is damaged: %w", RunFile, err)
 	}
 	return r, r.load(dir)
+}
+
+// readJSON reads a file of a saved run that is JSON.
+func readJSON(dir, name string) ([]byte, error) {
+	file, err := open(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("%s is damaged or cut short: it is no JSON", name)
+	}
+	return text, nil
 }
 
 // load reads the history of r, as much of it as can be read.
@@ -185,12 +200,35 @@ func open(dir, name string) (*os.File, error) {
 	return file, nil
 }
 
-// Saved is a saved run, judged again.
+// Saved is a run with its judgement, from a store or just ended.
 type Saved struct {
 	Dir        string
 	Experiment Experiment // the zero value when this program does not know it
 	Record     Record
 	Judgement  Judgement
+}
+
+// Judged is a saved run with the judgement that it had when it ended, and without its record: nothing is judged again. A run whose judgement
+// is missing or damaged is inconclusive, and the reason says what to do.
+func (c Catalogue) Judged(dir string) (s Saved) {
+	s = Saved{Dir: dir}
+	id := filepath.Base(filepath.Dir(dir))
+	if e, err := c.Find(id); err == nil && e.ID == id {
+		s.Experiment = e
+	}
+	text, err := readJSON(dir, verdictFile)
+	if !has(dir, verdictFile) {
+		err = errors.New("it was saved without its judgement")
+	} else if err == nil {
+		err = json.Unmarshal(text, &s.Judgement)
+	}
+	if err == nil && s.Judgement.Experiment != id {
+		err = fmt.Errorf("%s is that of %q", verdictFile, s.Judgement.Experiment)
+	}
+	if err != nil {
+		s.Judgement = Judgement{Experiment: id, Why: fmt.Sprintf("%v; app lab check %s judges the run", err, dir), Void: true}
+	}
+	return s
 }
 
 // Rejudge judges a saved run from its files alone. Anything wrong with the files

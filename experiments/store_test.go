@@ -25,7 +25,7 @@ func ran() Record {
 
 func save(t testing.TB, store string, r Record) string {
 	t.Helper()
-	dir, err := Save(store, r)
+	dir, err := Save(store, r, known.Judge(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestRunsOfTheSameMillisecond(t *testing.T) {
 	for range labs {
 		saving.Go(func() {
 			r := ran()
-			dir, err := Save(store, r)
+			dir, err := Save(store, r, Judgement{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -130,7 +130,7 @@ func TestWhereNothingCanBeSaved(t *testing.T) {
 		if err := Probe(store); err == nil || !strings.Contains(err.Error(), "runs cannot be saved in "+store) {
 			t.Errorf("%s: %v", store, err)
 		}
-		if _, err := Save(store, ran()); err == nil {
+		if _, err := Save(store, ran(), Judgement{}); err == nil {
 			t.Errorf("%s: saved", store)
 		}
 	}
@@ -144,7 +144,25 @@ func TestWhereNothingCanBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(store, "X01-test", "latest", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := Save(store, ran()); err == nil || (Catalogue{known}).Rejudge(dir).Judgement.Verdict != AsExpected {
+	if dir, err := Save(store, ran(), Judgement{}); err == nil || (Catalogue{known}).Rejudge(dir).Judgement.Verdict != AsExpected {
 		t.Errorf("where the link cannot be: %v, %s", err, dir)
+	}
+}
+
+// The judgement of a run that has ended is read as it was, without its history. Whatever is wrong with it, a sentence says what to do.
+func TestTheJudgementOfASavedRun(t *testing.T) {
+	dir := save(t, t.TempDir(), ran())
+	remove(t, dir, historyFile)
+	newest := filepath.Join(filepath.Dir(dir), latest)
+	s := Catalogue{known}.Judged(newest)
+	if want := known.Judge(ran()); !reflect.DeepEqual(s.Judgement, want) || s.Experiment.ID != known.ID || s.Record.Experiment != "" {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+	for _, text := range []string{"", "{", "[]", `{"verdict":"good"}`, `{"variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`} {
+		write(t, dir, verdictFile, text)
+		s := Catalogue{known}.Judged(newest)
+		if s.Judgement.Verdict != Inconclusive || !s.Judgement.Void || !strings.Contains(s.Judgement.Why, "app lab check "+newest) {
+			t.Errorf("%s: %+v", text, s.Judgement)
+		}
 	}
 }

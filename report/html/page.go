@@ -29,10 +29,19 @@ type run struct {
 	experiments.Saved
 	Open     bool   // its details are unfolded
 	Own      string // where its own report is, from the page; empty: not known
+	Bare     bool   // its record is not at hand, so that only its own report draws it
 	Verdict  verdict
 	Variants []variant
 	Measures []measured
 	Curve    *curve
+}
+
+// Address is where the run is drawn, from the page.
+func (r run) Address() string {
+	if r.Bare && r.Own != "" {
+		return r.Own
+	}
+	return "#" + r.Experiment.ID
 }
 
 type variant struct {
@@ -52,6 +61,7 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 	p := page{Title: title, Whole: whole, Shapes: shapes}
 	for _, s := range saved {
 		r := run{Saved: s, Open: !whole, Verdict: verdictOf(s.Judgement.Verdict), Measures: measures(s.Record), Curve: curveOf(s)}
+		r.Bare = s.Record.Experiment == ""
 		telling := telling(s.Judgement.Variants)
 		for i, j := range s.Judgement.Variants {
 			v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: s.Record.TookBy(j.Name), Short: whole && !telling[i]}

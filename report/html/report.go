@@ -30,7 +30,8 @@ func Run(w io.Writer, run experiments.Saved) error {
 }
 
 // Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then where the articles and a run differ. An
-// unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder.
+// unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder. Of a run without its
+// record it has the verdict and that link.
 func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
 	p := newPage("The lab", true, worstFirst(runs)...)
 	for i := range p.Runs {
@@ -100,44 +101,36 @@ func write(w io.Writer, p page) error {
 	return pages.ExecuteTemplate(w, "page.html.tmpl", p)
 }
 
-// Write writes a report into the folder of each run, and into store one of the newest run of each experiment there. It
-// returns the path of the latter, or "" when no run was saved.
+// Write writes a report into the folder of each run, and one of all into store. The latter draws these runs, and has the verdict of the
+// newest run of each other experiment, as it was judged when it ended. It returns the path of the latter, or "" when no run was saved.
 func Write(store string, runs []experiments.Result, c experiments.Catalogue) (string, error) {
 	var failed error
-	written := 0
+	var written []experiments.Saved
 	for _, run := range runs {
 		if run.Dir == "" || run.NotSaved != "" {
 			continue
 		}
-		written++
 		failed = errors.Join(failed, writePage(run.Dir, func(w io.Writer) error { return Run(w, run.Saved) }))
+		written = append(written, run.Saved)
 	}
-	if written == 0 {
+	if len(written) == 0 {
 		return "", failed
 	}
-	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, store, newest(store, runs, c)) }))
+	failed = errors.Join(failed, writePage(store, func(w io.Writer) error {
+		return Lab(w, store, append(written, others(store, written, c)...))
+	}))
 	return filepath.Join(store, experiments.ReportFile), failed
 }
 
-// newest is the newest run of each experiment in store, in the order of the catalogue. A run that is judged already is not judged
-// again. A run of an unknown experiment is left to lab check.
-func newest(store string, judged []experiments.Result, c experiments.Catalogue) (runs []experiments.Saved) {
-	found := make(map[string]experiments.Saved)
-	for _, dir := range experiments.Runs(store) {
-		name, _ := os.Readlink(dir) // of the run, in the experiment's folder
-		run := filepath.Join(filepath.Dir(dir), name)
-		var s experiments.Saved
-		if i := slices.IndexFunc(judged, func(r experiments.Result) bool { return r.Dir == run }); i >= 0 {
-			s = judged[i].Saved
-			s.Dir = dir
-		} else {
-			s = c.Rejudge(dir)
-		}
-		found[s.Experiment.ID] = s
-	}
+// others is the newest run in store of each experiment that has not just run, in the order of the catalogue. A run of an unknown experiment
+// is left to lab check.
+func others(store string, ran []experiments.Saved, c experiments.Catalogue) (runs []experiments.Saved) {
+	all := experiments.Runs(store)
 	for _, e := range c {
-		if run, there := found[e.ID]; there {
-			runs = append(runs, run)
+		just := slices.ContainsFunc(ran, func(s experiments.Saved) bool { return s.Experiment.ID == e.ID })
+		at := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
+		if at >= 0 && !just {
+			runs = append(runs, c.Judged(all[at]))
 		}
 	}
 	return runs
