@@ -49,7 +49,7 @@ func TestEventsAreToldAsTheyHappen(t *testing.T) {
 		}
 		t.Fault("A", "killed", "it is gone")
 		told = append(told, "the scenario goes on")
-		t.Note("A", violated)
+		t.Mark("A", violated)
 	})
 	e.Variants = append(e.Variants, Variant{Name: "slow", Slow: true})
 	Run(t.Context(), e, Options{Trials: 1, Quick: true, Store: t.TempDir(), Tell: func(e Event) { told = append(told, line(e)) }})
@@ -58,7 +58,7 @@ func TestEventsAreToldAsTheyHappen(t *testing.T) {
 		"control: 1 trials, no violation", "control 1: 1 of 1, repeat 0", "control 1: step 1: it was here ", "control 1: judged",
 		"subject: 1 trials, violation", "subject 1: 1 of 1, repeat 0", "subject 1: judged late: the answer: context deadline exceeded",
 		"subject 2: 1 of 1, repeat 1", "subject 2: step 2: ✗ killed it is gone", "the scenario goes on",
-		"subject 2: step 3: " + violated + " ", "subject 2: judged: A: " + violated,
+		"subject 2: step 3: " + violated.Words + " ", "subject 2: judged: A: " + violated.Words,
 		"slow: 0 trials, no violation; is slow, and a quick run leaves it out",
 		"X01-test: as expected, saved true",
 	}
@@ -74,7 +74,7 @@ func TestStepsAreToldInTheirOrder(t *testing.T) {
 		for range clients {
 			t.Go(func() {
 				for range each {
-					t.Note("A", violated)
+					t.Mark("A", violated)
 				}
 			})
 		}

@@ -151,7 +151,7 @@ func (e Experiment) explorePlayed(ctx context.Context, v Variant) (ExploredLock,
 		switch {
 		case h.Name == history.Interleaving:
 			played, begin = played+1, i
-		case h.Text == string(v.Every):
+		case v.Every.Mark().In(h):
 			if violating++; violating == 1 {
 				l.Shortest, l.Events = r.Record.Events[begin].Text, r.Record.Events[begin+1:i]
 			}

@@ -20,7 +20,7 @@ func loads(expect Expect, violating ...int) Experiment {
 		t.ByChance()
 		t.Note("A", "it was here")
 		if slices.Contains(violating, t.Number) {
-			t.Note("A", violated)
+			t.Mark("A", violated)
 		}
 	})
 	e.Variants[1].Expect = expect
@@ -84,7 +84,7 @@ func TestWhatIsNeverRepeated(t *testing.T) {
 	failed := loads(Sometimes)
 	failed.Variants[1].Run = func(_ context.Context, t *Trial) { t.ByChance(); t.Must(errors.New("no server")) }
 	control := loads(Sometimes, 1)
-	control.Variants[0].Run = func(_ context.Context, t *Trial) { t.ByChance(); t.Note("A", violated) }
+	control.Variants[0].Run = func(_ context.Context, t *Trial) { t.ByChance(); t.Mark("A", violated) }
 	fragile := loads(Sometimes)
 	fragile.Check = func([]history.Event) []history.Violation { panic("no such event") }
 	for name, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestALateTrialIsRepeatedWithMoreTime(t *testing.T) {
 					t.Must(c.errs[t.Number-1])
 				}
 				if c.expect == Sometimes {
-					t.Note("A", violated)
+					t.Mark("A", violated)
 				}
 			})
 			e.Variants[1].Expect = c.expect
@@ -165,7 +165,7 @@ func TestALateTrialWithAViolationCounts(t *testing.T) {
 	ran := 0
 	e := withVariant(func(_ context.Context, t *Trial) {
 		ran++
-		t.Note("A", violated)
+		t.Mark("A", violated)
 		t.Must(context.DeadlineExceeded)
 	})
 	e.Variants[1].Expect = Never

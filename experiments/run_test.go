@@ -20,7 +20,7 @@ func withVariant(run Scenario) Experiment {
 }
 
 func TestRunRecords(t *testing.T) {
-	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Mark("A", violated) })
 	run := Run(t.Context(), e, Options{Seed: 5, Build: "b", Command: "c"})
 	r := run.Record
 	if j := run.Judgement; j.Verdict != AsExpected || j.Variants[1].Violations != 3 {
@@ -40,7 +40,7 @@ func TestRunRecords(t *testing.T) {
 
 // A slow variant is left out of a quick run, and of no other.
 func TestAQuickRunLeavesSlowVariantsOut(t *testing.T) {
-	e := withVariant(func(_ context.Context, t *Trial) { t.Note("A", violated) })
+	e := withVariant(func(_ context.Context, t *Trial) { t.Mark("A", violated) })
 	e.Variants = append(e.Variants, Variant{Name: "slow", Slow: true, Run: func(_ context.Context, t *Trial) { t.Note("A", "slowly") }})
 	for quick, count := range map[bool]int{false: 3, true: 2} {
 		r := Run(t.Context(), e, Options{Trials: 1, Quick: quick}).Record
@@ -79,7 +79,7 @@ func TestRunCleansUp(t *testing.T) {
 			var cleaned, dir string
 			e := withVariant(func(ctx context.Context, t *Trial) {
 				dir = t.Stack.Dir()
-				t.Note("A", violated)
+				t.Mark("A", violated)
 				cleaning := make(chan struct{})
 				t.Cleanup(func() error { cleaned += "first"; close(cleaning); return nil })
 				t.Cleanup(func() error { cleaned += "last "; return nil })
@@ -116,7 +116,7 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 		},
 		"beside it, and it is waited for": func(_ context.Context, t *Trial) {
 			t.Go(func() { panic("a mistake") })()
-			t.Note("A", violated) // it is not reached
+			t.Mark("A", violated) // it is not reached
 		},
 		"at its end": func(ctx context.Context, t *Trial) {
 			t.Go(func() { <-ctx.Done(); panic("a mistake") })
@@ -124,7 +124,7 @@ func TestPanicsAreOfTheTrial(t *testing.T) {
 		"in its cleanup": func(_ context.Context, t *Trial) { t.Cleanup(func() error { panic("a mistake") }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := withVariant(func(ctx context.Context, t *Trial) { t.Note("A", violated); run(ctx, t) })
+			e := withVariant(func(ctx context.Context, t *Trial) { t.Mark("A", violated); run(ctx, t) })
 			r := Run(t.Context(), e, Options{Trials: 1}).Record
 			if trial := r.Variants[1].Trials[0]; !strings.HasPrefix(trial.Err, "it panicked: a mistake") {
 				t.Errorf("the record says %q", trial.Err)
@@ -141,7 +141,7 @@ func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cleaned := false
 	e := withVariant(func(ctx context.Context, t *Trial) {
-		t.Note("A", violated)
+		t.Mark("A", violated)
 		if t.Number == 2 {
 			t.Cleanup(func() error { cleaned = true; return nil })
 			cancel()

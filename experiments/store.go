@@ -208,8 +208,8 @@ type Saved struct {
 	Judgement  Judgement
 }
 
-// Judged is a saved run with the judgement that it had when it ended, and without its record: nothing is judged again. A run whose judgement
-// is missing or damaged is inconclusive, and the reason says what to do.
+// Judged is a saved run with the judgement that it had when it ended, and without its record: nothing is judged again. A run whose
+// judgement is missing or damaged is inconclusive, and the reason says what to do.
 func (c Catalogue) Judged(dir string) (s Saved) {
 	s = Saved{Dir: dir}
 	id := filepath.Base(filepath.Dir(dir))

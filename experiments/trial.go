@@ -85,7 +85,12 @@ func (t *Trial) Unchecked() bool { return t.mutant.Unchecked }
 // Unregistered reports whether resources register no fencing token at the read in this run.
 func (t *Trial) Unregistered() bool { return t.mutant.Unregistered }
 
-// Note records a remark for the reader, or a text that a check finds with [history.Noted].
+// Mark records a note that code finds: a check by [history.Noted].
+func (t *Trial) Mark(timeline string, m history.Mark) {
+	t.Record(m.On(history.Event{Timeline: timeline, Kind: history.Note}))
+}
+
+// Note records a remark for the reader.
 func (t *Trial) Note(timeline, text string) {
 	t.Record(history.Event{Timeline: timeline, Kind: history.Note, Text: text})
 }
@@ -93,6 +98,11 @@ func (t *Trial) Note(timeline, text string) {
 // Fault records what was broken, and the proof. A fault without proof proves nothing.
 func (t *Trial) Fault(timeline, text, proof string) {
 	t.Record(history.Event{Timeline: timeline, Kind: history.Fault, Text: text, Proof: proof})
+}
+
+// Break is Fault with a mark, which code finds.
+func (t *Trial) Break(timeline string, m history.Mark, proof string) {
+	t.Record(m.On(history.Event{Timeline: timeline, Kind: history.Fault, Proof: proof}))
 }
 
 // Heal records that a fault is over.

@@ -108,12 +108,12 @@ func Winners(events []Event) (found []Violation) {
 	return found
 }
 
-// Noted finds the notes and leftover locks with a text. It is for a violation that is neither an effect nor an overlap, such
+// Noted finds the notes and leftover locks with a mark. It is for a violation that is neither an effect nor an overlap, such
 // as a key that stays locked for ever.
-func Noted(events []Event, text string) (found []Violation) {
+func Noted(events []Event, m Mark) (found []Violation) {
 	for _, e := range events {
-		if (e.Kind == Note || e.Kind == Left) && e.Text == text {
-			found = append(found, Violation{Key: e.Key, What: e.Timeline + ": " + text, Events: []int{e.Seq}})
+		if (e.Kind == Note || e.Kind == Left) && m.In(e) {
+			found = append(found, Violation{Key: e.Key, What: e.Timeline + ": " + e.Text, Events: []int{e.Seq}})
 		}
 	}
 	return found

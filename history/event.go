@@ -67,7 +67,7 @@ type Event struct {
 	Value    int64         `json:"value,omitempty"`
 	Unit     string        `json:"unit,omitempty"`  // of the Value of a Measure
 	Name     string        `json:"name,omitempty"`  // by which code finds the event, where its kind does not say enough
-	Text     string        `json:"text,omitempty"`  // for people; code reads it in Refuse, Lose and Released only
+	Text     string        `json:"text,omitempty"`  // for people; code reads it in Refuse, Lose and Released, and the moves of an Interleaving
 	Proof    string        `json:"proof,omitempty"` // of a fault: the observation that shows it
 }
 
@@ -92,6 +92,26 @@ const (
 	Load         = "load"         // a Command: the database is asked for what a cache does not have
 	Interleaving = "interleaving" // a Note before an interleaving that is played: its Text has the moves
 )
+
+// Mark is what an event says, where code looks for it and its kind does not say enough. Notes, faults and locks that are left have marks.
+type Mark struct {
+	Name  string // in saved runs: it never changes
+	Words string // for people: they may change
+}
+
+// On is the event with the mark.
+func (m Mark) On(e Event) Event {
+	e.Name, e.Text = m.Name, m.Words
+	return e
+}
+
+// In reports whether an event has the mark. Runs that were saved before a mark had its name have its words.
+func (m Mark) In(e Event) bool {
+	if e.Name == "" {
+		return e.Text == m.Words
+	}
+	return e.Name == m.Name
+}
 
 // Summary is the event in a few words, for a timeline.
 func (e Event) Summary() string {

@@ -75,7 +75,8 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	first.until("burst-run", "Running now", "instance-1: the newest value", "instance-2: the newest value", "</b> after 300 views", "Lost so far", "<td>at least ")
+	first.until("burst-run", "Running now", "instance-1: the newest value", "instance-2: the newest value",
+		"</b> after 300 views", "Lost so far", "<td>at least ")
 	ended := first.until("burst-run", "v1 shows", "views are lost", "v3 · Redis lock", "<td>600</td>", "as expected", "Redis (single)")
 	if other := second.until("burst-run", "v1 shows"); other != ended {
 		t.Error("two tabs see different results")

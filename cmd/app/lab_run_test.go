@@ -23,7 +23,8 @@ func labRun(t *testing.T, args ...string) output {
 	return got
 }
 
-// The report in the store is of the newest run of each experiment, whichever ran last.
+// The report in the store is of the newest run of each experiment, whichever ran last. It draws the runs of the last command, and links the
+// reports of the others.
 func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)
@@ -42,8 +43,8 @@ func TestLabReportIsOfTheWholeStore(t *testing.T) {
 	}
 	last := -1
 	for _, part := range []string{
-		`id="L01-no-expiry"`, "--seed 7002", `id="L03-foreign-unlock"`, "--seed 7001", `id="L10-set-without-nx"`,
-		"--seed 7000",
+		`href="L03-foreign-unlock/latest/report.html"`, `href="L10-set-without-nx/latest/report.html"`, `<details class="run" id="L01-no-expiry"`,
+		"--seed 7002",
 	} {
 		at := strings.Index(string(text), part)
 		if at < last || at < 0 {
@@ -52,8 +53,8 @@ func TestLabReportIsOfTheWholeStore(t *testing.T) {
 		last = at
 	}
 	own, err := os.ReadFile(filepath.Join(store, "L03-foreign-unlock", "latest", experiments.ReportFile))
-	if err != nil || strings.Contains(string(own), "L10-set-without-nx") {
-		t.Errorf("the run's own report is of others, too; %v", err)
+	if err != nil || strings.Contains(string(own), "L10-set-without-nx") || !strings.Contains(string(own), "--seed 7001") {
+		t.Errorf("the run's own report is of others, or not the newest; %v", err)
 	}
 }
 

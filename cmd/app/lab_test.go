@@ -47,7 +47,7 @@ func TestProseFitsTheTerminal(t *testing.T) {
 			}
 		}
 	}
-	wide("lab list", listText(claims.All(), narrow))
+	wide("lab list", terminal.List(claims.All(), claims.Group, self(), narrow))
 	for _, e := range claims.All() {
 		e.Drawing, e.Variants = "", nil
 		wide(e.ID, terminal.Experiment(e, "app", narrow))

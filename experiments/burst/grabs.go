@@ -118,7 +118,7 @@ func (b Grabs) Sound(instances int) error {
 }
 
 // ToldNothing is noted of a driver whose answer does not say which driver has the order.
-const ToldNothing = "was told nothing"
+var ToldNothing = history.Mark{Name: "told nothing", Words: "was told nothing"}
 
 // record adds an answer to b, and returns what the driver was told as an event. The data have their own events.
 func (b *Grabs) record(i int, a answer) history.Event {
@@ -136,9 +136,10 @@ func (b *Grabs) record(i int, a answer) history.Event {
 	if a.Status == http.StatusLocked {
 		instance, by := a.locked()
 		b.Locked = append(b.Locked, instance)
-		if e.Text = ToldNothing; by != "" {
-			e.Kind, e.Text = history.Refuse, fmt.Sprintf("%s: locked by %s", instance, by)
+		if by == "" {
+			return ToldNothing.On(e)
 		}
+		e.Kind, e.Text = history.Refuse, fmt.Sprintf("%s: locked by %s", instance, by)
 		return e
 	}
 	if err := a.into(&grab, http.StatusOK, http.StatusConflict); err != nil {
@@ -147,18 +148,22 @@ func (b *Grabs) record(i int, a answer) history.Event {
 		return e
 	}
 	b.Answers = append(b.Answers, grab.Grab)
-	e.Token, e.Text = grab.Fence, ToldNothing
-	if grab.Won {
+	e.Token = grab.Fence
+	switch {
+	case grab.Won:
 		e.Text = grab.Instance + ": you have it"
-	} else if grab.Winner != 0 {
+	case grab.Winner != 0:
 		e.Text = fmt.Sprintf("%s: %s has it", grab.Instance, driver(grab.Winner))
+	default:
+		e = ToldNothing.On(e)
 	}
 	return e
 }
 
 func (w winner) event(order uint64) history.Event {
 	return history.Event{
-		Kind: history.Win, Timeline: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Token: w.Fence, Text: "by " + w.Instance,
+		Kind: history.Win, Timeline: driver(w.Driver), Owner: driver(w.Driver), Key: orderKey(order), Token: w.Fence,
+		Name: w.Instance, Text: "by " + w.Instance,
 	}
 }
 

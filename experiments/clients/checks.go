@@ -16,8 +16,8 @@ func Any(checks ...func([]history.Event) []history.Violation) func([]history.Eve
 }
 
 // Noted is a check that finds the notes with a text.
-func Noted(text string) func([]history.Event) []history.Violation {
-	return func(trial []history.Event) []history.Violation { return history.Noted(trial, text) }
+func Noted(m history.Mark) func([]history.Event) []history.Violation {
+	return func(trial []history.Event) []history.Violation { return history.Noted(trial, m) }
 }
 
 // Measured finds what was measured of a timeline.

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/history"
 	"locklab/lockstrategy"
 )
 
 // LockedByNobody is noted of a lock that its holder has released, and that nobody is granted.
-const LockedByNobody = "the lock was released, and it is not free"
+var LockedByNobody = history.Mark{Name: "locked by nobody", Words: "the lock was released, and it is not free"}
 
 // DatabasePair is A, which takes the lock first, and B, which tries in between.
 type DatabasePair struct {
@@ -57,7 +58,7 @@ func (x DatabasePair) Around(ctx context.Context, something func(*Holder)) {
 	x.Resource.Write(h, value+1) // if B was in, over what it wrote
 	_ = h.TryRelease(ctx)        // its connection may be gone
 	if !x.B.UpdateOnce(ctx, x.Resource) {
-		x.B.Note(LockedByNobody)
+		x.B.Mark(LockedByNobody)
 	}
 }
 

@@ -7,18 +7,19 @@ import (
 	"net"
 
 	"locklab/experiments"
+	"locklab/history"
 	"locklab/stack"
 )
 
-// Killed is the text of the fault of a node that was killed.
-const Killed = "killed"
+// Killed marks the fault of a node that was killed.
+var Killed = history.Mark{Name: "killed", Words: "killed"}
 
 // Kill ends a server immediately.
 func Kill(t *experiments.Trial, s stack.Server) {
 	s.Kill()
 	proof, err := s.Ended()
 	t.Must(err)
-	t.Fault(s.String(), Killed, proof)
+	t.Break(s.String(), Killed, proof)
 }
 
 // Restart starts a node again, empty. A node that runs is killed before.

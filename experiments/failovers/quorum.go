@@ -127,8 +127,8 @@ func OnThirdNode(fault clients.Fault, without ...int) experiments.Scenario {
 	}
 }
 
-// Hangs is the text of the fault of a node that accepts connections and answers nothing.
-const Hangs = "hangs"
+// Hangs marks the fault of a node that accepts connections and answers nothing.
+var Hangs = history.Mark{Name: "hangs", Words: "hangs"}
 
 // Available is a check of a lock over so many nodes. It must not refuse a client while a majority lives, grant the lock
 // without one, or keep a client waiting that it could refuse. A node that hangs counts as down.
@@ -144,7 +144,7 @@ func Available(nodes int) func([]history.Event) []history.Violation {
 		for _, e := range trial {
 			majority := len(down) <= (nodes-1)/2
 			switch {
-			case e.Kind == history.Fault && (e.Text == clients.Killed || e.Text == Hangs):
+			case e.Kind == history.Fault && (clients.Killed.In(e) || Hangs.In(e)):
 				down = append(down, e.Seq)
 			case e.Kind == history.Heal && len(down) > 0:
 				down = down[1:]

@@ -189,12 +189,12 @@ func (x *Cache) Confirm(ctx context.Context, name string, id uint64) {
 	x.Record(history.Event{Timeline: name, Kind: history.Write, Key: ItemKey(id), Value: item.Version})
 }
 
-// mustFollow is the text of the note after which a reader must see a version.
-const mustFollow = "the cache must not be older from here"
+// mustFollow marks the note after which a reader must see a version.
+var mustFollow = history.Mark{Name: "must follow", Words: "the cache must not be older from here"}
 
 // MustFollow records that every read that begins now must see what was written.
 func (x *Cache) MustFollow(name string, id uint64) {
-	x.Record(history.Event{Timeline: name, Kind: history.Note, Key: ItemKey(id), Text: mustFollow})
+	x.Record(mustFollow.On(history.Event{Timeline: name, Kind: history.Note, Key: ItemKey(id)}))
 }
 
 // Update lets a client write, which must succeed. After it the cache must not be older.
@@ -250,7 +250,7 @@ func oldReads(trial []history.Event, confirmed bool) (found []history.Violation)
 			written[e.Key] = e
 		}
 		switch {
-		case e.Kind == history.Note && e.Text == mustFollow, confirmed && e.Kind == history.Write:
+		case e.Kind == history.Note && mustFollow.In(e), confirmed && e.Kind == history.Write:
 			due[e.Key] = written[e.Key]
 		case e.Kind == history.Request:
 			began[e.Owner] = due[e.Key] // what this read must see

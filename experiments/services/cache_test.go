@@ -29,7 +29,8 @@ func script(text string) []history.Event {
 		case word == "t":
 			e.Kind, e.Name = history.Note, history.TimePasses
 		case word == "!":
-			e.Kind, e.Text = history.Note, mustFollow
+			e.Kind = history.Note
+			e = mustFollow.On(e)
 		case word[0] == 'w':
 			e.Kind = history.Write
 		case word[1] == '?':

@@ -44,8 +44,8 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 	events := recorder.Events()
 	for v, shown := range map[Violation][]history.Violation{
 		LostUpdate:      history.Counter(events),
-		OrphanedLock:    history.Noted(events, string(OrphanedLock)),
-		LeftUntilExpiry: history.Noted(events, string(LeftUntilExpiry)),
+		OrphanedLock:    history.Noted(events, OrphanedLock.Mark()),
+		LeftUntilExpiry: history.Noted(events, LeftUntilExpiry.Mark()),
 		FalseRelease:    falselyReleased(lock, events),
 	} {
 		if len(shown) > 0 {

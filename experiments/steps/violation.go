@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -20,6 +21,9 @@ const (
 	FalseRelease    Violation = "a client learns that it released the lock, and did not hold it"
 	NonOwnerRenewal Violation = "a client extended the lease of another client's lock"
 )
+
+// Mark is what is recorded where the violation is shown.
+func (v Violation) Mark() history.Mark { return history.Mark{Name: string(v), Words: string(v)} }
 
 var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry, FalseRelease, NonOwnerRenewal}
 

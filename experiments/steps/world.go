@@ -205,7 +205,7 @@ func (w *World) End(ctx context.Context) error {
 	w.record(history.Event{Timeline: "redis", Kind: history.Final, Key: Counter, Value: n})
 	left, err := w.left(ctx)
 	if left != "" {
-		w.record(history.Event{Timeline: "redis", Kind: history.Left, Key: naive.Key, Text: string(left)})
+		w.record(left.Mark().On(history.Event{Timeline: "redis", Kind: history.Left, Key: naive.Key}))
 	}
 	return err
 }

@@ -186,7 +186,7 @@ func (p *process) kill() {
 	proof, err := p.worker.Ended()
 	p.Must(err)
 	p.Record(history.Event{Timeline: p.name, Kind: history.Die})
-	p.Fault(p.name, clients.Killed, proof)
+	p.Break(p.name, clients.Killed, proof)
 }
 
 // freeze stops a copy until thaw.

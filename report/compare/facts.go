@@ -4,6 +4,8 @@
 // What is NOT guaranteed: a figure holds for the machine and the run that it is from. A cell that no run backs says so.
 package compare
 
+import "locklab/experiments/claims/faults"
+
 // Facts are what is known of a lock without a run.
 type Facts struct {
 	Version string // in package versions, and the row of its variants in the matrix
@@ -17,11 +19,11 @@ type Facts struct {
 
 // facts has an entry for each version that keeps its lock on a server.
 var facts = []Facts{
-	{Version: "v3", Backend: "Redis", Single: true, Bench: "ours", Bare: "bare", Leader: "F02-sentinel"},
+	{Version: "v3", Backend: "Redis", Single: true, Bench: "ours", Bare: "bare", Leader: faults.F02.ID},
 	{Version: "v4", Backend: "RedLock", Bench: "redlock", Bare: "redlock-bare"},
 	{Version: "v5", Backend: "database", Single: true, Bench: "v5", Bare: "v5-bare", Library: "GET_LOCK"},
-	{Version: "v6", Backend: "ZooKeeper", Bench: "v6", Bare: "v6-bare", Library: "zk.Lock", Leader: "F10-zookeeper-leader"},
-	{Version: "v7", Backend: "etcd", Bench: "v7", Bare: "v7-bare", Library: "etcd", Leader: "F09-etcd-leader"},
+	{Version: "v6", Backend: "ZooKeeper", Bench: "v6", Bare: "v6-bare", Library: "zk.Lock", Leader: faults.F10.ID},
+	{Version: "v7", Backend: "etcd", Bench: "v7", Bare: "v7-bare", Library: "etcd", Leader: faults.F09.ID},
 	{Version: "v8", Backend: "Memcached", Single: true, Bench: "v8", Bare: "v8-bare"},
 }
 

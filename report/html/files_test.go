@@ -14,8 +14,8 @@ import (
 	"locklab/internal/testenv"
 )
 
-// After a run nothing is judged again. The report of the store has the verdicts of earlier runs as they were, with links to their reports. One
-// without its judgement says so. The run itself is drawn.
+// After a run nothing is judged again. The report of the store has the verdicts of earlier runs as they were, with links to their reports.
+// One without its judgement says so. The run itself is drawn.
 func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	testenv.Slow(t)
 	store, c := t.TempDir(), claims.All()
@@ -49,7 +49,8 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	wants(t, page, `<a href="L04-shared-value/latest/report.html" id="L04-shared-value">`, "it was saved without its judgement", "app lab check "+store,
+	wants(t, page,
+		`<a href="L04-shared-value/latest/report.html" id="L04-shared-value">`, "it was saved without its judgement", "app lab check "+store,
 		`<details class="run" id="L10-set-without-nx">`, `href="#L10-set-without-nx"`)
 	if strings.Contains(page, `<details class="run" id="L04`) {
 		t.Error("an earlier run is drawn without its record")

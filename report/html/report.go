@@ -30,8 +30,8 @@ func Run(w io.Writer, run experiments.Saved) error {
 }
 
 // Lab writes the report of a whole lab into a folder: all verdicts, then each experiment, then where the articles and a run differ. An
-// unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder. Of a run without its
-// record it has the verdict and that link.
+// unexpected verdict comes first. The report links the runs' own reports, which draw more, where they are in the folder. Of a run without
+// its record it has the verdict and that link.
 func Lab(w io.Writer, folder string, runs []experiments.Saved) error {
 	p := newPage("The lab", true, worstFirst(runs)...)
 	for i := range p.Runs {
@@ -116,21 +116,22 @@ func Write(store string, runs []experiments.Result, c experiments.Catalogue) (st
 	if len(written) == 0 {
 		return "", failed
 	}
-	failed = errors.Join(failed, writePage(store, func(w io.Writer) error {
-		return Lab(w, store, append(written, others(store, written, c)...))
-	}))
+	failed = errors.Join(failed, writePage(store, func(w io.Writer) error { return Lab(w, store, newest(store, written, c)) }))
 	return filepath.Join(store, experiments.ReportFile), failed
 }
 
-// others is the newest run in store of each experiment that has not just run, in the order of the catalogue. A run of an unknown experiment
-// is left to lab check.
-func others(store string, ran []experiments.Saved, c experiments.Catalogue) (runs []experiments.Saved) {
+// newest is the newest run of each experiment in store, in the order of the catalogue. One that has just ended has its record, and the
+// others have their judgements only. A run of an unknown experiment is left to lab check.
+func newest(store string, ended []experiments.Saved, c experiments.Catalogue) (runs []experiments.Saved) {
 	all := experiments.Runs(store)
 	for _, e := range c {
-		just := slices.ContainsFunc(ran, func(s experiments.Saved) bool { return s.Experiment.ID == e.ID })
-		at := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
-		if at >= 0 && !just {
-			runs = append(runs, c.Judged(all[at]))
+		just := slices.IndexFunc(ended, func(s experiments.Saved) bool { return s.Experiment.ID == e.ID })
+		saved := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
+		switch {
+		case just >= 0:
+			runs = append(runs, ended[just])
+		case saved >= 0:
+			runs = append(runs, c.Judged(all[saved]))
 		}
 	}
 	return runs

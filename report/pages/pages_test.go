@@ -21,7 +21,9 @@ func example() (experiments.Experiment, experiments.Saved) {
 		Schedule: experiments.Schedule{Takes: 2 * time.Second},
 		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true, Question: "What happens?"},
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
-		Check:    func(events []history.Event) []history.Violation { return history.Noted(events, "it is violated") },
+		Check: func(events []history.Event) []history.Violation {
+			return history.Noted(events, history.Mark{Name: "violated", Words: "it is violated"})
+		},
 	}
 	r := experiments.Record{
 		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,

@@ -58,23 +58,23 @@ func TestLostReplyIsProvenByTheLock(t *testing.T) {
 	}
 }
 
-// Each check finds the text that its experiment records, and no other.
-func TestChecksFindTheirTexts(t *testing.T) {
+// Each check finds the mark that its experiment records, and no other.
+func TestChecksFindTheirMarks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		check func([]history.Event) []history.Violation
-		text  string
+		mark  history.Mark
 		found int
 	}{
-		{"L12, for ever", leftBehind, string(steps.OrphanedLock), 1},
-		{"L12, until the lease ends", leftBehind, string(steps.LeftUntilExpiry), 1},
-		{"L12, nothing", leftBehind, "something else", 0},
-		{"L01, for ever", clients.Noted(string(steps.OrphanedLock)), string(steps.OrphanedLock), 1},
-		{"L01, until the lease ends", clients.Noted(string(steps.OrphanedLock)), string(steps.LeftUntilExpiry), 0},
+		{"L12, for ever", leftBehind, steps.OrphanedLock.Mark(), 1},
+		{"L12, until the lease ends", leftBehind, steps.LeftUntilExpiry.Mark(), 1},
+		{"L12, nothing", leftBehind, history.Mark{Name: "something else"}, 0},
+		{"L01, for ever", clients.Noted(steps.OrphanedLock.Mark()), steps.OrphanedLock.Mark(), 1},
+		{"L01, until the lease ends", clients.Noted(steps.OrphanedLock.Mark()), steps.LeftUntilExpiry.Mark(), 0},
 		{"L08", reentered, acceptedRelease, 1},
-		{"L08, nothing", reentered, string(steps.OrphanedLock), 0},
+		{"L08, nothing", reentered, steps.OrphanedLock.Mark(), 0},
 	} {
-		if found := c.check([]history.Event{{Seq: 1, Kind: history.Note, Text: c.text}}); len(found) != c.found {
+		if found := c.check([]history.Event{c.mark.On(history.Event{Seq: 1, Kind: history.Note})}); len(found) != c.found {
 			t.Errorf("%s: %+v", c.name, found)
 		}
 	}

@@ -45,7 +45,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 		lock still exists, has no expiry, and no living client holds it.`,
 	Anomaly:       "orphaned lock",
 	Schedule:      experiments.Schedule{Takes: 3 * time.Second},
-	Check:         clients.Noted(string(steps.OrphanedLock)),
+	Check:         clients.Noted(steps.OrphanedLock.Mark()),
 	Interleavings: clients.OrphanedLocks(naive.Compare, steps.V3, naive.SETNX),
 	Variants: []experiments.Variant{
 		{Name: "with an expiry", Strategy: "SET NX PX", Run: clients.Interleaving(naive.Compare, clients.DeadHolder)},

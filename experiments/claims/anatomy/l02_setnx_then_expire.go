@@ -44,7 +44,7 @@ B                    (a lease later)  SETNX → 0   and so for every client, for
 		A dies after its first command. With two commands that is between SETNX and EXPIRE. Then time passes until every expiry is over, and B
 		tries.`,
 	Schedule:      experiments.Schedule{Takes: 2 * time.Second},
-	Check:         clients.Noted(string(steps.OrphanedLock)),
+	Check:         clients.Noted(steps.OrphanedLock.Mark()),
 	Interleavings: clients.OrphanedLocks(naive.Compare, naive.SETNXScript, steps.V3, naive.SETNXThenEXPIRE),
 	Variants: []experiments.Variant{
 		{Name: "SET NX PX", Run: clients.Interleaving(naive.Compare, clients.DeadHolder)},

@@ -69,7 +69,7 @@ B      waits                              ├─ lock ─ read ─ write`,
 }
 
 // renewedAfterDeath notes a lock whose end moves away although its holder is dead.
-const renewedAfterDeath = "its lock was renewed after its death, or has no end"
+var renewedAfterDeath = history.Mark{Name: "renewed after death", Words: "its lock was renewed after its death, or has no end"}
 
 func alive(ctx context.Context, x *clients.HolderProcess) {
 	r := x.Resource
@@ -103,7 +103,7 @@ func endsInTime(ctx context.Context, x *clients.HolderProcess, n *stack.Node) er
 			case now == -2: // there is no such key
 				return nil
 			case now < 0 || now > left:
-				x.Holder.Note(renewedAfterDeath)
+				x.Holder.Mark(renewedAfterDeath)
 				return errors.Join(c.Del(ctx, x.Key).Err(), fmt.Errorf("%s has %s", x.Key, now))
 			}
 			left = now

@@ -99,7 +99,7 @@ B                                                                            SET
 }
 
 // leftBehind finds locks that no client holds, with or without an expiry, and lost updates.
-var leftBehind = clients.Any(history.Counter, clients.Noted(string(steps.OrphanedLock)), clients.Noted(string(steps.LeftUntilExpiry)))
+var leftBehind = clients.Any(history.Counter, clients.Noted(steps.OrphanedLock.Mark()), clients.Noted(steps.LeftUntilExpiry.Mark()))
 
 // lossyWire is one Redis over a proxy that can lose a reply. The server has executed the command, and its reply has come to
 // this machine; then it is dropped, and the connection closed.
@@ -155,7 +155,7 @@ func lostReplyOf(strategy string) experiments.Scenario {
 		t.Heal("wire", "mended")
 		h, err := b.TryAcquire(ctx, lockstrategy.WaitAtMost(clients.LongLease/3))
 		if errors.Is(err, context.DeadlineExceeded) {
-			t.Record(history.Event{Timeline: "server", Kind: history.Left, Key: b.Key, Text: string(steps.LeftUntilExpiry)})
+			t.Record(steps.LeftUntilExpiry.Mark().On(history.Event{Timeline: "server", Kind: history.Left, Key: b.Key}))
 		}
 		t.Must(err)
 		r.Add(h)

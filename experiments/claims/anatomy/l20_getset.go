@@ -51,7 +51,7 @@ C           GET → "10:00"                         GETSET "10:32" → "10:31"  
 		C sees the same ended lock. A lost update is a violation, and so is a lock that stays without a holder. In the last variant A is alive,
 		and B's clock is an hour ahead.`,
 	Schedule: experiments.Schedule{Takes: time.Second},
-	Check:    clients.Any(history.Counter, clients.Noted(string(steps.LeftUntilExpiry))),
+	Check:    clients.Any(history.Counter, clients.Noted(steps.LeftUntilExpiry.Mark())),
 	Interleavings: []experiments.Interleavings{
 		{Lock: naive.GetSet, Bounds: steps.Bounds{Clients: "AB", Deaths: 1, Expiry: 1}, Violation: steps.Overwritten},
 		{Lock: naive.GetSet, Bounds: steps.Bounds{Clients: "ABC", Expiry: 1}, Violation: steps.Overwritten, Expect: experiments.Sometimes},

@@ -137,16 +137,19 @@ func sendDEL(ctx context.Context, t *experiments.Trial, wires []*stack.Proxy) fu
 	return func(h *clients.Holder) error {
 		h.Record(history.Event{Kind: history.Release, Key: h.Key})
 		deleted, err := conn.Del(ctx, h.Key).Result()
-		h.Record(history.Event{Kind: history.Command, Text: fmt.Sprintf("DEL → %d", deleted)})
+		h.Record(history.Event{Kind: history.Command, Name: delReply, Value: deleted, Text: fmt.Sprintf("DEL → %d", deleted)})
 		return err
 	}
 }
+
+// delReply names a release by DEL, whose reply is the event's value.
+const delReply = "DEL"
 
 // inTime is for a lock whose key the release must find.
 func inTime(t *experiments.Trial, _ []*stack.Proxy, release func() error) (through func()) {
 	t.Must(release())
 	for _, e := range t.Events() {
-		if e.Text == "DEL → 0" {
+		if e.Name == delReply && e.Value == 0 {
 			t.Must(errors.New("nothing is shown: the release came after the lease had ended"))
 		}
 	}

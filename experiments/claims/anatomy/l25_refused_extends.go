@@ -74,11 +74,12 @@ lock  ══ A's lease ═══════════════════
 }
 
 const (
-	passes    = 7                         // of time
-	pass      = clients.LongLease * 2 / 3 // an attempt comes within a lease of the one before it
-	lateFrom  = 2                         // so many passes are longer than a lease
-	leaseOver = "one lease has passed since it died"
+	passes   = 7                         // of time
+	pass     = clients.LongLease * 2 / 3 // an attempt comes within a lease of the one before it
+	lateFrom = 2                         // so many passes are longer than a lease
 )
+
+var leaseOver = history.Mark{Name: "lease over", Words: "one lease has passed since it died"}
 
 // askAfterDeath lets A die as the holder. After each pass of time, beginning with the pass of that number, B tries once.
 func askAfterDeath(lock naive.Lock, from int) experiments.Scenario {
@@ -94,7 +95,7 @@ func askAfterDeath(lock naive.Lock, from int) experiments.Scenario {
 		for i, refused := 1, true; i <= passes && refused; i++ {
 			x.PassTime(ctx, pass)
 			if i == lateFrom {
-				x.Note("A", leaseOver)
+				x.Mark("A", leaseOver)
 			}
 			if i >= from {
 				refused = isRefused(ctx, x, attempt("B"))
@@ -118,7 +119,7 @@ func refusalsAfterDeath(trial []history.Event) (seqs []int) {
 	over, late := false, false
 	for _, e := range trial {
 		switch {
-		case e.Text == leaseOver:
+		case leaseOver.In(e):
 			over = true
 		case e.Kind == history.Request:
 			late = over

@@ -69,7 +69,7 @@ node-2   20 × GET: nothing ─ 20 × SELECT
 		expires once more. In two variants a process takes the lock and is killed before it loads. The refreshed item is due, and all
 		forty requests are answered while its load waits.`,
 	Schedule: experiments.Schedule{Takes: 8 * time.Second},
-	Check:    clients.Any(services.LoadsOver(1), noAnswers, services.StaleReads, clients.Noted(string(steps.OrphanedLock))),
+	Check:    clients.Any(services.LoadsOver(1), noAnswers, services.StaleReads, clients.Noted(steps.OrphanedLock.Mark())),
 	Variants: []experiments.Variant{
 		{Name: "it is in the cache", Run: services.OnCache(hotCached)},
 		{Name: "nothing", Expect: experiments.Sometimes, Run: services.OnCache(hot(2, unprotected))},
@@ -221,7 +221,7 @@ func killedSETNX(ctx context.Context, x *services.Cache) {
 	left, err := x.Conn.PTTL(ctx, cache.LockKey(services.Item)).Result()
 	x.Must(err)
 	if left == -1 { // it exists, and does not expire
-		x.Record(history.Event{Timeline: "Redis", Kind: history.Left, Key: cache.LockKey(services.Item), Text: string(steps.OrphanedLock)})
+		x.Record(steps.OrphanedLock.Mark().On(history.Event{Timeline: "Redis", Kind: history.Left, Key: cache.LockKey(services.Item)}))
 	}
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()

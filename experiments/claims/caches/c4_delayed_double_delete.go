@@ -185,7 +185,7 @@ func onItem(p play, interleaving string) func(context.Context, *services.Cache) 
 
 // everyInterleaving plays all of them, each with an item of its own.
 func everyInterleaving(which string, expect experiments.Expect, p play, all []string) experiments.Variant {
-	const old = "the item is old"
+	const old steps.Violation = "the item is old"
 	run := services.OnCache(func(ctx context.Context, x *services.Cache) {
 		for i, interleaving := range all {
 			before := len(services.StaleReads(x.Events()))
@@ -193,7 +193,7 @@ func everyInterleaving(which string, expect experiments.Expect, p play, all []st
 			x.Record(history.Event{Timeline: "actors", Kind: history.Note, Name: history.Interleaving, Text: interleaving})
 			p(ctx, x, uint64(i+1), interleaving)
 			if len(services.StaleReads(x.Events())) > before {
-				x.Note("reader 2", old)
+				x.Mark("reader 2", old.Mark())
 			}
 		}
 		x.Measure("actors", int64(len(all)), experiments.Count.Of("interleavings"))

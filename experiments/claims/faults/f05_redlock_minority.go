@@ -177,7 +177,7 @@ func hang(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 	if err := probe.Ping(short).Err(); err == nil {
 		t.Must(fmt.Errorf("%s answers, although it was stopped", n.Name))
 	}
-	t.Fault(n.Name, failovers.Hangs, fmt.Sprintf("it was stopped, and answers no PING within %s", silence))
+	t.Break(n.Name, failovers.Hangs, fmt.Sprintf("it was stopped, and answers no PING within %s", silence))
 }
 
 const (
@@ -257,7 +257,7 @@ func measureAlone(ctx context.Context, t *experiments.Trial, q *failovers.Quorum
 	}
 	hangs := make(map[string]bool)
 	for _, e := range t.Events() {
-		hangs[e.Timeline] = hangs[e.Timeline] || e.Text == failovers.Hangs
+		hangs[e.Timeline] = hangs[e.Timeline] || failovers.Hangs.In(e)
 	}
 	for _, node := range q.Nodes {
 		if !hangs[node.Name] {

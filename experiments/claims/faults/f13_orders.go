@@ -181,7 +181,7 @@ func (x *orders) recordWinners(ctx context.Context, atA []*driver, granted int) 
 		for _, w := range stored.Wins {
 			name := driverName(w.Driver, w.Instance)
 			x.Record(history.Event{
-				Timeline: name, Owner: name, Kind: history.Win, Key: order.LockKey(id), Token: w.Token, Text: "by " + w.Instance,
+				Timeline: name, Owner: name, Kind: history.Win, Key: order.LockKey(id), Token: w.Token, Name: w.Instance, Text: "by " + w.Instance,
 			})
 		}
 	}

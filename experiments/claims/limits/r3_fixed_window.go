@@ -53,7 +53,7 @@ window 2   calls 1 … 24 │ refused 24 times`,
 }
 
 // nextWindow is noted between two windows.
-const nextWindow = "the window is over"
+var nextWindow = history.Mark{Name: "next window", Words: "the window is over"}
 
 func twoWindows(algorithm string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
@@ -61,7 +61,7 @@ func twoWindows(algorithm string) experiments.Scenario {
 		for range 2 {
 			c.Together(ctx, 4)
 			c.PassTime(ctx, c.Limit.Window)
-			t.Note("supplier", nextWindow)
+			t.Mark("supplier", nextWindow)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func exactly(trial []history.Event) (found []history.Violation) {
 		switch {
 		case e.Kind == history.Call:
 			calls = append(calls, e.Seq)
-		case e.Kind == history.Note && e.Text == nextWindow:
+		case e.Kind == history.Note && nextWindow.In(e):
 			if len(calls) != services.PerMinute.Count {
 				what := fmt.Sprintf("window %d admitted %d calls; the supplier allows %d", window, len(calls), services.PerMinute.Count)
 				found = append(found, history.Violation{Key: "supplier", What: what, Events: append(calls, e.Seq)})

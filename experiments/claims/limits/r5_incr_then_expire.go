@@ -78,7 +78,7 @@ others              INCR → 2 … 24   call
 	},
 }
 
-const refusedForEver = "the counter has no expiry, and refuses for ever"
+var refusedForEver = history.Mark{Name: "refused for ever", Words: "the counter has no expiry, and refuses for ever"}
 
 // crashed crashes in the first call of an algorithm. The nodes go on with so many calls, and then count by another algorithm.
 func crashed(first, then string, calls int) experiments.Scenario {
@@ -102,7 +102,7 @@ func crashed(first, then string, calls int) experiments.Scenario {
 		expiry, err := c.Clients[1].PTTL(ctx, counterOf(then)).Result()
 		t.Must(err)
 		if last.Kind == history.Refuse && expiry == -1 {
-			t.Record(history.Event{Timeline: "Redis", Kind: history.Left, Key: counterOf(then), Text: refusedForEver})
+			t.Record(refusedForEver.On(history.Event{Timeline: "Redis", Kind: history.Left, Key: counterOf(then)}))
 		}
 	}
 }

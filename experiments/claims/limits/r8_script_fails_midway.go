@@ -81,9 +81,9 @@ B      setnx → 0   if 0 then expire → 1      granted as well: 0 is true`,
 	},
 }
 
-const (
-	keptWrite = "the script has failed, and its write has stayed: a counter without an expiry"
+var keptWrite = history.Mark{Name: "write kept", Words: "the script has failed, and its write has stayed: a counter without an expiry"}
 
+const (
 	countScript = `local count = redis.call('incr', KEYS[1])
 if count == 1 then redis.call('pexpire', KEYS[1], ARGV[1]) end
 return count`
@@ -109,7 +109,7 @@ func countBy(script, expiry string) func(context.Context, *clients.Redis) {
 		x.Must(err)
 		x.Note("Redis", fmt.Sprintf("PTTL counter → %d", ttl))
 		if refused != nil && ttl == -1 {
-			x.Record(history.Event{Timeline: "Redis", Kind: history.Left, Key: "counter", Text: keptWrite})
+			x.Record(keptWrite.On(history.Event{Timeline: "Redis", Kind: history.Left, Key: "counter"}))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -61,13 +62,16 @@ func grantedTwice(trial []history.Event) (found []history.Violation) {
 		case e.Kind != history.Win:
 		case first.Seq == 0:
 			first = e
-		case e.Text != first.Text:
+		case winningInstance(e) != winningInstance(first):
 			what := fmt.Sprintf("%s and %s both won %s", first.Timeline, e.Timeline, e.Key)
 			return []history.Violation{{What: what, Events: []int{first.Seq, e.Seq}}}
 		}
 	}
 	return history.Winners(trial)
 }
+
+// winningInstance is the name of the instance that recorded a winner. Runs that were saved before a win had that name have it in the text.
+func winningInstance(win history.Event) string { return cmp.Or(win.Name, win.Text) }
 
 // byBoth ends the trial unless both instances have granted the order.
 func byBoth(run experiments.Scenario) experiments.Scenario {
@@ -76,7 +80,7 @@ func byBoth(run experiments.Scenario) experiments.Scenario {
 		by := make(map[string]bool)
 		for _, e := range t.Events() {
 			if e.Kind == history.Win {
-				by[e.Text] = true
+				by[winningInstance(e)] = true
 			}
 		}
 		if len(by) < 2 {

@@ -87,10 +87,10 @@ B             reads 1   writes 0, order            "you have it"`,
 	},
 }
 
-// Texts of the check's violations.
-const (
-	soldTooMany  = "more pieces were sold than there were"
-	stockIsWrong = "the pieces in stock and sold are not those that there were"
+// Marks of the check's violations.
+var (
+	soldTooMany  = history.Mark{Name: "sold too many", Words: "more pieces were sold than there were"}
+	stockIsWrong = history.Mark{Name: "stock is wrong", Words: "the pieces in stock and sold are not those that there were"}
 )
 
 // lastOne is what two buyers want.
@@ -200,10 +200,10 @@ func flashSale(ctx context.Context, x *services.Shop) {
 		x.Must(err)
 		x.Measure(way.name, r.Sold, experiments.Count.Of("pieces sold"))
 		if r.Sold > r.Pieces {
-			x.Note(way.name, soldTooMany)
+			x.Mark(way.name, soldTooMany)
 		}
 		if r.Unaccounted() != 0 {
-			x.Note(way.name, stockIsWrong)
+			x.Mark(way.name, stockIsWrong)
 		}
 	}
 }

@@ -73,10 +73,9 @@ B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobod
 	},
 }
 
-const (
-	onceOnly    = "the order of buyer 1"
-	otherAnswer = "a repetition was answered with another order"
-)
+const onceOnly = "the order of buyer 1"
+
+var otherAnswer = history.Mark{Name: "other answer", Words: "a repetition was answered with another order"}
 
 // submit lets buyer 1 submit at an instance.
 func submit(check bool) func(context.Context, *services.ShopInstance) error {
@@ -143,7 +142,7 @@ func submittedWithKey(ctx context.Context, x *services.Shop) {
 	x.Act(ctx, x.B, withKey)
 	for _, id := range answers {
 		if id != answers[0] {
-			x.Note("B", otherAnswer)
+			x.Mark("B", otherAnswer)
 		}
 	}
 	x.RecordOrders(ctx, onceOnly)

@@ -96,7 +96,7 @@ func busyAtRelease(ctx context.Context, x clients.DatabasePair) {
 	_ = h.TryRelease(ctx) // RELEASE_LOCK answers 0
 	x.B = clients.GetLockOn(x.MariaDB, "B", x.Admin, clients.ConnectionOf)
 	if !x.B.UpdateOnce(ctx, x.Resource) {
-		x.B.Note(clients.LockedByNobody)
+		x.B.Mark(clients.LockedByNobody)
 	}
 	x.Must(busy.Close())
 }

@@ -64,7 +64,7 @@ B                             ├─ add ─ read 0 ─ write 1`,
 		well. A holds an item of 1 s. Then A dies, or works for longer. A's connection is closed before it has the reply to its add.`,
 	Anomaly:  "eviction",
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.Memcached}, Slow: true, Takes: 50 * time.Second},
-	Check:    clients.Any(history.Counter, clients.Noted(string(steps.OrphanedLock)), clients.Noted(string(steps.LeftUntilExpiry))),
+	Check:    clients.Any(history.Counter, clients.Noted(steps.OrphanedLock.Mark()), clients.Noted(steps.LeftUntilExpiry.Mark())),
 	Variants: slices.Concat([]experiments.Variant{
 		{Name: "memory for all", Run: lockedWhile(ownLock, writeItems)},
 		{Name: "memory full", Expect: experiments.Sometimes, Strategy: "v8", Fault: true, Run: lockedWhile(ownLock, evict, "-m", "2")},
@@ -160,7 +160,7 @@ func lostReplyToAdd(ctx context.Context, t *experiments.Trial) {
 func mustBeFree(ctx context.Context, x *cacheServer, otherwise steps.Violation, wait lockstrategy.Option) {
 	b, err := addAndDelete(x, "B").TryAcquire(ctx, wait)
 	if errors.Is(err, lockstrategy.ErrTaken) || errors.Is(err, context.DeadlineExceeded) {
-		x.Record(history.Event{Timeline: "memcached", Kind: history.Left, Key: clients.LockKey, Text: string(otherwise)})
+		x.Record(otherwise.Mark().On(history.Event{Timeline: "memcached", Kind: history.Left, Key: clients.LockKey}))
 		return
 	}
 	x.Must(err)

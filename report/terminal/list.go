@@ -1,0 +1,49 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"locklab/experiments"
+)
+
+// besideClaim is how many columns a row of the list has beside an id and its claim.
+const besideClaim = 5
+
+const (
+	listLegend = "about: with the usual number of trials, on two quiet cores · slow: not in --quick\n" +
+		"in containers, too (lab run --on docker): %s"
+	listNext = `Next:
+  %[1]s lab show %[2]s        what it is
+  %[1]s lab run %[2]s         run it
+  %[1]s lab run --quick    all that is not slow
+`
+)
+
+// List is what `app lab list` prints: the experiments of each group. program starts the commands in it.
+func List(all []experiments.Experiment, groupOf func(id string) string, program string, screen Screen) string {
+	group := ""
+	t, widest := NewTable("id", "claim · article · needs · about"), 0
+	for _, e := range all {
+		widest = max(widest, len(e.ID))
+	}
+	for _, e := range all {
+		if g := groupOf(e.ID); g != group {
+			group = g
+			t.Row("", "")
+			t.Row("", g)
+		}
+		about := fmt.Sprintf("%.0f s", e.Takes.Seconds())
+		if e.Slow {
+			about = "slow, " + about
+		}
+		claim := fmt.Sprintf("%s · %s · %s · %s", e.Claim, e.Articles, e.Needed(), about)
+		t.Row(e.ID, Trusted(screen.Wrap(claim, widest+besideClaim)))
+	}
+	first, _, _ := strings.Cut(all[0].ID, "-")
+	var about []string
+	for line := range strings.SplitSeq(fmt.Sprintf(listLegend, strings.Join(experiments.InContainers(all), ", ")), "\n") {
+		about = append(about, screen.Wrap(line, 0))
+	}
+	return fmt.Sprintf("%s\n\n%s\n", t, strings.Join(about, "\n")) + fmt.Sprintf(listNext, program, first)
+}
