@@ -141,6 +141,9 @@ func (e Experiment) Played() []Variant {
 func (e Experiment) explorePlayed(ctx context.Context, v Variant) (ExploredLock, error) {
 	e.Variants = []Variant{v}
 	r := Run(ctx, e, Options{Trials: 1})
+	if len(r.Judgement.Variants) == 0 { // its check has failed
+		return ExploredLock{}, errors.New(r.Judgement.Why)
+	}
 	j := r.Judgement.Variants[0]
 	if j.Verdict == Inconclusive {
 		return ExploredLock{}, errors.New(j.Why)

@@ -9,7 +9,7 @@ import (
 // Recorder collects the events of a run. Its methods may be called from many goroutines.
 type Recorder struct {
 	// Added is called with each event, in the order of their numbers, before Add returns; nil: nobody is told. It is set before the first
-	// event, and must be fast: the other clients of the run wait meanwhile.
+	// event. It must be fast, because the other clients of the run wait meanwhile, and it must not call the recorder.
 	Added func(Event)
 
 	began time.Time

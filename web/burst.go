@@ -184,7 +184,7 @@ func (s *Server) beginBurst() error {
 
 // sendBurst sends the bursts of the present plan.
 func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err error) {
-	now := &burstNow{plan: b.plan, by: make(map[string][]burst.Answered), lost: make(map[string]int)}
+	now := newBurstNow(b.plan)
 	s.follow("burst-run", func(changed func()) {
 		e.Results, err = s.sendPlan(ctx, b.plan, func(what string) { now.say(what); changed() },
 			func(e burst.Event) { now.tell(e); changed() })

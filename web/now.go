@@ -32,6 +32,13 @@ type runNow struct {
 	doing
 	steps   []history.Event // the newest of the trial that runs
 	dropped int             // steps of it before these
+	judged  []judgedSoFar
+}
+
+// judgedSoFar are the trials of a variant that are judged.
+type judgedSoFar struct {
+	Variant            string
+	Trials, Violations int
 }
 
 // tell takes an event of the run.
@@ -46,6 +53,17 @@ func (n *runNow) tell(e experiments.Event) {
 			n.dropped += mostSteps
 			n.steps = slices.Clone(n.steps[mostSteps:])
 		}
+	case experiments.TrialJudged:
+		if e.Late || e.Err != "" && e.Violation == nil { // it shows nothing
+			return
+		}
+		if last := len(n.judged) - 1; last < 0 || n.judged[last].Variant != e.Variant {
+			n.judged = append(n.judged, judgedSoFar{Variant: e.Variant})
+		}
+		so := &n.judged[len(n.judged)-1]
+		if so.Trials++; e.Violation != nil {
+			so.Violations++
+		}
 	}
 }
 
@@ -54,13 +72,14 @@ type runView struct {
 	Says    string
 	Steps   []history.Event
 	Dropped int
+	Judged  []judgedSoFar
 }
 
 func (n *runNow) copy() runView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
-	return runView{n.says, slices.Clone(newest), n.dropped + len(n.steps) - len(newest)}
+	return runView{n.says, slices.Clone(newest), n.dropped + len(n.steps) - len(newest), slices.Clone(n.judged)}
 }
 
 // Drawing draws the steps.
@@ -72,7 +91,8 @@ type burstNow struct {
 
 	doing
 	by   map[string][]burst.Answered // the newest of each instance, by version
-	lost map[string]int
+	lost map[string]int              // at least
+	left map[string]int              // those that were lost in the end
 }
 
 // tell takes an event of the bursts.
@@ -84,6 +104,8 @@ func (n *burstNow) tell(e burst.Event) {
 		n.says = e.String()
 	case burst.VersionBegan:
 		n.says = e.String()
+	case burst.VersionJudged:
+		n.left[e.Pageview.Version] = e.Pageview.Lost
 	case burst.Answered:
 		n.lost[e.Version] = e.Lost
 		if e.Instance == "" {
@@ -109,8 +131,13 @@ type burstView struct {
 // burstRow is a version.
 type burstRow struct {
 	versions.Version
-	By   []burst.Answered // the newest of each instance, or the zero value
-	Lost int
+	By    []burst.Answered // the newest of each instance, or the zero value
+	Lost  int
+	Final bool // no more are lost; otherwise at least so many
+}
+
+func newBurstNow(plan burst.Plan) *burstNow {
+	return &burstNow{plan: plan, by: make(map[string][]burst.Answered), lost: make(map[string]int), left: make(map[string]int)}
 }
 
 func (n *burstNow) copy() burstView {
@@ -126,7 +153,10 @@ func (n *burstNow) copy() burstView {
 	}
 	slices.Sort(v.Instances)
 	for _, version := range n.plan.Chosen() {
-		row := burstRow{version, make([]burst.Answered, len(v.Instances)), n.lost[version.Name]}
+		row := burstRow{Version: version, By: make([]burst.Answered, len(v.Instances)), Lost: n.lost[version.Name]}
+		if left, is := n.left[version.Name]; is {
+			row.Lost, row.Final = left, true
+		}
 		for _, a := range n.by[version.Name] {
 			row.By[slices.Index(v.Instances, a.Instance)] = a
 		}

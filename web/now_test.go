@@ -21,18 +21,22 @@ func TestARunThatGoesOnIsBounded(t *testing.T) {
 	if len(v.Steps) != mostSteps || v.Dropped != 4*mostSteps+7 || v.Steps[mostSteps-1].Seq != 5*mostSteps+7 || cap(now.steps) > 5*mostSteps {
 		t.Errorf("%d steps are kept with a capacity of %d, and %d dropped", len(v.Steps), cap(now.steps), v.Dropped)
 	}
+	now.tell(experiments.TrialJudged{Variant: "a", Violation: &history.Violation{}})
 	now.tell(experiments.TrialBegan{Variant: "a", Trial: 2, Trials: 2})
+	now.tell(experiments.TrialJudged{Variant: "a"})
+	now.tell(experiments.TrialJudged{Variant: "b"})
+	now.tell(experiments.TrialJudged{Variant: "b", Err: "no server"})
+	now.tell(experiments.TrialJudged{Variant: "b", Err: "too late", Late: true})
 	step(1)
-	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" {
+	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" ||
+		!slices.Equal(v.Judged, []judgedSoFar{{"a", 2, 1}, {"b", 1, 0}}) {
 		t.Errorf("the next trial: %+v", v)
 	}
 }
 
 // The page has a column for each instance that has answered, whatever the order of the answers.
 func TestABurstThatGoesOn(t *testing.T) {
-	now := &burstNow{
-		plan: burst.Plan{Users: 4, Versions: []string{"v1", "v3"}}, by: make(map[string][]burst.Answered), lost: make(map[string]int),
-	}
+	now := newBurstNow(burst.Plan{Users: 4, Versions: []string{"v1", "v3"}})
 	for _, e := range []burst.Event{
 		burst.WarmingUp{},
 		burst.Answered{Version: "v1", Instance: "b", Value: 1, Confirmed: 1, Newest: 1},
@@ -46,6 +50,12 @@ func TestABurstThatGoesOn(t *testing.T) {
 	if !slices.Equal(v.Instances, []string{"a", "b"}) || len(v.Rows) != 2 || v.Rows[0].Lost != 1 || v.Rows[0].By[1].Newest != 2 ||
 		v.Rows[0].By[0].Newest != 1 || v.Rows[1].By[0].Confirmed != 0 || v.Says != (burst.WarmingUp{}).String() {
 		t.Errorf("%+v", v)
+	}
+	judged := burst.VersionJudged{}
+	judged.Pageview.Version, judged.Pageview.Lost = "v1", 2
+	now.tell(judged)
+	if v := now.copy(); v.Rows[0].Lost != 2 || !v.Rows[0].Final || v.Rows[1].Final {
+		t.Errorf("judged: %+v", v.Rows)
 	}
 }
 

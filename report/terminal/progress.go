@@ -48,20 +48,31 @@ func NewProgress(to io.Writer, colour bool, chosen []experiments.Experiment, par
 	return p
 }
 
-// Tell shows a trial that begins, and leaves a line about an experiment that is over.
+// Tell shows a trial that begins, and leaves a line about an experiment that is over. A step of a client waits for nothing here: a terminal
+// may be slow.
 func (p *Progress) Tell(e experiments.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch e := e.(type) {
 	case experiments.TrialBegan:
-		w := p.work[e.Experiment]
-		w.begun = min(w.begun+1, w.trials) // a trial may be repeated
-		p.line.Weighted(p.over+1, p.all, p.done(), e.Experiment+": "+e.String())
+		p.begins(e)
 	case experiments.Finished:
-		p.over++
-		p.work[e.Experiment.ID].over = true
-		p.line.Print("%d/%d %s: %s (%.1f s)", p.over, p.all, e.Experiment.ID, p.State(e.Result), e.Record.Took.Seconds())
+		p.ends(e)
 	}
+}
+
+func (p *Progress) begins(e experiments.TrialBegan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.work[e.Experiment]
+	w.begun = min(w.begun+1, w.trials) // a trial may be repeated
+	p.line.Weighted(p.over+1, p.all, p.done(), e.Experiment+": "+e.String())
+}
+
+func (p *Progress) ends(e experiments.Finished) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over++
+	p.work[e.Experiment.ID].over = true
+	p.line.Print("%d/%d %s: %s (%.1f s)", p.over, p.all, e.Experiment.ID, p.State(e.Result), e.Record.Took.Seconds())
 }
 
 // Done removes the line that changes.
