@@ -10,17 +10,22 @@ import (
 // Catalogue has experiments in the order in which they are listed. Package claims has the one of this program.
 type Catalogue []Experiment
 
+// Number is the short form of an id: L03 of L03-foreign-unlock.
+func Number(id string) string {
+	number, _, _ := strings.Cut(id, "-")
+	return number
+}
+
 // Find returns the experiment with an id, which may be shortened to its number: L03. The error of an unknown id names the
 // similar ones.
 func (c Catalogue) Find(id string) (Experiment, error) {
 	var similar []string
 	for _, e := range c {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := Number(e.ID)
 		if strings.EqualFold(id, e.ID) || strings.EqualFold(id, number) {
 			return e, nil
 		}
-		begin, _, _ := strings.Cut(id, "-")
-		if distance(id, e.ID) <= 4 || distance(begin, number) <= 1 || strings.Contains(e.ID, strings.ToLower(id)) {
+		if distance(id, e.ID) <= 4 || distance(Number(id), number) <= 1 || strings.Contains(e.ID, strings.ToLower(id)) {
 			similar = append(similar, e.ID)
 		}
 	}

@@ -66,7 +66,10 @@ type TrialJudged struct {
 }
 
 // Finished is the last event of a run.
-type Finished struct{ Result }
+type Finished struct {
+	Experiment string
+	Result     Result
+}
 
 func (Started) event()      {}
 func (VariantBegan) event() {}

@@ -35,7 +35,7 @@ func line(e Event) string {
 		}
 		return strings.TrimSpace(words + " " + e.Err)
 	case Finished:
-		return fmt.Sprintf("%s: %s, saved %t", e.Experiment.ID, e.Judgement.Verdict, e.Dir != "")
+		return fmt.Sprintf("%s: %s, saved %t", e.Experiment, e.Result.Judgement.Verdict, e.Result.Dir != "")
 	}
 	return fmt.Sprintf("%T", e)
 }
@@ -58,7 +58,7 @@ func TestEventsAreToldAsTheyHappen(t *testing.T) {
 		"control: 1 trials, no violation", "control 1: 1 of 1, repeat 0", "control 1: step 1: it was here ", "control 1: judged",
 		"subject: 1 trials, violation", "subject 1: 1 of 1, repeat 0", "subject 1: judged late: the answer: context deadline exceeded",
 		"subject 2: 1 of 1, repeat 1", "subject 2: step 2: ✗ killed it is gone", "the scenario goes on",
-		"subject 2: step 3: " + violated.Words + " ", "subject 2: judged: A: " + violated.Words,
+		"subject 2: step 3: " + violated.Name + " ", "subject 2: judged: A: " + violated.Name,
 		"slow: 0 trials, no violation; is slow, and a quick run leaves it out",
 		"X01-test: as expected, saved true",
 	}

@@ -47,7 +47,7 @@ type Schedule struct {
 	Needs  []Need
 	Docker time.Duration // as Takes, when its Redis runs in the compose file's containers; 0: it cannot
 	Alone  bool          // it measures, so no other experiment runs at the same time
-	Slow   bool          // it waits for a real failover, or a real clock: not in --quick
+	Slow   bool          // it waits for a real failover, or a real clock: not in a quick run
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each variant; 0: 3
 }
@@ -99,7 +99,7 @@ type Variant struct {
 	Anomaly  string          // its column there, where that is not the experiment's
 	Fault    bool            // each trial must record a fault with its proof, or it proves nothing
 	Needs    []Need          // without them the variant is left out, and the experiment runs all the same
-	Slow     bool            // it takes long, and --quick leaves it out
+	Slow     bool            // it takes long, and a quick run leaves it out
 	Trials   int             // where the experiment's own number would take too long; 0: that number
 	Every    steps.Violation // the run plays all interleavings: [history.Interleaving] stands before each, this behind each that violates
 	Run      Scenario

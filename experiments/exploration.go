@@ -31,6 +31,7 @@ type ExploredLock struct {
 	Verdict  *Verdict        `json:"verdict,omitempty"`
 	Shortest string          `json:"shortest,omitempty"` // interleaving that violates
 	Command  string          `json:"command,omitempty"`  // that plays it; the caller fills it in
+	Played   bool            `json:"-"`                  // it is a variant, whose run plays them all
 	Events   []history.Event `json:"events,omitempty"`   // of it
 }
 
@@ -149,7 +150,7 @@ func (e Experiment) explorePlayed(ctx context.Context, v Variant) (ExploredLock,
 		return ExploredLock{}, errors.New(j.Why)
 	}
 	played, violating, begin := 0, 0, 0
-	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict}
+	l := ExploredLock{Lock: v.Name, Violation: v.Every, Expect: v.Expect, Verdict: &j.Verdict, Played: true}
 	for i, h := range r.Record.Events {
 		switch {
 		case h.Name == history.Interleaving:

@@ -9,7 +9,7 @@ import (
 )
 
 // violated is what a test's variants record when there is a violation.
-var violated = history.Mark{Name: "happened", Words: "it happened"}
+var violated = history.Mark{Name: "it happened"}
 
 func findViolated(events []history.Event) []history.Violation { return history.Noted(events, violated) }
 
@@ -49,7 +49,7 @@ func (c judged) build() (Experiment, Record) {
 	}
 	add("control", history.Note, "it was here", "")
 	if c.control == "violation" {
-		add("control", history.Note, violated.Words, "")
+		add("control", history.Note, violated.Name, "")
 	}
 	r.Variants = append(r.Variants, VariantRecord{Name: "control", Trials: []TrialRecord{trial}})
 	if c.control == "missing" {
@@ -77,7 +77,7 @@ func (c judged) trials(add func(variant string, kind history.Kind, text, proof s
 		add("subject", history.Fault, "cut", "")
 	}
 	if c.violation {
-		add("subject", history.Note, violated.Words, "")
+		add("subject", history.Note, violated.Name, "")
 	}
 	variant := VariantRecord{Name: "subject"}
 	if c.missing == "" || c.missing == "events" {

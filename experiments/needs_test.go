@@ -1,6 +1,9 @@
 package experiments
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // An experiment uses what one of its variants needs, too.
 func TestUses(t *testing.T) {
@@ -9,5 +12,13 @@ func TestUses(t *testing.T) {
 		if got := Uses(one, need); got != want {
 			t.Errorf("%s: %v, want %v", need, got, want)
 		}
+	}
+}
+
+// An experiment runs in containers when it says how long it takes there.
+func TestInContainers(t *testing.T) {
+	all := []Experiment{{ID: "L1"}, {ID: "L2", Schedule: Schedule{Docker: 1}}}
+	if got := InContainers(all); !slices.Equal(got, []string{"L2"}) {
+		t.Errorf("in containers run %q, want L2", got)
 	}
 }

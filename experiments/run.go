@@ -74,7 +74,7 @@ func (r *run) end() {
 			r.result.NotSaved = err.Error()
 		}
 	}
-	r.tell(Finished{r.result})
+	r.tell(Finished{r.ID, r.result})
 }
 
 func (r *run) tell(e Event) {
@@ -102,8 +102,8 @@ func (r *run) variant(ctx context.Context, i int) VariantRecord {
 		}
 		t.Rand = rand.New(rand.NewPCG(r.Seed, uint64(i)<<32|uint64(t.Number)))
 		r.tell(TrialBegan{r.ID, v.Name, t.Number, n, trials, repeats})
-		one, repeat := r.trial(ctx, v, t, repeats)
-		if ctx.Err() != nil { // a trial that was cut short does not count
+		one, repeat, whole := r.trial(ctx, v, t, repeats)
+		if !whole {
 			r.result.Record.Left = text(t.left)
 			break
 		}
@@ -120,13 +120,14 @@ func (r *run) variant(ctx context.Context, i int) VariantRecord {
 	return done
 }
 
-// trial runs one trial, which is the so many-th repeat, and reports whether it must be repeated.
-func (r *run) trial(ctx context.Context, v Variant, t *Trial, repeats int) (one TrialRecord, repeat bool) {
+// trial runs one trial, which is the so many-th repeat, and reports whether it must be repeated. One that ctx has cut short is not whole,
+// and does not count.
+func (r *run) trial(ctx context.Context, v Variant, t *Trial, repeats int) (one TrialRecord, repeat, whole bool) {
 	start := time.Now()
 	err := t.run(ctx, v)
 	one = TrialRecord{Number: t.Number, Took: time.Since(start), Err: text(err)}
 	if ctx.Err() != nil {
-		return one, false
+		return one, false, false
 	}
 	if repeats > 0 {
 		one.Repeats = t.Number - 1
@@ -143,7 +144,7 @@ func (r *run) trial(ctx context.Context, v Variant, t *Trial, repeats int) (one 
 		judged.Violation = &found[0]
 	}
 	r.tell(judged)
-	return one, repeat
+	return one, repeat, true
 }
 
 // TrialsOf is how often each variant of e runs that has no number of its own.

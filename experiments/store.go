@@ -208,25 +208,31 @@ type Saved struct {
 	Judgement  Judgement
 }
 
-// Judged is a saved run with the judgement that it had when it ended, and without its record: nothing is judged again. A run whose
-// judgement is missing or damaged is inconclusive, and the reason says what to do.
+// Judged is a saved run with the judgement that it had when it ended, and without its record: nothing is judged again. A run that was saved
+// before judgements were is judged now, once. One whose judgement is damaged is inconclusive, and the reason says what to do.
 func (c Catalogue) Judged(dir string) (s Saved) {
+	if !has(dir, verdictFile) {
+		s = c.Rejudge(dir)
+		if s.Record.Count > 0 && s.Record.Count == len(s.Record.Events) {
+			_ = writeJSON(dir, verdictFile, s.Judgement) // else it is judged the next time, too
+		}
+		s.Record = Record{}
+		return s
+	}
 	s = Saved{Dir: dir}
 	id := filepath.Base(filepath.Dir(dir))
 	if e, err := c.Find(id); err == nil && e.ID == id {
 		s.Experiment = e
 	}
 	text, err := readJSON(dir, verdictFile)
-	if !has(dir, verdictFile) {
-		err = errors.New("it was saved without its judgement")
-	} else if err == nil {
+	if err == nil {
 		err = json.Unmarshal(text, &s.Judgement)
 	}
 	if err == nil && s.Judgement.Experiment != id {
 		err = fmt.Errorf("%s is that of %q", verdictFile, s.Judgement.Experiment)
 	}
 	if err != nil {
-		s.Judgement = Judgement{Experiment: id, Why: fmt.Sprintf("%v; app lab check %s judges the run", err, dir), Void: true}
+		s.Judgement = Judgement{Experiment: id, Why: fmt.Sprintf("%v; delete this file, and it is written anew", err), Void: true}
 	}
 	return s
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"locklab/history"
 )
 
 // known is the only experiment that these tests know.
@@ -158,11 +160,35 @@ func TestTheJudgementOfASavedRun(t *testing.T) {
 	if want := known.Judge(ran()); !reflect.DeepEqual(s.Judgement, want) || s.Experiment.ID != known.ID || s.Record.Experiment != "" {
 		t.Errorf("%+v, want %+v", s, want)
 	}
-	for _, text := range []string{"", "{", "[]", `{"verdict":"good"}`, `{"variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`} {
+	for _, text := range []string{"{", "null", "[]", `{"verdict":"good"}`, `{"variants":[{"expect":"luck"}]}`, `{"experiment":"X02-other"}`} {
 		write(t, dir, verdictFile, text)
 		s := Catalogue{known}.Judged(newest)
-		if s.Judgement.Verdict != Inconclusive || !s.Judgement.Void || !strings.Contains(s.Judgement.Why, "app lab check "+newest) {
+		if s.Judgement.Verdict != Inconclusive || !s.Judgement.Void || !strings.Contains(s.Judgement.Why, "delete this file") {
 			t.Errorf("%s: %+v", text, s.Judgement)
+		}
+	}
+}
+
+// A run that was saved before judgements were is judged when it is asked for, once.
+func TestARunWithoutAJudgementIsJudgedOnce(t *testing.T) {
+	dir, checked := save(t, t.TempDir(), ran()), 0
+	remove(t, dir, verdictFile)
+	counting := known
+	counting.Check = func(events []history.Event) []history.Violation { checked++; return findViolated(events) }
+	for range 2 {
+		if s := (Catalogue{counting}).Judged(dir); s.Judgement.Verdict != AsExpected || s.Record.Experiment != "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if trials := 2; checked != trials {
+		t.Errorf("%d trials were checked, want each of %d once", checked, trials)
+	}
+	damaged := save(t, t.TempDir(), ran())
+	remove(t, damaged, verdictFile)
+	remove(t, damaged, historyFile)
+	for range 2 {
+		if s := (Catalogue{known}).Judged(damaged); !strings.Contains(s.Judgement.Why, "history.jsonl is missing") || has(damaged, verdictFile) {
+			t.Errorf("a damaged run: %+v", s)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestWinnersAndNoted(t *testing.T) {
 		{"one each", "A win one\nB win two", ""},
 		{"two", "A win order\nB win order\nC win order", "A and B both won order [1 2]; A and C both won order [1 3]"},
 	})
-	noted := func(events []Event) []Violation { return Noted(events, Mark{"stays", "it stays"}) }
+	noted := func(events []Event) []Violation { return Noted(events, Mark{Name: "it stays"}) }
 	testCheck(t, noted, []checkCase{
 		{"other words", "redis note: it goes", ""},
 		{"other kinds", "redis fault: it stays", ""},
@@ -158,19 +158,22 @@ func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
 	_ = Agree(events)
 }
 
-// A mark is found by its name, whatever its words have become. A run that was saved without the name has the words of then.
+// A mark is found by its name, whatever its words have become. An event that was saved before it had a name has it as its text.
 func TestAMarkIsFoundByItsName(t *testing.T) {
-	m := Mark{"stays", "it stays"}
+	before, reworded := Mark{Name: "it stays"}, Mark{Name: "it stays", Words: "it remains"}
 	for name, c := range map[string]struct {
 		e  Event
 		in bool
 	}{
-		"its own event": {m.On(Event{Kind: Note}), true}, "other words": {Event{Name: "stays", Text: "it remains"}, true},
-		"saved without a name": {Event{Text: "it stays"}, true}, "another name": {Event{Name: "goes", Text: "it stays"}, false},
-		"a remark": {Event{Text: "all is well"}, false}, "nothing": {Event{}, false},
+		"its own event": {reworded.On(Event{Kind: Note}), true}, "saved with other words": {before.On(Event{Kind: Note}), true},
+		"saved without a name": {Event{Text: "it stays"}, true}, "another name": {Event{Name: "it goes", Text: "it stays"}, false},
+		"the words alone": {Event{Text: "it remains"}, false}, "nothing": {Event{}, false},
 	} {
-		if m.In(c.e) != c.in {
-			t.Errorf("%s: %v, want %v", name, m.In(c.e), c.in)
+		if reworded.In(c.e) != c.in {
+			t.Errorf("%s: %t, want %t", name, !c.in, c.in)
 		}
+	}
+	if e := reworded.On(Event{}); e.Text != "it remains" || before.On(Event{}).Text != "it stays" {
+		t.Errorf("people read %q and %q", e.Text, before.On(Event{}).Text)
 	}
 }

@@ -10,6 +10,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -96,22 +97,17 @@ const (
 // Mark is what an event says, where code looks for it and its kind does not say enough. Notes, faults and locks that are left have marks.
 type Mark struct {
 	Name  string // in saved runs: it never changes
-	Words string // for people: they may change
+	Words string // for people, if they should read something else than the name
 }
 
 // On is the event with the mark.
 func (m Mark) On(e Event) Event {
-	e.Name, e.Text = m.Name, m.Words
+	e.Name, e.Text = m.Name, cmp.Or(m.Words, m.Name)
 	return e
 }
 
-// In reports whether an event has the mark. Runs that were saved before a mark had its name have its words.
-func (m Mark) In(e Event) bool {
-	if e.Name == "" {
-		return e.Text == m.Words
-	}
-	return e.Name == m.Name
-}
+// In reports whether an event has the mark. Events that were saved before they had names have it as their text.
+func (m Mark) In(e Event) bool { return cmp.Or(e.Name, e.Text) == m.Name }
 
 // Summary is the event in a few words, for a timeline.
 func (e Event) Summary() string {

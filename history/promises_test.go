@@ -241,3 +241,32 @@ func TestExplanationShowsTheTwoHolders(t *testing.T) {
 		t.Fatalf("it shows\n%s", got)
 	}
 }
+
+// Without a fault a lock may be taken, and a wait may end. A server that does not answer, or a lock that is gone, needs a fault.
+func TestWhatOnlyAFaultExplains(t *testing.T) {
+	for _, c := range []struct {
+		kind     Kind
+		text     string
+		explicit bool
+		want     bool
+	}{
+		{Refuse, Taken, false, false},
+		{Refuse, Deadline, false, false},
+		{Refuse, Canceled, false, false},
+		{Refuse, Unavailable, false, true},
+		{Lose, Expired, false, false},
+		{Lose, Gone, false, true},
+		{Lose, Forced, false, true},
+		{Lose, Unreachable, false, true},
+		{Released, "", false, false},
+		{Released, Expired, false, false},
+		{Released, Gone, true, false},
+		{Released, Gone, false, true},
+		{Released, Unavailable, true, true},
+		{Grant, "", false, false},
+	} {
+		if got := unexpected(Event{Kind: c.kind, Text: c.text}, c.explicit); got != c.want {
+			t.Errorf("%s %q, explicit %t: %t, want %t", c.kind, c.text, c.explicit, got, c.want)
+		}
+	}
+}

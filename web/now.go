@@ -104,6 +104,9 @@ func (n *burstNow) tell(e burst.Event) {
 		n.says = e.String()
 	case burst.VersionBegan:
 		n.says = e.String()
+		delete(n.by, e.Version) // of the round before
+		delete(n.lost, e.Version)
+		delete(n.left, e.Version)
 	case burst.VersionJudged:
 		n.left[e.Pageview.Version] = e.Pageview.Lost
 	case burst.Answered:

@@ -2,7 +2,10 @@ package web
 
 import (
 	"slices"
+	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
@@ -57,6 +60,28 @@ func TestABurstThatGoesOn(t *testing.T) {
 	if v := now.copy(); v.Rows[0].Lost != 2 || !v.Rows[0].Final || v.Rows[1].Final {
 		t.Errorf("judged: %+v", v.Rows)
 	}
+}
+
+// A change is shown immediately, and at most one more in each interval. Nothing is drawn while nobody looks on. The last change is shown
+// without another one.
+func TestChangesAreShownAtIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, drawn, at := &Server{board: newBoard()}, 0, 0
+		s.follow("run", func(changed func()) {
+			for range 1000 {
+				at++
+				changed()
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(redraw)
+			if text := s.board.get("run", viewer{}); text != "1000" {
+				t.Errorf("after the last change the page shows %s", text)
+			}
+		}, func() string { drawn++; return strconv.Itoa(at) })
+		if versions := s.board.parts["run"].version; versions > int(time.Second/redraw)+2 || drawn != 1 {
+			t.Errorf("%d texts in a second, and %d were drawn for one look", versions, drawn)
+		}
+	})
 }
 
 // A text is made once for all browsers, and not at all when no browser needs it.

@@ -5,7 +5,6 @@ package main
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +29,7 @@ func TestClaimsOnInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range claims.All() {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := experiments.Number(e.ID)
 		if !claims.OnInstances(e) || slices.Contains(shortened, number) {
 			continue
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
@@ -54,10 +53,10 @@ func (c *labExploreCommand) Run(ctx context.Context, std streams) error {
 		return exitError{exitInconclusive, err}
 	}
 	for i, l := range result.Locks {
-		if l.Counterexample != nil {
-			result.Locks[i].Command = stepCommand(e, l.Lock, l.Clients, l.Counterexample)
-		} else if slices.ContainsFunc(e.Played(), func(v experiments.Variant) bool { return v.Name == l.Lock }) {
+		if l.Played {
 			result.Locks[i].Command = self() + " lab run " + e.ID
+		} else if l.Counterexample != nil {
+			result.Locks[i].Command = stepCommand(e, l.Lock, l.Clients, l.Counterexample)
 		}
 	}
 	if err := printed(std, c.JSON, result, terminal.Exploration); err != nil || result.Verdict == nil { // without a claim there is no verdict

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"locklab/experiments"
 	"locklab/experiments/steps"
@@ -26,7 +25,7 @@ func (c *labStepCommand) Run(ctx context.Context, std streams) error {
 
 // stepCommand plays moves of a lock.
 func stepCommand(e experiments.Experiment, lock, clients string, moves []steps.Move) string {
-	number, _, _ := strings.Cut(e.ID, "-")
+	number := experiments.Number(e.ID)
 	return fmt.Sprintf("%s lab step %s --lock %q --clients %s --moves %q", self(), number, lock, clients, steps.Text(moves))
 }
 

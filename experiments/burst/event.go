@@ -6,7 +6,8 @@ import (
 )
 
 // Event is what bursts and loads tell as they happen. A plan tells [WarmingUp], and of each version in each round [VersionBegan], an
-// [Answered] for each page view, and [VersionJudged]. A load tells an [Answered] for each page view, and each [SecondPassed].
+// [Answered] for each page view, and [VersionJudged]. A load tells an [Answered] for each page view, each [SecondPassed], and
+// [Stopping].
 //
 // They are told one after the other. The next answer waits until the receiver returns: that must be fast. Nothing is kept for it.
 type Event interface{ event() }
@@ -43,6 +44,9 @@ type VersionJudged struct {
 	Order    OrderRow
 }
 
+// Stopping is told when a load sends no more page views. Answers are missing still.
+type Stopping struct{}
+
 // SecondPassed is told after each second of a load, also while nothing is answered.
 type SecondPassed struct{}
 
@@ -50,6 +54,7 @@ func (WarmingUp) event()     {}
 func (VersionBegan) event()  {}
 func (Answered) event()      {}
 func (VersionJudged) event() {}
+func (Stopping) event()      {}
 func (SecondPassed) event()  {}
 
 // String says what begins.

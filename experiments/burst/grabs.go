@@ -118,7 +118,7 @@ func (b Grabs) Sound(instances int) error {
 }
 
 // ToldNothing is noted of a driver whose answer does not say which driver has the order.
-var ToldNothing = history.Mark{Name: "told nothing", Words: "was told nothing"}
+var ToldNothing = history.Mark{Name: "was told nothing"}
 
 // record adds an answer to b, and returns what the driver was told as an event. The data have their own events.
 func (b *Grabs) record(i int, a answer) history.Event {

@@ -57,15 +57,18 @@ func (l *Load) Send(ctx context.Context, target Target, tell func(Event)) (Views
 	}
 	defer l.stop()
 	defer time.AfterFunc(LongestLoad, l.stop).Stop()
-	answering, silent := context.WithCancel(ctx)
-	defer silent()
-	defer context.AfterFunc(l.stopped, func() { time.AfterFunc(LastAnswers, silent) })()
 	var telling sync.Mutex
 	told := func(e Event) {
 		telling.Lock()
 		defer telling.Unlock()
 		tell(e)
 	}
+	answering, silent := context.WithCancel(ctx)
+	defer silent()
+	defer context.AfterFunc(l.stopped, func() {
+		told(Stopping{})
+		time.AfterFunc(LastAnswers, silent)
+	})()
 	defer l.begin(told)()
 	views, err := SustainViews(answering, target, l.Version, l.Clients, l.stopped.Done(), func(e Event) {
 		if l.add(e.(Answered)) >= MostAnswers {

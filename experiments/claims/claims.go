@@ -94,5 +94,5 @@ func All() experiments.Catalogue { return slices.Clone(all) }
 
 // OnInstances reports whether an experiment needs instances of the app. Without them it shows nothing.
 func OnInstances(e experiments.Experiment) bool {
-	return strings.Contains("PG", e.ID[:1]) || strings.HasPrefix(e.ID, "R0-") || strings.HasPrefix(e.ID, "F13-")
+	return strings.Contains("PG", e.ID[:1]) || e.ID == limits.R0.ID || e.ID == faults.F13.ID
 }

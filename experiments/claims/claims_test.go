@@ -60,7 +60,7 @@ func TestExperiments(t *testing.T) {
 
 // draws reports whether anything in the experiment is left to its seed.
 func draws(t *testing.T, e experiments.Experiment) bool {
-	number, _, _ := strings.Cut(strings.ToLower(e.ID), "-")
+	number := strings.ToLower(experiments.Number(e.ID))
 	files, err := filepath.Glob("*/" + number + "_*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%s has no file: %v", e.ID, err)
@@ -78,7 +78,7 @@ func draws(t *testing.T, e experiments.Experiment) bool {
 func TestExperimentsAreSortedByNumber(t *testing.T) {
 	place := make(map[string]int)
 	for i, e := range All() {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := experiments.Number(e.ID)
 		place[number] = i
 	}
 	for _, order := range [][]string{{"P0", "P9", "G1", "G2", "G9", "G11", "G12", "L01", "L24", "F01"}, {"R1", "R2", "R9", "R10", "S1"}} {

@@ -27,7 +27,7 @@ func TestInterleavingsAreAsExpected(t *testing.T) {
 			if f.Counterexample == nil {
 				continue
 			}
-			if number, _, _ := strings.Cut(e.ID, "-"); !strings.Contains(o.Lock.ViolatedIn, number) {
+			if number := experiments.Number(e.ID); !strings.Contains(o.Lock.ViolatedIn, number) {
 				t.Errorf("%s violates %s, which names %q", e.ID, o.Lock.Name, o.Lock.ViolatedIn)
 			}
 			_, found, err := steps.Replay(t.Context(), o.Lock, o.Bounds.Clients, f.Counterexample)

@@ -59,7 +59,7 @@ func TestLessonsAreWhole(t *testing.T) {
 func TestLessonsPointToWhatExists(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	for _, e := range All() {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := experiments.Number(e.ID)
 		l := e.Lesson
 		for _, id := range ids.FindAllString(strings.Join([]string{l.Why, l.Fix, l.Limits, l.Next}, " "), -1) {
 			if other, err := All().Find(id); err != nil || strings.Contains(id, "-") && id != other.ID {

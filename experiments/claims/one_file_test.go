@@ -50,7 +50,7 @@ func TestAClaimStandsAlone(t *testing.T) {
 	}
 	listed := make(map[string]bool) // claims
 	for _, e := range All() {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := experiments.Number(e.ID)
 		found, err := filepath.Glob("*/" + strings.ToLower(number) + "_*.go")
 		if err != nil || len(found) == 0 {
 			t.Errorf("%s has no file: %v", e.ID, err)

@@ -15,7 +15,7 @@ func Any(checks ...func([]history.Event) []history.Violation) func([]history.Eve
 	}
 }
 
-// Noted is a check that finds the notes with a text.
+// Noted is a check that finds the notes with a mark.
 func Noted(m history.Mark) func([]history.Event) []history.Violation {
 	return func(trial []history.Event) []history.Violation { return history.Noted(trial, m) }
 }

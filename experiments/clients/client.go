@@ -133,7 +133,7 @@ func (c *Client) TryUpdate(ctx context.Context, r *Resource) {
 	}
 }
 
-// Note records a remark about the client, or a text that a check finds.
+// Note records a remark about the client.
 func (c *Client) Note(text string) { c.t.Note(c.Name, text) }
 
 // Mark records a note of this client that code finds.

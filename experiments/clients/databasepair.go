@@ -13,7 +13,7 @@ import (
 )
 
 // LockedByNobody is noted of a lock that its holder has released, and that nobody is granted.
-var LockedByNobody = history.Mark{Name: "locked by nobody", Words: "the lock was released, and it is not free"}
+var LockedByNobody = history.Mark{Name: "the lock was released, and it is not free"}
 
 // DatabasePair is A, which takes the lock first, and B, which tries in between.
 type DatabasePair struct {

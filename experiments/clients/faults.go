@@ -12,7 +12,7 @@ import (
 )
 
 // Killed marks the fault of a node that was killed.
-var Killed = history.Mark{Name: "killed", Words: "killed"}
+var Killed = history.Mark{Name: "killed"}
 
 // Kill ends a server immediately.
 func Kill(t *experiments.Trial, s stack.Server) {

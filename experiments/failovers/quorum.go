@@ -128,7 +128,7 @@ func OnThirdNode(fault clients.Fault, without ...int) experiments.Scenario {
 }
 
 // Hangs marks the fault of a node that accepts connections and answers nothing.
-var Hangs = history.Mark{Name: "hangs", Words: "hangs"}
+var Hangs = history.Mark{Name: "hangs"}
 
 // Available is a check of a lock over so many nodes. It must not refuse a client while a majority lives, grant the lock
 // without one, or keep a client waiting that it could refuse. A node that hangs counts as down.

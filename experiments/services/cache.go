@@ -190,7 +190,7 @@ func (x *Cache) Confirm(ctx context.Context, name string, id uint64) {
 }
 
 // mustFollow marks the note after which a reader must see a version.
-var mustFollow = history.Mark{Name: "must follow", Words: "the cache must not be older from here"}
+var mustFollow = history.Mark{Name: "the cache must not be older from here"}
 
 // MustFollow records that every read that begins now must see what was written.
 func (x *Cache) MustFollow(name string, id uint64) {

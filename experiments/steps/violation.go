@@ -8,7 +8,7 @@ import (
 	"locklab/lockstrategy/naive"
 )
 
-// Violation is what can be wrong with a lock at the end of an interleaving.
+// Violation is what can be wrong with a lock at the end of an interleaving. It is the name of a [history.Mark]: it never changes.
 type Violation string
 
 // The violations.
@@ -23,7 +23,7 @@ const (
 )
 
 // Mark is what is recorded where the violation is shown.
-func (v Violation) Mark() history.Mark { return history.Mark{Name: string(v), Words: string(v)} }
+func (v Violation) Mark() history.Mark { return history.Mark{Name: string(v)} }
 
 var violations = []Violation{LostUpdate, NonOwnerUnlock, Overwritten, OrphanedLock, LeftUntilExpiry, FalseRelease, NonOwnerRenewal}
 

@@ -57,7 +57,7 @@ func Chosen(ids []string) (rows []Row, err error) {
 	}
 	for _, id := range ids {
 		i := slices.IndexFunc(Rows(), func(r Row) bool {
-			number, _, _ := strings.Cut(r.ID, "-")
+			number := experiments.Number(r.ID)
 			return strings.EqualFold(id, number) || strings.EqualFold(id, r.ID)
 		})
 		if i < 0 {

@@ -81,7 +81,7 @@ func tried(t *testing.T, mutant string, pace experiments.Pace, rows ...string) *
 
 func states(card *try.Scorecard) (all []string) {
 	for _, row := range card.Rows {
-		number, _, _ := strings.Cut(row.ID, "-")
+		number := experiments.Number(row.ID)
 		all = append(all, fmt.Sprintf("%s %s: %s", number, row.State, row.Why))
 	}
 	return all
@@ -106,7 +106,7 @@ func TestASoundLockHolds(t *testing.T) {
 	card := triedTwice(t, "none")
 	for _, row := range card.Rows {
 		want := try.Holds
-		switch number, _, _ := strings.Cut(row.ID, "-"); number {
+		switch number := experiments.Number(row.ID); number {
 		case "T15":
 			want = try.OnlyMeasured
 		case "T16", "T17": // they need five servers

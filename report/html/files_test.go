@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
@@ -37,10 +38,17 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	if _, err := Write(store, runs[:2], c); err != nil { // L04 has its own report from now on
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(runs[0].Dir, "judgement.json")); err != nil {
+	if err := os.WriteFile(filepath.Join(runs[0].Dir, "judgement.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := Write(store, runs[2:], c)
+	interrupted := runs[1] // it does not replace the complete run
+	interrupted.Record.Interrupted, interrupted.Record.Began = true, interrupted.Record.Began.Add(time.Second)
+	interrupted.Judgement.Verdict = experiments.Inconclusive
+	var err error
+	if interrupted.Dir, err = experiments.Save(store, interrupted.Record, interrupted.Judgement); err != nil {
+		t.Fatal(err)
+	}
+	file, err := Write(store, append(runs[2:], interrupted), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +58,7 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	}
 	page := string(text)
 	wants(t, page,
-		`<a href="L04-shared-value/latest/report.html" id="L04-shared-value">`, "it was saved without its judgement", "app lab check "+store,
+		`<a href="L04-shared-value/latest/report.html" id="L04-shared-value">`, "judgement.json is damaged", "delete this file",
 		`<details class="run" id="L10-set-without-nx">`, `href="#L10-set-without-nx"`)
 	if strings.Contains(page, `<details class="run" id="L04`) {
 		t.Error("an earlier run is drawn without its record")
@@ -107,8 +115,8 @@ func TestTheReportOfAStoreBeginsWithWhatIsNotAsExpected(t *testing.T) {
 			}
 		}
 	}
-	for i, id := range ids {
-		own := id + "/" + filepath.Base(results[i].Dir) + "/report.html"
+	for _, id := range ids {
+		own := id + "/latest/report.html"
 		wants(t, page, `href="`+own+`"`)
 		if _, err := os.Stat(filepath.Join(store, own)); err != nil {
 			t.Error(err)

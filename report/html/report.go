@@ -121,18 +121,25 @@ func Write(store string, runs []experiments.Result, c experiments.Catalogue) (st
 }
 
 // newest is the newest run of each experiment in store, in the order of the catalogue. One that has just ended has its record, and the
-// others have their judgements only. A run of an unknown experiment is left to lab check.
+// others have their judgements only. A run that was interrupted does not replace one that is complete. A run of an unknown experiment is
+// left to lab check.
 func newest(store string, ended []experiments.Saved, c experiments.Catalogue) (runs []experiments.Saved) {
 	all := experiments.Runs(store)
 	for _, e := range c {
-		just := slices.IndexFunc(ended, func(s experiments.Saved) bool { return s.Experiment.ID == e.ID })
-		saved := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
-		switch {
-		case just >= 0:
-			runs = append(runs, ended[just])
-		case saved >= 0:
-			runs = append(runs, c.Judged(all[saved]))
+		at := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
+		if at < 0 {
+			continue
 		}
+		latest := all[at]
+		leads, _ := os.Readlink(latest)
+		just := slices.IndexFunc(ended, func(s experiments.Saved) bool { return s.Dir == filepath.Join(filepath.Dir(latest), leads) })
+		if just < 0 {
+			runs = append(runs, c.Judged(latest))
+			continue
+		}
+		run := ended[just]
+		run.Dir = latest
+		runs = append(runs, run)
 	}
 	return runs
 }

@@ -40,7 +40,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Lesson.Start })
 	},
 	"runnable":  func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
-	"number":    func(id string) string { number, _, _ := strings.Cut(id, "-"); return number },
+	"number":    experiments.Number,
 	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
 	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))

@@ -22,7 +22,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true, Question: "What happens?"},
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
 		Check: func(events []history.Event) []history.Violation {
-			return history.Noted(events, history.Mark{Name: "violated", Words: "it is violated"})
+			return history.Noted(events, history.Mark{Name: "it is violated"})
 		},
 	}
 	r := experiments.Record{

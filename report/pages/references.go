@@ -13,7 +13,7 @@ type references map[string]string
 func referencesTo(all []experiments.Experiment) references {
 	ids := make(references)
 	for _, e := range all {
-		number, _, _ := strings.Cut(e.ID, "-")
+		number := experiments.Number(e.ID)
 		ids[number] = e.ID
 	}
 	return ids

@@ -40,7 +40,7 @@ func List(all []experiments.Experiment, groupOf func(id string) string, program 
 		claim := fmt.Sprintf("%s · %s · %s · %s", e.Claim, e.Articles, e.Needed(), about)
 		t.Row(e.ID, Trusted(screen.Wrap(claim, widest+besideClaim)))
 	}
-	first, _, _ := strings.Cut(all[0].ID, "-")
+	first := experiments.Number(all[0].ID)
 	var about []string
 	for line := range strings.SplitSeq(fmt.Sprintf(listLegend, strings.Join(experiments.InContainers(all), ", ")), "\n") {
 		about = append(about, screen.Wrap(line, 0))

@@ -71,8 +71,8 @@ func (p *Progress) ends(e experiments.Finished) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over++
-	p.work[e.Experiment.ID].over = true
-	p.line.Print("%d/%d %s: %s (%.1f s)", p.over, p.all, e.Experiment.ID, p.State(e.Result), e.Record.Took.Seconds())
+	p.work[e.Experiment].over = true
+	p.line.Print("%d/%d %s: %s (%.1f s)", p.over, p.all, e.Experiment, p.State(e.Result), e.Result.Record.Took.Seconds())
 }
 
 // Done removes the line that changes.

@@ -24,7 +24,7 @@ func TestTheWorkThatIsOver(t *testing.T) {
 	over := func(e experiments.Experiment, took time.Duration) {
 		var r experiments.Result
 		r.Experiment, r.Record.Took, r.Judgement.Verdict = e, took, experiments.AsExpected
-		p.Tell(experiments.Finished{Result: r})
+		p.Tell(experiments.Finished{Experiment: e.ID, Result: r})
 	}
 	want := func(share float64) {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/experiments/check"
 	"locklab/history"
 )
 
@@ -39,6 +40,34 @@ func TestResultsSayWhy(t *testing.T) {
 	}
 }
 
+// An empty line stands before the next table, whether a counterexample or a reason is the last that explains a run.
+func TestAnEmptyLineEndsTheReasons(t *testing.T) {
+	run := func(j experiments.Judgement) experiments.Result {
+		return experiments.Result{Saved: experiments.Saved{Judgement: j}}
+	}
+	shown := experiments.VariantJudgement{Name: "DEL", Violation: &history.Violation{What: "one update is lost"}}
+	for name, runs := range map[string][]experiments.Result{
+		"a reason":         {run(experiments.Judgement{Experiment: "L98", Why: "no server"})},
+		"a counterexample": {run(experiments.Judgement{Experiment: "L99", Variants: []experiments.VariantJudgement{shown}})},
+	} {
+		if text := evidence(runs, Screen{}); !strings.HasSuffix(text, "\n\n") || strings.HasSuffix(text, "\n\n\n") {
+			t.Errorf("%s: it ends with %q", name, text[max(0, len(text)-10):])
+		}
+	}
+	if text := evidence(nil, Screen{}); text != "" {
+		t.Errorf("nothing is explained by %q", text)
+	}
+}
+
+// A file that is not as expected says why, and no other.
+func TestACheckSaysWhy(t *testing.T) {
+	r := &check.Result{Files: []check.File{{File: "v1.json", Why: "no user was answered"}, {File: "v3.json", Verdict: experiments.AsExpected}}}
+	text := Checked(r, Screen{})
+	if !strings.Contains(text, "v1.json: inconclusive: no user was answered\n") || strings.Contains(text, "v3.json:") {
+		t.Errorf("the reasons are wrong in\n%s", text)
+	}
+}
+
 // A curve is a table, of a single run.
 func TestResultsShowACurve(t *testing.T) {
 	x, y := experiments.Tenths.Of("commands"), experiments.Microseconds.Of("until the next holder")
@@ -65,7 +94,8 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 	row := func(name string, stale int) burst.Judged { return burst.Judged{Round: 1, Version: name, Stale: stale} }
 	r := &burst.Results{
 		Users: 666, Drivers: 4, Rounds: 1, Ranges: []burst.Range{{Version: "v1"}},
-		Pageview: []burst.PageviewRow{{Judged: row("v3", 1)}}, Order: []burst.OrderRow{{Judged: row("v3", 2)}},
+		Pageview: []burst.PageviewRow{{Judged: row("v1", 0)}, {Judged: row("v3", 1)}},
+		Order:    []burst.OrderRow{{Judged: row("v1", 0)}, {Judged: row("v3", 2)}},
 	}
 	for rounds, wants := range map[int][]string{
 		1: {"differs from run to run", "--rounds 10", "v3: 1 page views and 2 drivers were refused"},
@@ -78,6 +108,9 @@ func TestBurstsShowTheRangeOfTheRounds(t *testing.T) {
 			}
 		}
 		text := strings.Join(strings.Fields(Bursts(r, Screen{})), " ")
+		if strings.Contains(text, "v1: 0 page views") {
+			t.Errorf("a version without a refusal names none: %s", text)
+		}
 		for _, says := range wants {
 			if !strings.Contains(text, says) {
 				t.Errorf("%d rounds: no %q in %s", rounds, says, text)

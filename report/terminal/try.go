@@ -16,7 +16,7 @@ func Scorecard(c *try.Scorecard, screen Screen) string {
 	var b strings.Builder
 	t := NewTable("", c.Name, "time", "result").Right("time")
 	for _, row := range c.Rows {
-		number, _, _ := strings.Cut(row.ID, "-")
+		number := experiments.Number(row.ID)
 		t.Row(number, row.Title, fmt.Sprintf("%.1f s", row.Took), State(row.State, screen.Colour))
 	}
 	fmt.Fprintf(&b, "%s\n\n", t.In(screen))
@@ -57,7 +57,7 @@ func measured(c *try.Scorecard) Table {
 	t := NewTable("measured", "in", "value").Right("value")
 	for _, row := range c.Rows {
 		for _, m := range row.Measures {
-			number, _, _ := strings.Cut(row.ID, "-")
+			number := experiments.Number(row.ID)
 			t.Row(m.Label(), number+", "+m.Variant, Trusted(m.Text(m.Median())))
 		}
 	}

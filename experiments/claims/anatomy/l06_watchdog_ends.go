@@ -69,7 +69,7 @@ B      waits                              ├─ lock ─ read ─ write`,
 }
 
 // renewedAfterDeath notes a lock whose end moves away although its holder is dead.
-var renewedAfterDeath = history.Mark{Name: "renewed after death", Words: "its lock was renewed after its death, or has no end"}
+var renewedAfterDeath = history.Mark{Name: "its lock was renewed after its death, or has no end"}
 
 func alive(ctx context.Context, x *clients.HolderProcess) {
 	r := x.Resource

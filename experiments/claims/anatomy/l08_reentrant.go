@@ -79,7 +79,7 @@ B                                            refused                        ente
 const enterAgain = "A A A A B B A A B B B B"
 
 // acceptedRelease is noted of a release that must be refused and was not.
-var acceptedRelease = history.Mark{Name: "release by a non-owner", Words: "a release by a non-owner was accepted"}
+var acceptedRelease = history.Mark{Name: "a release by a non-owner was accepted"}
 
 // reentered finds lost updates, and releases that must be refused and were not.
 var reentered = clients.Any(history.Counter, clients.Noted(acceptedRelease))

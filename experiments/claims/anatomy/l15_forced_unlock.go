@@ -61,7 +61,7 @@ B                        ├─ lock ─ read 0 ─ write 1`,
 }
 
 // notNotified notes a holder that has not learned that its lock was freed.
-var notNotified = history.Mark{Name: "not notified", Words: "its lock was freed by force and it was not notified"}
+var notNotified = history.Mark{Name: "its lock was freed by force and it was not notified"}
 
 // forced frees A's lock by force. A looks at its lease before it writes, or does not.
 func forced(looks, checks bool) experiments.Scenario {

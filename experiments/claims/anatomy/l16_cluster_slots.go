@@ -68,7 +68,7 @@ locklab_grant:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over bot
 }
 
 // crossSlot is noted of a script that the cluster refused because of its keys.
-var crossSlot = history.Mark{Name: "cross slot", Words: "CROSSSLOT: the keys of the script are in different slots"}
+var crossSlot = history.Mark{Name: "CROSSSLOT: the keys of the script are in different slots"}
 
 // onCluster runs attempt for a name on each master of a cluster.
 func onCluster(attempt func(ctx context.Context, t *experiments.Trial, conn redis.UniversalClient, key string)) experiments.Scenario {

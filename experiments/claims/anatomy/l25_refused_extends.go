@@ -79,7 +79,7 @@ const (
 	lateFrom = 2                         // so many passes are longer than a lease
 )
 
-var leaseOver = history.Mark{Name: "lease over", Words: "one lease has passed since it died"}
+var leaseOver = history.Mark{Name: "one lease has passed since it died"}
 
 // askAfterDeath lets A die as the holder. After each pass of time, beginning with the pass of that number, B tries once.
 func askAfterDeath(lock naive.Lock, from int) experiments.Scenario {

@@ -142,7 +142,7 @@ func afterLag(ctx context.Context, x *failovers.Replicated) {
 }
 
 // onMasterOnly is noted of a grant that must not be where a replica is required.
-var onMasterOnly = history.Mark{Name: "on the master only", Words: "the lock was granted, and no replica has it"}
+var onMasterOnly = history.Mark{Name: "the lock was granted, and no replica has it"}
 
 // noteGrant notes a grant that no replica has received. A refusal for another reason than the one in question ends the trial.
 func noteGrant(x *failovers.Replicated, err error, wanted func(error) bool) {

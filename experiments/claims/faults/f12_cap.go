@@ -176,7 +176,7 @@ func (s *side) ask(ctx context.Context, c *clients.Client, options ...lockstrate
 }
 
 // grantedAlone is the text of a grant that needs a majority, and had none.
-var grantedAlone = history.Mark{Name: "granted without a majority", Words: "it granted a lock, although it has no majority"}
+var grantedAlone = history.Mark{Name: "it granted a lock, although it has no majority"}
 
 // askOther requests a lock that nobody holds for C.
 func (s *side) askOther(ctx context.Context) {

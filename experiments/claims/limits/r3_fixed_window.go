@@ -53,7 +53,7 @@ window 2   calls 1 … 24 │ refused 24 times`,
 }
 
 // nextWindow is noted between two windows.
-var nextWindow = history.Mark{Name: "next window", Words: "the window is over"}
+var nextWindow = history.Mark{Name: "the window is over"}
 
 func twoWindows(algorithm string) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {

@@ -78,7 +78,7 @@ others              INCR → 2 … 24   call
 	},
 }
 
-var refusedForEver = history.Mark{Name: "refused for ever", Words: "the counter has no expiry, and refuses for ever"}
+var refusedForEver = history.Mark{Name: "the counter has no expiry, and refuses for ever"}
 
 // crashed crashes in the first call of an algorithm. The nodes go on with so many calls, and then count by another algorithm.
 func crashed(first, then string, calls int) experiments.Scenario {

@@ -81,7 +81,7 @@ B      setnx → 0   if 0 then expire → 1      granted as well: 0 is true`,
 	},
 }
 
-var keptWrite = history.Mark{Name: "write kept", Words: "the script has failed, and its write has stayed: a counter without an expiry"}
+var keptWrite = history.Mark{Name: "the script has failed, and its write has stayed: a counter without an expiry"}
 
 const (
 	countScript = `local count = redis.call('incr', KEYS[1])

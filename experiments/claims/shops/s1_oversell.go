@@ -89,8 +89,8 @@ B             reads 1   writes 0, order            "you have it"`,
 
 // Marks of the check's violations.
 var (
-	soldTooMany  = history.Mark{Name: "sold too many", Words: "more pieces were sold than there were"}
-	stockIsWrong = history.Mark{Name: "stock is wrong", Words: "the pieces in stock and sold are not those that there were"}
+	soldTooMany  = history.Mark{Name: "more pieces were sold than there were"}
+	stockIsWrong = history.Mark{Name: "the pieces in stock and sold are not those that there were"}
 )
 
 // lastOne is what two buyers want.

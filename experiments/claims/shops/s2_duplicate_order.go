@@ -75,7 +75,7 @@ B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobod
 
 const onceOnly = "the order of buyer 1"
 
-var otherAnswer = history.Mark{Name: "other answer", Words: "a repetition was answered with another order"}
+var otherAnswer = history.Mark{Name: "a repetition was answered with another order"}
 
 // submit lets buyer 1 submit at an instance.
 func submit(check bool) func(context.Context, *services.ShopInstance) error {
