@@ -84,6 +84,8 @@ func (v Verdict) Because(o Outcome) string {
 		return "a violation happened that must not happen"
 	case o.Err != nil:
 		return o.Err.Error()
+	case o.Trials == 0:
+		return "no trial of it has ended"
 	case v == Inconclusive:
 		return "no violation happened this time, which shows nothing: run it again"
 	}

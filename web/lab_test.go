@@ -2,18 +2,21 @@ package web
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"locklab/experiments"
 	"locklab/internal/testenv"
 )
 
 // An experiment is run from its page, saved, and its report is there.
 func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	t.Parallel()
-	_, base := serving(t)
+	s, base := serving(t)
 	status, page := get(t, base+"/ui/experiments/L01/runs/latest")
 	if status != http.StatusNotFound || !strings.Contains(page, "is not saved") {
 		t.Errorf("without a run: %d", status)
@@ -22,7 +25,13 @@ func TestAnExperimentIsRunFromItsPage(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	looker.until("run-L01-no-expiry", "as expected", "violation in 3 of 3 trials")
+	if shown := looker.until("run-L01-no-expiry", "as expected", "violation in 3 of 3 trials"); strings.Contains(shown, "not saved") {
+		t.Error(shown)
+	}
+	// The report of the store links the run's own.
+	if _, err := os.Stat(filepath.Join(s.cfg.Store, "L01-no-expiry", "latest", experiments.ReportFile)); err != nil {
+		t.Error(err)
+	}
 	testenv.Eventually(t, "the saved run is listed", func() bool { return len(savedRuns(t, base)) == 1 })
 	if status, page := get(t, base+savedRuns(t, base)[0]); status != http.StatusOK || !strings.Contains(page, "history.jsonl") {
 		t.Errorf("after a run: %d", status)

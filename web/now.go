@@ -139,6 +139,11 @@ type burstRow struct {
 	Final bool // no more are lost; otherwise at least so many
 }
 
+// Began reports whether a view was answered.
+func (r burstRow) Began() bool {
+	return slices.ContainsFunc(r.By, func(a burst.Answered) bool { return a.Confirmed > 0 })
+}
+
 func newBurstNow(plan burst.Plan) *burstNow {
 	return &burstNow{plan: plan, by: make(map[string][]burst.Answered), lost: make(map[string]int), left: make(map[string]int)}
 }

@@ -38,7 +38,11 @@ func (s *Server) start(j job) error {
 	if s.busy[j.part] {
 		return nil
 	}
-	s.board.put(j.part, s.fragment("waits", nil)) // before the worker has it
+	says := "begins"
+	if len(s.busy) > 0 {
+		says = "waits"
+	}
+	s.board.put(j.part, s.fragment(says, nil)) // before the worker has it
 	select {
 	case s.jobs <- j:
 		s.busy[j.part] = true
@@ -105,7 +109,11 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 	s.follow(t.part, func(changed func()) {
 		o.Tell = func(e experiments.Event) { now.tell(e); changed() }
 		s.cfg.Prepare(ctx, t.experiment, func(what string) { now.say(what); changed() })
-		r = experiments.Run(ctx, t.experiment, o)
+		if r = experiments.Run(ctx, t.experiment, o); r.Dir != "" && r.NotSaved == "" {
+			if err := html.WriteRun(r.Saved); err != nil { // the report of the store leads there
+				r.NotSaved = err.Error()
+			}
+		}
 	}, func() string { return s.fragment("runs", now.copy()) })
 	return r
 }

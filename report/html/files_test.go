@@ -58,7 +58,8 @@ func TestTheReportOfAStoreJudgesNothingAgain(t *testing.T) {
 	}
 	page := string(text)
 	wants(t, page,
-		`<a href="L04-shared-value/latest/report.html" id="L04-shared-value">`, "judgement.json is damaged", "delete this file",
+		`<a href="L04-shared-value/`+filepath.Base(runs[1].Dir)+`/report.html" id="L04-shared-value">`, "(an earlier run)",
+		"judgement.json is damaged", "delete this file",
 		`<details class="run" id="L10-set-without-nx">`, `href="#L10-set-without-nx"`)
 	if strings.Contains(page, `<details class="run" id="L04`) {
 		t.Error("an earlier run is drawn without its record")
@@ -115,8 +116,8 @@ func TestTheReportOfAStoreBeginsWithWhatIsNotAsExpected(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range ids {
-		own := id + "/latest/report.html"
+	for i, id := range ids {
+		own := id + "/" + filepath.Base(results[i].Dir) + "/report.html"
 		wants(t, page, `href="`+own+`"`)
 		if _, err := os.Stat(filepath.Join(store, own)); err != nil {
 			t.Error(err)

@@ -36,6 +36,9 @@ type run struct {
 	Curve    *curve
 }
 
+// Earlier reports whether the page has runs that it does not draw.
+func (p page) Earlier() bool { return slices.ContainsFunc(p.Runs, func(r run) bool { return r.Bare }) }
+
 // Address is where the run is drawn, from the page.
 func (r run) Address() string {
 	if r.Bare && r.Own != "" {

@@ -110,7 +110,7 @@ func Write(store string, runs []experiments.Result, c experiments.Catalogue) (st
 		if run.Dir == "" || run.NotSaved != "" {
 			continue
 		}
-		failed = errors.Join(failed, writePage(run.Dir, func(w io.Writer) error { return Run(w, run.Saved) }))
+		failed = errors.Join(failed, WriteRun(run.Saved))
 		written = append(written, run.Saved)
 	}
 	if len(written) == 0 {
@@ -120,28 +120,32 @@ func Write(store string, runs []experiments.Result, c experiments.Catalogue) (st
 	return filepath.Join(store, experiments.ReportFile), failed
 }
 
-// newest is the newest run of each experiment in store, in the order of the catalogue. One that has just ended has its record, and the
-// others have their judgements only. A run that was interrupted does not replace one that is complete. A run of an unknown experiment is
-// left to lab check.
+// newest is the newest run of each experiment in store. Runs that have just ended come first and have their records. The others have their
+// judgements only. Both are in the order of the catalogue. A run that was interrupted does not replace one that is complete. A run of an
+// unknown experiment is left to lab check.
 func newest(store string, ended []experiments.Saved, c experiments.Catalogue) (runs []experiments.Saved) {
-	all := experiments.Runs(store)
+	all, earlier := experiments.Runs(store), []experiments.Saved(nil)
 	for _, e := range c {
 		at := slices.IndexFunc(all, func(dir string) bool { return filepath.Base(filepath.Dir(dir)) == e.ID })
 		if at < 0 {
 			continue
 		}
-		latest := all[at]
-		leads, _ := os.Readlink(latest)
-		just := slices.IndexFunc(ended, func(s experiments.Saved) bool { return s.Dir == filepath.Join(filepath.Dir(latest), leads) })
-		if just < 0 {
-			runs = append(runs, c.Judged(latest))
-			continue
+		dir := all[at]
+		if run, err := os.Readlink(dir); err == nil { // of the link to the newest run, which another run may move
+			dir = filepath.Join(filepath.Dir(dir), run)
 		}
-		run := ended[just]
-		run.Dir = latest
-		runs = append(runs, run)
+		if just := slices.IndexFunc(ended, func(s experiments.Saved) bool { return s.Dir == dir }); just >= 0 {
+			runs = append(runs, ended[just])
+		} else {
+			earlier = append(earlier, c.Judged(dir))
+		}
 	}
-	return runs
+	return append(runs, earlier...)
+}
+
+// WriteRun writes the report of a saved run into its folder.
+func WriteRun(run experiments.Saved) error {
+	return writePage(run.Dir, func(w io.Writer) error { return Run(w, run) })
 }
 
 func writePage(dir string, write func(io.Writer) error) error {
