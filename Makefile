@@ -104,7 +104,7 @@ readme: ## Run the demo 30 times, the workshop's experiments and each help, and 
 	go run ./internal/readme $(PART)
 
 screenshot: ## Make docs/img/page.png of the README and docs/img/report.png of the workshop, with Chromium
-	LAB_SCREENSHOT="$(CURDIR)/docs/img/page.png" LAB_REQUIRE=all go test -count=1 -run=TestTheStory ./cmd/app
+	LAB_SCREENSHOT="$(CURDIR)/docs/img/page.png" LAB_REQUIRE=all LAB_PARTS=page go test -count=1 -run=TestThePictureOfABurst ./cmd/app
 	LAB_SCREENSHOT="$(CURDIR)/docs/img/report.png" LAB_REQUIRE=all go test -count=1 -run=TestThePictureOfL11 ./report/html
 
 faults: ## Break the containers one by one and write what users see into docs/faults.md (15 minutes); FAULTS=mysql selects by name

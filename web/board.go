@@ -21,7 +21,7 @@ type board struct {
 
 // part is the present text of a part. The event that has it is made once, however many browsers get it.
 type part struct {
-	version     int // 0: there was never a text
+	version     int // from 1
 	text, event string
 	made        func() string       // not nil: the event; see putMade
 	of          func(viewer) string // not nil: each viewer has a text of its own
@@ -35,7 +35,7 @@ func newBoard() *board {
 func (b *board) put(name, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p := b.parts[name]; p.of != nil || p.text != text {
+	if p, is := b.parts[name]; !is || p.of != nil || p.text != text {
 		b.change(name, part{text: text, event: event(name, text)})
 	}
 }
@@ -54,6 +54,14 @@ func (b *board) putEach(name string, of func(viewer) string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.change(name, part{of: of})
+}
+
+// has reports whether there is a part of this name.
+func (b *board) has(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, is := b.parts[name]
+	return is
 }
 
 // change needs the mutex.
@@ -82,8 +90,6 @@ func (p part) line(name string, v viewer) string {
 		return p.made()
 	case p.of != nil:
 		return event(name, p.of(v))
-	case p.version == 0:
-		return event(name, "")
 	}
 	return p.event
 }
@@ -134,8 +140,9 @@ func (b *board) isWatched(name string) bool {
 }
 
 const (
-	mostParts = 8                // of one page
+	mostParts = 24               // of one page
 	heartbeat = 15 * time.Second // a line that keeps a silent connection open
+	stalled   = 5 * time.Second  // a browser that takes nothing for so long loses its connection, and comes back by itself
 )
 
 // events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
@@ -143,6 +150,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	names := r.URL.Query()["of"]
 	if len(names) == 0 || len(names) > mostParts {
 		return refuse(http.StatusBadRequest, fmt.Errorf("?of= names from 1 to %d parts of a page", mostParts))
+	}
+	for _, name := range names {
+		if !s.board.has(name) {
+			return refuse(http.StatusNotFound, fmt.Errorf("there is no part %q; the attribute data-parts of a page names its parts", name))
+		}
 	}
 	s.board.looks(names, 1)
 	defer s.board.looks(names, -1)
@@ -156,19 +168,20 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 
 // stream sends what changes until the browser leaves.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
-	v, flush := s.viewerOf(r), http.NewResponseController(w).Flush
+	v, to := s.viewerOf(r), http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
 		names, parts, changed := s.board.changes(has)
+		_ = to.SetWriteDeadline(time.Now().Add(stalled))
 		for i, p := range parts {
 			if _, err := io.WriteString(w, p.line(names[i], v)); err != nil {
 				return
 			}
 		}
-		if flush() != nil {
+		if to.Flush() != nil {
 			return
 		}
 		select {

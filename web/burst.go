@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
-	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/report/html"
 	"locklab/versions"
@@ -21,8 +20,9 @@ type bursts struct {
 	plan   burst.Plan // that was chosen last
 	asked  int        // number of the present question, from 1
 	runs   bool
-	health burst.Health // of an instance; without versions it was not asked
+	health burst.Health // of an instance; without versions it is not known
 	ended  []endedBurst // of this session
+	shown  *burstNow    // on the cards
 }
 
 // endedBurst is a run whose bursts were all sent.
@@ -59,9 +59,25 @@ type box struct {
 	Lacks  bool // the instances do not have it
 }
 
+// The parts of the page Burst.
+const burstRun = "burst-run"
+
+var burstParts = append(
+	[]string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-go", burstRun, "burst-left", "burst-history"}, cardParts()...)
+
+func cardPart(version string) string { return "burst-card-" + version }
+
+func cardParts() (all []string) {
+	for _, v := range versions.All() {
+		all = append(all, cardPart(v.Name))
+	}
+	return all
+}
+
 // showBurst shows what has changed apart from the run.
 func (s *Server) showBurst() {
 	b := s.presentBursts()
+	s.showGo()
 	var boxes []box
 	for _, v := range versions.All() {
 		lacks := b.health.Lacks(v) != nil
@@ -93,8 +109,20 @@ func (s *Server) showGuesses() {
 
 func (s *Server) burstPage(r *http.Request) (page, error) {
 	s.lead(r, "the burst")
-	parts := []string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-run", "burst-history"}
-	return page{Name: "burst", Title: "Burst", Parts: parts, Body: map[string]any{"Able": s.cfg.Service != nil, "Most": burst.MostUsers}}, nil
+	return page{Name: "burst", Title: "Burst", Parts: slices.Clone(burstParts), Body: map[string]any{
+		"Able": s.cfg.Service != nil, "Most": burst.MostUsers, "Cards": cardParts(),
+	}}, nil
+}
+
+// showGo shows the buttons that begin and stop a run.
+func (s *Server) showGo() {
+	s.board.putEach("burst-go", func(v viewer) string {
+		b := s.presentBursts()
+		return s.fragment("burst-go", map[string]any{
+			"Asked": s.ask(b.question(), v), "Runs": b.runs, "Stopping": s.isStopping(burstRun), "Trains": v.Trains(),
+			"Ended": b.shown.longest() > 0,
+		})
+	})
 }
 
 // planOf is the plan that a form has. The error says what to do.
@@ -161,18 +189,24 @@ func (s *Server) runBurst(r *http.Request) error {
 	return s.beginBurst()
 }
 
+// mayRun takes the right to show a run, unless another one is shown.
+func (s *Server) mayRun() (b bursts, may bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, may = s.bursts, !s.bursts.runs
+	s.bursts.runs = true
+	return b, may
+}
+
 // beginBurst begins the run of the present plan, unless one waits or runs.
 func (s *Server) beginBurst() error {
-	s.mu.Lock()
-	b := s.bursts
-	s.bursts.runs = true
-	s.mu.Unlock()
-	if b.runs {
+	b, may := s.mayRun()
+	if !may {
 		return nil
 	}
 	s.questions.Close(b.question())
 	s.showBurst()
-	err := s.start(job{"burst-run", func(ctx context.Context) func() {
+	err := s.start(job{burstRun, func(ctx context.Context) func() {
 		e, err := s.sendBurst(ctx, b)
 		return func() { s.burstEnded(e, err) }
 	}})
@@ -182,18 +216,114 @@ func (s *Server) beginBurst() error {
 	return err
 }
 
+// stopBurst stops the run, also one that is seen again.
+func (s *Server) stopBurst(*http.Request) error {
+	s.stop(burstRun)
+	s.showGo()
+	return nil
+}
+
 // sendBurst sends the bursts of the present plan.
 func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err error) {
-	now := newBurstNow(b.plan)
-	s.follow("burst-run", func(changed func()) {
+	now, shown := newBurstNow(b.plan), make(map[string]int)
+	s.mu.Lock()
+	s.bursts.shown = now
+	s.mu.Unlock()
+	s.showCards(now, always)
+	show := func() {
+		s.board.putMade(burstRun, func() string { return s.fragment("burst-runs", now.copy()) })
+		for _, v := range b.plan.Chosen() {
+			if n := now.changes(v.Name); n != shown[v.Name] {
+				shown[v.Name] = n
+				s.showCard(now, v, always)
+			}
+		}
+	}
+	s.follow(redrawBurst, func(changed func()) {
 		e.Results, err = s.sendPlan(ctx, b.plan, func(what string) { now.say(what); changed() },
 			func(e burst.Event) { now.tell(e); changed() })
-	}, func() string { return s.fragment("burst-runs", now.copy()) })
+	}, show)
+	show()
+	if ctx.Err() != nil {
+		return e, context.Cause(ctx)
+	}
 	if err == nil {
 		e.question, e.Topology = b.question(), s.presentBursts().health.Topology
 		e.About = e.Pageview[slices.IndexFunc(e.Pageview, func(p burst.PageviewRow) bool { return p.Version == b.plan.About().Name })]
 	}
 	return e, err
+}
+
+// showCards shows the versions of a plan, as they were so long after the first answer of each. The others have no card.
+func (s *Server) showCards(now *burstNow, after time.Duration) {
+	for _, v := range versions.All() {
+		if now.courses[v.Name] == nil {
+			s.board.put(cardPart(v.Name), "")
+		} else {
+			s.showCard(now, v, after)
+		}
+	}
+}
+
+func (s *Server) showCard(now *burstNow, v versions.Version, after time.Duration) {
+	s.board.putMade(cardPart(v.Name), func() string { return s.fragment("burst-card", now.card(v, after)) })
+}
+
+// slowly is how long the longest version takes when it is seen again.
+const slowly = 12 * time.Second
+
+// seeAgain shows the answers of the newest burst once more, all versions side by side, and slowly. Nothing is sent.
+func (s *Server) seeAgain(*http.Request) error {
+	b, may := s.mayRun()
+	if !may {
+		return nil
+	}
+	ended := func() {
+		s.mu.Lock()
+		s.bursts.runs = false
+		s.mu.Unlock()
+		s.showGo()
+	}
+	if b.shown.longest() == 0 {
+		ended()
+		return refuse(http.StatusConflict, errors.New("there was no burst yet; press “Run it”"))
+	}
+	s.showGo()
+	before := s.board.get(burstRun, viewer{})
+	err := s.start(job{burstRun, func(ctx context.Context) func() {
+		s.playBurst(ctx, b.shown)
+		return func() {
+			s.showCards(b.shown, always)
+			s.board.put(burstRun, before)
+			ended()
+		}
+	}})
+	if err != nil {
+		ended()
+	}
+	return err
+}
+
+// playBurst shows each moment of a burst that is over, until ctx ends.
+func (s *Server) playBurst(ctx context.Context, of *burstNow) {
+	longest := of.longest()
+	slower := max(1, int((slowly+longest-1)/longest))
+	tick := time.NewTicker(redrawBurst)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		after := time.Since(began) / time.Duration(slower)
+		shown := map[string]any{"Slower": slower, "At": after.Milliseconds(), "Of": longest.Milliseconds()}
+		s.board.put(burstRun, s.fragment("burst-again", shown))
+		s.showCards(of, after)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if after > longest {
+			return
+		}
+	}
 }
 
 // sendPlan starts the instances if they were not, saying what it does, and sends the bursts of a plan.
@@ -235,7 +365,7 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 		runs = append(runs, e.Results)
 	}
 	s.mu.Unlock()
-	shown := map[string]any{"Failed": failed, "Run": e, "Class": s.class != nil}
+	shown := map[string]any{"Failed": failed, "Stopped": errors.Is(failed, errStopped), "Run": e, "Class": s.class != nil}
 	if failed == nil {
 		if len(e.About.Failed) == 0 {
 			s.answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
@@ -252,13 +382,8 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 		shown["Guesses"], shown["Right"] = len(guesses), right
 		plot := markup(func(w io.Writer) error { return html.Finals(w, runs, e.About.Version, guesses) })
 		s.board.put("burst-history", string(plot))
+		s.board.put("burst-left", s.fragment("burst-left", e))
 	}
-	s.board.put("burst-run", s.fragment("burst-ended", shown))
+	s.board.put(burstRun, s.fragment("burst-ended", shown))
 	s.showBurst()
-}
-
-// Sign is the verdict of a version: the worse of its views' and its drivers'.
-func (e endedBurst) Sign(row int) template.HTML {
-	worst := experiments.Worst(e.Pageview[row].Verdict, e.Order[row].Verdict)
-	return markup(func(w io.Writer) error { return html.Verdict(w, worst) })
 }

@@ -13,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
-
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
-	"locklab/internal/testenv/chrome"
 	"locklab/stack"
 	"locklab/versions"
 )
@@ -54,7 +50,7 @@ func bursting(t *testing.T, class *Class) (*Server, string) {
 func burstPage(t *testing.T, class *Class, service func(context.Context, func(string)) (burst.Running, error)) (*Server, string) {
 	t.Helper()
 	c := config(t.TempDir())
-	c.Class, c.Service = class, service
+	c.Class, c.Service, c.Versions = class, service, versions.Defaults()
 	return serve(t, c)
 }
 
@@ -70,14 +66,18 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	testenv.Slow(t)
 	s, base := bursting(t, nil)
 	first, second, history := looks(t, base, "burst-run"), looks(t, base, "burst-run"), looks(t, base, "burst-history")
+	v1, v3, table := looks(t, base, "burst-card-v1"), looks(t, base, "burst-card-v3"), looks(t, base, "burst-left")
 	form := plan("600", "v1", "v3")
 	form.Set("guess", "600")
 	if status, body := do(t, http.MethodPost, base+"/ui/burst/run", form, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	first.until("burst-run", "Running now", "instance-1: the newest value", "instance-2: the newest value",
-		"</b> after 300 views", "Lost so far")
-	ended := first.until("burst-run", "v1 shows", "views are lost", "v3 · Redis lock", "<td>600</td>", "as expected", "Redis (single)")
+	first.until("burst-run", "Running now", "round 1 of 1")
+	v3.until("burst-card-v3", "So far", `class="wrote-0"`, "none seen")
+	v3.until("burst-card-v3", "<dt>instance-1</dt>", "<dt>instance-2</dt>", "after 300</dd>", "<b>600</b> of 600", "1 of 4", "as expected")
+	v1.until("burst-card-v1", "after 300</dd>", `Lost views</dt><dd class="finding">`, "4 of 4", "as expected")
+	table.until("burst-left", "v3 · Redis lock", "<td>600</td>", "Redis (single)")
+	ended := first.until("burst-run", "v1 shows", "views are lost")
 	if other := second.until("burst-run", "v1 shows"); other != ended {
 		t.Error("two tabs see different results")
 	}
@@ -184,53 +184,6 @@ func TestABurstThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// A person sends a burst with the keyboard alone, and sees what it left: at two widths, and nothing moves meanwhile.
-func TestABurstInChromium(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	_, base := bursting(t, nil)
-	b := chrome.New(t)
-	for i, v := range []chrome.View{{Name: "burst-1280", Width: 1280, Scheme: "light"}, {Name: "burst-390", Width: 390, Scheme: "dark"}} {
-		t.Run(v.Name, func(t *testing.T) {
-			defer func(outer *testing.T) { b.T = outer }(b.T)
-			b.T = t
-			b.Open(base+"/ui/burst", v)
-			chrome.Ask[bool](b, `window.first = true, window.at = () => ["burst-run", "burst-history"].map(
-				(id) => document.getElementById(id).getBoundingClientRect().top + scrollY), window.began = at(), true`)
-			for range 30 {
-				b.Do(chromedp.KeyEvent(kb.Tab))
-				if chrome.Ask[string](b, `document.activeElement.textContent`) == "Run it" {
-					break
-				}
-				if chrome.Ask[string](b, `document.activeElement.name`) == "guess" {
-					b.Do(chromedp.KeyEvent("100"))
-				}
-			}
-			b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".climb"))
-			b.Shoot(v.Name + "-runs")
-			b.Do(chromedp.WaitVisible(".left"), chromedp.WaitVisible(".finals"))
-			b.Shoot(v.Name + "-ended")
-			if !chrome.Ask[bool](b, `window.first === true`) {
-				t.Error("the page was loaded again")
-			}
-			if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.Defaults()) {
-				t.Errorf("%d dots of the newest run", n)
-			}
-			if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .earlier").length`); n != i*len(versions.Defaults()) {
-				t.Errorf("%d dots of earlier runs", n)
-			}
-			const moved = `Math.max(...at().map((top, i) => Math.abs(top - began[i])))`
-			if pixels := chrome.Ask[float64](b, moved); pixels > 2 { // a fraction of a line is rounded
-				t.Errorf("the run or the bursts before it moved by %.1f pixels", pixels)
-			}
-			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-				t.Errorf("it is %d pixels too wide", over)
-			}
-			b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
-		})
-	}
-}
-
 // A guess is right within a tenth of the users from the final value. A version has the worse of its two verdicts. The history is bounded.
 func TestWhatABurstLeft(t *testing.T) {
 	page := burst.PageviewRow{Judged: burst.Judged{Version: "v1", Verdict: experiments.AsExpected}, Counts: burst.Counts{Final: 50}}
@@ -242,7 +195,8 @@ func TestWhatABurstLeft(t *testing.T) {
 			t.Errorf("the guess %q is right: %v", guess, !right)
 		}
 	}
-	if sign := string(e.Sign(0)); !strings.Contains(sign, "unexpected") {
+	c := card{Judged: &burst.VersionJudged{Pageview: page, Order: burst.OrderRow{Judged: burst.Judged{Verdict: experiments.Unexpected}}}}
+	if sign := string(c.Sign()); !strings.Contains(sign, "unexpected") {
 		t.Errorf("two winners of an order are shown as %s", sign)
 	}
 	s, _ := serving(t)

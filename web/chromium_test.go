@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,12 +15,107 @@ import (
 	"locklab/experiments"
 	"locklab/internal/testenv"
 	"locklab/internal/testenv/chrome"
+	"locklab/versions"
 )
+
+// tabTo presses Tab until what has the focus is what is asked for. A person has no other way to it.
+func tabTo(b *chrome.Browser, what string) {
+	b.T.Helper()
+	for range 60 {
+		b.Do(chromedp.KeyEvent(kb.Tab))
+		if chrome.Ask[bool](b, `document.activeElement.matches(`+strconv.Quote(what)+`)`) {
+			return
+		}
+	}
+	b.T.Fatalf("Tab does not reach %s", what)
+}
+
+// The two screens by keyboard alone, wide and light, then narrow and dark: a burst, which is seen again slowly and stopped, and an
+// experiment. Nothing moves that was not pressed, no rule of accessibility is violated, and the page asks nobody else.
+func TestBurstAndExperimentInChromium(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	_, base := bursting(t, nil)
+	b := chrome.New(t)
+	for _, v := range []chrome.View{{Name: "1280", Width: 1280, Scheme: "light"}, {Name: "390", Width: 390, Scheme: "dark"}} {
+		t.Run(v.Name, func(t *testing.T) {
+			defer func(outer *testing.T) { b.T = outer }(b.T)
+			b.T = t
+			wellMade := func(of string) {
+				t.Helper()
+				b.Accessible(of)
+				b.Still()
+				if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+					t.Errorf("%s: it is %d pixels too wide", of, over)
+				}
+				if !chrome.Ask[bool](b, `window.first === true`) {
+					t.Errorf("%s: the page was loaded again", of)
+				}
+				b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+				b.Shoot(of + "-" + v.Name)
+			}
+			sendBurst(b, base, v)
+			wellMade("burst")
+			runExperiment(b, base, map[int64]string{1280: "L03-foreign-unlock", 390: "L01-no-expiry"}[v.Width], v)
+			wellMade("experiment")
+		})
+	}
+}
+
+// sendBurst guesses, sends a burst, sees it again, and stops that.
+func sendBurst(b *chrome.Browser, base string, v chrome.View) {
+	b.T.Helper()
+	b.Open(base+"/ui/burst", chrome.View{Name: "burst-before-" + v.Name, Width: v.Width, Scheme: v.Scheme})
+	chrome.Ask[bool](b, `window.first = true`)
+	tabTo(b, "[name=guess]")
+	b.Do(chromedp.KeyEvent("100"))
+	tabTo(b, "#run-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
+	b.Shoot("burst-runs-" + v.Name)
+	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
+	if n := chrome.Ask[int](b, `document.querySelectorAll(".finals .newest").length`); n != len(versions.Defaults()) {
+		b.T.Errorf("%d dots of the newest run", n)
+	}
+	if text := chrome.Ask[string](b, `document.querySelector("#burst-guesses").textContent`); !strings.Contains(text, "You guessed 100") {
+		b.T.Errorf("the guess is not beside the result: %s", text)
+	}
+	tabTo(b, "#again-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .wrote-0"))
+	b.Shoot("burst-again-" + v.Name)
+	tabTo(b, "#stop-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#run-it:enabled"))
+}
+
+// runExperiment finds an experiment in the list, guesses, and runs it.
+func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
+	b.T.Helper()
+	b.Open(base+"/ui/experiments", chrome.View{Width: v.Width, Scheme: v.Scheme})
+	tabTo(b, "[name=article]")
+	b.Do(chromedp.KeyEvent("A2"))
+	tabTo(b, ".filter button")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("main:not(:has([href$='/P1-no-lock']))"))
+	b.Shoot("experiments-" + v.Name)
+	tabTo(b, "[href$='/"+id+"']")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".ticks"))
+	b.Do(chromedp.WaitVisible("#run-it:enabled"))
+	chrome.Ask[bool](b, `window.first = true`)
+	tabTo(b, ".ticks [value='1']")
+	b.Do(chromedp.KeyEvent(" "))
+	b.Shoot("experiment-before-" + v.Name)
+	tabTo(b, "#run-it")
+	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-expected"), chromedp.WaitVisible(".seen[open] .drawing"))
+	if !chrome.Ask[bool](b, `document.querySelectorAll(".ticks em").length === document.querySelectorAll(".ticks input").length`) {
+		b.T.Error("the guesses are not beside the results")
+	}
+	if title := chrome.Ask[string](b, `document.querySelector(".lesson .claim").textContent`); title == "" {
+		b.T.Error("the lesson is missing")
+	}
+}
 
 // A person goes through a scene with the keyboard alone: Tab to an answer, Enter, and the result is there without loading the page again.
 func TestASceneInChromium(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	_, base := serving(t)
 	b := chrome.New(t)
 	for _, v := range []chrome.View{{Name: "scene-1280", Width: 1280, Scheme: "light"}, {Name: "scene-390", Width: 390, Scheme: "dark"}} {
@@ -63,7 +159,7 @@ func TestASceneInChromium(t *testing.T) {
 // A browser has six connections for one program. A page that was left needs none, or the seventh page would wait.
 func TestAPageThatWasLeftHasNoConnection(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	s, _ := serving(t)
 	var open atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +180,7 @@ func TestAPageThatWasLeftHasNoConnection(t *testing.T) {
 // Enter alone replays a saved run: the link to the next event has the focus, and at the end that to the event before.
 func TestAReplayByKeyboard(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	s, base := serving(t)
 	looker := looks(t, base, "run-L03-foreign-unlock")
 	do(t, http.MethodPost, base+"/ui/experiments/L03/run", nil, nil)
@@ -102,7 +198,7 @@ func TestAReplayByKeyboard(t *testing.T) {
 // Every page, before and after a run, in both colour schemes and widths: axe-core finds no violation, and nothing is too wide.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	s, base := teaching(t)
 	leads := trains(t, base)
 	joined(t, base, "Ana")
@@ -133,7 +229,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 // A trainer and two participants on phones: the one guesses before the run, and the other comes after it.
 func TestAClassInChromium(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	_, base := teaching(t)
 	phone, laptop := chrome.View{Width: 390, Scheme: "dark"}, chrome.View{Width: 1280, Scheme: "light"}
 	leads, ana, ben := chrome.New(t), chrome.New(t), chrome.New(t)
@@ -174,7 +270,7 @@ func TestAClassInChromium(t *testing.T) {
 // A person plays a lock with the keyboard alone: keys press buttons, the focus stays, and nothing moves.
 func TestAPlayInChromium(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	_, base := serving(t)
 	b := chrome.New(t)
 	for _, v := range []chrome.View{{Name: "steps-1280", Width: 1280, Scheme: "light"}, {Name: "steps-390", Width: 390, Scheme: "dark"}} {

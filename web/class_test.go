@@ -63,11 +63,13 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 		"GET /ui/story/{scene}":                         visitor,
 		"POST /ui/story/{scene}/guess":                  participant,
 		"POST /ui/story/{scene}/run":                    trainer,
+		"POST /ui/story/{scene}/stop":                   trainer,
 		"POST /ui/story/{scene}/again":                  trainer,
 		"GET /ui/experiments":                           visitor,
 		"GET /ui/experiments/{id}":                      visitor,
 		"POST /ui/experiments/{id}/guess":               participant,
 		"POST /ui/experiments/{id}/run":                 trainer,
+		"POST /ui/experiments/{id}/stop":                trainer,
 		"GET /ui/experiments/{id}/runs/{run}":           visitor,
 		"GET /ui/experiments/{id}/runs/{run}/{variant}": visitor,
 		"GET /ui/steps":                                 visitor,
@@ -77,6 +79,8 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 		"POST /ui/burst/ask":                            trainer,
 		"POST /ui/burst/guess":                          participant,
 		"POST /ui/burst/run":                            trainer,
+		"POST /ui/burst/stop":                           trainer,
+		"POST /ui/burst/again":                          trainer,
 		"GET /ui/servers":                               visitor,
 		"POST /ui/servers/start":                        trainer,
 		"POST /ui/servers/load":                         trainer,
@@ -230,7 +234,7 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
 	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	screen.until("ask-L01-no-expiry", "you were wrong", "1 of 2")
+	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
 	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 1 || places[1].Right != 0 || places[1].All != 1 {
 		t.Errorf("%+v", places)
 	}
@@ -320,7 +324,8 @@ func TestAResetAndAFailureAskAnew(t *testing.T) {
 	testenv.Eventually(t, "the result of the class before is not shown", func() bool { return s.board.get("run-X1-first", viewer{}) == "" })
 }
 
-// A visitor opens no play: it has a Redis, and closes the play that was not used for the longest time. Names of parts are not kept.
+// A visitor opens no play: it has a Redis, and closes the play that was not used for the longest time. The parts that a visitor looked at
+// are not kept.
 func TestAVisitorCostsNothing(t *testing.T) {
 	t.Parallel()
 	s, base := teaching(t)
@@ -331,8 +336,8 @@ func TestAVisitorCostsNothing(t *testing.T) {
 	if _, page := get(t, base+"/ui/steps/L03/1"); !strings.Contains(page, "The trainer has not opened this play") || len(s.games) != 1 {
 		t.Errorf("a visitor opens a play: %s", page)
 	}
-	screen := looks(t, base, "a name of nobody")
-	screen.until("a name of nobody")
+	screen := looks(t, base, "scene-3")
+	screen.until("scene-3")
 	_ = screen.close()
 	testenv.Eventually(t, "the name is forgotten", func() bool {
 		s.board.mu.Lock()

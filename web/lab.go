@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -49,9 +50,11 @@ func (s *Server) experiment(r *http.Request) (page, error) {
 	v, part := s.viewerOf(r), runPart(e)
 	at := slices.IndexFunc(s.cfg.Catalogue, func(other experiments.Experiment) bool { return other.ID == e.ID })
 	before, after := s.cfg.Catalogue[(at+len(s.cfg.Catalogue)-1)%len(s.cfg.Catalogue)], s.cfg.Catalogue[(at+1)%len(s.cfg.Catalogue)]
-	return page{Name: "experiment", Title: e.ID, Parts: []string{askPart(e), guessesPart(e), part}, Body: map[string]any{
-		"Experiment": e, "AskPart": askPart(e), "GuessesPart": guessesPart(e), "Part": part, "Answers": v.Trains() || !s.ask(part, v).Open,
-		"Before": before, "After": after, "Program": s.cfg.Program,
+	parts := []string{askPart(e), guessesPart(e), goPart(e), part, savedPart(e)}
+	return page{Name: "experiment", Title: e.ID, Parts: parts, Body: map[string]any{
+		"Experiment": e, "AskPart": askPart(e), "GuessesPart": guessesPart(e), "GoPart": goPart(e), "Part": part, "SavedPart": savedPart(e),
+		"Answers": v.Trains() || !s.ask(part, v).Open,
+		"Before":  before, "After": after, "Program": s.cfg.Program,
 	}}, nil
 }
 
@@ -60,13 +63,40 @@ func runPart(e experiments.Experiment) string { return "run-" + e.ID }
 func askPart(e experiments.Experiment) string { return "ask-" + e.ID }
 
 func guessesPart(e experiments.Experiment) string { return "guesses-" + e.ID }
+func goPart(e experiments.Experiment) string      { return "go-" + e.ID }
+func savedPart(e experiments.Experiment) string   { return "saved-" + e.ID }
+
+// tried is what has become of the newest run of an experiment since the program started.
+type tried struct {
+	now   *runNow                // that goes on; nil: none does
+	ended *experiments.Judgement // nil: none has ended
+}
 
 // expectation is the question of an experiment: which of its variants will show a violation?
 type expectation struct {
 	asked
-	Saved      []string // runs, the newest first
 	Experiment experiments.Experiment
-	Missing    error
+	States     map[string]template.HTML // of the variants, by name
+}
+
+// statesOf says what has become of each variant in the newest run.
+func (s *Server) statesOf(e experiments.Experiment) map[string]template.HTML {
+	s.mu.Lock()
+	t := s.tried[e.ID]
+	s.mu.Unlock()
+	states := make(map[string]template.HTML)
+	switch {
+	case t.now != nil:
+		for _, so := range t.now.copy().Judged {
+			seen := experiments.VariantJudgement{Trials: so.Trials, Violations: so.Violations}.Seen()
+			states[so.Variant] = template.HTML(template.HTMLEscapeString(seen))
+		}
+	case t.ended != nil:
+		for _, v := range t.ended.Variants {
+			states[v.Name] = markup(func(w io.Writer) error { return html.Variant(w, v) })
+		}
+	}
+	return states
 }
 
 // has reports whether a guess names a variant.
@@ -80,9 +110,9 @@ func (x expectation) Mark(variant int) string {
 	case x.Showed == "" || x.Mine == "":
 		return ""
 	case has(x.Showed, variant) == has(x.Mine, variant):
-		return "you were right"
+		return "guessed right"
 	}
-	return "you were wrong"
+	return "guessed wrong"
 }
 
 // Ticked reports whether the viewer expects a violation in a variant.
@@ -98,14 +128,46 @@ func (x expectation) Votes(variant int) (n int) {
 	return n
 }
 
-// showExpectation shows the question of an experiment in each browser.
+// showExpectation shows the question of an experiment in each browser, and its buttons.
 func (s *Server) showExpectation(e experiments.Experiment) {
-	s.board.putEach(askPart(e), func(v viewer) string {
-		runs := experiments.History(s.cfg.Store, e.ID)
-		return s.fragment("expectation", expectation{s.ask(runPart(e), v), runs[:min(mostRuns, len(runs))], e, s.cfg.Missing(e)})
-	})
-	// The guesses of others must not replace what somebody ticks.
+	s.showVariants(e)
+	// The guesses of others must not replace what somebody ticks, and what changes during a run no button that somebody presses.
 	s.board.putEach(guessesPart(e), func(v viewer) string { return s.fragment("guesses", s.ask(runPart(e), v)) })
+	s.board.putEach(goPart(e), func(v viewer) string {
+		return s.fragment("go", map[string]any{
+			"Asked": s.ask(runPart(e), v), "Stopping": s.isStopping(runPart(e)), "Missing": s.cfg.Missing(e), "Trains": v.Trains(),
+		})
+	})
+	s.board.putEach(savedPart(e), func(v viewer) string {
+		a := s.ask(runPart(e), v)
+		if a.Class && a.Open && !a.MayRun { // a saved run would tell the answer
+			return ""
+		}
+		return s.fragment("saved", map[string]any{"Experiment": e, "Runs": s.listedRuns(e)})
+	})
+}
+
+// showVariants shows the variants of an experiment, what a viewer expects of them, and what has become of them.
+func (s *Server) showVariants(e experiments.Experiment) {
+	s.board.putEach(askPart(e), func(v viewer) string {
+		return s.fragment("expectation", expectation{s.ask(runPart(e), v), e, s.statesOf(e)})
+	})
+}
+
+// listedRun is a run that can be opened.
+type listedRun struct {
+	Name    string
+	Verdict template.HTML
+}
+
+// listedRuns are the newest saved runs of an experiment.
+func (s *Server) listedRuns(e experiments.Experiment) (all []listedRun) {
+	names := experiments.History(s.cfg.Store, e.ID)
+	for _, name := range names[:min(mostRuns, len(names))] {
+		saved := s.cfg.Catalogue.Judged(filepath.Join(s.cfg.Store, e.ID, name))
+		all = append(all, listedRun{name, markup(func(w io.Writer) error { return html.Verdict(w, saved.Judgement.Verdict) })})
+	}
+	return all
 }
 
 // none is the guess that no variant shows a violation.
@@ -144,7 +206,11 @@ func (s *Server) runExperiment(r *http.Request) error {
 		return err
 	}
 	opened := s.questions.Close(runPart(e))
-	err = s.try(trial{experiment: e, part: runPart(e), saved: true, ended: func(r experiments.Result) { s.endExperiment(e, r) }})
+	err = s.try(trial{
+		experiment: e, part: runPart(e), saved: true,
+		judged: func(now *runNow) { s.setTried(e, tried{now: now}); s.showVariants(e) },
+		ended:  func(r experiments.Result) { s.endExperiment(e, r, opened) },
+	})
 	if err != nil {
 		s.questions.NotRun(runPart(e), opened)
 	}
@@ -152,16 +218,47 @@ func (s *Server) runExperiment(r *http.Request) error {
 	return err
 }
 
-// endExperiment shows what a run came to.
-func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result) {
-	shown := ""
-	if s.questions.Ended(runPart(e)) {
-		s.scoreExperiment(e, r)
-		shown = s.fragment("ended", map[string]any{
-			"Verdicts": markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) }), "NotSaved": r.NotSaved,
-		})
+// stopExperiment stops the run of an experiment.
+func (s *Server) stopExperiment(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err == nil {
+		s.stop(runPart(e))
+		s.showExpectation(e)
 	}
-	s.board.put(runPart(e), shown)
+	return err
+}
+
+func (s *Server) setTried(e experiments.Experiment, t tried) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried[e.ID] = t
+}
+
+// endExperiment shows what a run came to. After one that was stopped the question is as it was before.
+func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result, opened bool) {
+	t, shown := tried{ended: &r.Judgement}, map[string]any{"Experiment": e, "NotSaved": r.NotSaved, "Run": filepath.Base(r.Dir)}
+	switch {
+	case r.Record.Interrupted:
+		s.questions.NotRun(runPart(e), opened)
+		shown["Stopped"] = true
+	case s.questions.Ended(runPart(e)):
+		s.scoreExperiment(e, r)
+	default: // a class began anew meanwhile
+		t, shown = tried{}, nil
+	}
+	if r.Experiment.ID == "" { // it was stopped before it began
+		t = tried{}
+	} else if shown != nil {
+		shown["Outcome"] = markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) })
+		shown["Verdicts"] = markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) })
+		shown["AsExpected"] = r.Judgement.Verdict == experiments.AsExpected
+	}
+	s.setTried(e, t)
+	text := ""
+	if shown != nil {
+		text = s.fragment("ended", shown)
+	}
+	s.board.put(runPart(e), text)
 	s.showExpectation(e)
 }
 

@@ -69,13 +69,17 @@ func (s *Server) startLoad(r *http.Request) error {
 	return err
 }
 
-// stopLoad stops the load.
+// stopLoad stops the load, or the start of the instances.
 func (s *Server) stopLoad(*http.Request) error {
 	l := s.load.Load()
-	if l == nil {
+	switch {
+	case l != nil:
+		l.Stop()
+	case s.isBusy("instances"):
+		s.stop("instances")
+	default:
 		return errNoLoad
 	}
-	l.Stop()
 	return nil
 }
 
@@ -85,17 +89,19 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	var views burst.Views
 	var err error
 	var starting atomic.Pointer[string]
-	s.follow("load", func(changed func()) {
+	s.follow(redraw, func(changed func()) {
 		if running, err = s.service(ctx, func(what string) { starting.Store(&what); changed() }); err == nil {
 			starting.Store(nil)
 			changed()
 			views, err = l.Send(ctx, running.Target, func(burst.Event) { changed() })
 		}
-	}, func() string {
-		if says := starting.Load(); says != nil {
-			return s.fragment("starting", *says)
-		}
-		return s.fragment("loading", loadView{l, l.Rates(secondsShown)})
+	}, func() {
+		s.board.putMade("load", func() string {
+			if says := starting.Load(); says != nil {
+				return s.fragment("starting", *says)
+			}
+			return s.fragment("loading", loadView{l, l.Rates(secondsShown)})
+		})
 	})
 	if err != nil {
 		return map[string]any{"Err": sentence(err)}

@@ -2,12 +2,16 @@ package web
 
 import (
 	"html/template"
+	"io"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/history"
+	"locklab/report/html"
 	"locklab/versions"
 )
 
@@ -30,9 +34,12 @@ func (d *doing) say(what string) {
 // runNow is what the events of a run have told so far.
 type runNow struct {
 	doing
+	began   time.Time
+	work    experiments.Started
 	steps   []history.Event // the newest of the trial that runs
 	dropped int             // steps of it before these
 	judged  []judgedSoFar
+	over    int // trials that are judged, apart from those that are repeated
 }
 
 // judgedSoFar are the trials of a variant that are judged.
@@ -46,6 +53,8 @@ func (n *runNow) tell(e experiments.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch e := e.(type) {
+	case experiments.Started:
+		n.work, n.began = e, time.Now()
 	case experiments.TrialBegan:
 		n.says, n.steps, n.dropped = e.String(), nil, 0
 	case experiments.Stepped:
@@ -54,7 +63,11 @@ func (n *runNow) tell(e experiments.Event) {
 			n.steps = slices.Clone(n.steps[mostSteps:])
 		}
 	case experiments.TrialJudged:
-		if e.Late || e.Err != "" && e.Violation == nil { // it shows nothing
+		if e.Late {
+			return
+		}
+		n.over++
+		if e.Err != "" && e.Violation == nil { // it shows nothing
 			return
 		}
 		if last := len(n.judged) - 1; last < 0 || n.judged[last].Variant != e.Variant {
@@ -69,30 +82,60 @@ func (n *runNow) tell(e experiments.Event) {
 
 // runView is a run as the page shows it while it goes on.
 type runView struct {
-	Says    string
-	Steps   []history.Event
-	Dropped int
-	Judged  []judgedSoFar
+	Says      string
+	Steps     []history.Event
+	Dropped   int
+	Judged    []judgedSoFar
+	Over, All int           // trials
+	Since     time.Duration // it began; 0: it has not begun
+	Takes     time.Duration // about
 }
 
 func (n *runNow) copy() runView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
-	return runView{n.says, slices.Clone(newest), n.dropped + len(n.steps) - len(newest), slices.Clone(n.judged)}
+	v := runView{
+		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
+		Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+	}
+	if !n.began.IsZero() {
+		v.Since = time.Since(n.began)
+	}
+	return v
 }
 
 // Drawing draws the steps.
 func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
 
-// burstNow is what the events of a plan's bursts have told so far.
+// burstNow is what the events of a plan's bursts have told. It is kept after their end, so that they can be seen again.
 type burstNow struct {
 	plan burst.Plan
 
 	doing
-	by   map[string][]burst.Answered // the newest of each instance, by version
-	lost map[string]int              // at least
-	left map[string]int              // those that were lost in the end
+	number, all int // of the version that runs
+	courses     map[string]*course
+}
+
+// course is what the events have told of a version.
+type course struct {
+	first    time.Time // answer
+	answered []answeredAt
+	judged   *burst.VersionJudged
+}
+
+// answeredAt is an answer, and when it came after the first one.
+type answeredAt struct {
+	burst.Answered
+	at time.Duration
+}
+
+func newBurstNow(plan burst.Plan) *burstNow {
+	n := &burstNow{plan: plan, courses: make(map[string]*course)}
+	for _, name := range plan.Versions {
+		n.courses[name] = new(course)
+	}
+	return n
 }
 
 // tell takes an event of the bursts.
@@ -103,72 +146,117 @@ func (n *burstNow) tell(e burst.Event) {
 	case burst.WarmingUp:
 		n.says = e.String()
 	case burst.VersionBegan:
-		n.says = e.String()
-		delete(n.by, e.Version) // of the round before
-		delete(n.lost, e.Version)
-		delete(n.left, e.Version)
-	case burst.VersionJudged:
-		n.left[e.Pageview.Version] = e.Pageview.Lost
+		n.says, n.number, n.all = e.String(), e.Number, e.All
+		n.courses[e.Version] = new(course)
 	case burst.Answered:
-		n.lost[e.Version] = e.Lost
-		if e.Instance == "" {
-			return
+		c := n.courses[e.Version]
+		if len(c.answered) == 0 {
+			c.first = time.Now()
 		}
-		all := n.by[e.Version]
-		if i := slices.IndexFunc(all, func(other burst.Answered) bool { return other.Instance == e.Instance }); i >= 0 {
-			all[i] = e
-			return
-		}
-		n.by[e.Version] = append(all, e)
+		c.answered = append(c.answered, answeredAt{e, time.Since(c.first)})
+	case burst.VersionJudged:
+		n.courses[e.Pageview.Version].judged = &e
 	}
 }
 
-// burstView is a plan's bursts as the page shows them while they go on.
-type burstView struct {
-	Says      string
-	Users     int
-	Instances []string
-	Rows      []burstRow
+// doneView is what is done now.
+type doneView struct {
+	Says        string
+	Number, All int
 }
 
-// burstRow is a version.
-type burstRow struct {
-	versions.Version
-	By    []burst.Answered // the newest of each instance, or the zero value
-	Lost  int
-	Final bool // no more are lost; otherwise at least so many
-}
-
-// Began reports whether a view was answered.
-func (r burstRow) Began() bool {
-	return slices.ContainsFunc(r.By, func(a burst.Answered) bool { return a.Confirmed > 0 })
-}
-
-func newBurstNow(plan burst.Plan) *burstNow {
-	return &burstNow{plan: plan, by: make(map[string][]burst.Answered), lost: make(map[string]int), left: make(map[string]int)}
-}
-
-func (n *burstNow) copy() burstView {
+func (n *burstNow) copy() doneView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	v := burstView{Says: n.says, Users: n.plan.Users}
-	for _, all := range n.by {
-		for _, a := range all {
-			if !slices.Contains(v.Instances, a.Instance) {
-				v.Instances = append(v.Instances, a.Instance)
-			}
+	return doneView{n.says, n.number, n.all}
+}
+
+// changes counts what was told of a version.
+func (n *burstNow) changes(version string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.courses[version]
+	if c.judged != nil {
+		return len(c.answered) + 1
+	}
+	return len(c.answered)
+}
+
+// longest is the time from the first answer of a version until its last.
+func (n *burstNow) longest() (most time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.courses {
+		if len(c.answered) > 0 {
+			most = max(most, c.answered[len(c.answered)-1].at)
 		}
 	}
-	slices.Sort(v.Instances)
-	for _, version := range n.plan.Chosen() {
-		row := burstRow{Version: version, By: make([]burst.Answered, len(v.Instances)), Lost: n.lost[version.Name]}
-		if left, is := n.left[version.Name]; is {
-			row.Lost, row.Final = left, true
-		}
-		for _, a := range n.by[version.Name] {
-			row.By[slices.Index(v.Instances, a.Instance)] = a
-		}
-		v.Rows = append(v.Rows, row)
+	return most
+}
+
+// card is a version as the page shows it.
+type card struct {
+	versions.Version
+	Plan   burst.Plan
+	By     []burst.Answered // the newest of each instance
+	Wrote  []html.Written
+	Lost   int                  // at least
+	Judged *burst.VersionJudged // nil: it is not over
+}
+
+// always is later than any answer.
+const always = time.Duration(math.MaxInt64)
+
+// card is a version as it was so long after its first answer.
+func (n *burstNow) card(v versions.Version, after time.Duration) card {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	of, shown := n.courses[v.Name], card{Version: v, Plan: n.plan}
+	answered := of.answered
+	if later := slices.IndexFunc(answered, func(a answeredAt) bool { return a.at > after }); later >= 0 {
+		answered = answered[:later]
+	} else {
+		shown.Judged = of.judged
 	}
-	return v
+	var names []string
+	for _, a := range of.answered {
+		if a.Instance != "" && !slices.Contains(names, a.Instance) {
+			names = append(names, a.Instance)
+		}
+	}
+	slices.Sort(names)
+	shown.By = make([]burst.Answered, len(names))
+	for i, name := range names {
+		shown.By[i].Instance = name
+	}
+	for _, a := range answered {
+		shown.Lost = a.Lost
+		i := slices.Index(names, a.Instance)
+		if i < 0 {
+			continue
+		}
+		if shown.By[i] = a.Answered; a.Value > 0 {
+			shown.Wrote = append(shown.Wrote, html.Written{Instance: i, Value: a.Value})
+		}
+	}
+	return shown
+}
+
+// Newest is the largest value that was written.
+func (c card) Newest() (most int64) {
+	for _, a := range c.By {
+		most = max(most, a.Newest)
+	}
+	return most
+}
+
+// Climb draws the values that were written.
+func (c card) Climb() template.HTML {
+	return markup(func(w io.Writer) error { return html.Climb(w, c.Plan.Users, c.Wrote) })
+}
+
+// Sign is the verdict: the worse of the views' and the drivers'.
+func (c card) Sign() template.HTML {
+	worst := experiments.Worst(c.Judged.Pageview.Verdict, c.Judged.Order.Verdict)
+	return markup(func(w io.Writer) error { return html.Verdict(w, worst) })
 }

@@ -10,12 +10,15 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/burst"
 	"locklab/history"
+	"locklab/report/html"
+	"locklab/versions"
 )
 
 // A run of many steps keeps the newest ones of its present trial, and counts the others.
 func TestARunThatGoesOnIsBounded(t *testing.T) {
 	var now runNow
 	step := func(seq int) { now.tell(experiments.Stepped{Step: history.Event{Seq: seq}}) }
+	now.tell(experiments.Started{Trials: 5})
 	now.tell(experiments.TrialBegan{Variant: "a", Trial: 1, Trials: 2})
 	for seq := range 5*mostSteps + 7 {
 		step(seq + 1)
@@ -31,35 +34,54 @@ func TestARunThatGoesOnIsBounded(t *testing.T) {
 	now.tell(experiments.TrialJudged{Variant: "b", Err: "no server"})
 	now.tell(experiments.TrialJudged{Variant: "b", Err: "too late", Late: true})
 	step(1)
-	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" ||
+	if v := now.copy(); len(v.Steps) != 1 || v.Dropped != 0 || v.Says != "a, trial 2 of 2" || v.Over != 4 || v.All != 5 ||
 		!slices.Equal(v.Judged, []judgedSoFar{{"a", 2, 1}, {"b", 1, 0}}) {
 		t.Errorf("the next trial: %+v", v)
 	}
 }
 
-// The page has a column for each instance that has answered, whatever the order of the answers.
+// The card of a version has a row for each instance that answers, in whatever order they answer. It can be seen as it was before.
 func TestABurstThatGoesOn(t *testing.T) {
-	now := newBurstNow(burst.Plan{Users: 4, Versions: []string{"v1", "v3"}})
-	for _, e := range []burst.Event{
-		burst.WarmingUp{},
-		burst.Answered{Version: "v1", Instance: "b", Value: 1, Confirmed: 1, Newest: 1},
-		burst.Answered{Version: "v1", Instance: "a", Value: 1, Confirmed: 1, Newest: 1, Lost: 1},
-		burst.Answered{Version: "v1", Instance: "b", Value: 2, Confirmed: 2, Newest: 2, Lost: 1},
-		burst.Answered{Version: "v1", Failed: "no answer", Lost: 1},
-	} {
-		now.tell(e)
-	}
-	v := now.copy()
-	if !slices.Equal(v.Instances, []string{"a", "b"}) || len(v.Rows) != 2 || v.Rows[0].Lost != 1 || v.Rows[0].By[1].Newest != 2 ||
-		v.Rows[0].By[0].Newest != 1 || v.Rows[1].By[0].Confirmed != 0 || v.Says != (burst.WarmingUp{}).String() {
-		t.Errorf("%+v", v)
-	}
-	judged := burst.VersionJudged{}
-	judged.Pageview.Version, judged.Pageview.Lost = "v1", 2
-	now.tell(judged)
-	if v := now.copy(); v.Rows[0].Lost != 2 || !v.Rows[0].Final || v.Rows[1].Final {
-		t.Errorf("judged: %+v", v.Rows)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		now := newBurstNow(burst.Plan{Users: 4, Versions: []string{"v1", "v3"}})
+		for _, e := range []burst.Event{
+			burst.WarmingUp{},
+			burst.VersionBegan{Version: "v1", Number: 1, All: 2},
+			burst.Answered{Version: "v1", Instance: "b", Value: 1, Confirmed: 1, Newest: 1},
+			burst.Answered{Version: "v1", Instance: "a", Value: 1, Confirmed: 1, Newest: 1, Lost: 1},
+			burst.Answered{Version: "v1", Instance: "b", Value: 2, Confirmed: 2, Newest: 2, Lost: 1},
+			burst.Answered{Version: "v1", Failed: "no answer", Lost: 1},
+		} {
+			time.Sleep(time.Millisecond)
+			now.tell(e)
+		}
+		v1, _ := versions.Find("v1")
+		v3, _ := versions.Find("v3")
+		wrote := []html.Written{{Instance: 1, Value: 1}, {Instance: 0, Value: 1}, {Instance: 1, Value: 2}}
+		c := now.card(v1, always)
+		if len(c.By) != 2 || c.By[0].Instance != "a" || c.By[1].Newest != 2 || c.Lost != 1 || !slices.Equal(c.Wrote, wrote) || c.Newest() != 2 {
+			t.Errorf("all: %+v", c)
+		}
+		c = now.card(v1, time.Microsecond)
+		if len(c.By) != 2 || c.By[0].Confirmed != 0 || c.By[1].Newest != 1 || c.Lost != 0 || len(c.Wrote) != 1 {
+			t.Errorf("after the first answer: %+v", c)
+		}
+		if c := now.card(v3, always); len(c.By) != 0 || c.Judged != nil || now.changes("v3") != 0 {
+			t.Errorf("before it begins: %+v", c)
+		}
+		if now.longest() != 3*time.Millisecond || now.copy().Number != 1 || now.changes("v1") != 4 {
+			t.Errorf("%s, %+v, %d", now.longest(), now.copy(), now.changes("v1"))
+		}
+		judged := burst.VersionJudged{}
+		judged.Pageview.Version, judged.Pageview.Lost = "v1", 2
+		now.tell(judged)
+		if c := now.card(v1, always); c.Judged == nil || c.Judged.Pageview.Lost != 2 || now.changes("v1") != 5 {
+			t.Errorf("judged: %+v", c)
+		}
+		if now.card(v1, time.Microsecond).Judged != nil {
+			t.Error("it is judged before its last answer")
+		}
+	})
 }
 
 // A change is shown immediately, and at most one more in each interval. Nothing is drawn while nobody looks on. The last change is shown
@@ -67,7 +89,7 @@ func TestABurstThatGoesOn(t *testing.T) {
 func TestChangesAreShownAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, drawn, at := &Server{board: newBoard()}, 0, 0
-		s.follow("run", func(changed func()) {
+		s.follow(redraw, func(changed func()) {
 			for range 1000 {
 				at++
 				changed()
@@ -77,7 +99,7 @@ func TestChangesAreShownAtIntervals(t *testing.T) {
 			if text := s.board.get("run", viewer{}); text != "1000" {
 				t.Errorf("after the last change the page shows %s", text)
 			}
-		}, func() string { drawn++; return strconv.Itoa(at) })
+		}, func() { s.board.putMade("run", func() string { drawn++; return strconv.Itoa(at) }) })
 		if versions := s.board.parts["run"].version; versions > int(time.Second/redraw)+2 || drawn != 1 {
 			t.Errorf("%d texts in a second, and %d were drawn for one look", versions, drawn)
 		}

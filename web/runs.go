@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"locklab/experiments"
@@ -17,12 +18,18 @@ import (
 // mostWaiting bounds the runs that wait for the one that runs: experiments share the processors, and some measure.
 const mostWaiting = 3
 
-// redraw is how long a drawing of a run stays at least. Browsers get nothing when nothing has happened.
-const redraw = 200 * time.Millisecond
+// Times for which a drawing stays at least. Browsers get nothing when nothing has happened.
+const (
+	redraw      = 200 * time.Millisecond
+	redrawBurst = 100 * time.Millisecond // a burst may be over in that time
+)
 
 const shortSeed = 1_000_000 // a seed that a person will type
 
-var errBusy = errors.New("other runs are waiting already; press again when one of them has ended")
+var (
+	errBusy    = errors.New("other runs are waiting already; press again when one of them has ended")
+	errStopped = errors.New("it was stopped") // the cause of the end of a run's context
+)
 
 // job is a run that somebody has asked for.
 type job struct {
@@ -30,49 +37,109 @@ type job struct {
 	do   func(ctx context.Context) (show func()) // show is called when it can be asked for again
 }
 
+// underway is a job that waits or runs.
+type underway struct {
+	job
+	stopped bool
+	cancel  context.CancelCauseFunc // nil: it waits
+}
+
 // start queues a run, unless one of the same part waits or runs. It fails when too many wait.
 func (s *Server) start(j job) error {
-	before := s.board.get(j.part, viewer{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy[j.part] {
+	switch {
+	case s.busy[j.part] != nil:
 		return nil
+	case len(s.waiting) == mostWaiting:
+		return errBusy
 	}
 	says := "begins"
 	if len(s.busy) > 0 {
 		says = "waits"
 	}
-	s.board.put(j.part, s.fragment(says, nil)) // before the worker has it
+	s.board.put(j.part, s.fragment(says, nil))
+	s.busy[j.part] = &underway{job: j}
+	s.waiting = append(s.waiting, s.busy[j.part])
 	select {
-	case s.jobs <- j:
-		s.busy[j.part] = true
-		return nil
-	default:
-		s.board.put(j.part, before)
-		return errBusy
+	case s.queued <- struct{}{}:
+	default: // the worker will look anyway
 	}
+	return nil
 }
 
 // isBusy reports whether a run of a part waits or runs.
 func (s *Server) isBusy(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.busy[part]
+	return s.busy[part] != nil
+}
+
+// isStopping reports whether the run of a part was stopped, and has not ended yet.
+func (s *Server) isStopping(part string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.busy[part] != nil && s.busy[part].stopped
+}
+
+// stop ends the run of a part: its context is cancelled with errStopped. One that waits gets a context that has ended, and never begins.
+// Stop does nothing when none waits or runs.
+func (s *Server) stop(part string) {
+	s.mu.Lock()
+	u := s.busy[part]
+	if u == nil || u.stopped {
+		s.mu.Unlock()
+		return
+	}
+	u.stopped = true
+	at := slices.Index(s.waiting, u)
+	if at >= 0 {
+		s.waiting = slices.Delete(s.waiting, at, at+1)
+	}
+	s.mu.Unlock()
+	if at < 0 {
+		u.cancel(errStopped)
+		return
+	}
+	never, cancel := context.WithCancelCause(context.Background())
+	cancel(errStopped)
+	s.finish(never, u)
+}
+
+// finish does a job until its end.
+func (s *Server) finish(ctx context.Context, u *underway) {
+	show := u.do(ctx)
+	s.mu.Lock()
+	delete(s.busy, u.part)
+	s.mu.Unlock()
+	show()
+}
+
+// next takes the job that waits for the longest time, with its context; nil: none waits.
+func (s *Server) next(ctx context.Context) (context.Context, *underway) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		return nil, nil
+	}
+	u := s.waiting[0]
+	s.waiting = slices.Delete(s.waiting, 0, 1)
+	ctx, u.cancel = context.WithCancelCause(ctx)
+	return ctx, u
 }
 
 // work does one run after the other until ctx ends.
 func (s *Server) work(ctx context.Context) {
 	for {
 		select {
-		case j := <-s.jobs:
-			s.board.put(j.part, s.fragment("begins", nil))
-			show := j.do(ctx)
-			s.mu.Lock()
-			delete(s.busy, j.part)
-			s.mu.Unlock()
-			show()
+		case <-s.queued:
 		case <-ctx.Done():
 			return
+		}
+		for running, u := s.next(ctx); u != nil && ctx.Err() == nil; running, u = s.next(ctx) {
+			s.board.put(u.part, s.fragment("begins", nil))
+			s.finish(running, u)
+			u.cancel(nil)
 		}
 	}
 }
@@ -83,6 +150,7 @@ type trial struct {
 	trials     int    // of each variant; 0: the experiment's own number
 	part       string // that shows it
 	saved      bool   // the run of a scene is not: it lacks variants
+	judged     func(now *runNow)
 	ended      func(experiments.Result)
 }
 
@@ -106,21 +174,31 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 		o.Store = s.cfg.Store
 	}
 	var now runNow
-	s.follow(t.part, func(changed func()) {
+	over := 0
+	s.follow(redraw, func(changed func()) {
 		o.Tell = func(e experiments.Event) { now.tell(e); changed() }
 		s.cfg.Prepare(ctx, t.experiment, func(what string) { now.say(what); changed() })
+		if r.Record.Interrupted = ctx.Err() != nil; r.Record.Interrupted {
+			return // nothing was begun, so nothing is saved
+		}
 		if r = experiments.Run(ctx, t.experiment, o); r.Dir != "" && r.NotSaved == "" {
 			if err := html.WriteRun(r.Saved); err != nil { // the report of the store leads there
 				r.NotSaved = err.Error()
 			}
 		}
-	}, func() string { return s.fragment("runs", now.copy()) })
+	}, func() {
+		s.board.putMade(t.part, func() string { return s.fragment("runs", now.copy()) })
+		if so := now.copy().Over; so != over && t.judged != nil {
+			over = so
+			t.judged(&now)
+		}
+	})
 	return r
 }
 
-// follow does work, and puts into a part what show returns whenever something has changed, but not more often than redraw. Show is called
-// only if a browser looks at the part: drawing would disturb what is measured.
-func (s *Server) follow(part string, work func(changed func()), show func() string) {
+// follow does work, and calls show whenever something has changed, but not more often than pause. Show puts parts that are made only if
+// a browser looks at them: drawing would disturb what is measured.
+func (s *Server) follow(pause time.Duration, work func(changed func()), show func()) {
 	changed, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -136,12 +214,12 @@ func (s *Server) follow(part string, work func(changed func()), show func() stri
 		case <-done:
 			return
 		case <-changed:
-			s.board.putMade(part, show)
+			show()
 		}
 		select {
 		case <-done:
 			return
-		case <-time.After(redraw):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -130,6 +130,9 @@ func (s *Server) seesServers() bool { return s.cfg.Service != nil && !s.cfg.Remo
 // service returns the instances that bursts go to. The first call starts them, and one that has failed is repeated by the next call. Only
 // runs call it, so it starts them once.
 func (s *Server) service(ctx context.Context, tell func(what string)) (burst.Running, error) {
+	if ctx.Err() != nil { // it was stopped before it began
+		return burst.Running{}, context.Cause(ctx)
+	}
 	if running := s.instances.Load(); running != nil {
 		return *running, nil
 	}
@@ -147,6 +150,9 @@ func (s *Server) startService(*http.Request) error {
 	}
 	return s.start(job{"instances", func(ctx context.Context) func() {
 		_, err := s.service(ctx, func(what string) { s.board.put("instances", s.fragment("starting", what)) })
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return func() { s.board.put("instances", s.fragment("started", err)) }
 	}})
 }

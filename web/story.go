@@ -39,6 +39,7 @@ type sceneView struct {
 	Because    string
 	AsExpected bool
 	Why        string // nothing is shown
+	Stopping   bool
 }
 
 func (s *Server) sceneView(i int, viewing viewer) sceneView {
@@ -47,7 +48,10 @@ func (s *Server) sceneView(i int, viewing viewer) sceneView {
 	t := s.scenes[i]
 	s.mu.Unlock()
 	scene := story.Scenes[i]
-	v := sceneView{Scene: scene, asked: a, Number: i + 1, Of: len(story.Scenes), Guess: -1, Right: scene.Right(), Why: t.why}
+	v := sceneView{
+		Scene: scene, asked: a, Number: i + 1, Of: len(story.Scenes), Guess: -1, Right: scene.Right(), Why: t.why,
+		Stopping: s.isStopping(scenePart(i) + "-run"),
+	}
 	if guess, err := strconv.Atoi(a.Mine); err == nil {
 		v.Guess = guess
 	}
@@ -125,14 +129,17 @@ func (s *Server) begin(i int) {
 	}
 	if err != nil {
 		s.questions.NotRun(part, s.class != nil) // alone, a person presses the answer once more when the scene is played again
-		s.setScene(i, told{why: err.Error()})
+		s.setScene(i, told{why: "It could not run: " + err.Error() + "."})
 	}
 }
 
 // endScene shows what the run of a scene came to.
 func (s *Server) endScene(i int, r experiments.Result) {
 	t := told{result: &r}
-	if !s.questions.Ended(scenePart(i)) {
+	if r.Record.Interrupted {
+		s.questions.NotRun(scenePart(i), s.class != nil)
+		t = told{why: "The run was stopped."}
+	} else if !s.questions.Ended(scenePart(i)) {
 		t = told{}
 	} else if r.Judgement.Verdict == experiments.AsExpected {
 		right := strconv.Itoa(story.Scenes[i].Right())
@@ -148,6 +155,16 @@ func (s *Server) setScene(i int, t told) {
 	s.scenes[i] = t
 	s.mu.Unlock()
 	s.showScene(i)
+}
+
+// stopScene stops the run of a scene.
+func (s *Server) stopScene(r *http.Request) error {
+	i, err := sceneOf(r)
+	if err == nil {
+		s.stop(scenePart(i) + "-run")
+		s.showScene(i)
+	}
+	return err
 }
 
 // again asks the question of a scene anew.

@@ -43,7 +43,8 @@ type Config struct {
 	Prepare func(ctx context.Context, e experiments.Experiment, tell func(what string))
 	// Service starts the instances that bursts go to, with their servers, and returns them. The page asks once, or again after an error.
 	// The caller ends them after [Server.Wait]. tell says what it does.
-	Service func(ctx context.Context, tell func(what string)) (burst.Running, error)
+	Service  func(ctx context.Context, tell func(what string)) (burst.Running, error)
+	Versions []string // that bursts can have; empty: the instances say it at the first run
 	// Remote: another program has started those instances, so their servers are not seen.
 	Remote bool
 	// Command reproduces a run.
@@ -54,9 +55,9 @@ type Config struct {
 
 // Server serves the live page below /ui/.
 type Server struct {
-	cfg   Config
-	board *board
-	jobs  chan job
+	cfg    Config
+	board  *board
+	queued chan struct{} // a job waits
 
 	running sync.WaitGroup
 
@@ -66,10 +67,12 @@ type Server struct {
 	instances atomic.Pointer[burst.Running] // that bursts go to; nil: they were not started
 	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
 
-	mu     sync.Mutex
-	busy   map[string]bool // parts whose run waits or runs
-	scenes []told          // of each scene
-	bursts bursts
+	mu      sync.Mutex
+	waiting []*underway
+	busy    map[string]*underway // that wait or run, by the part of the pages that shows it
+	scenes  []told               // of each scene
+	tried   map[string]tried     // of each experiment, by id
+	bursts  bursts
 
 	playing sync.Mutex // of the plays, too
 	games   []*game    // that are open; the one that was used last is at the end
@@ -78,8 +81,10 @@ type Server struct {
 // New returns a server. Its runs end with ctx.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
-		cfg: cfg, board: newBoard(), jobs: make(chan job, mostWaiting), busy: make(map[string]bool), questions: class.NewQuestions(),
-		scenes: make([]told, len(story.Scenes)), bursts: bursts{asked: 1, plan: firstPlan},
+		cfg: cfg, board: newBoard(), questions: class.NewQuestions(),
+		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
+		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried),
+		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
 		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
 	}
 	if cfg.Class != nil {
@@ -90,11 +95,30 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("scene %d: %w", i+1, err)
 		}
 	}
+	s.register()
 	s.board.put("burst-history", s.fragment("burst-none", nil))
+	s.showCards(s.bursts.shown, always)
 	s.showAll()
 	s.running.Go(func() { s.work(ctx) })
 	s.running.Go(func() { s.watch(ctx) })
 	return s, nil
+}
+
+// register makes the parts that have no text until something runs.
+func (s *Server) register() {
+	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "now"}
+	for i := range story.Scenes {
+		names = append(names, scenePart(i)+"-run")
+	}
+	for _, e := range s.cfg.Catalogue {
+		names = append(names, runPart(e))
+		for i := range e.Locks() {
+			names = append(names, played{e, i + 1}.Part())
+		}
+	}
+	for _, name := range names {
+		s.board.put(name, "")
+	}
 }
 
 // showAll shows the present state of everything that asks.

@@ -32,6 +32,7 @@ type labServeCommand struct {
 	Topology     string `default:"single" enum:"single,master-slave,sentinel,cluster" placeholder:"KIND" help:"Topology of Redis behind the instances that bursts go to: ${enum}; all but single need a real redis-server."`
 	Cut          bool   `help:"Put a proxy before each Redis server, so that the page can cut it off (not in a cluster). The proxy changes how many views v1 and v2 lose."`
 	Embedded     bool   `help:"Use miniredis although a redis-server is there."`
+	Browser      bool   `default:"true" negatable:"" help:"Open the page in a browser, if there is a screen; --no-browser does not."`
 }
 
 // shortestToken is what nobody tries in a class, in characters.
@@ -96,15 +97,18 @@ func (c *labServeCommand) missing(e experiments.Experiment) error {
 // servedThink is how long a driver thinks in a burst of the page, as in the demo.
 const servedThink = 100 * time.Millisecond
 
-// service starts what bursts go to: two instances of this very program, with every version that can run here without a build. keep gets
-// what is to be closed at the end.
-func (c *labServeCommand) service(program string, keep func(*stack.Stack)) service {
-	able := slices.DeleteFunc(versions.Names(), func(name string) bool {
+// ableVersions are those that can run here without a build.
+func ableVersions() []string {
+	return slices.DeleteFunc(versions.Names(), func(name string) bool {
 		v, _ := versions.Find(name)
 		return runsNow(v) != nil
 	})
+}
+
+// service starts what bursts go to: two instances of this very program. keep gets what is to be closed at the end.
+func (c *labServeCommand) service(program string, keep func(*stack.Stack)) service {
 	service := burst.Service{
-		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, Servers: versions.Needs(able...),
+		App: []string{program, "serve"}, Topology: c.Topology, Real: stack.RealRedis() && !c.Embedded, Servers: versions.Needs(ableVersions()...),
 		Proxied: c.Cut && c.Topology != "cluster", Instances: 2, Named: true, Think: servedThink, Listen: "127.0.0.1:0",
 	}
 	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
@@ -168,10 +172,15 @@ func (c *labServeCommand) page(ctx context.Context, class *web.Class, service se
 		return nil, err
 	}
 	run := labRunCommand{Out: c.Out, Embedded: c.Embedded} // the page runs what app lab run would
+	var able []string
+	if c.URL == "" {
+		able = ableVersions()
+	}
 	return web.New(ctx, web.Config{
 		Catalogue: claims.All(), Store: c.Out, Program: self(), Class: class,
 		Options: experiments.Options{Real: stack.RealRedis() && !c.Embedded, App: []string{program, "serve"}, Build: build(), Pace: pace},
-		Missing: c.missing, Command: run.reproduceOne, StepCommand: stepCommand, Service: service, Remote: c.URL != "",
+		Missing: c.missing, Command: run.reproduceOne, StepCommand: stepCommand, Service: service,
+		Remote: c.URL != "", Versions: able,
 		Prepare: func(ctx context.Context, e experiments.Experiment, tell func(what string)) {
 			_ = run.prepare(ctx, []experiments.Experiment{e}, tell) // without etcd a variant shows nothing, and says why
 		},
@@ -210,7 +219,12 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	if err := stopped(ctx, err, "it did not serve"); err != nil {
 		return err
 	}
-	c.announce(std, cmp.Or(c.Address, listener.Addr().String()), class)
+	at := cmp.Or(c.Address, onThisMachine(listener.Addr().String()))
+	c.announce(std, at, class)
+	if c.Browser {
+		openBrowser(std, "http://"+at+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
+	}
+	context.AfterFunc(ctx, func() { std.say("The page ends, and the servers that it started. Saved runs are in " + c.Out + ".") })
 	return serve(ctx, listener, page)
 }
 

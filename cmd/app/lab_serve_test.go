@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func livePage(t *testing.T, flags ...string) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := exec.Command(self, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--out=" + t.TempDir()}, flags...)...)
+	page := exec.Command(self, append([]string{"lab", "serve", "--listen=127.0.0.1:0", "--no-browser", "--out=" + t.TempDir()}, flags...)...)
 	out, err := page.StdoutPipe()
 	if err == nil {
 		err = page.Start()
@@ -53,11 +54,40 @@ func livePage(t *testing.T, flags ...string) (base string) {
 	return strings.TrimSuffix(base, "/ui/")
 }
 
+// The page is opened in a browser, that of the trainer if there is a class. With --no-browser it is not.
+func TestThePageOpensABrowser(t *testing.T) {
+	testenv.Slow(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux asks xdg-open")
+	}
+	dir := t.TempDir()
+	opened := filepath.Join(dir, "opened")
+	script := "#!/bin/sh\necho \"$1\" >" + opened + ".new && mv " + opened + ".new " + opened + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":0")
+	t.Run("not", func(t *testing.T) { livePage(t) })
+	if _, err := os.Stat(opened); err == nil {
+		t.Error("--no-browser opens one")
+	}
+	for flag, path := range map[string]string{"--browser": "/ui/", "--class": "/ui/trainer"} {
+		t.Run(flag, func(t *testing.T) {
+			base := livePage(t, "--browser", flag)
+			testenv.Eventually(t, "the browser is opened", func() bool {
+				text, _ := os.ReadFile(opened)
+				return string(text) == base+path+"\n"
+			})
+		})
+	}
+}
+
 // The whole story runs on this machine, for real. A projector shows the picture of the violation in scenes 1 to 3 without scrolling, at
 // 1280 × 720.
 func TestTheStory(t *testing.T) {
 	t.Parallel()
-	testenv.Slow(t)
+	testenv.Check(t, testenv.Page)
 	testenv.Needs(t, testenv.RedisServer) // scene 6 kills a master
 	base := livePage(t)
 	b := chrome.New(t)
@@ -83,9 +113,6 @@ func TestTheStory(t *testing.T) {
 			t.Errorf("scene %d: the picture of the violation ends at %.0f", scene, bottom)
 		}
 		b.Shoot(fmt.Sprintf("story-%d", scene))
-		if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" && scene == 1 { // of the README
-			chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
-		}
 		b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
 	}
 	// A run goes on: the page ends all the same.
@@ -94,6 +121,27 @@ func TestTheStory(t *testing.T) {
 	} else {
 		answer.Body.Close()
 	}
+}
+
+// The first picture of the README is that of a burst of 666, as the page shows it after its first run. At 1280 × 720 a projector shows each
+// version with its final value and its losses without scrolling.
+func TestThePictureOfABurst(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	testenv.Needs(t, testenv.RedisServer)
+	base := livePage(t)
+	b := chrome.New(t)
+	b.Open(base+"/ui/burst", chrome.View{Width: 1280, Scheme: "light"})
+	b.Do(chromedp.EmulateViewport(1280, 720), chromedp.SendKeys("[name=guess]", "100"), chromedp.Click("#run-it"))
+	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"))
+	const bottom = `Math.max(...[...document.querySelectorAll(".card dl div:nth-child(4)")].map((e) => e.getBoundingClientRect().bottom))`
+	if at := chrome.Ask[float64](b, bottom); at > 720 || at < 100 {
+		t.Errorf("the losses end at %.0f", at)
+	}
+	if picture := os.Getenv("LAB_SCREENSHOT"); picture != "" {
+		b.Do(chromedp.EmulateViewport(1280, 1050))
+		chrome.Keep(t, filepath.Dir(picture), filepath.Base(picture), chrome.Value(b, chromedp.CaptureScreenshot()))
+	}
+	b.Still()
 }
 
 // Everybody who reaches the page can start runs, so it is for this machine only.

@@ -148,6 +148,7 @@ type Part string
 // The parts that have such tests.
 const (
 	Interop Part = "interop" // real Redisson beside the lock
+	Page    Part = "page"    // every screen of the live page in Chromium, of which `make test` has two
 	Pages   Part = "pages"   // what pages say, compared with the code and with each other
 	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
 )

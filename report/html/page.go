@@ -50,6 +50,7 @@ func (r run) Address() string {
 type variant struct {
 	experiments.VariantJudgement
 	Verdict verdict
+	Telling bool   // it is one of the few that say what the run showed
 	Short   bool   // the run's own report draws it, and this page does not
 	Trial   string // which one is drawn, and why
 	Picture *drawing
@@ -67,7 +68,8 @@ func newPage(title string, whole bool, saved ...experiments.Saved) page {
 		r.Bare = s.Record.Experiment == ""
 		telling := telling(s.Judgement.Variants)
 		for i, j := range s.Judgement.Variants {
-			v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: s.Record.TookBy(j.Name), Short: whole && !telling[i]}
+			v := variant{VariantJudgement: j, Verdict: variantVerdict(j), Took: s.Record.TookBy(j.Name), Telling: telling[i]}
+			v.Short = whole && !v.Telling
 			if !v.Short {
 				v.draw(s.Record, whole, len(r.Measures) > 0)
 			}

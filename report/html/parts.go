@@ -41,7 +41,12 @@ func Glance(w io.Writer, run experiments.Saved) error {
 	return pages.ExecuteTemplate(w, "glance", all)
 }
 
-// Verdicts writes the verdict of a run, and then each of its variants with what it drew.
+// Outcome writes the verdict of a run.
+func Outcome(w io.Writer, run experiments.Saved) error {
+	return pages.ExecuteTemplate(w, "outcome", map[string]any{"Verdict": verdictOf(run.Judgement.Verdict), "Why": run.Judgement.Why})
+}
+
+// Verdicts writes what each variant of a run showed, folded apart from the few that say most.
 func Verdicts(w io.Writer, run experiments.Saved) error {
 	return pages.ExecuteTemplate(w, "verdicts", newPage("", false, run))
 }
@@ -49,4 +54,13 @@ func Verdicts(w io.Writer, run experiments.Saved) error {
 // Verdict writes a verdict: its sign and its words.
 func Verdict(w io.Writer, v experiments.Verdict) error {
 	return pages.ExecuteTemplate(w, "verdict", verdictOf(v))
+}
+
+// Variant writes what a variant has shown: a sign and a few words.
+func Variant(w io.Writer, v experiments.VariantJudgement) error {
+	shown := variantVerdict(v)
+	if v.Verdict == experiments.AsExpected {
+		shown.Text = v.Seen()
+	}
+	return pages.ExecuteTemplate(w, "verdict", shown)
 }

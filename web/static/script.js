@@ -7,7 +7,7 @@
 
   // A part that has changed replaces the old one. The focus stays where it was, or moves to what can be pressed next to it, in the same
   // element with an id. The page itself has the present text, which the first event repeats: then nothing is replaced.
-  const press = "button:not(:disabled), a";
+  const press = "button:not(:disabled):not(.stop), a"; // a second press of “Run it” must not stop the run
   const last = new Map();
   const replace = ({ part, html }) => {
     const old = document.getElementById(part);
@@ -24,7 +24,7 @@
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (!focused) return;
-    const near = ids.map((id) => document.getElementById(id)).filter(Boolean).map((e) => (e.matches(press) ? e : e.querySelector(press)));
+    const near = ids.map((id) => document.getElementById(id)).filter(Boolean).map((e) => (e.matches("button:enabled, a") ? e : e.querySelector(press)));
     const next = near.find(Boolean) || old.querySelector(press) || old;
     if (next === old) old.tabIndex = -1;
     next.focus({ preventScroll: true });

@@ -33,10 +33,6 @@ const reveal = (figure) => {
   box.scrollLeft += Math.max(0, Math.min(beyond, inside.left - names.right - 40));
 };
 
-for (const details of document.querySelectorAll("details.run")) {
-  details.addEventListener("toggle", () => details.querySelectorAll("figure.timelines").forEach(reveal), { once: true });
-}
-
 // prepare readies the drawings of a page, or of a part that has come later: a live page says "part" then.
 const prepare = (part) => {
   for (const box of part.querySelectorAll(".picture, .scroll")) width.observe(box);
@@ -45,6 +41,9 @@ const prepare = (part) => {
     const shown = all.find((mark) => mark.classList.contains("shows"));
     if (all.length > 0) only(shown || all[0]);
     reveal(figure);
+  }
+  for (const details of part.querySelectorAll("details")) { // a drawing that is folded cannot be scrolled
+    details.addEventListener("toggle", () => details.querySelectorAll("figure.timelines").forEach(reveal), { once: true });
   }
 };
 document.addEventListener("part", (event) => prepare(event.target));

@@ -1,0 +1,125 @@
+package web
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/burst"
+	"locklab/internal/testenv"
+)
+
+// A run is stopped from its page: it shows nothing, its question is open again with the guess, and what had happened is saved. One that
+// waits does not begin, and saves nothing. The next run begins.
+func TestARunIsStopped(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	s, base := serving(t, paused("X1-first", never), paused("X2-second", never))
+	first, second := looks(t, base, "run-X1-first"), looks(t, base, "run-X2-second")
+	buttons := looks(t, base, "go-X1-first")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", map[string][]string{"variant": {"0"}}, nil)
+	first.until("run-X1-first", "Running now: waits", "0 of 1 trials are over", `class="drawing"`)
+	buttons.until("go-X1-first", `id="run-it" class="button" form="guess" disabled`, ">Stop</button>")
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "This one starts when it ends")
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil)
+	second.until("run-X2-second", "The run was stopped, so it shows nothing.</p>")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
+	first.until("run-X1-first", "The run was stopped, so it shows nothing. What had happened until then is saved.", "inconclusive")
+	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("run-X1-first") && !s.isBusy("run-X2-second") })
+	if a := s.ask("run-X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
+		t.Errorf("after the stop the question is %+v", a)
+	}
+	looks(t, base, "saved-X1-first").until("saved-X1-first", "inconclusive", "replay it")
+	if runs := experiments.History(s.cfg.Store, "X2-second"); len(runs) != 0 {
+		t.Errorf("a run that never began saved %v", runs)
+	}
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil) // nothing runs, and nothing happens
+	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
+	second.until("run-X2-second", "Running now: waits")
+}
+
+// A scene that is stopped says so, and can be played again.
+func TestASceneIsStopped(t *testing.T) {
+	t.Parallel()
+	_, base := serving(t, paused("X1-first", nil))
+	looker := looks(t, base, "scene-3")
+	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
+	do(t, http.MethodPost, base+"/ui/story/3/guess", map[string][]string{"choice": {"1"}}, nil) // it waits
+	looker.until("scene-3", ">Stop</button>")
+	do(t, http.MethodPost, base+"/ui/story/3/stop", nil, nil)
+	looker.until("scene-3", "The run was stopped.", "Play this scene again")
+	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
+	looker.until("scene-3", "Press your answer")
+}
+
+// A burst is stopped while its instances start, and so is their start from the page Servers. Each can be asked for again.
+func TestAStartIsStopped(t *testing.T) {
+	t.Parallel()
+	starts := make(chan bool, 9)
+	s, base := burstPage(t, nil, func(ctx context.Context, _ func(string)) (burst.Running, error) {
+		starts <- true
+		<-ctx.Done()
+		return burst.Running{}, context.Cause(ctx)
+	})
+	run := looks(t, base, burstRun)
+	for range 2 {
+		form := plan("20", "v3")
+		form.Set("guess", "20")
+		do(t, http.MethodPost, base+"/ui/burst/run", form, nil)
+		<-starts
+		do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
+		run.until(burstRun, "The burst was stopped, and is not counted.")
+		testenv.Eventually(t, "it can be sent again", func() bool { return !s.presentBursts().runs })
+	}
+	if a := s.ask("burst-1", viewer{}); !a.Open || a.Mine != "20" || len(s.presentBursts().ended) != 0 {
+		t.Errorf("after the stop the question is %+v", a)
+	}
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	<-starts
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	looks(t, base, "instances").until("instances", "could not be started: it was stopped")
+	if status, body := do(t, http.MethodPost, base+"/ui/burst/again", nil, nil); status != http.StatusConflict ||
+		!strings.Contains(body, "There was no burst yet") {
+		t.Error("a burst that never was is seen again:", status, body)
+	}
+}
+
+// A browser that takes nothing loses its connection. Until then no other one waits for it, and none gets a text that is old.
+func TestAStalledReaderDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	s, base := serving(t)
+	connection, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := connection.Write([]byte("GET /ui/events?of=load HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	watchers := func() int {
+		s.board.mu.Lock()
+		defer s.board.mu.Unlock()
+		return s.board.watched["load"]
+	}
+	testenv.Eventually(t, "it looks on", func() bool { return watchers() == 1 })
+	other := looks(t, base, "load")
+	filling := strings.Repeat("x", 1<<20)
+	for i := range 32 { // the buffers between them take some of these
+		text := filling + strings.Repeat("y", i)
+		s.board.put("load", text)
+		if shown := other.until("load"); i > 0 && len(shown) < len(filling) {
+			t.Fatalf("the other browser gets %d bytes", len(shown))
+		}
+	}
+	if watchers() != 2 {
+		t.Error("it was not slow enough to show anything")
+	}
+	testenv.Eventually(t, "the stalled browser has lost its connection", func() bool { return watchers() == 1 })
+	s.board.put("load", "the newest")
+	other.until("load", "the newest")
+}
