@@ -80,6 +80,13 @@ func (n *runNow) tell(e experiments.Event) {
 	}
 }
 
+// trials is how many are judged.
+func (n *runNow) trials() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.over
+}
+
 // runView is a run as the page shows it while it goes on.
 type runView struct {
 	Says      string

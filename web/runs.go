@@ -150,7 +150,7 @@ type trial struct {
 	trials     int    // of each variant; 0: the experiment's own number
 	part       string // that shows it
 	saved      bool   // the run of a scene is not: it lacks variants
-	judged     func(now *runNow)
+	judged     func(now *runNow) // is called when further trials are judged; nil: nobody asks
 	ended      func(experiments.Result)
 }
 
@@ -188,7 +188,7 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 		}
 	}, func() {
 		s.board.putMade(t.part, func() string { return s.fragment("runs", now.copy()) })
-		if so := now.copy().Over; so != over && t.judged != nil {
+		if so := now.trials(); so != over && t.judged != nil {
 			over = so
 			t.judged(&now)
 		}
