@@ -11,7 +11,6 @@ require (
 	github.com/bradfitz/gomemcache v0.0.0-20260422231931-4d751bb6e37c
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/cli/browser v1.3.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/gin-gonic/gin v1.10.1 // newer ones compile slowly: docs/decisions/0025
 	github.com/glebarez/go-sqlite v1.21.2

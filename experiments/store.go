@@ -237,6 +237,20 @@ func (c Catalogue) Judged(dir string) (s Saved) {
 	return s
 }
 
+// Open is a saved run with its record, and with the judgement that it had when it ended: see [Catalogue.Judged]. A record that is damaged
+// makes it inconclusive.
+func (c Catalogue) Open(dir string) Saved {
+	if !has(dir, verdictFile) {
+		return c.Rejudge(dir)
+	}
+	s := c.Judged(dir)
+	var damage error
+	if s.Record, damage = Load(dir); damage != nil {
+		s.Judgement = Judgement{Experiment: s.Judgement.Experiment, Why: damage.Error(), Void: true}
+	}
+	return s
+}
+
 // Rejudge judges a saved run from its files alone. Anything wrong with the files
 // makes the judgement inconclusive, with the reason in it.
 func (c Catalogue) Rejudge(dir string) (s Saved) {

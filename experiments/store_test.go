@@ -192,3 +192,23 @@ func TestARunWithoutAJudgementIsJudgedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A run that is opened has its record, and the judgement of the day it ended. Without one it is judged, and a damaged record is said.
+func TestAnOpenedRunIsNotJudgedAgain(t *testing.T) {
+	dir, checked := save(t, t.TempDir(), ran()), 0
+	counting := known
+	counting.Check = func(events []history.Event) []history.Violation { checked++; return findViolated(events) }
+	if s := (Catalogue{counting}).Open(dir); s.Judgement.Verdict != AsExpected || s.Record.Experiment != known.ID || checked != 0 {
+		t.Errorf("%d trials were checked: %+v", checked, s)
+	}
+	remove(t, dir, verdictFile)
+	if s := (Catalogue{counting}).Open(dir); s.Judgement.Verdict != AsExpected || checked == 0 {
+		t.Errorf("without a judgement %d trials were checked: %+v", checked, s)
+	}
+	damaged := save(t, t.TempDir(), ran())
+	remove(t, damaged, historyFile)
+	s := (Catalogue{known}).Open(damaged)
+	if s.Judgement.Verdict == AsExpected || !strings.Contains(s.Judgement.Why, "history.jsonl is missing") {
+		t.Errorf("a damaged run: %+v", s)
+	}
+}

@@ -4,4 +4,4 @@ package stack
 
 import "syscall"
 
-func supervised() *syscall.SysProcAttr { return ownProcessGroup() }
+func supervised() *syscall.SysProcAttr { return OwnProcessGroup() }

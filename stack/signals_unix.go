@@ -25,9 +25,9 @@ func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
 // killGroup kills every process of a group.
 func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
-// ownProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
+// OwnProcessGroup protects a process from Ctrl-C on the terminal. Only the program that started it receives Ctrl-C, and then
 // stops its servers one after the other.
-func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func OwnProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
 

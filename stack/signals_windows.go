@@ -19,7 +19,7 @@ func kill(int, syscall.Signal) error { return errors.ErrUnsupported }
 
 func killGroup(int) {}
 
-func ownProcessGroup() *syscall.SysProcAttr { return nil }
+func OwnProcessGroup() *syscall.SysProcAttr { return nil }
 
 func closeOnExec(int) {}
 

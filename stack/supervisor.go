@@ -49,7 +49,7 @@ func (s *Stack) supervisor(c command, log, report *os.File) *exec.Cmd {
 		cmd.Stdin, cmd.Stdout = c.in, c.out
 	}
 	cmd.ExtraFiles = []*os.File{s.watched, report} // descriptors 3 and 4 of the supervisor
-	cmd.SysProcAttr = ownProcessGroup()
+	cmd.SysProcAttr = OwnProcessGroup()
 	return cmd
 }
 

@@ -23,7 +23,7 @@ func (s *Stack) takedown(project string) (*takedown, error) {
 	t := &takedown{process: exec.Command(s.self), out: new(strings.Builder)}
 	t.process.Env = append(os.Environ(), roleVariable+"="+takedownRole, dirVariable+"="+s.dir)
 	t.process.Stdout = t.out
-	t.process.SysProcAttr = ownProcessGroup()
+	t.process.SysProcAttr = OwnProcessGroup()
 	var err error
 	if t.in, err = t.process.StdinPipe(); err == nil {
 		err = t.process.Start()

@@ -142,7 +142,7 @@ func (b *board) isWatched(name string) bool {
 const (
 	mostParts = 24               // of one page
 	heartbeat = 15 * time.Second // a line that keeps a silent connection open
-	stalled   = 5 * time.Second  // a browser that takes nothing for so long loses its connection, and comes back by itself
+	stalled   = 5 * time.Second  // a browser that does not take a part in that time loses its connection, and comes back by itself
 )
 
 // events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
@@ -175,12 +175,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	defer beat.Stop()
 	for {
 		names, parts, changed := s.board.changes(has)
-		_ = to.SetWriteDeadline(time.Now().Add(stalled))
 		for i, p := range parts {
+			_ = to.SetWriteDeadline(time.Now().Add(stalled))
 			if _, err := io.WriteString(w, p.line(names[i], v)); err != nil {
 				return
 			}
 		}
+		_ = to.SetWriteDeadline(time.Now().Add(stalled))
 		if to.Flush() != nil {
 			return
 		}

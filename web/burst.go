@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"locklab/experiments/burst"
@@ -17,12 +18,13 @@ import (
 
 // bursts are what the page Burst shows, apart from the guesses. The mutex of the server protects them.
 type bursts struct {
-	plan   burst.Plan // that was chosen last
-	asked  int        // number of the present question, from 1
-	runs   bool
-	health burst.Health // of an instance; without versions it is not known
-	ended  []endedBurst // of this session
-	shown  *burstNow    // on the cards
+	plan    burst.Plan   // that was chosen last
+	asked   int          // number of the present question, from 1
+	runs    bool         // a run waits or goes on, or is seen again
+	replays bool         // it is seen again
+	health  burst.Health // of an instance; without versions it is not known
+	ended   []endedBurst // of this session
+	shown   *burstNow    // on the cards
 }
 
 // endedBurst is a run whose bursts were all sent.
@@ -30,6 +32,7 @@ type endedBurst struct {
 	*burst.Results
 	About    burst.PageviewRow // what was guessed
 	question string
+	told     bool // views were answered
 }
 
 const mostEnded = 50 // runs in the history
@@ -89,7 +92,9 @@ func (s *Server) showBurst() {
 		return s.fragment("burst-up", map[string]any{"Running": running, "Topology": b.health.Topology, "Links": v.Trains()})
 	})
 	s.board.putEach("burst-question", func(v viewer) string {
-		return s.fragment("burst-question", map[string]any{"Plan": b.plan, "About": b.plan.About(), "Asked": s.ask(b.question(), v)})
+		return s.fragment("burst-question", map[string]any{
+			"Plan": b.plan, "About": b.plan.About(), "Asked": s.ask(b.question(), v), "Runs": b.runs,
+		})
 	})
 	s.showGuesses()
 }
@@ -152,7 +157,7 @@ func (s *Server) choose(p burst.Plan) bool {
 func (s *Server) askBurst(r *http.Request) error {
 	p, err := s.planOf(r)
 	if err == nil && !s.choose(p) {
-		err = refuse(http.StatusConflict, errors.New("a burst runs; ask again when it has ended"))
+		err = refuse(http.StatusConflict, errors.New("a burst runs, or is seen again; ask again when it has ended"))
 	}
 	if err == nil {
 		s.showBurst()
@@ -189,22 +194,39 @@ func (s *Server) runBurst(r *http.Request) error {
 	return s.beginBurst()
 }
 
-// mayRun takes the right to show a run, unless another one is shown.
-func (s *Server) mayRun() (b bursts, may bool) {
+// Kept are the other versions that lost no view and had one winner, as a list for a sentence.
+func (e endedBurst) Kept() string {
+	var all []string
+	for i, p := range e.Pageview {
+		if p.Version != e.About.Version && p.Lost == 0 && e.Order[i].Winners == 1 {
+			all = append(all, p.Version)
+		}
+	}
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " and " + all[last]
+	}
+	return strings.Join(all, "")
+}
+
+// take notes that a run is shown from now on, and returns the state before. It reports false when another one is shown.
+func (s *Server) take(replays bool) (b bursts, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b, may = s.bursts, !s.bursts.runs
-	s.bursts.runs = true
-	return b, may
+	b, taken = s.bursts, !s.bursts.runs
+	if taken {
+		s.bursts.runs, s.bursts.replays = true, replays
+	}
+	return b, taken
 }
 
 // beginBurst begins the run of the present plan, unless one waits or runs.
 func (s *Server) beginBurst() error {
-	b, may := s.mayRun()
-	if !may {
+	b, taken := s.take(false)
+	if !taken {
 		return nil
 	}
 	s.questions.Close(b.question())
+	s.showCards(newBurstNow(b.plan), always) // empty ones, so that nothing moves when the run begins
 	s.showBurst()
 	err := s.start(job{burstRun, func(ctx context.Context) func() {
 		e, err := s.sendBurst(ctx, b)
@@ -226,10 +248,6 @@ func (s *Server) stopBurst(*http.Request) error {
 // sendBurst sends the bursts of the present plan.
 func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err error) {
 	now, shown := newBurstNow(b.plan), make(map[string]int)
-	s.mu.Lock()
-	s.bursts.shown = now
-	s.mu.Unlock()
-	s.showCards(now, always)
 	show := func() {
 		s.board.putMade(burstRun, func() string { return s.fragment("burst-runs", now.copy()) })
 		for _, v := range b.plan.Chosen() {
@@ -244,6 +262,11 @@ func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err err
 			func(e burst.Event) { now.tell(e); changed() })
 	}, show)
 	show()
+	if e.told = now.longest() > 0; e.told { // otherwise the burst before stays on the cards
+		s.mu.Lock()
+		s.bursts.shown = now
+		s.mu.Unlock()
+	}
 	if ctx.Err() != nil {
 		return e, context.Cause(ctx)
 	}
@@ -274,29 +297,26 @@ const slowly = 12 * time.Second
 
 // seeAgain shows the answers of the newest burst once more, all versions side by side, and slowly. Nothing is sent.
 func (s *Server) seeAgain(*http.Request) error {
-	b, may := s.mayRun()
-	if !may {
-		return nil
-	}
-	ended := func() {
-		s.mu.Lock()
-		s.bursts.runs = false
-		s.mu.Unlock()
-		s.showGo()
-	}
-	if b.shown.longest() == 0 {
-		ended()
+	if s.presentBursts().shown.longest() == 0 {
 		return refuse(http.StatusConflict, errors.New("there was no burst yet; press “Run it”"))
 	}
-	s.showGo()
+	b, taken := s.take(true)
+	if !taken {
+		return nil
+	}
 	before := s.board.get(burstRun, viewer{})
+	ended := func() {
+		s.mu.Lock()
+		s.bursts.runs, s.bursts.replays = false, false
+		s.mu.Unlock()
+		s.showCards(b.shown, always)
+		s.board.put(burstRun, before)
+		s.showBurst()
+	}
+	s.showBurst()
 	err := s.start(job{burstRun, func(ctx context.Context) func() {
 		s.playBurst(ctx, b.shown)
-		return func() {
-			s.showCards(b.shown, always)
-			s.board.put(burstRun, before)
-			ended()
-		}
+		return ended
 	}})
 	if err != nil {
 		ended()
@@ -306,22 +326,27 @@ func (s *Server) seeAgain(*http.Request) error {
 
 // playBurst shows each moment of a burst that is over, until ctx ends.
 func (s *Server) playBurst(ctx context.Context, of *burstNow) {
-	longest := of.longest()
+	longest, shown := of.longest(), make(map[string]int)
 	slower := max(1, int((slowly+longest-1)/longest))
+	s.showCards(of, -1)
 	tick := time.NewTicker(redrawBurst)
 	defer tick.Stop()
-	for began := time.Now(); ; {
+	for began := time.Now(); ctx.Err() == nil; {
 		after := time.Since(began) / time.Duration(slower)
-		shown := map[string]any{"Slower": slower, "At": after.Milliseconds(), "Of": longest.Milliseconds()}
-		s.board.put(burstRun, s.fragment("burst-again", shown))
-		s.showCards(of, after)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
+		told := map[string]any{"Slower": slower, "At": min(after, longest).Milliseconds(), "Of": longest.Milliseconds()}
+		s.board.put(burstRun, s.fragment("burst-again", told))
+		for _, v := range of.plan.Chosen() {
+			if n := of.answers(v.Name, after); n != shown[v.Name] {
+				shown[v.Name] = n
+				s.showCard(of, v, after)
+			}
 		}
 		if after > longest {
 			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 		}
 	}
 }
@@ -356,6 +381,9 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 	}
 	s.mu.Lock()
 	s.bursts.runs = false
+	if failed != nil && e.told { // its counters were seen
+		s.bursts.asked++
+	}
 	if failed == nil {
 		s.bursts.asked++
 		s.bursts.ended = append(s.bursts.ended[max(0, len(s.bursts.ended)-mostEnded+1):], e)
@@ -385,5 +413,6 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 		s.board.put("burst-left", s.fragment("burst-left", e))
 	}
 	s.board.put(burstRun, s.fragment("burst-ended", shown))
+	s.showCards(s.presentBursts().shown, always)
 	s.showBurst()
 }

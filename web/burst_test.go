@@ -74,8 +74,8 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	}
 	first.until("burst-run", "Running now", "round 1 of 1")
 	v3.until("burst-card-v3", "So far", `class="wrote-0"`, "none seen")
-	v3.until("burst-card-v3", "<dt>instance-1</dt>", "<dt>instance-2</dt>", "after 300</dd>", "<b>600</b> of 600", "1 of 4", "as expected")
-	v1.until("burst-card-v1", "after 300</dd>", `Lost views</dt><dd class="finding">`, "4 of 4", "as expected")
+	v3.until("burst-card-v3", "instance-1</dt>", "instance-2</dt>", "in 300</dd>", "<b>600</b> of 600", "1 of 4", "as expected")
+	v1.until("burst-card-v1", "in 300</dd>", `Lost views</dt><dd class="finding">`, "4 of 4", "as expected")
 	table.until("burst-left", "v3 · Redis lock", "<td>600</td>", "Redis (single)")
 	ended := first.until("burst-run", "v1 shows", "views are lost")
 	if other := second.until("burst-run", "v1 shows"); other != ended {
@@ -84,7 +84,8 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	history.until("burst-history", "v1 · none: 1 × run at ", "1 × value of the article at 5 %, 1 × guess at 100 %",
 		"v3 · Redis lock: 1 × run at 100 %")
 	if _, page := get(t, base+"/ui/burst"); !all(page, []string{
-		"You guessed 600 in the last run. The counter of v1 showed", "more than a tenth", "instance-1</a>", "(no zookeeper)", `value="600"`,
+		"You guessed 600 in the last run. The counter of v1 showed", "That is more than a tenth", "instance-1</a>", "(no zookeeper)",
+		`value="600"`,
 	}) {
 		t.Errorf("the page does not show what has ended: %s", page)
 	}
@@ -100,6 +101,17 @@ func TestABurstOfOnesOwn(t *testing.T) {
 	}
 	do(t, http.MethodPost, base+"/ui/burst/run", plan("20", "v3"), nil)
 	history.until("burst-history", "v1 · none: 1 × run", "v3 · Redis lock: 2 × run at 100 %", "600 of 600, 20 of 20")
+
+	// The burst is seen again, slowly: the answers so far, and after a stop the result.
+	first.until("burst-run", "v3 shows 20 of 20")
+	testenv.Eventually(t, "the burst has ended", func() bool { return !s.presentBursts().runs })
+	do(t, http.MethodPost, base+"/ui/burst/again", nil, nil)
+	first.until("burst-run", "The same answers once more, ", " times slower", "all versions side by side: ")
+	v3.until("burst-card-v3", "So far", "of 20")
+	do(t, http.MethodPost, base+"/ui/burst/stop", nil, nil)
+	first.until("burst-run", "v3 shows 20 of 20")
+	v3.until("burst-card-v3", "<b>20</b> of 20", "as expected")
+	testenv.Eventually(t, "the next burst may be sent", func() bool { return !s.presentBursts().runs && !s.isBusy(burstRun) })
 }
 
 // In a class the trainer asks about a plan, participants guess its first version that loses views, and the run shows how many were right.
@@ -135,7 +147,7 @@ func TestABurstOfAClass(t *testing.T) {
 	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
 	testenv.Eventually(t, "it has ended, and says what failed", func() bool {
 		text := s.board.get("burst-run", viewer{}) // the page is made after the run has ended
-		return !s.presentBursts().runs && (strings.Contains(text, "requests failed") || strings.Contains(text, "The burst did not run"))
+		return !s.presentBursts().runs && (strings.Contains(text, "requests failed.") || strings.Contains(text, "The burst did not run"))
 	})
 	if after := s.class.Places(""); !slices.Equal(after, before) {
 		t.Errorf("a run that proves nothing makes of %v %v", before, after)

@@ -37,7 +37,9 @@ func TestBurstAndExperimentInChromium(t *testing.T) {
 	testenv.Slow(t)
 	_, base := bursting(t, nil)
 	b := chrome.New(t)
-	for _, v := range []chrome.View{{Name: "1280", Width: 1280, Scheme: "light"}, {Name: "390", Width: 390, Scheme: "dark"}} {
+	for _, v := range []chrome.View{
+		{Name: "1280", Width: 1280, Height: 1440, Scheme: "light"}, {Name: "390", Width: 390, Scheme: "dark"},
+	} {
 		t.Run(v.Name, func(t *testing.T) {
 			defer func(outer *testing.T) { b.T = outer }(b.T)
 			b.T = t
@@ -65,7 +67,7 @@ func TestBurstAndExperimentInChromium(t *testing.T) {
 // sendBurst guesses, sends a burst, sees it again, and stops that.
 func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 	b.T.Helper()
-	b.Open(base+"/ui/burst", chrome.View{Name: "burst-before-" + v.Name, Width: v.Width, Scheme: v.Scheme})
+	b.Open(base+"/ui/burst", chrome.View{Name: "burst-before-" + v.Name, Width: v.Width, Height: v.Height, Scheme: v.Scheme})
 	chrome.Ask[bool](b, `window.first = true`)
 	tabTo(b, "[name=guess]")
 	b.Do(chromedp.KeyEvent("100"))
@@ -79,6 +81,11 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 	if text := chrome.Ask[string](b, `document.querySelector("#burst-guesses").textContent`); !strings.Contains(text, "You guessed 100") {
 		b.T.Errorf("the guess is not beside the result: %s", text)
 	}
+	const beside = `[...document.querySelectorAll(".card dd")].filter((e) =>
+		e.getBoundingClientRect().right > e.closest(".card").getBoundingClientRect().right).length`
+	if n := chrome.Ask[int](b, beside); n > 0 {
+		b.T.Errorf("%d numbers stand beside their card", n)
+	}
 	tabTo(b, "#again-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .wrote-0"))
 	b.Shoot("burst-again-" + v.Name)
@@ -89,7 +96,7 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 // runExperiment finds an experiment in the list, guesses, and runs it.
 func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 	b.T.Helper()
-	b.Open(base+"/ui/experiments", chrome.View{Width: v.Width, Scheme: v.Scheme})
+	b.Open(base+"/ui/experiments", chrome.View{Width: v.Width, Height: v.Height, Scheme: v.Scheme})
 	tabTo(b, "[name=article]")
 	b.Do(chromedp.KeyEvent("A2"))
 	tabTo(b, ".filter button")
@@ -107,7 +114,10 @@ func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 	if !chrome.Ask[bool](b, `document.querySelectorAll(".ticks em").length === document.querySelectorAll(".ticks input").length`) {
 		b.T.Error("the guesses are not beside the results")
 	}
-	if title := chrome.Ask[string](b, `document.querySelector(".lesson .claim").textContent`); title == "" {
+	if says := chrome.Ask[string](b, `document.querySelector(".go").textContent`); !strings.Contains(says, "You guessed") {
+		b.T.Errorf("it does not count the guesses: %s", says)
+	}
+	if title := chrome.Ask[string](b, `document.querySelector(".live .claim").textContent`); title == "" {
 		b.T.Error("the lesson is missing")
 	}
 }

@@ -49,6 +49,9 @@ type asked struct {
 	People   int // participants
 }
 
+// tells reports whether a result would tell the answer: the viewer is a participant, and guesses are still taken.
+func (a asked) tells() bool { return a.Class && a.Open && !a.MayRun }
+
 // ask is the present state of a question for a viewer.
 func (s *Server) ask(name string, v viewer) asked {
 	a := asked{State: s.questions.Of(name, v.ID), MayGuess: s.class == nil || v.ID != ""}
@@ -194,6 +197,7 @@ func (s *Server) resetClass(*http.Request) error {
 	}
 	for _, e := range s.cfg.Catalogue {
 		if !s.ask(runPart(e), viewer{}).Runs {
+			s.setTried(e, tried{})
 			s.board.put(runPart(e), "")
 		}
 	}

@@ -69,6 +69,7 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 		"GET /ui/experiments/{id}":                      visitor,
 		"POST /ui/experiments/{id}/guess":               participant,
 		"POST /ui/experiments/{id}/run":                 trainer,
+		"POST /ui/experiments/{id}/again":               trainer,
 		"POST /ui/experiments/{id}/stop":                trainer,
 		"GET /ui/experiments/{id}/runs/{run}":           visitor,
 		"GET /ui/experiments/{id}/runs/{run}/{variant}": visitor,

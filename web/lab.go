@@ -77,13 +77,11 @@ type expectation struct {
 	asked
 	Experiment experiments.Experiment
 	States     map[string]template.HTML // of the variants, by name
+	Shown      bool                     // the newest run has shown what the experiment says
 }
 
 // statesOf says what has become of each variant in the newest run.
-func (s *Server) statesOf(e experiments.Experiment) map[string]template.HTML {
-	s.mu.Lock()
-	t := s.tried[e.ID]
-	s.mu.Unlock()
+func (s *Server) statesOf(t tried) map[string]template.HTML {
 	states := make(map[string]template.HTML)
 	switch {
 	case t.now != nil:
@@ -104,13 +102,15 @@ func has(guess string, variant int) bool {
 	return slices.Contains(strings.Split(guess, ","), strconv.Itoa(variant))
 }
 
+const guessedRight = "guessed right"
+
 // Mark says how the viewer's guess of a variant compares with the run.
 func (x expectation) Mark(variant int) string {
 	switch {
-	case x.Showed == "" || x.Mine == "":
+	case !x.Shown || x.Showed == "" || x.Mine == "":
 		return ""
 	case has(x.Showed, variant) == has(x.Mine, variant):
-		return "guessed right"
+		return guessedRight
 	}
 	return "guessed wrong"
 }
@@ -135,12 +135,13 @@ func (s *Server) showExpectation(e experiments.Experiment) {
 	s.board.putEach(guessesPart(e), func(v viewer) string { return s.fragment("guesses", s.ask(runPart(e), v)) })
 	s.board.putEach(goPart(e), func(v viewer) string {
 		return s.fragment("go", map[string]any{
-			"Asked": s.ask(runPart(e), v), "Stopping": s.isStopping(runPart(e)), "Missing": s.cfg.Missing(e), "Trains": v.Trains(),
+			"Asked": s.ask(runPart(e), v), "Runs": s.ask(runPart(e), v).Runs, "Stopping": s.isStopping(runPart(e)),
+			"Missing": s.cfg.Missing(e), "Trains": v.Trains(),
+			"Right": s.expectationOf(e, v).Right(), "Of": len(e.Variants),
 		})
 	})
 	s.board.putEach(savedPart(e), func(v viewer) string {
-		a := s.ask(runPart(e), v)
-		if a.Class && a.Open && !a.MayRun { // a saved run would tell the answer
+		if s.ask(runPart(e), v).tells() {
 			return ""
 		}
 		return s.fragment("saved", map[string]any{"Experiment": e, "Runs": s.listedRuns(e)})
@@ -149,14 +150,35 @@ func (s *Server) showExpectation(e experiments.Experiment) {
 
 // showVariants shows the variants of an experiment, what a viewer expects of them, and what has become of them.
 func (s *Server) showVariants(e experiments.Experiment) {
-	s.board.putEach(askPart(e), func(v viewer) string {
-		return s.fragment("expectation", expectation{s.ask(runPart(e), v), e, s.statesOf(e)})
-	})
+	s.board.putEach(askPart(e), func(v viewer) string { return s.fragment("expectation", s.expectationOf(e, v)) })
+}
+
+func (s *Server) expectationOf(e experiments.Experiment, v viewer) expectation {
+	t, a := s.triedOf(e), s.ask(runPart(e), v)
+	if a.tells() {
+		t = tried{}
+	}
+	shown := t.now == nil && t.ended != nil && t.ended.Verdict == experiments.AsExpected
+	return expectation{a, e, s.statesOf(t), shown}
+}
+
+// Right is how many variants the viewer has guessed right; -1: that is not known.
+func (x expectation) Right() (n int) {
+	for i := range x.Experiment.Variants {
+		switch x.Mark(i) {
+		case "":
+			return -1
+		case guessedRight:
+			n++
+		}
+	}
+	return n
 }
 
 // listedRun is a run that can be opened.
 type listedRun struct {
 	Name    string
+	Telling int // number of the variant that is replayed first: one with a violation, if there is one
 	Verdict template.HTML
 }
 
@@ -165,7 +187,9 @@ func (s *Server) listedRuns(e experiments.Experiment) (all []listedRun) {
 	names := experiments.History(s.cfg.Store, e.ID)
 	for _, name := range names[:min(mostRuns, len(names))] {
 		saved := s.cfg.Catalogue.Judged(filepath.Join(s.cfg.Store, e.ID, name))
-		all = append(all, listedRun{name, markup(func(w io.Writer) error { return html.Verdict(w, saved.Judgement.Verdict) })})
+		telling := slices.IndexFunc(saved.Judgement.Variants, func(v experiments.VariantJudgement) bool { return v.Violation != nil })
+		verdict := markup(func(w io.Writer) error { return html.Verdict(w, saved.Judgement.Verdict) })
+		all = append(all, listedRun{name, max(telling, 0) + 1, verdict})
 	}
 	return all
 }
@@ -206,13 +230,16 @@ func (s *Server) runExperiment(r *http.Request) error {
 		return err
 	}
 	opened := s.questions.Close(runPart(e))
+	before := s.triedOf(e)
 	err = s.try(trial{
 		experiment: e, part: runPart(e), saved: true,
 		judged: func(now *runNow) { s.setTried(e, tried{now: now}); s.showVariants(e) },
-		ended:  func(r experiments.Result) { s.endExperiment(e, r, opened) },
+		ended:  func(r experiments.Result) { s.endExperiment(e, r, opened, before) },
 	})
 	if err != nil {
 		s.questions.NotRun(runPart(e), opened)
+	} else {
+		s.beginTried(e)
 	}
 	s.showExpectation(e)
 	return err
@@ -228,37 +255,70 @@ func (s *Server) stopExperiment(r *http.Request) error {
 	return err
 }
 
+// guessAgain asks the question of an experiment anew, without a guess, unless it runs.
+func (s *Server) guessAgain(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err == nil && s.questions.Reopen(runPart(e)) {
+		s.setTried(e, tried{})
+		s.board.put(runPart(e), "")
+		s.showExpectation(e)
+	}
+	return err
+}
+
 func (s *Server) setTried(e experiments.Experiment, t tried) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tried[e.ID] = t
 }
 
-// endExperiment shows what a run came to. After one that was stopped the question is as it was before.
-func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result, opened bool) {
-	t, shown := tried{ended: &r.Judgement}, map[string]any{"Experiment": e, "NotSaved": r.NotSaved, "Run": filepath.Base(r.Dir)}
-	switch {
-	case r.Record.Interrupted:
-		s.questions.NotRun(runPart(e), opened)
-		shown["Stopped"] = true
-	case s.questions.Ended(runPart(e)):
+// beginTried forgets the run before, unless the run that begins has told something, or has ended, meanwhile.
+func (s *Server) beginTried(e experiments.Experiment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tried[e.ID]; s.busy[runPart(e)] != nil && t.now == nil {
+		s.tried[e.ID] = tried{}
+	}
+}
+
+func (s *Server) triedOf(e experiments.Experiment) tried {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tried[e.ID]
+}
+
+// endExperiment shows what a run came to. After one that was stopped the question is as it was, and after one that never began the result
+// of the run before, too.
+func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result, opened bool, before tried) {
+	stopped := r.Record.Interrupted
+	var counts bool
+	if stopped {
+		counts = s.questions.NotRun(runPart(e), opened)
+	} else if counts = s.questions.Ended(runPart(e)); counts {
 		s.scoreExperiment(e, r)
-	default: // a class began anew meanwhile
-		t, shown = tried{}, nil
 	}
-	if r.Experiment.ID == "" { // it was stopped before it began
-		t = tried{}
-	} else if shown != nil {
-		shown["Outcome"] = markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) })
-		shown["Verdicts"] = markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) })
-		shown["AsExpected"] = r.Judgement.Verdict == experiments.AsExpected
+	judgement := r.Judgement // the record must not be kept with it
+	switch began := r.Experiment.ID != ""; {
+	case !counts: // a class began anew meanwhile
+		s.setTried(e, tried{})
+		s.board.put(runPart(e), "")
+	case !began:
+		s.setTried(e, before)
+		s.board.put(runPart(e), s.fragment("ended", map[string]any{"Stopped": true}))
+	default:
+		s.setTried(e, tried{ended: &judgement})
+		whole := s.fragment("ended", map[string]any{
+			"Experiment": e, "NotSaved": r.NotSaved, "Stopped": stopped, "AsExpected": judgement.Verdict == experiments.AsExpected,
+			"Outcome":  markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) }),
+			"Verdicts": markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) }),
+		})
+		s.board.putEach(runPart(e), func(v viewer) string {
+			if s.ask(runPart(e), v).tells() {
+				return s.fragment("ended", map[string]any{"Stopped": true})
+			}
+			return whole
+		})
 	}
-	s.setTried(e, t)
-	text := ""
-	if shown != nil {
-		text = s.fragment("ended", shown)
-	}
-	s.board.put(runPart(e), text)
 	s.showExpectation(e)
 }
 
@@ -289,7 +349,7 @@ func (s *Server) savedRun(r *http.Request) (saved experiments.Saved, err error) 
 		return saved, refuse(http.StatusNotFound,
 			fmt.Errorf("this run of %s is not saved; the page of the experiment lists those that are", e.ID))
 	}
-	return s.cfg.Catalogue.Rejudge(filepath.Join(s.cfg.Store, e.ID, run)), nil
+	return s.cfg.Catalogue.Open(filepath.Join(s.cfg.Store, e.ID, run)), nil
 }
 
 // report writes the report of a saved run. It has a policy of its own, because it is one file.

@@ -73,8 +73,10 @@ func (s *Server) startLoad(r *http.Request) error {
 func (s *Server) stopLoad(*http.Request) error {
 	l := s.load.Load()
 	switch {
+	case l != nil && s.sending.Load():
+		l.Stop() // it waits for its last answers
 	case l != nil:
-		l.Stop()
+		s.stop("load")
 	case s.isBusy("instances"):
 		s.stop("instances")
 	default:
@@ -93,7 +95,9 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 		if running, err = s.service(ctx, func(what string) { starting.Store(&what); changed() }); err == nil {
 			starting.Store(nil)
 			changed()
+			s.sending.Store(true)
 			views, err = l.Send(ctx, running.Target, func(burst.Event) { changed() })
+			s.sending.Store(false)
 		}
 	}, func() {
 		s.board.putMade("load", func() string {
@@ -103,6 +107,9 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 			return s.fragment("loading", loadView{l, l.Rates(secondsShown)})
 		})
 	})
+	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
+		err = errStopped
+	}
 	if err != nil {
 		return map[string]any{"Err": sentence(err)}
 	}

@@ -40,6 +40,8 @@ type runNow struct {
 	dropped int             // steps of it before these
 	judged  []judgedSoFar
 	over    int // trials that are judged, apart from those that are repeated
+	trial   int // that runs
+	found   foundView
 }
 
 // judgedSoFar are the trials of a variant that are judged.
@@ -56,7 +58,7 @@ func (n *runNow) tell(e experiments.Event) {
 	case experiments.Started:
 		n.work, n.began = e, time.Now()
 	case experiments.TrialBegan:
-		n.says, n.steps, n.dropped = e.String(), nil, 0
+		n.says, n.steps, n.dropped, n.trial = e.String(), nil, 0, e.Trial
 	case experiments.Stepped:
 		if n.steps = append(n.steps, e.Step); len(n.steps) == 2*mostSteps {
 			n.dropped += mostSteps
@@ -76,6 +78,7 @@ func (n *runNow) tell(e experiments.Event) {
 		so := &n.judged[len(n.judged)-1]
 		if so.Trials++; e.Violation != nil {
 			so.Violations++
+			n.found = foundView{e.Variant, n.trial, slices.Clone(n.steps), e.Violation}
 		}
 	}
 }
@@ -87,8 +90,22 @@ func (n *runNow) trials() int {
 	return n.over
 }
 
+// foundView is a trial with a violation.
+type foundView struct {
+	Variant   string
+	Trial     int // 0: there is none
+	steps     []history.Event
+	Violation *history.Violation
+}
+
+// Drawing draws it.
+func (f foundView) Drawing() template.HTML {
+	return markup(func(w io.Writer) error { return html.Drawing(w, f.steps, f.Violation) })
+}
+
 // runView is a run as the page shows it while it goes on.
 type runView struct {
+	Found     foundView // the newest trial with a violation
 	Says      string
 	Steps     []history.Event
 	Dropped   int
@@ -104,7 +121,7 @@ func (n *runNow) copy() runView {
 	newest := n.steps[max(0, len(n.steps)-mostSteps):]
 	v := runView{
 		Says: n.says, Steps: slices.Clone(newest), Dropped: n.dropped + len(n.steps) - len(newest), Judged: slices.Clone(n.judged),
-		Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
+		Found: n.found, Over: min(n.over, n.work.Trials), All: n.work.Trials, Takes: n.work.Takes,
 	}
 	if !n.began.IsZero() {
 		v.Since = time.Since(n.began)
@@ -189,6 +206,18 @@ func (n *burstNow) changes(version string) int {
 	return len(c.answered)
 }
 
+// answers counts the answers until a time after the first one.
+func (n *burstNow) answers(version string, until time.Duration) (all int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, a := range n.courses[version].answered {
+		if a.at <= until {
+			all++
+		}
+	}
+	return all
+}
+
 // longest is the time from the first answer of a version until its last.
 func (n *burstNow) longest() (most time.Duration) {
 	n.mu.Lock()
@@ -225,13 +254,7 @@ func (n *burstNow) card(v versions.Version, after time.Duration) card {
 	} else {
 		shown.Judged = of.judged
 	}
-	var names []string
-	for _, a := range of.answered {
-		if a.Instance != "" && !slices.Contains(names, a.Instance) {
-			names = append(names, a.Instance)
-		}
-	}
-	slices.Sort(names)
+	names := n.instances()
 	shown.By = make([]burst.Answered, len(names))
 	for i, name := range names {
 		shown.By[i].Instance = name
@@ -247,6 +270,19 @@ func (n *burstNow) card(v versions.Version, after time.Duration) card {
 		}
 	}
 	return shown
+}
+
+// instances are the names of those that have answered, whatever the version. It needs the mutex.
+func (n *burstNow) instances() (names []string) {
+	for _, c := range n.courses {
+		for _, a := range c.answered {
+			if a.Instance != "" && !slices.Contains(names, a.Instance) {
+				names = append(names, a.Instance)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Newest is the largest value that was written.

@@ -66,7 +66,7 @@ func TestABurstThatGoesOn(t *testing.T) {
 		if len(c.By) != 2 || c.By[0].Confirmed != 0 || c.By[1].Newest != 1 || c.Lost != 0 || len(c.Wrote) != 1 {
 			t.Errorf("after the first answer: %+v", c)
 		}
-		if c := now.card(v3, always); len(c.By) != 0 || c.Judged != nil || now.changes("v3") != 0 {
+		if c := now.card(v3, always); len(c.By) != 2 || c.By[1].Confirmed != 0 || c.Judged != nil || now.changes("v3") != 0 {
 			t.Errorf("before it begins: %+v", c)
 		}
 		if now.longest() != 3*time.Millisecond || now.copy().Number != 1 || now.changes("v1") != 4 {

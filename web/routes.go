@@ -39,6 +39,7 @@ var routes = []route{
 	{"GET /ui/experiments/{id}", visitor, shows((*Server).experiment)},
 	{"POST /ui/experiments/{id}/guess", participant, does("/ui/experiments/${id}", (*Server).guessExperiment)},
 	{"POST /ui/experiments/{id}/run", trainer, does("/ui/experiments/${id}", (*Server).runExperiment)},
+	{"POST /ui/experiments/{id}/again", trainer, does("/ui/experiments/${id}", (*Server).guessAgain)},
 	{"POST /ui/experiments/{id}/stop", trainer, does("/ui/experiments/${id}", (*Server).stopExperiment)},
 	{"GET /ui/experiments/{id}/runs/{run}", visitor, (*Server).report},
 	{"GET /ui/experiments/{id}/runs/{run}/{variant}", visitor, shows((*Server).replay)},

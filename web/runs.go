@@ -147,9 +147,9 @@ func (s *Server) work(ctx context.Context) {
 // trial is the run of an experiment.
 type trial struct {
 	experiment experiments.Experiment
-	trials     int    // of each variant; 0: the experiment's own number
-	part       string // that shows it
-	saved      bool   // the run of a scene is not: it lacks variants
+	trials     int               // of each variant; 0: the experiment's own number
+	part       string            // that shows it
+	saved      bool              // the run of a scene is not: it lacks variants
 	judged     func(now *runNow) // is called when further trials are judged; nil: nobody asks
 	ended      func(experiments.Result)
 }

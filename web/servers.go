@@ -50,13 +50,19 @@ func (s *Server) watch(ctx context.Context) {
 		case task := <-s.watched.tasks:
 			task(ctx)
 		case <-tick.C:
-			if s.board.isWatched("servers") && !s.presentBursts().runs { // a look would disturb what a burst measures
+			if s.board.isWatched("servers") && !s.measures() { // a look would disturb what a burst measures
 				s.look(ctx)
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// measures reports whether a burst waits or runs.
+func (s *Server) measures() bool {
+	b := s.presentBursts()
+	return b.runs && !b.replays
 }
 
 // onWatch lets the goroutine of watch do something, and waits for that, until ctx ends.

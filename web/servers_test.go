@@ -101,8 +101,8 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	}
 	looker.until("load", "Another run is active")
 	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	looker.until("load", "The load has no result. It was stopped.")
 	close(release)
-	looker.until("load", "stopped before it began")
 }
 
 // In a class the trainer starts, loads and breaks. The others see the picture and the proofs, and no button.

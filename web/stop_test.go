@@ -26,9 +26,9 @@ func TestARunIsStopped(t *testing.T) {
 	do(t, http.MethodPost, base+"/ui/experiments/X2-second/run", nil, nil)
 	second.until("run-X2-second", "This one starts when it ends")
 	do(t, http.MethodPost, base+"/ui/experiments/X2-second/stop", nil, nil)
-	second.until("run-X2-second", "The run was stopped, so it shows nothing.</p>")
+	second.until("run-X2-second", "The run was stopped, so it has no verdict.</p>")
 	do(t, http.MethodPost, base+"/ui/experiments/X1-first/stop", nil, nil)
-	first.until("run-X1-first", "The run was stopped, so it shows nothing. What had happened until then is saved.", "inconclusive")
+	first.until("run-X1-first", "The run was stopped, so it has no verdict. What had happened until then is saved.", "inconclusive")
 	testenv.Eventually(t, "no run is active", func() bool { return !s.isBusy("run-X1-first") && !s.isBusy("run-X2-second") })
 	if a := s.ask("run-X1-first", viewer{}); !a.Open || a.Mine != "0" || a.Runs {
 		t.Errorf("after the stop the question is %+v", a)
@@ -85,6 +85,74 @@ func TestAStartIsStopped(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/burst/again", nil, nil); status != http.StatusConflict ||
 		!strings.Contains(body, "There was no burst yet") {
 		t.Error("a burst that never was is seen again:", status, body)
+	}
+}
+
+// While a run goes on, the page shows what has become of each variant. After a stop that is over, the question can be asked anew.
+func TestARunShowsItsVariants(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	two := paused("X4-two", release)
+	two.Trials = 2
+	s, base := serving(t, two)
+	variants := looks(t, base, "ask-X4-two")
+	do(t, http.MethodPost, base+"/ui/experiments/X4/run", map[string][]string{"variant": {"0"}}, nil)
+	release <- struct{}{}
+	variants.until("ask-X4-two", "no violation in 1 trial")
+	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil) // not while it runs
+	if a := s.ask("run-X4-two", viewer{}); a.Open || a.Mine != "0" {
+		t.Errorf("during the run the question is asked anew: %+v", a)
+	}
+	release <- struct{}{}
+	variants.until("ask-X4-two", "no violation in 2 trials")
+	testenv.Eventually(t, "it has ended", func() bool { return !s.isBusy("run-X4-two") })
+	do(t, http.MethodPost, base+"/ui/experiments/X4/again", nil, nil)
+	if a := s.ask("run-X4-two", viewer{}); !a.Open || a.Mine != "" || s.board.get("run-X4-two", viewer{}) != "" {
+		t.Errorf("asked anew it is %+v", a)
+	}
+}
+
+// In a class only the trainer has buttons that run, stop, or ask anew. While guesses are open, participants see nothing that tells the
+// answer: no saved run, and nothing of a run that was stopped. A new class sees nothing of the class before.
+func TestAParticipantSeesNoAnswer(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir(), paused("X1-first", nil))
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	s, base := serve(t, cfg)
+	leads := trains(t, base)
+	guesses, runs := viewer{ID: "ana", Role: participant}, viewer{Role: trainer}
+	buttons := func(what string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if text := s.board.get(part, guesses); strings.Contains(text, "stop-it") || strings.Contains(text, "again-it") {
+				t.Errorf("%s a participant has the buttons of %s: %s", what, part, text)
+			}
+			if text := s.board.get(part, runs); !strings.Contains(text, "stop-it") {
+				t.Errorf("%s the trainer has no Stop in %s: %s", what, part, text)
+			}
+		}
+	}
+	told := func(what string, v viewer, want bool) {
+		t.Helper()
+		all := s.board.get("ask-X1-first", v) + s.board.get("run-X1-first", v) + s.board.get("saved-X1-first", v)
+		if strings.Contains(all, "inconclusive") != want {
+			t.Errorf("%s a viewer %+v sees %s", what, v, all)
+		}
+	}
+	buttons("before", "go-X1-first", "burst-go")
+	looker := looks(t, base, "run-X1-first")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
+	looker.until("run-X1-first", "Running now")
+	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
+	buttons("during a run", "go-X1-first", "scene-3")
+	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
+	looker.until("run-X1-first", "The run was stopped")
+	testenv.Eventually(t, "it has ended", func() bool { return s.ask("run-X1-first", viewer{}).Open })
+	told("after a stop", guesses, false)
+	told("after a stop", runs, true)
+	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)
+	if text := s.board.get("run-X1-first", runs) + s.board.get("ask-X1-first", runs); strings.Contains(text, "inconclusive") {
+		t.Errorf("a new class sees the result of the one before: %s", text)
 	}
 }
 

@@ -66,6 +66,7 @@ type Server struct {
 	watched   watched
 	instances atomic.Pointer[burst.Running] // that bursts go to; nil: they were not started
 	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
+	sending   atomic.Bool                   // the load has begun
 
 	mu      sync.Mutex
 	waiting []*underway
@@ -155,6 +156,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"paragraphs": paragraphs,
 	"moves":      steps.Text,
 	"drawing":    drawing,
+	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"letter":     func(i int) string { return string(rune('a' + i)) },
 }).ParseFS(pageFiles, "pages/*.tmpl"))
 
@@ -171,6 +173,7 @@ type page struct {
 	Texts  map[string]template.HTML // of the parts
 	Body   any
 	Pages  []link
+	At     string // the path of this page
 	Signs  template.HTML
 	Class  bool
 	Viewer viewer
@@ -178,7 +181,7 @@ type page struct {
 
 // show writes a page.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page) {
-	p.Pages, p.Signs, p.Viewer, p.Class = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil
+	p.Pages, p.Signs, p.Viewer, p.Class, p.At = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, r.URL.Path
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
 		p.Parts = append(p.Parts, "now") // where the trainer is

@@ -2,29 +2,47 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
 
-	"github.com/cli/browser"
+	"locklab/stack"
 )
+
+// openers are the programs that open an address, by operating system; the first that is there does it.
+var openers = map[string][][]string{
+	"linux":   {{"xdg-open"}, {"wslview"}},
+	"darwin":  {{"open"}},
+	"windows": {{"rundll32", "url.dll,FileProtocolHandler"}},
+}
 
 // hasScreen reports whether a browser that this program opens can be seen: on Linux a desktop says where its screen is.
 func hasScreen() bool {
 	return runtime.GOOS != "linux" || cmp.Or(os.Getenv("DISPLAY"), os.Getenv("WAYLAND_DISPLAY"), os.Getenv("WSL_DISTRO_NAME")) != ""
 }
 
-// openBrowser opens an address with the browser of the user, if there is a screen. It does not wait for the browser, and says an error.
-func openBrowser(std streams, url string) {
+// openBrowser opens an address with the browser of the user, if there is a screen. The browser is in a process group of its own: Ctrl-C
+// must not end it. It says an error, and waits for nothing.
+func openBrowser(ctx context.Context, std streams, url string) {
 	if !hasScreen() {
 		return
 	}
-	browser.Stdout, browser.Stderr = std.err, std.err
-	go func() {
-		if err := browser.OpenURL(url); err != nil {
-			std.say("No browser was opened (" + err.Error() + "): open the address yourself, or start with --no-browser.")
+	failed := fmt.Errorf("there is no program for that on %s", runtime.GOOS)
+	for _, opener := range openers[runtime.GOOS] {
+		if _, failed = exec.LookPath(opener[0]); failed != nil {
+			continue
 		}
-	}()
+		command := exec.CommandContext(context.WithoutCancel(ctx), opener[0], append(opener[1:], url)...)
+		command.SysProcAttr = stack.OwnProcessGroup()
+		if failed = command.Start(); failed == nil {
+			go func() { _ = command.Wait() }()
+			return
+		}
+	}
+	std.say("No browser was opened (" + failed.Error() + "): open the address yourself, or start with --no-browser.")
 }
 
 // onThisMachine is an address at which a browser of this machine reaches a listener.

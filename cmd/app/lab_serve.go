@@ -222,7 +222,7 @@ func (c *labServeCommand) Run(ctx context.Context, std streams) (err error) {
 	at := cmp.Or(c.Address, onThisMachine(listener.Addr().String()))
 	c.announce(std, at, class)
 	if c.Browser {
-		openBrowser(std, "http://"+at+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
+		openBrowser(ctx, std, "http://"+at+map[bool]string{false: "/ui/", true: "/ui/trainer"}[class != nil])
 	}
 	context.AfterFunc(ctx, func() { std.say("The page ends, and the servers that it started. Saved runs are in " + c.Out + ".") })
 	return serve(ctx, listener, page)

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -161,6 +163,9 @@ func dialAll(ctx context.Context, base string, n int) ([]net.Conn, error) {
 	}
 	if err := group.Wait(); err != nil {
 		closeAll(connections)
+		if errors.Is(err, syscall.EMFILE) {
+			err = fmt.Errorf("%w; send fewer requests, or raise the limit (ulimit -n)", err)
+		}
 		return nil, fmt.Errorf("burst: open %d connections: %w", n, err)
 	}
 	return connections, nil

@@ -92,11 +92,13 @@ func (q *Questions) Ended(name string) (counts bool) {
 	return counts
 }
 
-// NotRun notes that the run of a question has not begun. The guesses of one that was opened stay, and can be changed.
-func (q *Questions) NotRun(name string, opened bool) {
-	if q.Ended(name) && opened {
+// NotRun notes that the run of a question has not begun, or was stopped. The guesses of one that was opened stay, and can be changed. It
+// reports false as [Questions.Ended] does.
+func (q *Questions) NotRun(name string, opened bool) (counts bool) {
+	if counts = q.Ended(name); counts && opened {
 		q.change(name, func(of *question) { of.closed = false })
 	}
+	return counts
 }
 
 // Reopen asks a question anew, without a guess, unless it runs.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A value is drawn once in each cell, however many writes there are, and each instance has a style of its own.
+// A line goes through each cell once, however many writes there are. Each instance has a line of the largest values that it wrote.
 func TestAClimbIsDrawn(t *testing.T) {
 	var all []Written
 	for i := range 10_000 { // two instances that lose nothing
@@ -16,15 +16,15 @@ func TestAClimbIsDrawn(t *testing.T) {
 	if err := Climb(&text, len(all), all); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(text.String(), "h0"); n > 2*(climbWidth+climbHeight+2) {
+	if n := strings.Count(text.String(), "L"); n > 2*(climbWidth+climbHeight+2) {
 		t.Errorf("10000 writes make %d points", n)
 	}
 	text.Reset()
-	if err := Climb(&text, 4, []Written{{0, 1}, {1, 1}, {2, 2}}); err != nil {
+	if err := Climb(&text, 4, []Written{{0, 1}, {1, 3}, {0, 1}, {1, 2}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`class="wrote-0" d="M30 60h0M90 40h0"`, `class="wrote-1" d="M60 60h0"`, "3 views of 4 confirmed, and the largest value is 2",
+		`class="wrote-0" d="M30 60L90 60"`, `class="wrote-1" d="M60 20L120 20"`, "4 views of 4 confirmed, and the largest value is 3",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%s is missing in %s", want, text.String())

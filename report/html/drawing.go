@@ -94,6 +94,7 @@ type tick struct {
 
 type canvas struct {
 	*drawing
+	grows   bool  // as in the format
 	room    int   // of a row
 	begins  []int // x of the rows
 	columns []column
@@ -107,12 +108,14 @@ type canvas struct {
 type format struct {
 	room   int // of a row, in pixels
 	events int
+	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
 }
 
 // A report has the whole screen, a picture the column of a page. The report of a lab has more than a hundred drawings.
 var (
 	inReport = format{room: 1180, events: 80}
 	inPage   = format{room: 860, events: 40}
+	growing  = format{room: 860, events: 40, grows: true}
 	inLab    = format{room: 1180, events: 12}
 )
 
@@ -127,7 +130,7 @@ func draw(events []history.Event, found *history.Violation, f format) *drawing {
 	if len(shown) == 0 {
 		return nil
 	}
-	c := &canvas{drawing: &drawing{Left: left}, room: f.room, heights: make(map[string]int), grants: make(map[int]bool)}
+	c := &canvas{drawing: &drawing{Left: left}, grows: f.grows, room: f.room, heights: make(map[string]int), grants: make(map[int]bool)}
 	for _, e := range events {
 		c.grants[e.Seq] = e.Kind == history.Grant
 	}
@@ -262,7 +265,11 @@ func (c *canvas) addKeys(shortTokens bool) {
 	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lock has ended, and another client was granted it"})
 	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
 	add(slices.ContainsFunc(c.Overlaps, harm), key{Class: "overlap", Text: "several holders, with an effect"})
-	add(slices.ContainsFunc(c.Overlaps, belief), key{Class: "belief", Text: "several holders, without an effect"})
+	text := "several holders, without an effect"
+	if c.grows {
+		text = "several holders"
+	}
+	add(slices.ContainsFunc(c.Overlaps, belief), key{Class: "belief", Text: text})
 	for _, s := range shapes {
 		unlabelled := func(m mark) bool { return m.Shape == s.ID && m.Label == nil }
 		add(slices.ContainsFunc(c.Marks, unlabelled), key{Shape: s.ID, Text: s.Says})

@@ -17,12 +17,16 @@ func Script() string { return script }
 // Signs writes what drawings and verdicts refer to. A page with parts begins with it.
 func Signs(w io.Writer) error { return pages.ExecuteTemplate(w, "signs", page{Shapes: shapes}) }
 
-// Drawing writes the drawing of a trial, for a page of another package. Of a trial that still runs it is what was recorded so far.
+// Drawing writes the drawing of a trial, for a page of another package. Without a violation more events may come.
 func Drawing(w io.Writer, events []history.Event, found *history.Violation) error {
 	if len(events) == 0 {
 		return nil
 	}
-	v := variant{Picture: draw(events, found, inPage), Bursts: bursts(events)}
+	f := inPage
+	if found == nil {
+		f = growing
+	}
+	v := variant{Picture: draw(events, found, f), Bursts: bursts(events)}
 	return pages.ExecuteTemplate(w, "pictures", v)
 }
 

@@ -3,7 +3,6 @@
 (() => {
   const parts = document.body.dataset.parts.split(" ").filter(Boolean);
   const connection = document.getElementById("connection");
-  if (parts.length === 0) return;
 
   // A part that has changed replaces the old one. The focus stays where it was, or moves to what can be pressed next to it, in the same
   // element with an id. The page itself has the present text, which the first event repeats: then nothing is replaced.
@@ -18,14 +17,15 @@
     last.set(part, html);
     if (first && spelled.textContent === old.textContent) return;
     const focused = old.contains(document.activeElement);
+    const stopped = focused && document.activeElement.matches(".stop"); // nor a second press of “Stop” run anything
     const ids = [];
     for (let e = document.activeElement; focused && e !== old; e = e.parentElement) if (e.id) ids.push(e.id);
     old.innerHTML = html;
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (!focused) return;
-    const near = ids.map((id) => document.getElementById(id)).filter(Boolean).map((e) => (e.matches("button:enabled, a") ? e : e.querySelector(press)));
-    const next = near.find(Boolean) || old.querySelector(press) || old;
+    const near = ids.map((id) => document.getElementById(id)).filter(Boolean).map((e) => (e.matches("button:enabled, a") ? e : stopped ? null : e.querySelector(press)));
+    const next = near.find(Boolean) || (stopped ? old : old.querySelector(press)) || old;
     if (next === old) old.tabIndex = -1;
     next.focus({ preventScroll: true });
   };
@@ -33,7 +33,7 @@
   // A page that nobody sees has no connection: a browser has six for one program. The first events of a new one are the present state.
   let source = null;
   const look = () => {
-    const seen = document.visibilityState === "visible";
+    const seen = document.visibilityState === "visible" && parts.length > 0;
     if (seen === (source !== null)) return;
     if (!seen) {
       source.close();
@@ -51,7 +51,7 @@
 
   // A key presses the button that names it, unless somebody types in a field, or has switched the keys off.
   document.addEventListener("keydown", (event) => {
-    const field = event.target.closest("input:not([type=checkbox]), select, textarea");
+    const field = event.target.closest("input:not([type=checkbox]), select, textarea, .drawing, .scroll, .picture");
     if (field || event.ctrlKey || event.altKey || event.metaKey || event.repeat || document.querySelector("#keys:not(:checked)")) return;
     const key = (event.shiftKey ? "Shift+" : "") + event.key.toUpperCase();
     const button = [...document.querySelectorAll("[data-key]")].find((b) => b.dataset.key === key);

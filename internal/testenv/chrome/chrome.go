@@ -2,6 +2,7 @@
 package chrome
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -138,6 +139,7 @@ func Ask[T any](b *Browser, expression string) T {
 type View struct {
 	Name   string // of its picture; empty: there is none
 	Width  int64
+	Height int64  // 0: 800
 	Scheme string // light or dark
 }
 
@@ -145,7 +147,7 @@ type View struct {
 func (b *Browser) Open(url string, v View) {
 	b.T.Helper()
 	b.Forget()
-	b.Do(chromedp.EmulateViewport(v.Width, 800))
+	b.Do(chromedp.EmulateViewport(v.Width, cmp.Or(v.Height, 800)))
 	Call(
 		b,
 		emulation.SetEmulatedMedia,
