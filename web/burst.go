@@ -261,7 +261,6 @@ func (s *Server) sendBurst(ctx context.Context, b bursts) (e endedBurst, err err
 		e.Results, err = s.sendPlan(ctx, b.plan, func(what string) { now.say(what); changed() },
 			func(e burst.Event) { now.tell(e); changed() })
 	}, show)
-	show()
 	if e.told = now.longest() > 0; e.told { // otherwise the burst before stays on the cards
 		s.mu.Lock()
 		s.bursts.shown = now

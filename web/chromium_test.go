@@ -124,8 +124,8 @@ func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 
 // A person goes through a scene with the keyboard alone: Tab to an answer, Enter, and the result is there without loading the page again.
 func TestASceneInChromium(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	_, base := serving(t)
 	b := chrome.New(t)
 	for _, v := range []chrome.View{{Name: "scene-1280", Width: 1280, Scheme: "light"}, {Name: "scene-390", Width: 390, Scheme: "dark"}} {
@@ -168,8 +168,8 @@ func TestASceneInChromium(t *testing.T) {
 
 // A browser has six connections for one program. A page that was left needs none, or the seventh page would wait.
 func TestAPageThatWasLeftHasNoConnection(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	s, _ := serving(t)
 	var open atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,8 +189,8 @@ func TestAPageThatWasLeftHasNoConnection(t *testing.T) {
 
 // Enter alone replays a saved run: the link to the next event has the focus, and at the end that to the event before.
 func TestAReplayByKeyboard(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	s, base := serving(t)
 	looker := looks(t, base, "run-L03-foreign-unlock")
 	do(t, http.MethodPost, base+"/ui/experiments/L03/run", nil, nil)
@@ -207,8 +207,8 @@ func TestAReplayByKeyboard(t *testing.T) {
 
 // Every page, before and after a run, in both colour schemes and widths: axe-core finds no violation, and nothing is too wide.
 func TestEveryPageIsAccessible(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	s, base := teaching(t)
 	leads := trains(t, base)
 	joined(t, base, "Ana")
@@ -238,8 +238,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 
 // A trainer and two participants on phones: the one guesses before the run, and the other comes after it.
 func TestAClassInChromium(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	_, base := teaching(t)
 	phone, laptop := chrome.View{Width: 390, Scheme: "dark"}, chrome.View{Width: 1280, Scheme: "light"}
 	leads, ana, ben := chrome.New(t), chrome.New(t), chrome.New(t)
@@ -279,8 +279,8 @@ func TestAClassInChromium(t *testing.T) {
 
 // A person plays a lock with the keyboard alone: keys press buttons, the focus stays, and nothing moves.
 func TestAPlayInChromium(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	_, base := serving(t)
 	b := chrome.New(t)
 	for _, v := range []chrome.View{{Name: "steps-1280", Width: 1280, Scheme: "light"}, {Name: "steps-390", Width: 390, Scheme: "dark"}} {

@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
@@ -42,6 +44,38 @@ func TestARunIsStopped(t *testing.T) {
 	second.until("run-X2-second", "Running now: waits")
 }
 
+// A run that takes its time to stop says so, and is not asked again.
+func TestARunThatIsStopping(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	slow := paused("X5-slow", release)
+	slow.Variants[0].Run = func(context.Context, *experiments.Trial) { <-release }
+	_, base := serving(t, slow)
+	looker, buttons := looks(t, base, "run-X5-slow"), looks(t, base, "go-X5-slow")
+	do(t, http.MethodPost, base+"/ui/experiments/X5/run", nil, nil)
+	looker.until("run-X5-slow", "Running now")
+	for range 2 {
+		do(t, http.MethodPost, base+"/ui/experiments/X5/stop", nil, nil)
+		buttons.until("go-X5-slow", "disabled>Stopping …")
+	}
+	close(release)
+	looker.until("run-X5-slow", "The run was stopped")
+	buttons.until("go-X5-slow", ">Run it</button>", "disabled>Stop</button>")
+}
+
+// A burst that cannot be seen again now leaves the page as it was: the next one may be sent.
+func TestABurstThatCannotBeSeenAgainNow(t *testing.T) {
+	s, told := full(t), newBurstNow(burst.Plan{Users: 2, Versions: []string{"v1"}})
+	for value := range int64(2) {
+		time.Sleep(time.Microsecond)
+		told.tell(burst.Answered{Version: "v1", Instance: "a", Value: value + 1})
+	}
+	s.bursts.shown = told
+	if err := s.seeAgain(nil); !errors.Is(err, errBusy) || s.presentBursts().runs || s.measures() {
+		t.Errorf("it ends with %v: %+v", err, s.presentBursts())
+	}
+}
+
 // A scene that is stopped says so, and can be played again.
 func TestASceneIsStopped(t *testing.T) {
 	t.Parallel()
@@ -63,7 +97,7 @@ func TestAStartIsStopped(t *testing.T) {
 	s, base := burstPage(t, nil, func(ctx context.Context, _ func(string)) (burst.Running, error) {
 		starts <- true
 		<-ctx.Done()
-		return burst.Running{}, context.Cause(ctx)
+		return burst.Running{}, errors.New("a server was cut off while it started")
 	})
 	run := looks(t, base, burstRun)
 	for range 2 {

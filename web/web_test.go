@@ -321,20 +321,27 @@ func TestBadInputIsNamed(t *testing.T) {
 	}
 }
 
-// More runs than can wait are refused, and a scene says so. Nothing is lost: it can be asked again.
-func TestSoManyRunsWait(t *testing.T) {
+// full is a page on which as many runs wait as can. It does none of them.
+func full(t *testing.T) *Server {
+	t.Helper()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	s, err := New(ended, config(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Wait() // it does no run any more
+	s.Wait()
 	for i := range mostWaiting {
 		if err := s.start(job{part: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+// More runs than can wait are refused, and a scene says so. Nothing is lost: it can be asked again.
+func TestSoManyRunsWait(t *testing.T) {
+	s := full(t)
 	s.begin(2)
 	if v := s.sceneView(2, viewer{}); !strings.Contains(v.Why, "other runs are waiting") || v.Runs {
 		t.Errorf("%+v", v)

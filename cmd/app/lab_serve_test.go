@@ -86,8 +86,8 @@ func TestThePageOpensABrowser(t *testing.T) {
 // The whole story runs on this machine, for real. A projector shows the picture of the violation in scenes 1 to 3 without scrolling, at
 // 1280 × 720.
 func TestTheStory(t *testing.T) {
-	t.Parallel()
 	testenv.Check(t, testenv.Page)
+	t.Parallel()
 	testenv.Needs(t, testenv.RedisServer) // scene 6 kills a master
 	base := livePage(t)
 	b := chrome.New(t)

@@ -31,8 +31,8 @@ func post(t *testing.T, address string, form url.Values) (int, string) {
 // With the keyboard alone a person starts the instances and a load, breaks an instance, restarts it, and reads what the load left. Nothing
 // moves on the page that the person did not press for.
 func TestTheServersOfTheLivePage(t *testing.T) {
+	testenv.Check(t, testenv.Page)
 	t.Parallel()
-	testenv.Slow(t)
 	testenv.Needs(t, testenv.RedisServer)
 	base := livePage(t, "--topology=master-slave", "--cut")
 	b := chrome.New(t)
