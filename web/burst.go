@@ -371,7 +371,8 @@ func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, say func(string)
 	return plan.Run(ctx, running.Target, tell)
 }
 
-// burstEnded shows what a run left, and asks the next question. After a run that failed the question is the same, and the guesses stay.
+// burstEnded shows what a run left, and asks the next question. After a run that failed before a view was answered, the question is the
+// same, and the guesses stay.
 func (s *Server) burstEnded(e endedBurst, failed error) {
 	if question := s.presentBursts().question(); failed == nil {
 		s.questions.Ended(question)
