@@ -33,11 +33,9 @@ require (
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
-	golang.org/x/time v0.16.0
 	google.golang.org/grpc v1.83.2
 	gorm.io/driver/mysql v1.6.0
 	gorm.io/gorm v1.30.0
-	rsc.io/qr v0.2.0
 )
 
 require (
@@ -114,7 +112,10 @@ require (
 	modernc.org/sqlite v1.61.1 // indirect
 )
 
-require github.com/vbauerster/mpb/v8 v8.16.2
+require (
+	github.com/piglig/go-qr v1.1.0
+	github.com/vbauerster/mpb/v8 v8.16.2
+)
 
 require (
 	github.com/VividCortex/ewma v1.2.0 // indirect

@@ -17,6 +17,9 @@ type local struct {
 // newLocal returns the counter of one of nodes. Each gets its part of the limit, rounded down; what a node does not use is lost.
 func newLocal(nodes int) *local { return &local{nodes: nodes, admitted: make(map[string][]time.Time)} }
 
+// NewLocal returns a limiter that counts in this process, for what one process must bound alone. It forgets no key. A limit must be valid.
+func NewLocal() Limiter { return newLocal(1) }
+
 // Allow implements [Limiter].
 func (l *local) Allow(_ context.Context, limit Limit) (State, error) {
 	part := limit.Count / l.nodes

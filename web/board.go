@@ -56,6 +56,13 @@ func (b *board) putEach(name string, of func(viewer) string) {
 	b.change(name, part{of: of})
 }
 
+// again sends a part whose text depends on something that has changed.
+func (b *board) again(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.change(name, b.parts[name])
+}
+
 // has reports whether there is a part of this name.
 func (b *board) has(name string) bool {
 	b.mu.Lock()
@@ -83,15 +90,20 @@ func (b *board) get(name string, v viewer) string {
 	return p.text
 }
 
-// line is the event that a viewer gets.
-func (p part) line(name string, v viewer) string {
+// line is the event that a viewer gets; empty: the viewer has this text. A part that everybody sees alike changes with each version.
+func (p part) line(has *seenPart, v viewer) string {
 	switch {
 	case p.made != nil:
 		return p.made()
-	case p.of != nil:
-		return event(name, p.of(v))
+	case p.of == nil:
+		return p.event
 	}
-	return p.event
+	text := p.of(v)
+	if has.sent && text == has.text {
+		return ""
+	}
+	has.sent, has.text = true, text
+	return event(has.name, text)
 }
 
 // event is a text as browsers get it. Its id is the time at which it was made, in microseconds since 1970.
@@ -100,14 +112,19 @@ func event(name, text string) string {
 	return fmt.Sprintf("id: %d\ndata: %s\n\n", time.Now().UnixMicro(), line)
 }
 
-// seen are those of the parts that a browser has. It has none yet.
-type seen []struct {
+// seen are the parts that a browser has.
+type seen []seenPart
+
+// seenPart is a part that a browser has.
+type seenPart struct {
 	name    string
 	version int
+	sent    bool
+	text    string // that was sent, of a part whose text differs from viewer to viewer
 }
 
 // changes returns the parts whose version differs from the one that a browser has, and what is closed at the next change.
-func (b *board) changes(has seen) (names []string, parts []part, changed <-chan struct{}) {
+func (b *board) changes(has seen) (which []*seenPart, parts []part, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, h := range has {
@@ -116,9 +133,9 @@ func (b *board) changes(has seen) (names []string, parts []part, changed <-chan 
 			continue
 		}
 		has[i].version = p.version
-		names, parts = append(names, h.name), append(parts, p)
+		which, parts = append(which, &has[i]), append(parts, p)
 	}
-	return names, parts, b.changed
+	return which, parts, b.changed
 }
 
 // looks counts the browsers that look at parts.
@@ -162,8 +179,22 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	for i, name := range slices.Sorted(slices.Values(names)) {
 		has[i].name, has[i].version = name, -1
 	}
+	defer s.notice(s.viewerOf(r))()
 	s.stream(w, r, has)
 	return nil
+}
+
+// notice counts a page of a participant that is open, until the returned function is called.
+func (s *Server) notice(v viewer) (gone func()) {
+	if v.ID == "" {
+		return func() {}
+	}
+	s.class.Looks(v.ID, 1)
+	s.showPeople()
+	return func() {
+		s.class.Looks(v.ID, -1)
+		s.showPeople()
+	}
 }
 
 // stream sends what changes until the browser leaves.
@@ -174,10 +205,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		names, parts, changed := s.board.changes(has)
+		which, parts, changed := s.board.changes(has)
 		for i, p := range parts {
 			_ = to.SetWriteDeadline(time.Now().Add(stalled))
-			if _, err := io.WriteString(w, p.line(names[i], v)); err != nil {
+			if _, err := io.WriteString(w, p.line(which[i], v)); err != nil {
 				return
 			}
 		}

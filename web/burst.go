@@ -42,6 +42,14 @@ var firstPlan = burst.Plan{Users: versions.ArticleUsers, Drivers: 20, Rounds: 1,
 // question is the name of the present question.
 func (b bursts) question() string { return fmt.Sprintf("burst-%d", b.asked) }
 
+// last is the newest run whose bursts were all sent; without one it has no question.
+func (b bursts) last() endedBurst {
+	if len(b.ended) == 0 {
+		return endedBurst{}
+	}
+	return b.ended[len(b.ended)-1]
+}
+
 // good reports whether a guess is within a tenth of the users from the final value.
 func (e endedBurst) good(guess string) bool {
 	n, err := strconv.ParseInt(guess, 10, 64)
@@ -63,10 +71,14 @@ type box struct {
 }
 
 // The parts of the page Burst.
-const burstRun = "burst-run"
+const (
+	burstRun   = "burst-run"
+	burstAfter = "burst-after"
+)
 
 var burstParts = append(
-	[]string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-go", burstRun, "burst-left", "burst-history"}, cardParts()...)
+	[]string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-go", burstAfter, burstRun, "burst-left", "burst-history"},
+	cardParts()...)
 
 func cardPart(version string) string { return "burst-card-" + version }
 
@@ -97,6 +109,7 @@ func (s *Server) showBurst() {
 		})
 	})
 	s.showGuesses()
+	s.showBurstAfter()
 }
 
 // showGuesses shows how many have guessed. The field in which somebody types a guess is in another part, and is not replaced.
@@ -105,8 +118,9 @@ func (s *Server) showGuesses() {
 		b := s.presentBursts()
 		shown := map[string]any{"Asked": s.ask(b.question(), v), "Runs": b.runs}
 		if n := len(b.ended); n > 0 {
-			e, mine := b.ended[n-1], s.ask(b.ended[n-1].question, v).Mine
-			shown["Last"], shown["Good"], shown["About"] = mine, e.good(mine), e.About
+			if e, a := b.ended[n-1], s.ask(b.ended[n-1].question, v); !a.Hidden() {
+				shown["Last"], shown["Good"], shown["About"] = a.Mine, e.good(a.Mine), e.About
+			}
 		}
 		return s.fragment("burst-guesses", shown)
 	})
@@ -124,7 +138,8 @@ func (s *Server) showGo() {
 	s.board.putEach("burst-go", func(v viewer) string {
 		b := s.presentBursts()
 		return s.fragment("burst-go", map[string]any{
-			"Asked": s.ask(b.question(), v), "Runs": b.runs, "Stopping": s.isStopping(burstRun), "Trains": v.Trains(),
+			"Waits": s.ask(b.last().question, v).Waits(), "Asked": s.ask(b.question(), v), "Runs": b.runs,
+			"Stopping": s.isStopping(burstRun), "Trains": v.Trains(),
 			"Ended": b.shown.longest() > 0,
 		})
 	})
@@ -388,19 +403,43 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 		s.bursts.asked++
 		s.bursts.ended = append(s.bursts.ended[max(0, len(s.bursts.ended)-mostEnded+1):], e)
 	}
-	var runs []*burst.Results
-	for _, e := range s.bursts.ended {
-		runs = append(runs, e.Results)
-	}
 	s.mu.Unlock()
-	shown := map[string]any{"Failed": failed, "Stopped": errors.Is(failed, errStopped), "Run": e, "Class": s.class != nil}
 	if failed == nil {
-		if len(e.About.Failed) == 0 {
-			s.answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
+		s.scoreBurst(e)
+		s.board.put("burst-left", s.fragment("burst-left", e))
+		s.showEnded()
+	} else {
+		s.board.put(burstRun, s.fragment("burst-ended", map[string]any{"Failed": failed, "Stopped": errors.Is(failed, errStopped)}))
+	}
+	s.showCards(s.presentBursts().shown, always)
+	s.showBurst()
+}
+
+// scoreBurst scores the guesses, unless requests failed, and asks a class what was lost.
+func (s *Server) scoreBurst(e endedBurst) {
+	if len(e.About.Failed) > 0 {
+		return
+	}
+	s.answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
+	lost := 0
+	for _, p := range e.Pageview {
+		if p.Lost > 0 {
+			lost++
 		}
-		var guesses []int64
+	}
+	s.askAfterwards(e.question, howMany("What was lost? How many of the versions lost page views?", lost, len(e.Pageview)))
+}
+
+// showEnded shows what the newest run left, with the guesses, unless a class must not see them yet.
+func (s *Server) showEnded() {
+	b := s.presentBursts()
+	e := b.last()
+	asked := s.ask(e.question, viewer{})
+	shown := map[string]any{"Run": e, "Class": s.class != nil}
+	var guesses []int64
+	if !asked.Hidden() {
 		right := 0
-		for guess, times := range s.ask(e.question, viewer{}).Counts {
+		for guess, times := range asked.Counts {
 			n, _ := strconv.ParseInt(guess, 10, 64)
 			guesses = append(guesses, slices.Repeat([]int64{n}, times)...)
 			if e.good(guess) {
@@ -408,11 +447,34 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 			}
 		}
 		shown["Guesses"], shown["Right"] = len(guesses), right
-		plot := markup(func(w io.Writer) error { return html.Finals(w, runs, e.About.Version, guesses) })
-		s.board.put("burst-history", string(plot))
-		s.board.put("burst-left", s.fragment("burst-left", e))
 	}
+	var runs []*burst.Results
+	for _, e := range b.ended {
+		runs = append(runs, e.Results)
+	}
+	plot := markup(func(w io.Writer) error { return html.Finals(w, runs, e.About.Version, guesses) })
+	s.board.put("burst-history", string(plot))
 	s.board.put(burstRun, s.fragment("burst-ended", shown))
-	s.showCards(s.presentBursts().shown, always)
+}
+
+// answerBurst takes what a participant has seen in the newest run.
+func (s *Server) answerBurst(r *http.Request) error {
+	err := s.answer(r, s.presentBursts().last().question)
+	s.showBurstAfter()
+	return err
+}
+
+// tellBurst shows a class the guesses, and which are right.
+func (s *Server) tellBurst(*http.Request) error {
+	err := s.tell(s.presentBursts().last().question)
+	if err == nil && !s.presentBursts().runs {
+		s.showEnded()
+	}
 	s.showBurst()
+	return err
+}
+
+// showBurstAfter shows what a class is asked about the newest run.
+func (s *Server) showBurstAfter() {
+	s.showAfter(burstAfter, s.presentBursts().last().question, "/ui/burst/answer")
 }

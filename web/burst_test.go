@@ -37,14 +37,19 @@ var app = testenv.Shared[string]{
 // bursting is a live page with instances of the app, on embedded servers. It has the versions v0 to v4.
 func bursting(t *testing.T, class *Class) (*Server, string) {
 	t.Helper()
+	return burstPage(t, class, instancesOf(t))
+}
+
+// instancesOf starts two instances of the app.
+func instancesOf(t *testing.T) func(context.Context, func(string)) (burst.Running, error) {
 	service := burst.Service{
 		App: []string{app.Of(t), "serve"}, Topology: "single", Servers: versions.Needs(versions.Defaults()...), Instances: 2, Named: true,
 		Think: 100 * time.Millisecond, Listen: "127.0.0.1:0",
 	}
 	instances := testenv.Stack(t)
-	return burstPage(t, class, func(ctx context.Context, tell func(string)) (burst.Running, error) {
+	return func(ctx context.Context, tell func(string)) (burst.Running, error) {
 		return service.Start(ctx, instances, tell)
-	})
+	}
 }
 
 func burstPage(t *testing.T, class *Class, service func(context.Context, func(string)) (burst.Running, error)) (*Server, string) {
@@ -134,9 +139,21 @@ func TestABurstOfAClass(t *testing.T) {
 		t.Errorf("a visitor sees %s", page)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/burst/run", plan("2", "v0"), nil) // what was asked runs, not a form that came later
+	annSees := looksAs(t, ann, base, "burst-history", "burst-run", "burst-after", "burst-guesses")
+	annSees.until("burst-after", "How many of the versions lost page views?")
+	for _, part := range []string{"burst-history", "burst-run", "burst-guesses", "burst-after"} {
+		if text := s.board.get(part, viewer{}); strings.Contains(text, "× guess") || strings.Contains(text, "within a tenth") {
+			t.Errorf("before the trainer shows the guesses, %s has them: %s", part, text)
+		}
+	}
+	send(t, ann, http.MethodPost, base+"/ui/burst/answer", url.Values{"choice": {"1"}}, nil)
+	send(t, bob, http.MethodPost, base+"/ui/burst/answer", url.Values{"choice": {"3"}}, nil)
+	annSees.until("burst-after", "Your answer is noted", "2 of 2 have answered")
+	send(t, leads, http.MethodPost, base+"/ui/burst/show", nil, nil)
+	annSees.until("burst-after", "You saw it right.")
 	looks(t, base, "burst-history").until("burst-history", "2 × guess at 75 % to 100 %")
 	looks(t, base, "burst-run").until("burst-run", "v2 shows", "of 2 guesses are within a tenth")
-	looks(t, base, "class").until("class", ">Ann</th>", "<td>1</td></tr>")
+	looks(t, base, "class").until("class", ">Ann</th>", "<td>2</td></tr>")
 
 	// An instance dies: a run that proves nothing scores nobody.
 	before := s.class.Places("")

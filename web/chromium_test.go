@@ -1,34 +1,25 @@
 package web
 
 import (
+	"bytes"
 	"fmt"
+	"image/png"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	qr "github.com/piglig/go-qr"
 
 	"locklab/experiments"
 	"locklab/internal/testenv"
 	"locklab/internal/testenv/chrome"
 	"locklab/versions"
 )
-
-// tabTo presses Tab until what has the focus is what is asked for. A person has no other way to it.
-func tabTo(b *chrome.Browser, what string) {
-	b.T.Helper()
-	for range 60 {
-		b.Do(chromedp.KeyEvent(kb.Tab))
-		if chrome.Ask[bool](b, `document.activeElement.matches(`+strconv.Quote(what)+`)`) {
-			return
-		}
-	}
-	b.T.Fatalf("Tab does not reach %s", what)
-}
 
 // The two screens by keyboard alone, wide and light, then narrow and dark: a burst, which is seen again slowly and stopped, and an
 // experiment. Nothing moves that was not pressed, no rule of accessibility is violated, and the page asks nobody else.
@@ -69,9 +60,9 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 	b.T.Helper()
 	b.Open(base+"/ui/burst", chrome.View{Name: "burst-before-" + v.Name, Width: v.Width, Height: v.Height, Scheme: v.Scheme})
 	chrome.Ask[bool](b, `window.first = true`)
-	tabTo(b, "[name=guess]")
+	b.TabTo("[name=guess]")
 	b.Do(chromedp.KeyEvent("100"))
-	tabTo(b, "#run-it")
+	b.TabTo("#run-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".card .wrote-0"))
 	b.Shoot("burst-runs-" + v.Name)
 	b.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".finals"), chromedp.WaitVisible("#run-it:enabled"))
@@ -86,10 +77,10 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 	if n := chrome.Ask[int](b, beside); n > 0 {
 		b.T.Errorf("%d numbers stand beside their card", n)
 	}
-	tabTo(b, "#again-it")
+	b.TabTo("#again-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#stop-it"), chromedp.WaitVisible(".card .wrote-0"))
 	b.Shoot("burst-again-" + v.Name)
-	tabTo(b, "#stop-it")
+	b.TabTo("#stop-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#run-it:enabled"))
 }
 
@@ -97,19 +88,19 @@ func sendBurst(b *chrome.Browser, base string, v chrome.View) {
 func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 	b.T.Helper()
 	b.Open(base+"/ui/experiments", chrome.View{Width: v.Width, Height: v.Height, Scheme: v.Scheme})
-	tabTo(b, "[name=article]")
+	b.TabTo("[name=article]")
 	b.Do(chromedp.KeyEvent("A2"))
-	tabTo(b, ".filter button")
+	b.TabTo(".filter button")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("main:not(:has([href$='/P1-no-lock']))"))
 	b.Shoot("experiments-" + v.Name)
-	tabTo(b, "[href$='/"+id+"']")
+	b.TabTo("[href$='/" + id + "']")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".ticks"))
 	b.Do(chromedp.WaitVisible("#run-it:enabled"))
 	chrome.Ask[bool](b, `window.first = true`)
-	tabTo(b, ".ticks [value='1']")
+	b.TabTo(".ticks [value='1']")
 	b.Do(chromedp.KeyEvent(" "))
 	b.Shoot("experiment-before-" + v.Name)
-	tabTo(b, "#run-it")
+	b.TabTo("#run-it")
 	b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".banner.as-expected"), chromedp.WaitVisible(".seen[open] .drawing"))
 	if !chrome.Ask[bool](b, `document.querySelectorAll(".ticks em").length === document.querySelectorAll(".ticks input").length`) {
 		b.T.Error("the guesses are not beside the results")
@@ -119,50 +110,6 @@ func runExperiment(b *chrome.Browser, base, id string, v chrome.View) {
 	}
 	if title := chrome.Ask[string](b, `document.querySelector(".live .claim").textContent`); title == "" {
 		b.T.Error("the lesson is missing")
-	}
-}
-
-// A person goes through a scene with the keyboard alone: Tab to an answer, Enter, and the result is there without loading the page again.
-func TestASceneInChromium(t *testing.T) {
-	testenv.Check(t, testenv.Page)
-	t.Parallel()
-	_, base := serving(t)
-	b := chrome.New(t)
-	for _, v := range []chrome.View{{Name: "scene-1280", Width: 1280, Scheme: "light"}, {Name: "scene-390", Width: 390, Scheme: "dark"}} {
-		t.Run(v.Name, func(t *testing.T) {
-			defer func(outer *testing.T) { b.T = outer }(b.T)
-			b.T = t
-			b.Open(base+"/ui/story/3", v)
-			chrome.Ask[bool](b, `window.first = true`)
-			for range 20 {
-				b.Do(chromedp.KeyEvent(kb.Tab))
-				if chrome.Ask[string](b, `document.activeElement.textContent`) == "(b) When its connection ends." {
-					break
-				}
-			}
-			b.Do(chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(".answer"))
-			says := chrome.Ask[string](b, `document.querySelector(".answer").textContent`)
-			if !strings.HasPrefix(says, "Not (b): ") {
-				t.Errorf("it says %q", says)
-			}
-			if !chrome.Ask[bool](b, `window.first === true`) {
-				t.Error("the page was loaded again")
-			}
-			if !chrome.Ask[bool](b, `document.activeElement.closest(".told") !== null`) {
-				t.Errorf("the focus is lost: %s", chrome.Ask[string](b, `document.activeElement.outerHTML`))
-			}
-			const stops = `Math.max(...[...document.querySelectorAll(".result figure")].map(
-				(figure) => figure.querySelectorAll(".mark[tabindex='0']").length))`
-			if n := chrome.Ask[int](b, stops); n > 1 {
-				t.Errorf("a drawing has %d stops of the Tab key", n)
-			}
-			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-				t.Errorf("it is %d pixels too wide", over)
-			}
-			b.Shoot(v.Name + "-told")
-			b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
-			do(t, "POST", base+"/ui/story/3/again", nil, nil)
-		})
 	}
 }
 
@@ -213,15 +160,19 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	leads := trains(t, base)
 	joined(t, base, "Ana")
 	do(t, http.MethodGet, base+"/ui/story/3", nil, nil)
-	ended := looks(t, base, "scene-3", "ask-L01-no-expiry")
-	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
-	ended.until("scene-3", "A lock needs an expiry")
-	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	ended.until("ask-L01-no-expiry", "Which variants")
-	testenv.Eventually(t, "the experiment has ended", func() bool { return !s.isBusy("run-L01-no-expiry") })
+	for _, path := range []string{"/ui/story/3", "/ui/story/4", "/ui/experiments/L01"} {
+		send(t, leads, http.MethodPost, base+path+"/run", nil, nil)
+	}
+	for _, part := range []string{"scene-3-run", "scene-4-run", "run-L01-no-expiry"} {
+		testenv.Eventually(t, part+" has ended", func() bool { return !s.isBusy(part) })
+	}
+	for _, path := range []string{"/ui/story/3", "/ui/experiments/L01"} { // scene 4 waits for its trainer
+		send(t, leads, http.MethodPost, base+path+"/show", nil, nil)
+	}
 	b := chrome.New(t)
 	for _, path := range []string{
-		"/ui/", "/ui/story/1", "/ui/story/3", "/ui/experiments", "/ui/experiments/L01", "/ui/experiments/L03", "/ui/experiments/L0x",
+		"/ui/", "/ui/story/1", "/ui/story/3", "/ui/story/4", "/ui/story",
+		"/ui/experiments", "/ui/experiments/L01", "/ui/experiments/L03", "/ui/experiments/L0x",
 		savedRuns(t, base)[0], savedRuns(t, base)[0] + "/4?event=5",
 		"/ui/steps", "/ui/steps/L03/1", "/ui/burst", "/ui/servers", "/ui/class", "/ui/join", "/ui/trainer",
 	} {
@@ -236,44 +187,164 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 }
 
-// A trainer and two participants on phones: the one guesses before the run, and the other comes after it.
+// screens3 are the browsers of a class: the trainer's at the projector, a phone and a laptop.
+type screens3 struct {
+	trainer, phone, laptop *chrome.Browser
+}
+
+var (
+	projector = chrome.View{Width: 1280, Height: 720, Scheme: "light"}
+	phone     = chrome.View{Width: 390, Height: 780, Scheme: "dark"}
+	laptop    = chrome.View{Width: 1280, Height: 800, Scheme: "dark"}
+)
+
+// A class of 60 with three browsers. The trainer leads by keys. All connections are lost, an instance is killed, and somebody comes late:
+// each guess and each answer is there, and everybody goes on. On the projector no scene scrolls, and no state of it breaks a rule of
+// accessibility. The QR code can be read from the screen.
 func TestAClassInChromium(t *testing.T) {
 	testenv.Check(t, testenv.Page)
 	t.Parallel()
-	_, base := teaching(t)
-	phone, laptop := chrome.View{Width: 390, Scheme: "dark"}, chrome.View{Width: 1280, Scheme: "light"}
-	leads, ana, ben := chrome.New(t), chrome.New(t), chrome.New(t)
-	leads.Open(base+"/ui/trainer", laptop)
-	leads.Do(chromedp.SendKeys("input[name=token]", token+kb.Enter), chromedp.WaitVisible(".code"))
-	join := func(b *chrome.Browser, name string) {
-		b.Open(base+"/ui/join", phone)
-		b.Do(chromedp.SendKeys("input[name=name]", name+kb.Enter), chromedp.WaitVisible(".board .you"))
+	const people = 58 // and two browsers
+	cfg := config(t.TempDir())
+	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
+	cfg.Service, cfg.Versions, cfg.Options.App = instancesOf(t), versions.Defaults(), []string{app.Of(t), "serve"}
+	s, server := served(t, cfg)
+	base := server.URL
+	b := screens3{chrome.New(t), chrome.New(t), chrome.New(t)}
+	b.trainer.Open(base+"/ui/trainer", projector)
+	b.trainer.Do(chromedp.SendKeys("input[name=token]", token+kb.Enter), chromedp.WaitVisible(".invite .code"))
+	wantCode(t, b.trainer, "http://lab.example:8070/ui/join")
+	join := func(of *chrome.Browser, v chrome.View, name string) {
+		of.Open(base+"/ui/join", v)
+		of.Do(chromedp.SendKeys("input[name=name]", name+kb.Enter), chromedp.WaitVisible(".board .you"))
 	}
-	join(ana, "Ana")
-	leads.Do(chromedp.WaitVisible(".board tbody tr")) // without loading the page again
-	leads.Shoot("class-1280")
-	leads.Open(base+"/ui/story/3", laptop)
-	ana.Do(chromedp.WaitVisible(".now a"), chromedp.Click(".now a"), chromedp.WaitVisible(".choices"))
-	ana.Do(chromedp.Click(".choices li:first-child button"))
-	leads.Do(chromedp.WaitVisible(".guesses"))
-	chrome.Value(leads, chromedp.Poll[bool](`document.querySelector(".guesses").textContent.includes("1 of 1")`))
-	leads.Do(chromedp.Click(".button:not(.next)"))
-	ana.Do(chromedp.WaitVisible(".answer"))
-	if says := chrome.Ask[string](ana, `document.querySelector(".answer").textContent`); !strings.HasPrefix(says, "Right. ") {
+	join(b.phone, phone, "Ana")
+	join(b.laptop, laptop, "Ben")
+	clients := make([]*http.Client, people)
+	for i := range clients {
+		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
+	}
+	all := func(path, form string) {
+		t.Helper()
+		for i, c := range clients {
+			if status, body := send(t, c, http.MethodPost, base+path, url.Values{form: {fmt.Sprint(i % 3)}}, nil); status != http.StatusOK {
+				t.Fatal(status, body)
+			}
+		}
+	}
+	b.trainer.Do(chromedp.WaitVisible(`//h2[text() = "Participants: 60"]`))
+	b.trainer.Shoot("class-1280")
+	b.trainer.Open(base+"/ui/story/1", projector)
+	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
+		of.Do(chromedp.WaitVisible(".now a"), chromedp.Click(".now a"), chromedp.WaitVisible(".choices"))
+	}
+	for scene := 1; scene <= 4; scene++ {
+		path := fmt.Sprintf("/ui/story/%d", scene)
+		if scene > 1 {
+			b.trainer.Do(chromedp.KeyEvent(kb.ArrowRight))
+			b.follow(path)
+		}
+		b.phone.Do(chromedp.KeyEvent("a"))
+		b.laptop.Do(chromedp.KeyEvent("c"))
+		all(path+"/guess", "choice")
+		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have guessed")]`))
+		b.wellMade(t, scene, "open")
+		if scene == 3 {
+			server.CloseClientConnections()
+		}
+		b.trainer.Do(chromedp.KeyEvent("r"))
+		b.trainer.Do(chromedp.WaitVisible(".after legend"), chromedp.WaitVisible(".views"))
+		if text := chrome.Ask[string](b.trainer, `document.body.textContent`); strings.Contains(text, "20 of 60") {
+			t.Error("the projector has the guesses before the trainer shows them")
+		}
+		all(path+"/answer", "choice")
+		b.phone.Do(chromedp.WaitVisible(".after button:enabled"), chromedp.Click(".after li:first-child button"))
+		b.laptop.Do(chromedp.WaitVisible(".after button:enabled"), chromedp.Click(".after li:first-child button"))
+		b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "60 of 60 have answered")]`))
+		b.wellMade(t, scene, "ran")
+		b.trainer.Do(chromedp.KeyEvent("s"))
+		for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+			of.Do(chromedp.WaitVisible(".ends .answer"))
+		}
+		b.wellMade(t, scene, "told")
+		for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+			of.Forget() // it complained of the connection that was lost
+		}
+	}
+	if says := chrome.Ask[string](b.phone, `document.querySelector(".answer").textContent`); !strings.HasPrefix(says, "Not (a): ") {
 		t.Errorf("Ana reads %q", says)
 	}
-	ana.Shoot("class-390-told")
-	join(ben, "Ben")
-	ben.Do(chromedp.Click(".now a"), chromedp.WaitVisible(".answer"))
-	if says := chrome.Ask[string](ben, `document.querySelector(".choices .right").textContent`); !strings.Contains(says, "1 of 1") {
-		t.Errorf("late Ben reads %q", says)
+	b.trainer.Do(chromedp.KeyEvent(kb.ArrowLeft), chromedp.WaitVisible(`//h1[contains(., "The holder dies")]`))
+	b.trainer.Do(chromedp.WaitVisible(".ends .answer"))
+
+	// An instance is killed. The burst that meets it proves nothing, and the class goes on.
+	b.trainer.Open(base+"/ui/burst", projector)
+	b.trainer.Do(chromedp.WaitVisible("#send"))
+	leads := trains(t, base)
+	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("100", "v1", "v3"), nil)
+	all("/ui/burst/guess", "guess")
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	b.trainer.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".after legend"))
+	all("/ui/burst/answer", "choice")
+	b.trainer.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(`//p[contains(., "of 58 guesses are within a tenth")]`))
+	s.instances.Load().Instances[1].Kill()
+	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
+	b.trainer.Do(chromedp.WaitVisible(`//p[contains(., "requests failed") or contains(., "did not run")]`))
+	b.trainer.Accessible("a burst without an instance")
+
+	late := joined(t, base, "late")
+	for _, part := range []string{"scene-4-ends", "scene-1-ends"} {
+		looksAs(t, late, base, part).until(part, `class="answer"`)
 	}
-	ana.Open(base+"/ui/class", phone)
-	if line := chrome.Ask[string](ana, `document.querySelector(".board .you").textContent`); line != "Ana11" {
-		t.Errorf("the board says %q", line)
+	b.phone.Open(base+"/ui/class", phone)
+	if line := chrome.Ask[string](b.phone, `document.querySelector(".board .you").textContent`); !strings.HasSuffix(line, "8") {
+		t.Errorf("Ana has guessed four times and answered four times, and the board says %q", line)
 	}
-	for _, b := range []*chrome.Browser{leads, ana, ben} {
-		b.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+	for _, of := range []*chrome.Browser{b.trainer, b.phone, b.laptop} {
+		of.Calm(func(url string) bool { return strings.HasPrefix(url, base+"/ui/") || url == "data:," })
+	}
+}
+
+// follow lets the participants go where the trainer is.
+func (b screens3) follow(path string) {
+	for _, of := range []*chrome.Browser{b.phone, b.laptop} {
+		of.Do(chromedp.WaitVisible(`.now a[href="`+path+`"]`), chromedp.Click(".now a"), chromedp.WaitVisible(`form[action="`+path+`/guess"]`))
+	}
+}
+
+// wellMade fails the test when a screen breaks a rule, is too wide, or scrolls on the projector.
+func (b screens3) wellMade(t *testing.T, scene int, state string) {
+	t.Helper()
+	for name, of := range map[string]*chrome.Browser{"trainer": b.trainer, "phone": b.phone, "laptop": b.laptop} {
+		where := fmt.Sprintf("class-%s-%d-%s", name, scene, state)
+		of.Accessible(where)
+		if over := chrome.Ask[int](of, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			t.Errorf("%s is %d pixels too wide", where, over)
+		}
+		of.Shoot(where)
+	}
+	if over := chrome.Ask[int](b.trainer, `document.documentElement.scrollHeight - innerHeight`); over > 0 {
+		t.Errorf("scene %d, %s: the projector scrolls by %d pixels", scene, state, over)
+	}
+	if hidden := chrome.Ask[string](b.trainer, covered); hidden != "" {
+		t.Errorf("scene %d, %s: the bar covers %s", scene, state, hidden)
+	}
+}
+
+// covered is the text of what the bar at the bottom covers.
+const covered = `[...document.querySelectorAll(".scene-page button, .scene-page p, .fits text, .scene-page label")]
+	.filter((e) => e.getBoundingClientRect().bottom > document.querySelector(".bar").getBoundingClientRect().top + 1 &&
+		e.getBoundingClientRect().width > 1).map((e) => e.textContent).join(" | ")`
+
+// wantCode reads the QR code of a page from its picture.
+func wantCode(t *testing.T, b *chrome.Browser, want string) {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(chrome.Value(b, chromedp.CaptureScreenshot())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if says, err := qr.Decode(picture); err != nil || says != want {
+		t.Errorf("the camera of a phone reads %q: %v", says, err)
 	}
 }
 

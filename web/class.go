@@ -1,15 +1,17 @@
 package web
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"html/template"
+	"net"
 	"net/http"
-	"strings"
 	"sync"
 
-	"rsc.io/qr"
+	qr "github.com/piglig/go-qr"
 
 	"locklab/experiments/class"
 	"locklab/experiments/story"
@@ -23,9 +25,8 @@ type Class struct {
 
 // viewer is a browser that looks at a page.
 type viewer struct {
-	ID   string // of a participant; empty: it has no name, or there is no class
-	Name string
-	Role role
+	class.Person // without an ID it has no name, or there is no class
+	Role         role
 }
 
 // Trains reports whether it is the trainer's.
@@ -35,10 +36,31 @@ func (v viewer) Trains() bool { return v.Role == trainer }
 type classroom struct {
 	Class
 	*class.People
+	Code template.HTML // QR code of the address at which one joins
 
 	mu       sync.Mutex
 	trainers map[string]bool // by the value of the cookie
 }
+
+func newClassroom(of Class) (*classroom, error) {
+	c := &classroom{Class: of, People: class.NewPeople(), trainers: make(map[string]bool)}
+	code, err := qr.EncodeText(c.JoinURL(), qr.Medium)
+	if err == nil {
+		var svg bytes.Buffer
+		err = code.WriteAsSVG(qr.NewQrCodeImgConfig(1, quietZone, qr.WithOptimalSVG()), &svg)
+		c.Code = template.HTML(svg.String())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the address %s cannot be drawn as a QR code: %w", c.JoinURL(), err)
+	}
+	return c, nil
+}
+
+// quietZone is the white border that a QR code needs, in modules.
+const quietZone = 4
+
+// JoinURL is the address at which one joins.
+func (c Class) JoinURL() string { return "http://" + c.Address + "/ui/join" }
 
 // asked is a question as a browser shows it.
 type asked struct {
@@ -51,6 +73,12 @@ type asked struct {
 
 // tells reports whether a result would tell the answer: the viewer is a participant, and guesses are still taken.
 func (a asked) tells() bool { return a.Class && a.Open && !a.MayRun }
+
+// Hidden reports whether the guesses must not be sent: others would follow them, and nobody would look at what the run shows.
+func (a asked) Hidden() bool { return a.Class && !a.Told }
+
+// Waits reports whether a run has ended, and its trainer has not shown the guesses.
+func (a asked) Waits() bool { return a.Class && !a.Open && !a.Runs && !a.Told }
 
 // ask is the present state of a question for a viewer.
 func (s *Server) ask(name string, v viewer) asked {
@@ -72,34 +100,35 @@ func (s *Server) guess(name string, v viewer, guess string) error {
 	return nil
 }
 
-// answered notes what the run of a question showed, and scores the guesses.
+// answered notes what the run of a question showed.
 func (s *Server) answered(name, showed string, good func(guess string) bool) {
-	scores := s.questions.Answered(name, showed, good)
-	if s.class != nil {
-		s.class.Score(name, scores)
-		s.showClass()
-	}
+	s.questions.Answered(name, showed, good)
 }
 
-// The cookies of a class.
+// The cookies of a class. Browsers send those of a host to all of its ports, so their names have the port.
 const (
-	personCookie  = "locklab_participant"
-	trainerCookie = "locklab_trainer"
+	personCookie  = "locklab_participant_"
+	trainerCookie = "locklab_trainer_"
 )
 
-func cookie(r *http.Request, name string) string {
-	c, err := r.Cookie(name)
+func cookieName(r *http.Request, kind string) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	return kind + port
+}
+
+func cookie(r *http.Request, kind string) string {
+	c, err := r.Cookie(cookieName(r, kind))
 	if err != nil {
 		return ""
 	}
 	return c.Value
 }
 
-// remember gives a browser a cookie with a new secret, and returns the secret.
-func remember(w http.ResponseWriter, name string) string {
-	secret := rand.Text()
-	http.SetCookie(w, &http.Cookie{Name: name, Value: secret, Path: "/ui/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	return secret
+// remember gives a browser a cookie with a secret.
+func remember(w http.ResponseWriter, r *http.Request, kind, secret string) {
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(r, kind), Value: secret, Path: "/ui/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
 }
 
 // viewerOf is the browser that asks. Without a class everybody is the trainer.
@@ -107,8 +136,8 @@ func (s *Server) viewerOf(r *http.Request) (v viewer) {
 	if s.class == nil {
 		return viewer{Role: trainer}
 	}
-	if id := cookie(r, personCookie); s.class.Name(id) != "" {
-		v = viewer{ID: id, Name: s.class.Name(id), Role: participant}
+	if person, is := s.class.Of(cookie(r, personCookie)); is {
+		v = viewer{person, participant}
 	}
 	s.class.mu.Lock()
 	defer s.class.mu.Unlock()
@@ -123,6 +152,12 @@ func (s *Server) showClass() {
 	s.board.putEach("class", func(v viewer) string {
 		return s.fragment("board", map[string]any{"Places": s.class.Places(v.ID), "Viewer": v})
 	})
+	s.showPeople()
+}
+
+// showPeople shows how many participants there are, beside the code on the trainer's screen.
+func (s *Server) showPeople() {
+	s.board.put("people", s.fragment("people", s.class))
 }
 
 // lead says where the trainer is, so that participants can follow.
@@ -140,27 +175,9 @@ func (s *Server) classPage(*http.Request) (page, error) {
 	if s.class == nil {
 		return page{}, errNoClass
 	}
-	address := "http://" + s.class.Address + "/ui/join"
-	code, err := qr.Encode(address, qr.M)
-	if err != nil {
-		return page{}, fmt.Errorf("the address cannot be drawn: %w", err)
-	}
 	return page{Name: "class", Title: "The class", Parts: []string{"class"}, Body: map[string]any{
-		"Address": address, "Local": isLoopback(s.class.Address), "Size": code.Size + 8, "Modules": modules(code),
+		"Local": isLoopback(s.class.Address), "Room": s.class,
 	}}, nil
-}
-
-// modules are the dark squares of a QR code, as the path of an SVG, with the quiet zone of four around them.
-func modules(code *qr.Code) string {
-	var path strings.Builder
-	for y := range code.Size {
-		for x := range code.Size {
-			if code.Black(x, y) {
-				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+4, y+4)
-			}
-		}
-	}
-	return path.String()
 }
 
 func (s *Server) joinPage(*http.Request) (page, error) {
@@ -173,11 +190,13 @@ func (s *Server) joinClass(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 		return nil
 	}
-	if err := s.class.Join(r.FormValue("name"), remember(w, personCookie)); errors.Is(err, class.ErrOften) {
+	secret := rand.Text()
+	if err := s.class.Join(r.FormValue("name"), r.FormValue("code"), secret); errors.Is(err, class.ErrOften) {
 		return err
 	} else if err != nil {
 		return refuse(http.StatusBadRequest, err)
 	}
+	remember(w, r, personCookie, secret)
 	s.showAll() // how many can guess
 	http.Redirect(w, r, "/ui/class", http.StatusSeeOther)
 	return nil
@@ -190,6 +209,7 @@ func (s *Server) resetClass(*http.Request) error {
 	}
 	s.class.Reset()
 	s.questions.ReopenAll()
+	s.forgetAll()
 	for i := range story.Scenes {
 		if !s.ask(scenePart(i), viewer{}).Runs {
 			s.setScene(i, told{})
@@ -220,7 +240,8 @@ func (s *Server) becomeTrainer(w http.ResponseWriter, r *http.Request) error {
 	if subtle.ConstantTimeCompare([]byte(r.FormValue("token")), []byte(s.class.Token)) != 1 {
 		return errToken
 	}
-	secret := remember(w, trainerCookie)
+	secret := rand.Text()
+	remember(w, r, trainerCookie, secret)
 	s.class.mu.Lock()
 	s.class.trainers[secret] = true
 	s.class.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -60,17 +61,22 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 	t.Parallel()
 	least := map[string]role{
 		"GET /ui/{$}":                                   visitor,
+		"GET /ui/story":                                 visitor,
 		"GET /ui/story/{scene}":                         visitor,
 		"POST /ui/story/{scene}/guess":                  participant,
 		"POST /ui/story/{scene}/run":                    trainer,
 		"POST /ui/story/{scene}/stop":                   trainer,
 		"POST /ui/story/{scene}/again":                  trainer,
+		"POST /ui/story/{scene}/answer":                 participant,
+		"POST /ui/story/{scene}/show":                   trainer,
 		"GET /ui/experiments":                           visitor,
 		"GET /ui/experiments/{id}":                      visitor,
 		"POST /ui/experiments/{id}/guess":               participant,
 		"POST /ui/experiments/{id}/run":                 trainer,
 		"POST /ui/experiments/{id}/again":               trainer,
 		"POST /ui/experiments/{id}/stop":                trainer,
+		"POST /ui/experiments/{id}/answer":              participant,
+		"POST /ui/experiments/{id}/show":                trainer,
 		"GET /ui/experiments/{id}/runs/{run}":           visitor,
 		"GET /ui/experiments/{id}/runs/{run}/{variant}": visitor,
 		"GET /ui/steps":                                 visitor,
@@ -82,6 +88,8 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 		"POST /ui/burst/run":                            trainer,
 		"POST /ui/burst/stop":                           trainer,
 		"POST /ui/burst/again":                          trainer,
+		"POST /ui/burst/answer":                         participant,
+		"POST /ui/burst/show":                           trainer,
 		"GET /ui/servers":                               visitor,
 		"POST /ui/servers/start":                        trainer,
 		"POST /ui/servers/load":                         trainer,
@@ -120,28 +128,49 @@ func TestEachRouteIsForItsRoles(t *testing.T) {
 	}
 }
 
-// A class of 60 guesses. Each participant sees the own guess and the result, also after a lost connection, and one that comes late.
+// A class of 60 guesses. While the trainer has not shown the answers, no browser gets the guesses, or what is right. Then each participant
+// sees the own guess and the result. So does one that had lost its connection, and one that comes late.
 func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	t.Parallel()
 	const people = 60
-	_, base := teaching(t)
+	s, base := teaching(t)
 	leads := trains(t, base)
 	clients, screens := make([]*http.Client, people), make([]looker, people)
-	for i := range clients {
-		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
-		screens[i] = looksAs(t, clients[i], base, "scene-3")
-		choice := url.Values{"choice": {fmt.Sprint(i % 3)}}
-		if status, body := send(t, clients[i], http.MethodPost, base+"/ui/story/3/guess", choice, nil); status != http.StatusOK {
+	answer := func(path string, i int) {
+		t.Helper()
+		form := url.Values{"choice": {fmt.Sprint(i % 3)}}
+		if status, body := send(t, clients[i], http.MethodPost, base+path, form, nil); status != http.StatusOK {
 			t.Fatal(status, body)
 		}
 	}
-	screen := looksAs(t, leads, base, "scene-3")
-	screen.until("scene-3", "60 of 60 have guessed", "Run it")
-	screens[1].until("scene-3", "Your guess is noted", "60 of 60")
-	clients[2].CloseIdleConnections()
+	for i := range clients {
+		clients[i] = joined(t, base, fmt.Sprintf("participant %d", i))
+		screens[i] = looksAs(t, clients[i], base, sceneParts...)
+		answer("/ui/story/3/guess", i)
+	}
+	screen := looksAs(t, leads, base, sceneParts...)
+	screen.until("scene-3-guesses", "60 of 60 have guessed")
+	screens[1].until("scene-3-guesses", "Your guess is noted", "60 of 60")
+	status, body := send(t, clients[0], http.MethodPost, base+"/ui/story/3/answer", url.Values{"choice": {"1"}}, nil)
+	if status != http.StatusConflict {
+		t.Error("a participant says what was lost before the run:", status, body)
+	}
+	if status, body := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusConflict {
+		t.Error("the answers are shown before the run:", status, body)
+	}
 	screens[2].close() // its phone sleeps
 	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot run", status)
+	}
+	screen.until("scene-3-after", "What was lost?", "0 of 60 have answered")
+	wantNothingTold(t, s, base, clients[1])
+	for i := range clients {
+		answer("/ui/story/3/answer", i)
+	}
+	screen.until("scene-3-after", "60 of 60 have answered")
+	wantNothingTold(t, s, base, clients[1])
+	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
+		t.Fatal("the trainer cannot show", status)
 	}
 	var reading errgroup.Group
 	for i, s := range screens {
@@ -149,8 +178,10 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 			continue
 		}
 		reading.Go(func() error {
-			if html := s.until("scene-3", "A lock needs an expiry", "20 of 60"); strings.Contains(html, ">Right. ") != (i%3 == 0) {
-				return fmt.Errorf("participant %d, who guessed %d, sees %s", i, i%3, html)
+			for part, right := range map[string]bool{"scene-3-ends": i%3 == 0} {
+				if html := s.until(part, "A lock needs an expiry"); strings.Contains(html, ">Right. ") != right {
+					return fmt.Errorf("participant %d, who chose %d, sees %s", i, i%3, html)
+				}
 			}
 			return nil
 		})
@@ -158,11 +189,98 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	if err := reading.Wait(); err != nil {
 		t.Error(err)
 	}
-	looksAs(t, clients[2], base, "scene-3").until("scene-3", "Not (c): ", "Right is (a)") // it is awake again
-	looksAs(t, joined(t, base, "late"), base, "scene-3").until("scene-3", "A lock needs an expiry", "20 of 60")
-	if _, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil); strings.Count(page, "<td>1</td><td>1</td>") != 20 {
-		t.Errorf("not every third has a point: %s", page)
+	awake := looksAs(t, clients[2], base, sceneParts...)
+	awake.until("scene-3", "20 of 60")
+	awake.until("scene-3-after", "You answered something else")
+	awake.until("scene-3-ends", "Not (c): ", "Right is (a)")
+	late := looksAs(t, joined(t, base, "late"), base, sceneParts...)
+	late.until("scene-3-ends", "A lock needs an expiry")
+	looksAs(t, clients[1], base, sceneParts...).until("scene-3-after", "You saw it right.", "20 of 60")
+	_, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil)
+	if strings.Count(page, "<td>1</td><td>2</td>") != 40 || strings.Count(page, "<td>0</td><td>2</td>") != 20 {
+		t.Errorf("not every third has a point for the guess, and another third for what it saw: %s", page)
 	}
+}
+
+// wantNothingTold looks for the answers of scene 3 in all that a browser can get.
+func wantNothingTold(t *testing.T, s *Server, base string, c *http.Client) {
+	t.Helper()
+	for _, path := range []string{"/ui/story/3", "/ui/story", "/ui/class"} {
+		_, page := send(t, c, http.MethodGet, base+path, nil, nil)
+		for _, secret := range []string{"20 of 60", "A lock needs an expiry", `right"`, "<td>1</td>"} {
+			if strings.Contains(page, secret) {
+				t.Errorf("before the trainer shows it, %s has %q", path, secret)
+			}
+		}
+	}
+	for _, part := range sceneParts {
+		if text := s.board.get(part, viewer{Role: trainer}); strings.Contains(text, "20 of 60") {
+			t.Errorf("the trainer's screen has the guesses in %s: %s", part, text)
+		}
+	}
+}
+
+// A name is taken back with its code, in another browser. Its guesses are there. A wrong code helps nobody, and is not tried often.
+func TestANameIsTakenBack(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	ana := joined(t, base, "Ana")
+	send(t, ana, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil)
+	_, page := send(t, ana, http.MethodGet, base+"/ui/join", nil, nil)
+	found := regexp.MustCompile(`Your code is <strong>([A-Z2-7]{5})</strong>`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("Ana is told no code: %s", page)
+	}
+	again, eve := browser(t), browser(t)
+	for _, c := range []struct {
+		code   string
+		status int
+	}{{"", http.StatusBadRequest}, {"22222", http.StatusBadRequest}, {" " + strings.ToLower(found[1]), http.StatusOK}} {
+		form := url.Values{"name": {"ana"}, "code": {c.code}}
+		if is, body := send(t, again, http.MethodPost, base+"/ui/join", form, nil); is != c.status {
+			t.Errorf("with the code %q: %d %s", c.code, is, body)
+		}
+	}
+	if _, page := send(t, again, http.MethodGet, base+"/ui/story/3", nil, nil); !strings.Contains(page, "You are Ana") ||
+		!strings.Contains(page, "Your guess is noted") {
+		t.Errorf("the guess is lost: %s", page)
+	}
+	if _, page := send(t, ana, http.MethodGet, base+"/ui/story/3", nil, nil); !strings.Contains(page, "You are Ana") {
+		t.Error("her first browser has lost the name")
+	}
+	last := 0
+	for range 8 {
+		last, _ = send(t, eve, http.MethodPost, base+"/ui/join", url.Values{"name": {"Ana"}, "code": {"AAAAA"}}, nil)
+	}
+	_, page = send(t, eve, http.MethodGet, base+"/ui/class", nil, nil)
+	if last != http.StatusTooManyRequests || strings.Contains(page, "You are Ana") {
+		t.Errorf("Eve tries codes as often as she likes: %d", last)
+	}
+	if strings.Contains(page, found[1]) || !strings.Contains(page, "Ana") {
+		t.Error("the board shows the code of another participant, or not the name")
+	}
+}
+
+// The trainer's screen always has the address and the code for the camera. Nobody else's page needs it but that of the class.
+func TestTheDoorStaysOpen(t *testing.T) {
+	t.Parallel()
+	_, base := teaching(t)
+	leads, ana := trains(t, base), joined(t, base, "Ana")
+	for _, path := range []string{"/ui/story/1", "/ui/story", "/ui/burst", "/ui/experiments", "/ui/steps", "/ui/servers", "/ui/class"} {
+		_, page := send(t, leads, http.MethodGet, base+path, nil, nil)
+		if !strings.Contains(page, "lab.example:8070/ui/join") || !strings.Contains(page, `class="door"`) || !strings.Contains(page, "1 joined") {
+			t.Errorf("%s of the trainer says nobody how to join", path)
+		}
+		if _, page := send(t, ana, http.MethodGet, base+path, nil, nil); strings.Contains(page, `class="door"`) {
+			t.Errorf("%s of a participant has the trainer's corner", path)
+		}
+	}
+	online := looksAs(t, leads, base, "people")
+	online.until("people", "1 joined, 0 online")
+	phone := looksAs(t, ana, base, "now")
+	online.until("people", "1 joined, 1 online")
+	phone.close()
+	online.until("people", "1 joined, 0 online")
 }
 
 // A refused request changes nothing: a participant only guesses.
@@ -235,8 +353,22 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
 	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
+	after := looksAs(t, right, base, "run-L01-no-expiry-after")
+	after.until("run-L01-no-expiry-after", "In how many of the variants did the run show a violation?")
+	told := func() string {
+		return s.board.get("ask-L01-no-expiry", viewer{}) + s.board.get("run-L01-no-expiry", viewer{}) + s.board.get("go-L01-no-expiry", viewer{})
+	}
+	if text := told(); strings.Contains(text, "1 of 2") || strings.Contains(text, e.Claim) || strings.Contains(text, "guessed") {
+		t.Errorf("before the trainer shows the answers: %s", text)
+	}
+	send(t, right, http.MethodPost, base+"/ui/experiments/L01/answer", url.Values{"choice": {fmt.Sprint(len(violating))}}, nil)
+	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
+	after.until("run-L01-no-expiry-after", "You saw it right.")
 	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
-	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 1 || places[1].Right != 0 || places[1].All != 1 {
+	if text := told(); !strings.Contains(text, e.Claim) {
+		t.Errorf("after it: %s", text)
+	}
+	if places := s.class.Places(""); places[0].Name != "right" || places[0].Right != 2 || places[1].Right != 0 || places[1].All != 1 {
 		t.Errorf("%+v", places)
 	}
 	send(t, leads, http.MethodPost, base+"/ui/class/reset", nil, nil)

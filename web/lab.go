@@ -50,11 +50,13 @@ func (s *Server) experiment(r *http.Request) (page, error) {
 	v, part := s.viewerOf(r), runPart(e)
 	at := slices.IndexFunc(s.cfg.Catalogue, func(other experiments.Experiment) bool { return other.ID == e.ID })
 	before, after := s.cfg.Catalogue[(at+len(s.cfg.Catalogue)-1)%len(s.cfg.Catalogue)], s.cfg.Catalogue[(at+1)%len(s.cfg.Catalogue)]
-	parts := []string{askPart(e), guessesPart(e), goPart(e), part, savedPart(e)}
+	parts := []string{askPart(e), guessesPart(e), goPart(e), afterName(part), part, savedPart(e)}
+	asked := s.ask(part, v)
 	return page{Name: "experiment", Title: e.ID, Parts: parts, Body: map[string]any{
 		"Experiment": e, "AskPart": askPart(e), "GuessesPart": guessesPart(e), "GoPart": goPart(e), "Part": part, "SavedPart": savedPart(e),
-		"Answers": v.Trains() || !s.ask(part, v).Open,
-		"Before":  before, "After": after, "Program": s.cfg.Program,
+		"Afterwards": afterName(part),
+		"Answers":    v.Trains() || !asked.Open && !asked.Hidden(),
+		"Before":     before, "After": after, "Program": s.cfg.Program,
 	}}, nil
 }
 
@@ -136,10 +138,11 @@ func (s *Server) showExpectation(e experiments.Experiment) {
 	s.board.putEach(goPart(e), func(v viewer) string {
 		return s.fragment("go", map[string]any{
 			"Asked": s.ask(runPart(e), v), "Runs": s.ask(runPart(e), v).Runs, "Stopping": s.isStopping(runPart(e)),
-			"Missing": s.cfg.Missing(e), "Trains": v.Trains(),
+			"Missing": s.cfg.Missing(e), "Trains": v.Trains(), "Ended": s.triedOf(e).ended != nil,
 			"Right": s.expectationOf(e, v).Right(), "Of": len(e.Variants),
 		})
 	})
+	s.showAfter(afterName(runPart(e)), runPart(e), "/ui/experiments/"+e.ID+"/answer")
 	s.board.putEach(savedPart(e), func(v viewer) string {
 		if s.ask(runPart(e), v).tells() {
 			return ""
@@ -158,7 +161,7 @@ func (s *Server) expectationOf(e experiments.Experiment, v viewer) expectation {
 	if a.tells() {
 		t = tried{}
 	}
-	shown := t.now == nil && t.ended != nil && t.ended.Verdict == experiments.AsExpected
+	shown := t.now == nil && t.ended != nil && t.ended.Verdict == experiments.AsExpected && !a.Hidden()
 	return expectation{a, e, s.statesOf(t), shown}
 }
 
@@ -220,6 +223,28 @@ func (s *Server) guessExperiment(r *http.Request) error {
 	return s.guess(runPart(e), s.viewerOf(r), cmp.Or(strings.Join(ticked, ","), none))
 }
 
+// answerExperiment takes what a participant has seen.
+func (s *Server) answerExperiment(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err == nil {
+		err = s.answer(r, runPart(e))
+		s.showExpectation(e)
+	}
+	return err
+}
+
+// tellExperiment shows a class the guesses, which are right, and why.
+func (s *Server) tellExperiment(r *http.Request) error {
+	e, err := s.experimentOf(r)
+	if err != nil {
+		return err
+	}
+	err = s.tell(runPart(e))
+	s.showExpectation(e)
+	s.board.again(runPart(e))
+	return err
+}
+
 // runExperiment begins the run of an experiment. Without a class it takes the guess first.
 func (s *Server) runExperiment(r *http.Request) error {
 	e, err := s.experimentOf(r)
@@ -259,6 +284,7 @@ func (s *Server) stopExperiment(r *http.Request) error {
 func (s *Server) guessAgain(r *http.Request) error {
 	e, err := s.experimentOf(r)
 	if err == nil && s.questions.Reopen(runPart(e)) {
+		s.forget(runPart(e))
 		s.setTried(e, tried{})
 		s.board.put(runPart(e), "")
 		s.showExpectation(e)
@@ -307,16 +333,17 @@ func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result, o
 		s.board.put(runPart(e), s.fragment("ended", map[string]any{"Stopped": true}))
 	default:
 		s.setTried(e, tried{ended: &judgement})
-		whole := s.fragment("ended", map[string]any{
-			"Experiment": e, "NotSaved": r.NotSaved, "Stopped": stopped, "AsExpected": judgement.Verdict == experiments.AsExpected,
-			"Outcome":  markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) }),
-			"Verdicts": markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) }),
-		})
+		outcome := markup(func(w io.Writer) error { return html.Outcome(w, r.Saved) })
+		verdicts := markup(func(w io.Writer) error { return html.Verdicts(w, r.Saved) })
 		s.board.putEach(runPart(e), func(v viewer) string {
-			if s.ask(runPart(e), v).tells() {
+			a := s.ask(runPart(e), v)
+			if a.tells() {
 				return s.fragment("ended", map[string]any{"Stopped": true})
 			}
-			return whole
+			return s.fragment("ended", map[string]any{
+				"Experiment": e, "NotSaved": r.NotSaved, "Stopped": stopped, "Outcome": outcome, "Verdicts": verdicts,
+				"Why": judgement.Verdict == experiments.AsExpected && !a.Waits(),
+			})
 		})
 	}
 	s.showExpectation(e)
@@ -330,9 +357,13 @@ func (s *Server) scoreExperiment(e experiments.Experiment, r experiments.Result)
 			violating = append(violating, strconv.Itoa(i))
 		}
 	}
-	if right := cmp.Or(strings.Join(violating, ","), none); r.Judgement.Verdict == experiments.AsExpected {
-		s.answered(runPart(e), right, func(guess string) bool { return guess == right })
+	if r.Judgement.Verdict != experiments.AsExpected {
+		return
 	}
+	right := cmp.Or(strings.Join(violating, ","), none)
+	s.answered(runPart(e), right, func(guess string) bool { return guess == right })
+	s.askAfterwards(runPart(e), howMany(
+		"What was lost? In how many of the variants did the run show a violation?", len(violating), len(r.Judgement.Variants)))
 }
 
 // mostRuns bounds the saved runs that the page of an experiment lists.

@@ -132,6 +132,11 @@ func (n *runNow) copy() runView {
 // Drawing draws the steps.
 func (v runView) Drawing() template.HTML { return drawing(v.Steps) }
 
+// Scene draws the steps as the story shows them.
+func (v runView) Scene() template.HTML {
+	return markup(func(w io.Writer) error { return html.Scene(w, v.Steps, nil) })
+}
+
 // burstNow is what the events of a plan's bursts have told. It is kept after their end, so that they can be seen again.
 type burstNow struct {
 	plan burst.Plan

@@ -115,9 +115,9 @@ func TestATextIsMadeWhenABrowserNeedsIt(t *testing.T) {
 	if made != 0 {
 		t.Errorf("nobody looks, and the text was made %d times", made)
 	}
-	_, parts, _ := b.changes(seen{{"run", 0}})
+	_, parts, _ := b.changes(seen{{name: "run"}})
 	for range 3 {
-		if line := parts[0].line("run", viewer{}); line != parts[0].line("run", viewer{}) || b.get("run", viewer{}) != "drawn" {
+		if line := parts[0].line(new(seenPart), viewer{}); line != parts[0].line(new(seenPart), viewer{}) || b.get("run", viewer{}) != "drawn" {
 			t.Errorf("it is sent as %q", line)
 		}
 	}

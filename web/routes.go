@@ -29,16 +29,21 @@ type answer func(s *Server, w http.ResponseWriter, r *http.Request) error
 
 // routes are all of them.
 var routes = []route{
-	{"GET /ui/{$}", visitor, shows((*Server).home)},
+	{"GET /ui/{$}", visitor, leads("/ui/story/1")},
+	{"GET /ui/story", visitor, shows((*Server).storyPage)},
 	{"GET /ui/story/{scene}", visitor, shows((*Server).scenePage)},
 	{"POST /ui/story/{scene}/guess", participant, does("/ui/story/${scene}", (*Server).guessScene)},
 	{"POST /ui/story/{scene}/run", trainer, does("/ui/story/${scene}", (*Server).runScene)},
 	{"POST /ui/story/{scene}/stop", trainer, does("/ui/story/${scene}", (*Server).stopScene)},
+	{"POST /ui/story/{scene}/answer", participant, does("/ui/story/${scene}", (*Server).answerScene)},
+	{"POST /ui/story/{scene}/show", trainer, does("/ui/story/${scene}", (*Server).tellScene)},
 	{"POST /ui/story/{scene}/again", trainer, does("/ui/story/${scene}", (*Server).again)},
 	{"GET /ui/experiments", visitor, shows((*Server).experiments)},
 	{"GET /ui/experiments/{id}", visitor, shows((*Server).experiment)},
 	{"POST /ui/experiments/{id}/guess", participant, does("/ui/experiments/${id}", (*Server).guessExperiment)},
 	{"POST /ui/experiments/{id}/run", trainer, does("/ui/experiments/${id}", (*Server).runExperiment)},
+	{"POST /ui/experiments/{id}/answer", participant, does("/ui/experiments/${id}", (*Server).answerExperiment)},
+	{"POST /ui/experiments/{id}/show", trainer, does("/ui/experiments/${id}", (*Server).tellExperiment)},
 	{"POST /ui/experiments/{id}/again", trainer, does("/ui/experiments/${id}", (*Server).guessAgain)},
 	{"POST /ui/experiments/{id}/stop", trainer, does("/ui/experiments/${id}", (*Server).stopExperiment)},
 	{"GET /ui/experiments/{id}/runs/{run}", visitor, (*Server).report},
@@ -50,6 +55,8 @@ var routes = []route{
 	{"POST /ui/burst/ask", trainer, does("/ui/burst", (*Server).askBurst)},
 	{"POST /ui/burst/guess", participant, does("/ui/burst", (*Server).guessBurst)},
 	{"POST /ui/burst/run", trainer, does("/ui/burst", (*Server).runBurst)},
+	{"POST /ui/burst/answer", participant, does("/ui/burst", (*Server).answerBurst)},
+	{"POST /ui/burst/show", trainer, does("/ui/burst", (*Server).tellBurst)},
 	{"POST /ui/burst/stop", trainer, does("/ui/burst", (*Server).stopBurst)},
 	{"POST /ui/burst/again", trainer, does("/ui/burst", (*Server).seeAgain)},
 	{"GET /ui/servers", visitor, shows((*Server).serversPage)},
@@ -76,6 +83,14 @@ func shows(of func(*Server, *http.Request) (page, error)) answer {
 			s.show(w, r, http.StatusOK, p)
 		}
 		return err
+	}
+}
+
+// leads answers with another page.
+func leads(to string) answer {
+	return func(_ *Server, w http.ResponseWriter, r *http.Request) error {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
 	}
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -149,6 +150,7 @@ type trial struct {
 	experiment experiments.Experiment
 	trials     int               // of each variant; 0: the experiment's own number
 	part       string            // that shows it
+	draws      string            // the template that shows it while it goes on; empty: that of an experiment
 	saved      bool              // the run of a scene is not: it lacks variants
 	judged     func(now *runNow) // is called when further trials are judged; nil: nobody asks
 	ended      func(experiments.Result)
@@ -187,7 +189,7 @@ func (s *Server) run(ctx context.Context, t trial) (r experiments.Result) {
 			}
 		}
 	}, func() {
-		s.board.putMade(t.part, func() string { return s.fragment("runs", now.copy()) })
+		s.board.putMade(t.part, func() string { return s.fragment(cmp.Or(t.draws, "runs"), now.copy()) })
 		if so := now.trials(); so != over && t.judged != nil {
 			over = so
 			t.judged(&now)

@@ -235,7 +235,7 @@ func TestEachLockHasAPlay(t *testing.T) {
 			}
 		}
 	}
-	if _, home := get(t, base+"/ui/"); strings.Count(home, `href="/ui/steps"`) != 2 {
-		t.Error("the first page does not lead to the plays, from its text and from the frame")
+	if _, end := get(t, base+"/ui/story"); strings.Count(end, `href="/ui/steps"`) != 2 {
+		t.Error("the end of the story does not lead to the plays, from its text and from the frame")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
+	"locklab/experiments/class"
 	"locklab/internal/testenv"
 )
 
@@ -56,8 +57,8 @@ func TestARunThatIsStopping(t *testing.T) {
 	looker.until("run-X5-slow", "Running now")
 	for range 2 {
 		do(t, http.MethodPost, base+"/ui/experiments/X5/stop", nil, nil)
-		buttons.until("go-X5-slow", "disabled>Stopping …")
 	}
+	buttons.until("go-X5-slow", "disabled>Stopping …")
 	close(release)
 	looker.until("run-X5-slow", "The run was stopped")
 	buttons.until("go-X5-slow", ">Run it</button>", "disabled>Stop</button>")
@@ -80,14 +81,15 @@ func TestABurstThatCannotBeSeenAgainNow(t *testing.T) {
 func TestASceneIsStopped(t *testing.T) {
 	t.Parallel()
 	_, base := serving(t, paused("X1-first", nil))
-	looker := looks(t, base, "scene-3")
+	looker, buttons := looks(t, base, "scene-3-ends"), looks(t, base, "scene-3-go")
 	do(t, http.MethodPost, base+"/ui/experiments/X1-first/run", nil, nil)
 	do(t, http.MethodPost, base+"/ui/story/3/guess", map[string][]string{"choice": {"1"}}, nil) // it waits
-	looker.until("scene-3", ">Stop</button>")
+	buttons.until("scene-3-go", `form="stop">Stop</button>`)
 	do(t, http.MethodPost, base+"/ui/story/3/stop", nil, nil)
-	looker.until("scene-3", "The run was stopped.", "Play this scene again")
+	looker.until("scene-3-ends", "The run was stopped.")
+	buttons.until("scene-3-go", `form="again">Play again`)
 	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
-	looker.until("scene-3", "Press your answer")
+	looks(t, base, "scene-3").until("scene-3", "Press your answer")
 }
 
 // A burst is stopped while its instances start, and so is their start from the page Servers. Each can be asked for again.
@@ -154,7 +156,7 @@ func TestAParticipantSeesNoAnswer(t *testing.T) {
 	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
 	s, base := serve(t, cfg)
 	leads := trains(t, base)
-	guesses, runs := viewer{ID: "ana", Role: participant}, viewer{Role: trainer}
+	guesses, runs := viewer{class.Person{ID: "ana"}, participant}, viewer{Role: trainer}
 	buttons := func(what string, parts ...string) {
 		t.Helper()
 		for _, part := range parts {
@@ -178,7 +180,7 @@ func TestAParticipantSeesNoAnswer(t *testing.T) {
 	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/run", nil, nil)
 	looker.until("run-X1-first", "Running now")
 	send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil)
-	buttons("during a run", "go-X1-first", "scene-3")
+	buttons("during a run", "go-X1-first", "scene-3-go")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/X1/stop", nil, nil)
 	looker.until("run-X1-first", "The run was stopped")
 	testenv.Eventually(t, "it has ended", func() bool { return s.ask("run-X1-first", viewer{}).Open })

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"net/http"
 	"strconv"
 
@@ -15,16 +14,32 @@ import (
 
 // told is what has become of a scene, apart from its question.
 type told struct {
-	result *experiments.Result
+	result *experiments.Judgement
 	why    string // it could not run
 }
 
-// scenePart is the name of the part of the page that changes.
-func scenePart(i int) string { return fmt.Sprintf("scene-%d", i+1) }
+// The parts of a scene's page.
+func scenePart(i int) string    { return fmt.Sprintf("scene-%d", i+1) }
+func sceneGuesses(i int) string { return scenePart(i) + "-guesses" }
+func sceneEnds(i int) string    { return scenePart(i) + "-ends" }
+func sceneRun(i int) string     { return scenePart(i) + "-run" }
+func sceneGo(i int) string      { return scenePart(i) + "-go" }
 
-// showScene shows the present state of a scene in each browser.
+// showScene shows the present state of a scene in each browser, apart from what its run draws.
 func (s *Server) showScene(i int) {
-	s.board.putEach(scenePart(i), func(v viewer) string { return s.fragment("told", s.sceneView(i, v)) })
+	s.showSceneGuesses(i)
+	each := func(part, template string) {
+		s.board.putEach(part, func(v viewer) string { return s.fragment(template, s.sceneView(i, v)) })
+	}
+	each(sceneEnds(i), "scene-ends")
+	each(sceneGo(i), "scene-go")
+	s.showAfter(afterName(scenePart(i)), scenePart(i), fmt.Sprintf("/ui/story/%d/answer", i+1))
+}
+
+// showSceneGuesses shows what has changed with a guess.
+func (s *Server) showSceneGuesses(i int) {
+	s.board.putEach(scenePart(i), func(v viewer) string { return s.fragment("scene-question", s.sceneView(i, v)) })
+	s.board.putEach(sceneGuesses(i), func(v viewer) string { return s.fragment("guesses", s.ask(scenePart(i), v)) })
 }
 
 // sceneView is a scene as its page shows it.
@@ -34,7 +49,8 @@ type sceneView struct {
 	Number, Of int
 	Guess      int // -1: none
 	Right      int
-	Result     template.HTML
+	Ended      bool // its run has ended
+	Shown      bool // which answer is right
 	Verdict    string
 	Because    string
 	AsExpected bool
@@ -50,15 +66,15 @@ func (s *Server) sceneView(i int, viewing viewer) sceneView {
 	scene := story.Scenes[i]
 	v := sceneView{
 		Scene: scene, asked: a, Number: i + 1, Of: len(story.Scenes), Guess: -1, Right: scene.Right(), Why: t.why,
-		Stopping: s.isStopping(scenePart(i) + "-run"),
+		Stopping: s.isStopping(sceneRun(i)), Ended: t.result != nil,
 	}
 	if guess, err := strconv.Atoi(a.Mine); err == nil {
 		v.Guess = guess
 	}
-	if t.result != nil {
-		v.Result = markup(func(w io.Writer) error { return html.Glance(w, t.result.Saved) })
-		v.AsExpected = t.result.Judgement.Verdict == experiments.AsExpected
-		v.Verdict, v.Because = t.result.Judgement.Verdict.String(), t.result.Judgement.Why
+	if v.Ended {
+		v.AsExpected = t.result.Verdict == experiments.AsExpected
+		v.Verdict, v.Because = t.result.Verdict.String(), t.result.Why
+		v.Shown = v.AsExpected && !a.Hidden()
 	}
 	return v
 }
@@ -75,15 +91,47 @@ func sceneOf(r *http.Request) (int, error) {
 	return n - 1, nil
 }
 
+// link leads to a scene.
+func (v sceneView) link() link {
+	return link{fmt.Sprintf("/ui/story/%d", v.Number), fmt.Sprintf("scene %d: %s", v.Number, v.Title)}
+}
+
+// sceneViews are all scenes.
+func (s *Server) sceneViews(v viewer) (all []sceneView) {
+	for i := range story.Scenes {
+		all = append(all, s.sceneView(i, v))
+	}
+	return all
+}
+
 func (s *Server) scenePage(r *http.Request) (page, error) {
 	i, err := sceneOf(r)
 	if err != nil {
 		return page{}, err
 	}
-	s.lead(r, fmt.Sprintf("scene %d: %s", i+1, story.Scenes[i].Title))
-	part := scenePart(i)
-	return page{Name: "scene", Title: story.Scenes[i].Title, Parts: []string{part, part + "-run"}, Body: map[string]any{
-		"Title": story.Scenes[i].Title, "Text": story.Scenes[i].Text, "Number": i + 1, "Of": len(story.Scenes), "Part": part,
+	all := s.sceneViews(s.viewerOf(r))
+	s.lead(r, all[i].link().Text)
+	parts := []string{scenePart(i), sceneGuesses(i), sceneEnds(i), afterName(scenePart(i)), sceneRun(i), sceneGo(i)}
+	return page{Name: "scene", Title: story.Scenes[i].Title, Parts: parts, Body: map[string]any{
+		"Scene": all[i], "Scenes": all, "Question": scenePart(i), "Guesses": sceneGuesses(i), "Ends": sceneEnds(i),
+		"After": afterName(scenePart(i)), "Run": sceneRun(i), "Go": sceneGo(i),
+	}}, nil
+}
+
+// storyPage compares what a person has expected with what happened.
+func (s *Server) storyPage(r *http.Request) (page, error) {
+	s.lead(r, "the end of the story")
+	all, right, guessed := s.sceneViews(s.viewerOf(r)), 0, 0
+	for _, v := range all {
+		if v.Shown && v.Guess >= 0 {
+			guessed++
+			if v.Guess == v.Right {
+				right++
+			}
+		}
+	}
+	return page{Name: "story", Title: "The story", Body: map[string]any{
+		"Scenes": all, "Right": right, "Guessed": guessed, "Experiments": len(s.cfg.Catalogue),
 	}}, nil
 }
 
@@ -103,7 +151,7 @@ func (s *Server) guessScene(r *http.Request) error {
 	if s.class == nil {
 		s.begin(i)
 	}
-	s.showScene(i)
+	s.showSceneGuesses(i)
 	return nil
 }
 
@@ -125,28 +173,49 @@ func (s *Server) begin(i int) {
 	s.setScene(i, told{})
 	e, err := story.Scenes[i].In(s.cfg.Catalogue)
 	if err == nil {
-		err = s.try(trial{experiment: e, trials: 1, part: part + "-run", ended: func(r experiments.Result) { s.endScene(i, r) }})
+		ended := func(r experiments.Result) { s.endScene(i, r) }
+		err = s.try(trial{experiment: e, trials: 1, part: sceneRun(i), draws: "scene-runs", ended: ended})
 	}
 	if err != nil {
 		s.questions.NotRun(part, s.class != nil) // alone, a person presses the answer once more when the scene is played again
 		s.setScene(i, told{why: "It could not run: " + err.Error() + "."})
+		return
 	}
+	s.showScene(i)
 }
 
 // endScene shows what the run of a scene came to.
 func (s *Server) endScene(i int, r experiments.Result) {
-	t := told{result: &r}
+	name, drawn := scenePart(i), ""
+	t := told{result: &r.Judgement}
 	if r.Record.Interrupted {
-		s.questions.NotRun(scenePart(i), s.class != nil)
+		s.questions.NotRun(name, s.class != nil)
 		t = told{why: "The run was stopped."}
-	} else if !s.questions.Ended(scenePart(i)) {
+	} else if !s.questions.Ended(name) {
 		t = told{}
-	} else if r.Judgement.Verdict == experiments.AsExpected {
-		right := strconv.Itoa(story.Scenes[i].Right())
-		s.answered(scenePart(i), right, func(guess string) bool { return guess == right })
+	} else {
+		drawn = s.fragment("scene-ran", sceneResult(r.Saved))
+		if r.Judgement.Verdict == experiments.AsExpected {
+			right, scene := strconv.Itoa(story.Scenes[i].Right()), story.Scenes[i]
+			s.answered(name, right, func(guess string) bool { return guess == right })
+			s.askAfterwards(name, afterwards{Text: "What was lost?", Choices: scene.After[:], Right: scene.Lost})
+		}
 	}
+	s.board.put(sceneRun(i), drawn)
 	s.setScene(i, t)
-	s.board.put(scenePart(i)+"-run", "")
+}
+
+// ranVariant is what a variant of a scene has shown.
+type ranVariant struct {
+	html.SceneVariant
+	Drawing template.HTML
+}
+
+func sceneResult(run experiments.Saved) (all []ranVariant) {
+	for _, v := range html.SceneVariants(run) {
+		all = append(all, ranVariant{v, markup(v.Draw)})
+	}
+	return all
 }
 
 // setScene shows what has become of a scene.
@@ -154,14 +223,40 @@ func (s *Server) setScene(i int, t told) {
 	s.mu.Lock()
 	s.scenes[i] = t
 	s.mu.Unlock()
+	if t.result == nil {
+		s.forget(scenePart(i))
+		if !s.isBusy(sceneRun(i)) {
+			s.board.put(sceneRun(i), "")
+		}
+	}
 	s.showScene(i)
+}
+
+// answerScene takes what a participant has seen.
+func (s *Server) answerScene(r *http.Request) error {
+	i, err := sceneOf(r)
+	if err == nil {
+		err = s.answer(r, scenePart(i))
+		s.showScene(i)
+	}
+	return err
+}
+
+// tellScene shows a class the guesses, and which answers are right.
+func (s *Server) tellScene(r *http.Request) error {
+	i, err := sceneOf(r)
+	if err == nil {
+		err = s.tell(scenePart(i))
+		s.showScene(i)
+	}
+	return err
 }
 
 // stopScene stops the run of a scene.
 func (s *Server) stopScene(r *http.Request) error {
 	i, err := sceneOf(r)
 	if err == nil {
-		s.stop(scenePart(i) + "-run")
+		s.stop(sceneRun(i))
 		s.showScene(i)
 	}
 	return err

@@ -70,9 +70,10 @@ type Server struct {
 
 	mu      sync.Mutex
 	waiting []*underway
-	busy    map[string]*underway // that wait or run, by the part of the pages that shows it
-	scenes  []told               // of each scene
-	tried   map[string]tried     // of each experiment, by id
+	busy    map[string]*underway  // that wait or run, by the part of the pages that shows it
+	scenes  []told                // of each scene
+	after   map[string]afterwards // what a class is asked after a run, by its question
+	tried   map[string]tried      // of each experiment, by id
 	bursts  bursts
 
 	playing sync.Mutex // of the plays, too
@@ -84,12 +85,16 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, board: newBoard(), questions: class.NewQuestions(),
 		queued: make(chan struct{}, 1), busy: make(map[string]*underway),
-		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried),
+		scenes: make([]told, len(story.Scenes)), tried: make(map[string]tried), after: make(map[string]afterwards),
 		bursts:  bursts{asked: 1, plan: firstPlan, shown: newBurstNow(firstPlan), health: burst.Health{Versions: cfg.Versions}},
 		watched: watched{tasks: make(chan func(context.Context)), ended: ctx.Done()},
 	}
 	if cfg.Class != nil {
-		s.class = &classroom{Class: *cfg.Class, People: class.NewPeople(), trainers: make(map[string]bool)}
+		room, err := newClassroom(*cfg.Class)
+		if err != nil {
+			return nil, err
+		}
+		s.class = room
 	}
 	for i, scene := range story.Scenes {
 		if _, err := scene.In(cfg.Catalogue); err != nil {
@@ -107,9 +112,9 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // register makes the parts that have no text until something runs.
 func (s *Server) register() {
-	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "now"}
+	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "people", "now"}
 	for i := range story.Scenes {
-		names = append(names, scenePart(i)+"-run")
+		names = append(names, sceneRun(i))
 	}
 	for _, e := range s.cfg.Catalogue {
 		names = append(names, runPart(e))
@@ -157,6 +162,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"moves":      steps.Text,
 	"drawing":    drawing,
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
+	"upper":      strings.ToUpper,
 	"letter":     func(i int) string { return string(rune('a' + i)) },
 }).ParseFS(pageFiles, "pages/*.tmpl"))
 
@@ -176,6 +182,7 @@ type page struct {
 	At     string // the path of this page
 	Signs  template.HTML
 	Class  bool
+	Room   *classroom // for the trainer's screen; nil: it is another's
 	Viewer viewer
 }
 
@@ -185,6 +192,9 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
 		p.Parts = append(p.Parts, "now") // where the trainer is
+		if p.Viewer.Trains() {
+			p.Room, p.Parts = s.class, append(p.Parts, "people")
+		}
 	}
 	p.Texts = make(map[string]template.HTML)
 	for _, name := range p.Parts {
@@ -207,17 +217,4 @@ func (s *Server) fragment(name string, data any) string {
 		return template.HTMLEscapeString(fmt.Sprintf("The part %s could not be made: %v", name, err))
 	}
 	return text.String()
-}
-
-func (s *Server) home(r *http.Request) (page, error) {
-	s.lead(r, "the first page")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	played := make([]bool, len(story.Scenes))
-	for i, t := range s.scenes {
-		played[i] = t.result != nil
-	}
-	return page{Name: "home", Title: "See a lock fail", Body: map[string]any{
-		"Scenes": story.Scenes, "Played": played, "Experiments": len(s.cfg.Catalogue),
-	}}, nil
 }

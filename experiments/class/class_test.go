@@ -12,13 +12,15 @@ import (
 func TestOnlyTheFirstRunScores(t *testing.T) {
 	p := NewPeople()
 	for _, id := range []string{"ana", "ben"} {
-		if err := p.Join(id, id); err != nil {
+		if err := p.Join(id, "", id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.Score("scene-1", map[string]bool{"ana": true})
-	p.Score("scene-1", map[string]bool{"ana": false, "ben": true})
-	if all := p.Places("ben"); all[0] != (Place{Name: "ana", Right: 1, All: 1}) || all[1] != (Place{Name: "ben", You: true}) {
+	ana, _ := p.Of("ana")
+	ben, _ := p.Of("ben")
+	p.Score("scene-1", map[string]bool{ana.ID: true})
+	p.Score("scene-1", map[string]bool{ana.ID: false, ben.ID: true})
+	if all := p.Places(ben.ID); all[0] != (Place{Name: "ana", Right: 1, All: 1}) || all[1] != (Place{Name: "ben", You: true}) {
 		t.Errorf("%+v", all)
 	}
 }
@@ -29,6 +31,9 @@ func TestTheRunEndsTheGuesses(t *testing.T) {
 	q.Guess("burst", "ana", "1")
 	q.Guess("burst", "ana", "2")
 	q.Guess("burst", "ben", "3")
+	if _, told := q.Tell("burst"); told {
+		t.Error("an open question is told")
+	}
 	if !q.Close("burst") || q.Close("burst") {
 		t.Error("a question is closed by its first run, and only by that")
 	}
@@ -36,21 +41,22 @@ func TestTheRunEndsTheGuesses(t *testing.T) {
 	if of := q.Of("burst", "ana"); of.Open || !of.Runs || of.Mine != "2" || of.Guesses != 2 || of.Counts["2"] != 1 || of.Counts["3"] != 1 {
 		t.Errorf("during the run: %+v", of)
 	}
-	if q.Reopen("burst") {
-		t.Error("a question is reopened during its run")
+	if _, told := q.Tell("burst"); told || q.Reopen("burst") {
+		t.Error("a question is told or reopened during its run")
 	}
 	if !q.Ended("burst") {
 		t.Error("a run that nobody disturbed does not count")
 	}
-	scores := q.Answered("burst", "3", func(guess string) bool { return guess == "3" })
-	if scores["ana"] || !scores["ben"] || len(scores) != 2 {
-		t.Errorf("the scores are %v", scores)
-	}
+	q.Answered("burst", "3", func(guess string) bool { return guess == "3" })
 	q.Answered("burst", "7", func(string) bool { return true })
-	if of := q.Of("burst", ""); of.Open || of.Runs || of.Mine != "" || of.Showed != "3" {
+	if of := q.Of("burst", ""); of.Open || of.Runs || of.Mine != "" || of.Showed != "3" || of.Told {
 		t.Errorf("after the run: %+v", of)
 	}
-	if !q.Reopen("burst") || !q.Of("burst", "ana").Open || q.Of("burst", "ana").Guesses != 0 {
+	scores, told := q.Tell("burst")
+	if !told || scores["ana"] || !scores["ben"] || len(scores) != 2 || !q.Of("burst", "").Told {
+		t.Errorf("the scores are %v", scores)
+	}
+	if !q.Reopen("burst") || !q.Of("burst", "ana").Open || q.Of("burst", "ana").Guesses != 0 || q.Of("burst", "").Told {
 		t.Error("a reopened question has its guesses still")
 	}
 }
@@ -96,27 +102,32 @@ func TestAllAreReopened(t *testing.T) {
 func TestWhoMayJoinAndGuess(t *testing.T) {
 	p := NewPeople()
 	for _, name := range []string{"", " \t", "a\x00b", "\xff", "0123456789012345678901234"} {
-		if err := p.Join(name, name); err == nil {
+		if err := p.Join(name, "", name); err == nil {
 			t.Errorf("%q is a name", name)
 		}
 	}
-	if err := p.Join("  Ana   Maria ", "1"); err != nil || p.Name("1") != "Ana Maria" {
-		t.Errorf("%v: the name is %q", err, p.Name("1"))
+	err := p.Join("  Ana   Maria ", "", "1")
+	ana, _ := p.Of("1")
+	if err != nil || ana.Name != "Ana Maria" {
+		t.Errorf("%v: the name is %q", err, ana.Name)
 	}
-	if err := p.Join("ana maria", "2"); err == nil || p.Size() != 1 || p.Name("2") != "" {
+	if err := p.Join("ana maria", "", "2"); err == nil || p.Size() != 1 {
 		t.Error("two participants have one name")
+	}
+	if other, is := p.Of("2"); is {
+		t.Errorf("a browser that was refused is %+v", other)
 	}
 	if err := p.MayGuess("2"); !errors.Is(err, ErrNobody) {
 		t.Errorf("somebody without a name guesses: %v", err)
 	}
-	for range guessesSaved {
-		if err := p.MayGuess("1"); err != nil {
+	for range guesses.Count {
+		if err := p.MayGuess(ana.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var often error
 	for range 20 {
-		often = errors.Join(often, p.MayGuess("1"))
+		often = errors.Join(often, p.MayGuess(ana.ID))
 	}
 	if !errors.Is(often, ErrOften) {
 		t.Errorf("a participant guesses as often as a program can: %v", often)
@@ -128,15 +139,20 @@ func TestAFullClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPeople()
 		for i := range MostPeople {
-			if err := p.Join(fmt.Sprint("p", i), fmt.Sprint(i)); err != nil {
+			if err := p.Join(fmt.Sprint("p", i), "", fmt.Sprint(i)); err != nil {
 				t.Fatal(i, err)
 			}
 		}
-		if err := p.Join("late", "late"); !errors.Is(err, ErrOften) {
+		for range joins.Count - MostPeople {
+			if err := p.Join("late", "", "late"); err == nil || errors.Is(err, ErrOften) {
+				t.Errorf("a full class says %v", err)
+			}
+		}
+		if err := p.Join("late", "", "late"); !errors.Is(err, ErrOften) {
 			t.Errorf("nobody is slowed down: %v", err)
 		}
-		time.Sleep(time.Second) // in the bubble: the limit is one of time, and the sleep costs none
-		if err := p.Join("late", "late"); err == nil || errors.Is(err, ErrOften) || p.Size() != MostPeople {
+		time.Sleep(joins.Window) // in the bubble: the limit is one of time, and the sleep costs none
+		if err := p.Join("late", "", "late"); err == nil || errors.Is(err, ErrOften) || p.Size() != MostPeople {
 			t.Errorf("the class has %d participants: %v", p.Size(), err)
 		}
 	})

@@ -2,24 +2,33 @@ package class
 
 import (
 	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/time/rate"
+	"locklab/ratelimit"
 )
 
 // Bounds of a class.
 const (
-	MostPeople       = 200
-	longestName      = 24 // characters
-	joinsPerSecond   = 20
-	guessesPerSecond = 2 // of a participant
-	guessesSaved     = 10
+	MostPeople  = 200
+	longestName = 24 // characters
+	codeLength  = 5  // letters
+)
+
+// How often people do something. A class shares one address, so nothing is limited by address.
+var (
+	joins   = ratelimit.Limit{Key: "joins", Count: MostPeople + 20, Window: 10 * time.Second}
+	guesses = ratelimit.Limit{Count: 10, Window: 5 * time.Second} // of a participant
+	codes   = ratelimit.Limit{Count: 5, Window: time.Minute}      // that were tried for a name
 )
 
 // ErrNobody says that somebody without a name guesses. Nothing has changed.
@@ -30,23 +39,30 @@ var ErrOften = errors.New("too many requests; wait a few seconds, and press agai
 
 // People are the participants of a class, and what each got right.
 type People struct {
-	joins *rate.Limiter
+	limiter ratelimit.Limiter
 
-	mu     sync.Mutex
-	all    map[string]*person // by an id that only the participant has
-	scored map[string]bool    // questions whose first run has ended: their answers are known
+	mu       sync.Mutex
+	all      []*person
+	browsers map[string]*person // by a secret that only the browser has
+	scored   map[string]bool    // questions whose first run was told: their answers are known
 }
 
-// person is a participant.
+// Person is a participant.
+type Person struct {
+	ID   string // no browser knows it
+	Name string
+	Code string // with it another browser takes the name back
+}
+
 type person struct {
-	Name    string
-	guesses *rate.Limiter
+	Person
 	right   map[string]bool // of each question that was guessed
+	screens int             // pages that are open
 }
 
 // NewPeople returns a class without participants.
 func NewPeople() *People {
-	p := &People{joins: rate.NewLimiter(joinsPerSecond, MostPeople)}
+	p := &People{limiter: ratelimit.NewLocal()}
 	p.Reset()
 	return p
 }
@@ -55,13 +71,23 @@ func NewPeople() *People {
 func (p *People) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all, p.scored = make(map[string]*person), make(map[string]bool)
+	p.all, p.browsers, p.scored = nil, make(map[string]*person), make(map[string]bool)
 }
 
-// Join adds a participant. The error says what to do: the name is no name, or taken, or there is no room, or ErrOften.
-func (p *People) Join(name, id string) error {
-	if !p.joins.Allow() {
+// seldom returns ErrOften for what somebody does more often than a limit allows.
+func (p *People) seldom(limit ratelimit.Limit, who string) error {
+	limit.Key += who
+	if _, err := p.limiter.Allow(context.Background(), limit); err != nil {
 		return ErrOften
+	}
+	return nil
+}
+
+// Join lets a browser, which has a secret, be a participant. A name that is taken is taken back with its code; the other browsers of that
+// participant keep it, too. The error says what to do: the name is no name, or taken, or there is no room, or ErrOften.
+func (p *People) Join(name, code, secret string) error {
+	if err := p.seldom(joins, ""); err != nil {
+		return err
 	}
 	name = strings.Join(strings.Fields(name), " ")
 	if n := utf8.RuneCountInString(name); n == 0 || n > longestName || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
@@ -69,28 +95,73 @@ func (p *People) Join(name, id string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if of := p.named(name); of != nil {
+		if err := p.takeBack(of, code); err != nil {
+			return err
+		}
+		p.browsers[secret] = of
+		return nil
+	}
 	if len(p.all) >= MostPeople {
 		return fmt.Errorf("the class is full (%d participants); ask the trainer to press Remove all participants", MostPeople)
 	}
-	for _, other := range p.all {
-		if strings.EqualFold(other.Name, name) {
-			return fmt.Errorf("another participant is called %s; choose another name", name)
-		}
+	of := &person{Person: Person{ID: rand.Text(), Name: name, Code: rand.Text()[:codeLength]}, right: make(map[string]bool)}
+	p.all, p.browsers[secret] = append(p.all, of), of
+	return nil
+}
+
+// named is the participant with a name; nil: there is none.
+func (p *People) named(name string) *person {
+	i := slices.IndexFunc(p.all, func(of *person) bool { return strings.EqualFold(of.Name, name) })
+	if i < 0 {
+		return nil
 	}
-	p.all[id] = &person{Name: name, guesses: rate.NewLimiter(guessesPerSecond, guessesSaved), right: make(map[string]bool)}
+	return p.all[i]
+}
+
+// takeBack is nil if a code is that of a participant.
+func (p *People) takeBack(of *person, code string) error {
+	code = strings.ToUpper(strings.TrimSpace(code))
+	if code == "" {
+		return fmt.Errorf("another participant is called %s; choose another name, or type the code of this one to take it back", of.Name)
+	}
+	if err := p.seldom(codes, of.ID); err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(code), []byte(of.Code)) != 1 {
+		return fmt.Errorf("that is not the code of %s; its first browser shows the code beside the name", of.Name)
+	}
 	return nil
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// Name is the name of a participant; empty: nobody has this id.
-func (p *People) Name(id string) string {
+// Of is the participant whose browser has a secret. Without one it reports false.
+func (p *People) Of(secret string) (Person, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if of := p.all[id]; of != nil {
-		return of.Name
+	if of := p.browsers[secret]; of != nil {
+		return of.Person, true
 	}
-	return ""
+	return Person{}, false
+}
+
+// find is the participant with an id; nil: there is none. It needs the mutex.
+func (p *People) find(id string) *person {
+	i := slices.IndexFunc(p.all, func(of *person) bool { return of.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return p.all[i]
+}
+
+// Looks notes that a participant opens so many pages more.
+func (p *People) Looks(id string, more int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if of := p.find(id); of != nil {
+		of.screens += more
+	}
 }
 
 // Size is how many participants there are.
@@ -100,20 +171,29 @@ func (p *People) Size() int {
 	return len(p.all)
 }
 
+// Looking is how many participants have a page open.
+func (p *People) Looking() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, of := range p.all {
+		if of.screens > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // MayGuess is nil for a participant that has guessed seldom in the last seconds.
 func (p *People) MayGuess(id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch of := p.all[id]; {
-	case of == nil:
+	if p.find(id) == nil {
 		return ErrNobody
-	case !of.guesses.Allow():
-		return ErrOften
 	}
-	return nil
+	return p.seldom(guesses, id)
 }
 
-// Score notes whose guess of a question was right. The first run of a question counts: after it the answer is known.
+// Score notes whose guess of a question was right. The first run of a question counts: then its answer is known.
 func (p *People) Score(question string, right map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +202,7 @@ func (p *People) Score(question string, right map[string]bool) {
 	}
 	p.scored[question] = true
 	for id, is := range right {
-		if of := p.all[id]; of != nil {
+		if of := p.find(id); of != nil {
 			of.right[question] = is
 		}
 	}
@@ -139,8 +219,8 @@ type Place struct {
 func (p *People) Places(you string) (all []Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for id, of := range p.all {
-		line := Place{Name: of.Name, All: len(of.right), You: id == you}
+	for _, of := range p.all {
+		line := Place{Name: of.Name, All: len(of.right), You: of.ID == you}
 		for _, right := range of.right {
 			if right {
 				line.Right++

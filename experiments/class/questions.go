@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Questions are asked before runs, each by a name. Somebody may change a guess until the run begins.
+// Questions are asked before runs, each by a name. Somebody may change a guess until the run begins. The guesses of all are told
+// later.
 type Questions struct {
 	mu  sync.Mutex
 	all map[string]question
@@ -18,8 +19,10 @@ type question struct {
 	guesses map[string]string // by the person
 	closed  bool
 	runs    bool
-	stale   bool   // all were reopened during the run: it is asked anew when the run has ended
-	showed  string // by the first run after the guesses; empty: none has ended
+	stale   bool            // all were reopened during the run: it is asked anew when the run has ended
+	showed  string          // by the first run after the guesses; empty: none has ended
+	good    map[string]bool // of those who have guessed: whether that was what the run showed
+	told    bool
 }
 
 // NewQuestions returns questions without a guess.
@@ -33,6 +36,7 @@ type State struct {
 	Guesses int            // that were made
 	Counts  map[string]int // of each guess
 	Showed  string         // what the run showed; empty: none has ended
+	Told    bool           // everybody may see the guesses, and which are right
 }
 
 // Of is the present state of a question for somebody. One that nobody has guessed is open.
@@ -42,6 +46,7 @@ func (q *Questions) Of(name, who string) State {
 	of := q.all[name]
 	state := State{
 		Open: !of.closed, Runs: of.runs, Mine: of.guesses[who], Guesses: len(of.guesses), Counts: make(map[string]int), Showed: of.showed,
+		Told: of.told,
 	}
 	for _, guess := range of.guesses {
 		state.Counts[guess]++
@@ -121,16 +126,26 @@ func (q *Questions) ReopenAll() {
 	}
 }
 
-// Answered notes what the first run of a question showed, and returns whose guess is good.
-func (q *Questions) Answered(name, showed string, good func(guess string) bool) (scores map[string]bool) {
-	scores = make(map[string]bool)
+// Answered notes what the first run of a question showed, and which guesses are good.
+func (q *Questions) Answered(name, showed string, good func(guess string) bool) {
 	q.change(name, func(of *question) {
-		if of.showed == "" {
-			of.showed = showed
+		if of.showed != "" {
+			return
 		}
+		of.showed, of.good = showed, make(map[string]bool)
 		for who, guess := range of.guesses {
-			scores[who] = good(guess)
+			of.good[who] = good(guess)
 		}
 	})
-	return scores
+}
+
+// Tell lets everybody see the guesses of a question whose run has ended, and returns whose were good. It reports false for a question that
+// is open, or whose run goes on.
+func (q *Questions) Tell(name string) (good map[string]bool, told bool) {
+	q.change(name, func(of *question) {
+		if told = of.closed && !of.runs; told {
+			of.told, good = true, of.good
+		}
+	})
+	return good, told
 }

@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	users = 666 // simultaneous page views, as in A4
-
 	// Drivers want one order: as in A2 ten for each of two instances.
 	Drivers = 20
 
@@ -39,6 +37,7 @@ type Service struct {
 	Topology   topology.Kind // of Redis; empty: single
 	Instances  int           // 0: two
 	Sequential bool          // one request at a time
+	Users      int           // simultaneous views; 0: 666
 	Think      time.Duration // between reading and writing an order; 0: the package's Think
 	Wait       string        // of each driver for the lock, as ?wait= has it; empty: as long as the instances allow
 	Flags      []string      // of each instance, beside those that every one needs
@@ -82,11 +81,11 @@ func (s Service) service(t *experiments.Trial) burst.Service {
 	}
 }
 
-// PageViews sends 666 page views to a version, and records what each wrote and the counter at the end. A burst that does not count opens
-// the instances' connections before. On a slow machine so many dials take longer than a request waits for one.
+// PageViews sends page views to a version, 666 by default, and records what each wrote and the counter at the end. A burst that does not
+// count opens the instances' connections before. On a slow machine so many dials take longer than a request waits for one.
 func PageViews(s Service) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		target := s.Start(ctx, t)
+		target, users := s.Start(ctx, t), cmp.Or(s.Users, versions.ArticleUsers)
 		_, err := burst.RunViews(ctx, target, "v0", users, s.send())
 		t.Must(err)
 		b, err := burst.RunViews(ctx, target, s.Version, users, s.send())

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"locklab/experiments"
+	"locklab/experiments/services"
 )
 
 // Scene is a situation of the articles, a question, a run, and what it shows.
@@ -16,8 +17,11 @@ type Scene struct {
 	Question   string
 	Choices    []Choice
 	Experiment string
-	Variants   []string // that run, the control first
-	Ends       string   // one sentence
+	Variants   []string              // of the experiment that run, the control first
+	Own        []experiments.Variant // that run instead, where those of the experiment have too many requests to be drawn
+	Ends       string                // one sentence
+	After      [3]string             // what was lost? a class is asked after the run
+	Lost       int                   // number of the right one
 }
 
 // Choice is an answer to a question.
@@ -31,32 +35,53 @@ func (s Scene) Right() int {
 	return slices.IndexFunc(s.Choices, func(of Choice) bool { return of.Wrong == "" })
 }
 
+// visitors open the page at the same moment: few enough for a drawing that shows each.
+const visitors = 20
+
 // Scenes are the scenes in their sequence. Each is an experiment of the lab, with one trial of some of its variants.
 var Scenes = []Scene{
 	{
 		Title: "Counting page views",
 		Text: "Two copies of a program count page views. For each view a copy reads the counter, adds one, and writes it. " +
-			"666 people open the page at the same moment.",
+			"20 people open the page at the same moment.",
 		Question: "What does the counter show afterwards?",
 		Choices: []Choice{
-			{"666: every view is counted.", "A copy can write a number that another request has written already."},
-			{"A little less than 666.", "Most requests read the counter before another request has written it."},
-			{"Less than half of 666.", ""},
+			{"20: every view is counted.", "A copy can write a number that another request has written already."},
+			{"19: two requests rarely meet.", "Most requests read the counter before another request has written it."},
+			{"Clearly fewer than 20.", ""},
 		},
-		Experiment: "P1", Variants: []string{"one request at a time", "666 simultaneously"},
-		Ends: "Requests that read the same number write the same number. So at most one view of each such group is counted.",
+		Experiment: "P1", Own: []experiments.Variant{
+			{Name: "one request at a time", Run: services.PageViews(services.Service{Version: "v1", Users: visitors, Sequential: true})},
+			{Name: "20 simultaneously", Expect: experiments.Sometimes, Run: services.PageViews(services.Service{Version: "v1", Users: visitors})},
+		},
+		Ends: "Two requests that read the same number write the same number, so one of the two views is lost.",
+		After: [3]string{
+			"Views: several requests wrote the same number.",
+			"Requests: some got no answer.",
+			"Nothing: each request wrote a number of its own.",
+		},
+		Lost: 0,
 	},
 	{
 		Title:    "A mutex in each copy",
 		Text:     "Each copy of the program now has a mutex: inside it, one request at a time reads and writes. There are still two copies.",
-		Question: "666 people open the page again. Are views lost?",
+		Question: "20 people open the page again. Are views lost?",
 		Choices: []Choice{
 			{"No: the mutex lets only one request at a time read and write.", "Each copy has its own mutex, which does not stop the other."},
 			{"Yes, the two copies together still lose some.", ""},
 			{"Only when the machine is slow.", "Two copies write simultaneously on each machine; speed changes how often."},
 		},
-		Experiment: "P2", Variants: []string{"one instance", "two instances"},
-		Ends: "A mutex works only inside its own process. The other process overwrites what this one wrote.",
+		Experiment: "P2", Own: []experiments.Variant{
+			{Name: "one copy", Run: services.PageViews(services.Service{Version: "v2", Users: visitors, Instances: 1})},
+			{Name: "two copies", Expect: experiments.Sometimes, Run: services.PageViews(services.Service{Version: "v2", Users: visitors})},
+		},
+		Ends: "A mutex works only inside its own process, so a lock for two processes must be outside of both.",
+		After: [3]string{
+			"Views that one copy handled at the same moment.",
+			"Nothing: all numbers differ.",
+			"Views, where both copies wrote the same number.",
+		},
+		Lost: 2,
 	},
 	{
 		Title: "The holder dies",
@@ -69,7 +94,13 @@ var Scenes = []Scene{
 			{"After 30 seconds.", "Nobody told Redis a time: SETNX sets no expiry."},
 		},
 		Experiment: "L01", Variants: []string{"with an expiry", "SETNX alone"},
-		Ends: "A lock needs an expiry, set by the command that takes it.",
+		Ends: "A lock needs an expiry, set by the command that takes it, because its holder can die.",
+		After: [3]string{
+			"An update of the counter.",
+			"The lock: without an expiry nobody gets it any more.",
+			"Nothing: B got the lock in both runs.",
+		},
+		Lost: 1,
 	},
 	{
 		Title: "A late unlock",
@@ -82,7 +113,13 @@ var Scenes = []Scene{
 			{"B's, and C can get the lock while B works.", ""},
 		},
 		Experiment: "L03", Variants: []string{"script", "DEL"},
-		Ends: "A deleted B's lock. Each grant needs a value of its own, and a single script must check it and delete the key.",
+		Ends: "A release must check, in one step with the deletion, that the lock is still its own.",
+		After: [3]string{
+			"The update of A.",
+			"The update of B or of C: both wrote 2.",
+			"Nothing: C was refused.",
+		},
+		Lost: 1,
 	},
 	{
 		Title:    "Work longer than the lease",
@@ -94,7 +131,13 @@ var Scenes = []Scene{
 			{"A's write is refused by Redis.", "A writes the counter, and Redis does not look at the lock when it writes a counter."},
 		},
 		Experiment: "L05", Variants: []string{"short work", "long work", "long work, renewed"},
-		Ends: "The holder must renew its lease while it works. Then the lease ends only when the holder can no longer renew it.",
+		Ends: "A holder that works must renew its lease, and then keeps the lock for as long as it can renew.",
+		After: [3]string{
+			"Only A's lock: both updates are there.",
+			"Nothing: B waited for A.",
+			"The lock of A, and an update: A and B both wrote 1.",
+		},
+		Lost: 2,
 	},
 	{
 		Title: "The master dies",
@@ -107,7 +150,13 @@ var Scenes = []Scene{
 			{"No: the new master does not know the lock.", ""},
 		},
 		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},
-		Ends: "Redis answers before it replicates, so a failover can lose the lock, and two clients hold it.",
+		Ends: "Redis answers before it replicates, so a failover can lose the lock, and then two clients hold it.",
+		After: [3]string{
+			"The lock, and an update: A and B both wrote 1.",
+			"Only the lock: both updates are there.",
+			"Nothing: the replica had the key.",
+		},
+		Lost: 0,
 	},
 	{
 		Title: "The paused holder",
@@ -120,8 +169,13 @@ var Scenes = []Scene{
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
-		Ends: "A had asked, and was paused after the answer. A counter that checks the fencing token, a number that grows with each " +
-			"grant, refuses the late write.",
+		Ends: "No lock can prevent a late write, but the counter can: it refuses a token that is older than the newest one it knows.",
+		After: [3]string{
+			"An update, with and without the check of the token.",
+			"An update without the check, and nothing with it.",
+			"Nothing: A asked for its lock before it wrote.",
+		},
+		Lost: 1,
 	},
 }
 
@@ -131,7 +185,7 @@ func (s Scene) In(c experiments.Catalogue) (experiments.Experiment, error) {
 	if err != nil {
 		return e, err
 	}
-	var variants []experiments.Variant
+	variants := slices.Clone(s.Own)
 	for _, name := range s.Variants {
 		at := slices.IndexFunc(e.Variants, func(v experiments.Variant) bool { return v.Name == name })
 		if at < 0 {

@@ -28,6 +28,7 @@ type drawing struct {
 	Faults              []band
 	Waits, Bars         []bar
 	Ends                []caption // of locks: there another client is granted it
+	Moments             []moment  // of a scene
 	Overlaps            []overlap
 	Marks               []mark
 	Ticks               []tick
@@ -94,9 +95,11 @@ type tick struct {
 
 type canvas struct {
 	*drawing
-	grows   bool  // as in the format
-	room    int   // of a row
-	begins  []int // x of the rows
+	format
+	begins  []int    // x of the rows
+	clients []string // of a scene: only these have timelines
+	holds   []history.Holder
+	shown   []int // numbers of the events that show the violation
 	columns []column
 	heights map[string]int // y of each timeline, by name
 	grants  map[int]bool   // numbers of the events that are grants
@@ -109,6 +112,7 @@ type format struct {
 	room   int // of a row, in pixels
 	events int
 	grows  bool // more events will come, so that nothing is said yet of the effect of several holders
+	scene  bool // for the story: the clients alone, without the time
 }
 
 // A report has the whole screen, a picture the column of a page. The report of a lab has more than a hundred drawings.
@@ -121,39 +125,72 @@ var (
 
 // draw draws the events of a trial, or those around its violation. Measurements have a chart of their own.
 func draw(events []history.Event, found *history.Violation, f format) *drawing {
+	if c := paint(events, found, f); c != nil {
+		return c.drawing
+	}
+	return nil
+}
+
+func newCanvas(events []history.Event, f format) *canvas {
+	c := &canvas{drawing: &drawing{Still: f.scene}, format: f, heights: make(map[string]int), grants: make(map[int]bool)}
+	for _, e := range events {
+		c.grants[e.Seq] = e.Kind == history.Grant
+	}
+	return c
+}
+
+// paint is draw with what the drawing was made of.
+func paint(events []history.Event, found *history.Violation, f format) *canvas {
 	measure := func(e history.Event) bool { return e.Kind == history.Measure }
 	real := events
 	events = history.Relative(events)
 	timed := slices.DeleteFunc(slices.Clone(events), measure)
+	if f.scene {
+		timed = essential(timed, found)
+	}
 	circled, all := circles(timed, found)
 	shown, left := thin(timed, circled, f.events)
 	if len(shown) == 0 {
 		return nil
 	}
-	c := &canvas{drawing: &drawing{Left: left}, grows: f.grows, room: f.room, heights: make(map[string]int), grants: make(map[int]bool)}
-	for _, e := range events {
-		c.grants[e.Seq] = e.Kind == history.Grant
-	}
-	for _, name := range timelines(shown) {
-		c.Names.Width = max(c.Names.Width, widest(lines(name, longName))*9/letter+24)
-	}
-	c.room -= c.Names.Width
+	c := newCanvas(events, f)
+	c.Left, c.shown = left, circled
+	names := c.addNames(shown)
 	c.columns, c.begins, c.Width = layout(shown, c.room)
 	c.addFaults(events)
+	if f.scene {
+		c.addMoments()
+	}
 	c.taken = len(c.rows)
-	holds := history.Holders(events)
-	overlaps := c.overlaps(holds, found)
-	c.addTimelines(shown)
-	c.addBars(holds)
+	c.holds = history.Holders(events)
+	overlaps := c.overlaps(c.holds, found)
+	c.addTimelines(names)
+	c.addBars(c.holds)
 	c.addOverlaps(overlaps)
 	c.addMarks(circled)
 	if len(circled) < all {
 		c.Circled = fmt.Sprintf(": the first %d and the last %d of %d events are marked", mostCircles/2, mostCircles/2, all)
 	}
-	c.addTicks()
+	if !f.scene {
+		c.addTicks()
+	}
 	c.addKeys(!slices.EqualFunc(real, events, func(a, b history.Event) bool { return a.Token == b.Token }))
 	c.addRows()
-	return c.drawing
+	return c
+}
+
+// addNames makes room for the names of the timelines, and returns them.
+func (c *canvas) addNames(shown []history.Event) (names []string) {
+	names = timelines(shown)
+	if c.scene {
+		c.clients = actors(shown)
+		names = c.clients
+	}
+	for _, name := range names {
+		c.Names.Width = max(c.Names.Width, widest(lines(name, longName))*9/letter+24)
+	}
+	c.room -= c.Names.Width
+	return names
 }
 
 // addFaults lays a band from each fault to its end on the same timeline. In a row below it says again what it is.
@@ -233,7 +270,10 @@ func circles(events []history.Event, found *history.Violation) (circled []int, a
 
 func (c *canvas) addMarks(circled []int) {
 	for _, at := range c.columns {
-		y := c.heights[at.Timeline]
+		y, drawn := c.heights[at.Timeline]
+		if !drawn { // it is a moment
+			continue
+		}
 		m := mark{X: at.x, Y: y, Shape: shapeOf(at.Kind).ID, Shows: slices.Contains(circled, at.Seq), Says: describe(at.Event)}
 		x, first := at.x, y
 		switch at.row {
@@ -264,6 +304,9 @@ func (c *canvas) addKeys(shortTokens bool) {
 	add(len(c.Bars) > 0, key{Class: "hold", Text: "holds the lock"})
 	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lock has ended, and another client was granted it"})
 	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
+	if c.scene { // everything else has a label
+		return
+	}
 	add(slices.ContainsFunc(c.Overlaps, harm), key{Class: "overlap", Text: "several holders, with an effect"})
 	text := "several holders, without an effect"
 	if c.grows {
@@ -302,9 +345,9 @@ func (c *canvas) addTicks() {
 }
 
 // addTimelines gives each timeline its height: clients above the servers.
-func (c *canvas) addTimelines(events []history.Event) {
+func (c *canvas) addTimelines(names []string) {
 	c.Bottom = headRoom + headRow*len(c.rows)
-	for _, name := range timelines(events) {
+	for _, name := range names {
 		y := c.Bottom + timelineHeight/2 + c.further(name, above)
 		c.heights[name] = y
 		t := timeline{Name: name, Y: y}
@@ -314,7 +357,9 @@ func (c *canvas) addTimelines(events []history.Event) {
 		c.Timelines = append(c.Timelines, t)
 		c.Bottom = y + timelineHeight/2 + c.further(name, below)
 	}
-	c.Height = c.Bottom + axisRoom
+	if c.Height = c.Bottom; !c.scene {
+		c.Height += axisRoom
+	}
 	c.Names.Height = c.Height
 	for i := range c.Faults {
 		c.Faults[i].Height = c.Bottom
@@ -344,6 +389,7 @@ func (c *canvas) addRows() {
 		row.Ends = only(c.Ends, func(t caption) bool { return within(t.X, 1) })
 		row.Overlaps = only(c.Overlaps, func(o overlap) bool { return within(o.X, o.Width) })
 		row.Marks = only(c.Marks, func(m mark) bool { return within(m.X, 1) })
+		row.Moments = only(c.Moments, func(m moment) bool { return within(m.X, 1) })
 		row.Breaks = only(c.Breaks, func(t tick) bool { return within(t.X, 1) })
 		row.Ticks = only(c.Ticks, func(t tick) bool { return within(t.X, 1) })
 		c.Rows = append(c.Rows, row)

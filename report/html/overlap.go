@@ -40,7 +40,7 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	for _, o := range all {
 		o.Harm = o.Harm || effect && !harmed
 		o.Text = fmt.Sprintf("%d holders", c.most(o))
-		if !o.Harm && !c.grows {
+		if !o.Harm && !c.grows && !c.scene {
 			o.Text += ", without an effect"
 		}
 		o.Label = c.heading(o.X, []string{o.Text})

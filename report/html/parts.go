@@ -2,7 +2,6 @@ package html
 
 import (
 	"io"
-	"slices"
 
 	"locklab/experiments"
 	"locklab/history"
@@ -28,21 +27,6 @@ func Drawing(w io.Writer, events []history.Event, found *history.Violation) erro
 	}
 	v := variant{Picture: draw(events, found, f), Bursts: bursts(events)}
 	return pages.ExecuteTemplate(w, "pictures", v)
-}
-
-// Glance writes what each variant of a run showed: one picture of each, the control last.
-func Glance(w io.Writer, run experiments.Saved) error {
-	var all []variant
-	for _, v := range newPage("", false, run).Runs[0].Variants {
-		if len(v.Bursts) > 0 { // a burst has hundreds of events: one plot says more
-			v.Picture = nil
-		}
-		all = append(all, v)
-	}
-	if len(all) > 1 { // a run that could not be judged has none
-		all = slices.Concat(all[1:], all[:1]) // the control is the first
-	}
-	return pages.ExecuteTemplate(w, "glance", all)
 }
 
 // Outcome writes the verdict of a run.

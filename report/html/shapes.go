@@ -64,8 +64,13 @@ func label(e history.Event) (text string, row int) {
 			return fmt.Sprintf("token %d", e.Token), inside
 		}
 		return "holds", inside
-	case history.Request, history.Release:
-		return string(e.Kind) + "s", below
+	case history.Release:
+		if e.Text != "" { // what it sent
+			return "releases: " + e.Text, below
+		}
+		return "releases", below
+	case history.Request:
+		return "requests", below
 	case history.Refuse:
 		return "refused", below
 	case history.Die:

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"locklab/internal/testenv"
 )
@@ -133,6 +135,18 @@ func Call[P, R any](b *Browser, command cdp.Command[P, R], params P) {
 func Ask[T any](b *Browser, expression string) T {
 	b.T.Helper()
 	return Value(b, chromedp.Evaluate[T](expression))
+}
+
+// TabTo presses Tab until what has the focus is what is asked for. A person has no other way to it.
+func (b *Browser) TabTo(what string) {
+	b.T.Helper()
+	for range 60 {
+		b.Do(chromedp.KeyEvent(kb.Tab))
+		if Ask[bool](b, `document.activeElement.matches(`+strconv.Quote(what)+`)`) {
+			return
+		}
+	}
+	b.T.Fatalf("Tab does not reach %s", what)
 }
 
 // View is a screen to look at a page on.
