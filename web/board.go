@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -159,7 +160,7 @@ func (b *board) isWatched(name string) bool {
 const (
 	mostParts = 24               // of one page
 	heartbeat = 15 * time.Second // a line that keeps a silent connection open
-	stalled   = 5 * time.Second  // a browser that does not take a part in that time loses its connection, and comes back by itself
+	stalled   = 5 * time.Second  // a browser that does not take what has changed in that time loses its connection, and comes back by itself
 )
 
 // events sends server-sent events: each is a part, as {"part": its name, "html": its text}. The first ones are the present texts.
@@ -206,14 +207,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
 	defer beat.Stop()
 	for {
 		which, parts, changed := s.board.changes(has)
+		var lines strings.Builder // one write for all of them
 		for i, p := range parts {
-			_ = to.SetWriteDeadline(time.Now().Add(stalled))
-			if _, err := io.WriteString(w, p.line(which[i], v)); err != nil {
-				return
-			}
+			lines.WriteString(p.line(which[i], v))
 		}
 		_ = to.SetWriteDeadline(time.Now().Add(stalled))
-		if to.Flush() != nil {
+		if _, err := io.WriteString(w, lines.String()); err != nil || to.Flush() != nil {
 			return
 		}
 		select {

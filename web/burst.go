@@ -420,7 +420,7 @@ func (s *Server) scoreBurst(e endedBurst) {
 	if len(e.About.Failed) > 0 {
 		return
 	}
-	s.answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
+	s.questions.Answered(e.question, strconv.FormatInt(e.About.Final, 10), e.good)
 	lost := 0
 	for _, p := range e.Pageview {
 		if p.Lost > 0 {

@@ -100,11 +100,6 @@ func (s *Server) guess(name string, v viewer, guess string) error {
 	return nil
 }
 
-// answered notes what the run of a question showed.
-func (s *Server) answered(name, showed string, good func(guess string) bool) {
-	s.questions.Answered(name, showed, good)
-}
-
 // The cookies of a class. Browsers send those of a host to all of its ports, so their names have the port.
 const (
 	personCookie  = "locklab_participant_"

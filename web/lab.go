@@ -361,7 +361,7 @@ func (s *Server) scoreExperiment(e experiments.Experiment, r experiments.Result)
 		return
 	}
 	right := cmp.Or(strings.Join(violating, ","), none)
-	s.answered(runPart(e), right, func(guess string) bool { return guess == right })
+	s.questions.Answered(runPart(e), right, func(guess string) bool { return guess == right })
 	s.askAfterwards(runPart(e), howMany(
 		"What was lost? In how many of the variants did the run show a violation?", len(violating), len(r.Judgement.Variants)))
 }

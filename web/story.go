@@ -197,7 +197,7 @@ func (s *Server) endScene(i int, r experiments.Result) {
 		drawn = s.fragment("scene-ran", sceneResult(r.Saved))
 		if r.Judgement.Verdict == experiments.AsExpected {
 			right, scene := strconv.Itoa(story.Scenes[i].Right()), story.Scenes[i]
-			s.answered(name, right, func(guess string) bool { return guess == right })
+			s.questions.Answered(name, right, func(guess string) bool { return guess == right })
 			s.askAfterwards(name, afterwards{Text: "What was lost?", Choices: scene.After[:], Right: scene.Lost})
 		}
 	}

@@ -26,6 +26,12 @@ import (
 // livePage starts app lab serve as a process, and ends it as Ctrl-C does.
 func livePage(t *testing.T, flags ...string) (base string) {
 	t.Helper()
+	base, _ = livePageProcess(t, flags...)
+	return base
+}
+
+func livePageProcess(t *testing.T, flags ...string) (base string, pid int) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +58,7 @@ func livePage(t *testing.T, flags ...string) (base string) {
 	if base == "" {
 		t.Fatalf("it says %q", lines.Text())
 	}
-	return strings.TrimSuffix(base, "/ui/")
+	return strings.TrimSuffix(base, "/ui/"), page.Process.Pid
 }
 
 // The page is opened in a browser, that of the trainer if there is a class. With --no-browser it is not.

@@ -27,7 +27,7 @@ const (
 // How often people do something. A class shares one address, so nothing is limited by address.
 var (
 	joins   = ratelimit.Limit{Key: "joins", Count: MostPeople + 20, Window: 10 * time.Second}
-	guesses = ratelimit.Limit{Count: 10, Window: 5 * time.Second} // of a participant
+	guesses = ratelimit.Limit{Count: 20, Window: 5 * time.Second} // of a participant
 	codes   = ratelimit.Limit{Count: 5, Window: time.Minute}      // that were tried for a name
 )
 

@@ -42,7 +42,7 @@ const visitors = 20
 var Scenes = []Scene{
 	{
 		Title: "Counting page views",
-		Text: "Two copies of a program count page views. For each view a copy reads the counter, adds one, and writes it. " +
+		Text: "Two copies (instances) of a program count page views. For each view a copy reads the counter, adds one, and writes it. " +
 			"20 people open the page at the same moment.",
 		Question: "What does the counter show afterwards?",
 		Choices: []Choice{

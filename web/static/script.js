@@ -21,6 +21,7 @@
     const ids = [];
     for (let e = document.activeElement; focused && e !== old; e = e.parentElement) if (e.id) ids.push(e.id);
     old.innerHTML = html;
+    old.classList.add("fresh"); // its drawing appears in the sequence of its time
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (!focused) return;
@@ -58,6 +59,10 @@
     if (!button) return;
     event.preventDefault();
     button.click();
+  });
+
+  document.addEventListener("change", (event) => {
+    if (event.target.name === "view") event.target.closest(".fresh")?.classList.remove("fresh"); // so that two variants can be compared
   });
 
   // A form is sent without loading the page again: what changes arrives as an event. Two are sent one after the other.

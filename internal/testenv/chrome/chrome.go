@@ -165,7 +165,9 @@ func (b *Browser) Open(url string, v View) {
 	Call(
 		b,
 		emulation.SetEmulatedMedia,
-		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.Scheme}}},
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: v.Scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}},
 	)
 	b.Do(chromedp.Navigate(url))
 	if v.Name != "" {
