@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/story"
@@ -16,6 +17,7 @@ import (
 type told struct {
 	result *experiments.Judgement
 	why    string // it could not run
+	old    string // why a recorded run is shown
 }
 
 // The parts of a scene's page.
@@ -55,6 +57,7 @@ type sceneView struct {
 	Because    string
 	AsExpected bool
 	Why        string // nothing is shown
+	Old        string // why a recorded run is shown
 	Stopping   bool
 }
 
@@ -65,7 +68,7 @@ func (s *Server) sceneView(i int, viewing viewer) sceneView {
 	s.mu.Unlock()
 	scene := story.Scenes[i]
 	v := sceneView{
-		Scene: scene, asked: a, Number: i + 1, Of: len(story.Scenes), Guess: -1, Right: scene.Right(), Why: t.why,
+		Scene: scene, asked: a, Number: i + 1, Of: len(story.Scenes), Guess: -1, Right: scene.Right(), Why: t.why, Old: t.old,
 		Stopping: s.isStopping(sceneRun(i)), Ended: t.result != nil,
 	}
 	if guess, err := strconv.Atoi(a.Mine); err == nil {
@@ -172,8 +175,14 @@ func (s *Server) begin(i int) {
 	}
 	s.setScene(i, told{})
 	e, err := story.Scenes[i].In(s.cfg.Catalogue)
+	if lacks := s.cfg.Missing(e); err == nil && lacks != nil {
+		if run, is := story.Scenes[i].Recorded(s.cfg.Catalogue); is {
+			s.endScene(i, run, fmt.Sprintf("This run was recorded on %s: %v.", run.Record.Began.Format(time.DateOnly), lacks))
+			return
+		}
+	}
 	if err == nil {
-		ended := func(r experiments.Result) { s.endScene(i, r) }
+		ended := func(r experiments.Result) { s.endScene(i, r.Saved, "") }
 		err = s.try(trial{experiment: e, trials: 1, part: sceneRun(i), draws: "scene-runs", ended: ended})
 	}
 	if err != nil {
@@ -184,17 +193,17 @@ func (s *Server) begin(i int) {
 	s.showScene(i)
 }
 
-// endScene shows what the run of a scene came to.
-func (s *Server) endScene(i int, r experiments.Result) {
+// endScene shows what the run of a scene came to. old says why it is a recorded one.
+func (s *Server) endScene(i int, r experiments.Saved, old string) {
 	name, drawn := scenePart(i), ""
-	t := told{result: &r.Judgement}
+	t := told{result: &r.Judgement, old: old}
 	if r.Record.Interrupted {
 		s.questions.NotRun(name, s.class != nil)
 		t = told{why: "The run was stopped."}
 	} else if !s.questions.Ended(name) {
 		t = told{}
 	} else {
-		drawn = s.fragment("scene-ran", sceneResult(r.Saved))
+		drawn = s.fragment("scene-ran", sceneResult(r))
 		if r.Judgement.Verdict == experiments.AsExpected {
 			right, scene := strconv.Itoa(story.Scenes[i].Right()), story.Scenes[i]
 			s.questions.Answered(name, right, func(guess string) bool { return guess == right })

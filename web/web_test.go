@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -202,6 +203,26 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 	_, page = get(t, base+"/ui/story/3")
 	if !strings.Contains(page, "Press your answer") || strings.Contains(page, "stays for ever") || strings.Contains(page, says[0]) {
 		t.Error("what was asked anew shows the result")
+	}
+}
+
+// A machine without the server that a scene needs shows a recorded run, says so, and why.
+func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
+	t.Parallel()
+	cfg := config(t.TempDir())
+	cfg.Missing = func(e experiments.Experiment) error {
+		if len(e.Needs) > 0 {
+			return errors.New("a server is missing")
+		}
+		return nil
+	}
+	_, base := serve(t, cfg)
+	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
+	_, page := get(t, base+"/ui/story/6")
+	for _, text := range []string{"This run was recorded on 20", "a server is missing.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %q: %s", text, page)
+		}
 	}
 }
 

@@ -1,0 +1,37 @@
+package story_test
+
+import (
+	"testing"
+
+	"locklab/experiments"
+	"locklab/experiments/claims"
+	"locklab/experiments/story"
+)
+
+// A scene that needs a server of this machine has a recorded run, which shows what the scene is about. The others have none.
+func TestAScenesRecordedRunShowsIt(t *testing.T) {
+	all := claims.All()
+	for i, scene := range story.Scenes {
+		e, err := scene.In(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, is := scene.Recorded(all)
+		if is != (len(e.Needs) > 0) {
+			t.Errorf("scene %d needs %q, and its recorded run is there: %v", i+1, e.Needed(), is)
+		}
+		if !is {
+			continue
+		}
+		violations := 0
+		for at, v := range run.Judgement.Variants {
+			violations += v.Violations
+			if v.Name != e.Variants[at].Name {
+				t.Errorf("scene %d has the variant %q in place of %q", i+1, v.Name, e.Variants[at].Name)
+			}
+		}
+		if run.Judgement.Verdict != experiments.AsExpected || violations == 0 || run.Record.Began.IsZero() {
+			t.Errorf("scene %d: %+v", i+1, run.Judgement)
+		}
+	}
+}
