@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 )
@@ -69,15 +68,23 @@ type afterView struct {
 // Votes is how many have chosen a choice.
 func (v afterView) Votes(choice int) int { return v.Counts[strconv.Itoa(choice)] }
 
+// afterCount is the part that says how many have answered. It is none of the part with the buttons: the answer of another participant must
+// not replace a button that somebody presses.
+func afterCount(part string) string { return part + "-count" }
+
 // showAfter shows the question after the run of another question.
 func (s *Server) showAfter(part, question, to string) {
-	s.board.putEach(part, func(viewing viewer) string {
-		v := afterView{s.ask(afterName(question), viewing), s.afterOf(question), to, -1}
-		if mine, err := strconv.Atoi(v.asked.Mine); err == nil {
-			v.Mine = mine
-		}
-		return s.fragment("afterwards", v)
-	})
+	each := func(part, template string) {
+		s.board.putEach(part, func(viewing viewer) string {
+			v := afterView{s.ask(afterName(question), viewing), s.afterOf(question), to, -1}
+			if mine, err := strconv.Atoi(v.asked.Mine); err == nil {
+				v.Mine = mine
+			}
+			return s.fragment(template, v)
+		})
+	}
+	each(part, "afterwards")
+	each(afterCount(part), "answered")
 }
 
 // answer takes what a participant has seen in the run of a question.
@@ -92,13 +99,20 @@ func (s *Server) answer(r *http.Request, question string) error {
 	return s.guess(afterName(question), s.viewerOf(r), strconv.Itoa(choice))
 }
 
-// tell shows a class the guesses and answers of a question whose run has ended, and scores them.
+// tell shows a class the guesses and answers of a question whose run has ended. They are scored if the run has shown what it should.
 func (s *Server) tell(question string) error {
-	good, told := s.questions.Tell(question)
-	if s.class == nil || !told {
-		return refuse(http.StatusConflict, fmt.Errorf("there is nothing to show: no run has ended since the question was asked"))
+	if s.class == nil {
+		return errNoClass
 	}
-	s.class.Score(question, good)
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	good, told := s.questions.Tell(question)
+	if !told {
+		return refuse(http.StatusConflict, errors.New("there is nothing to show: no run has ended since the answers were shown last"))
+	}
+	if good != nil {
+		s.class.Score(question, good)
+	}
 	if a := s.afterOf(question); a.Text != "" {
 		name, right := afterName(question), strconv.Itoa(a.Right)
 		s.questions.Close(name)

@@ -95,8 +95,10 @@ func (b *board) get(name string, v viewer) string {
 func (p part) line(has *seenPart, v viewer) string {
 	switch {
 	case p.made != nil:
+		has.sent = false // what was sent before has been replaced
 		return p.made()
 	case p.of == nil:
+		has.sent = false
 		return p.event
 	}
 	text := p.of(v)
@@ -158,7 +160,7 @@ func (b *board) isWatched(name string) bool {
 }
 
 const (
-	mostParts = 24               // of one page
+	mostParts = 32               // of one page
 	heartbeat = 15 * time.Second // a line that keeps a silent connection open
 	stalled   = 5 * time.Second  // a browser that does not take what has changed in that time loses its connection, and comes back by itself
 )
@@ -200,13 +202,14 @@ func (s *Server) notice(v viewer) (gone func()) {
 
 // stream sends what changes until the browser leaves.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, has seen) {
-	v, to := s.viewerOf(r), http.NewResponseController(w)
+	to := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
 		which, parts, changed := s.board.changes(has)
+		v := s.viewerOf(r)        // it may have joined, or been removed, meanwhile
 		var lines strings.Builder // one write for all of them
 		for i, p := range parts {
 			lines.WriteString(p.line(which[i], v))

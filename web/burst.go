@@ -77,8 +77,10 @@ const (
 )
 
 var burstParts = append(
-	[]string{"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-go", burstAfter, burstRun, "burst-left", "burst-history"},
-	cardParts()...)
+	[]string{
+		"burst-form", "burst-up", "burst-question", "burst-guesses", "burst-go", burstAfter, afterCount(burstAfter), burstRun, "burst-left",
+		"burst-history",
+	}, cardParts()...)
 
 func cardPart(version string) string { return "burst-card-" + version }
 
@@ -138,7 +140,7 @@ func (s *Server) showGo() {
 	s.board.putEach("burst-go", func(v viewer) string {
 		b := s.presentBursts()
 		return s.fragment("burst-go", map[string]any{
-			"Waits": s.ask(b.last().question, v).Waits(), "Asked": s.ask(b.question(), v), "Runs": b.runs,
+			"Waits": !b.runs && s.ask(b.last().question, v).Waits(), "Asked": s.ask(b.question(), v), "Runs": b.runs,
 			"Stopping": s.isStopping(burstRun), "Trains": v.Trains(),
 			"Ended": b.shown.longest() > 0,
 		})
@@ -389,8 +391,11 @@ func (s *Server) sendPlan(ctx context.Context, plan burst.Plan, say func(string)
 // burstEnded shows what a run left, and asks the next question. After a run that failed before a view was answered, the question is the
 // same, and the guesses stay.
 func (s *Server) burstEnded(e endedBurst, failed error) {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	counts := false
 	if question := s.presentBursts().question(); failed == nil {
-		s.questions.Ended(question)
+		counts = s.questions.Ended(question)
 	} else {
 		s.questions.NotRun(question, true)
 	}
@@ -405,7 +410,9 @@ func (s *Server) burstEnded(e endedBurst, failed error) {
 	}
 	s.mu.Unlock()
 	if failed == nil {
-		s.scoreBurst(e)
+		if counts { // otherwise the class is a new one, which was not asked
+			s.scoreBurst(e)
+		}
 		s.board.put("burst-left", s.fragment("burst-left", e))
 		s.showEnded()
 	} else {
@@ -466,8 +473,11 @@ func (s *Server) answerBurst(r *http.Request) error {
 
 // tellBurst shows a class the guesses, and which are right.
 func (s *Server) tellBurst(*http.Request) error {
+	if s.presentBursts().runs {
+		return refuse(http.StatusConflict, errors.New("a burst runs, or is seen again; show the answers when it has ended"))
+	}
 	err := s.tell(s.presentBursts().last().question)
-	if err == nil && !s.presentBursts().runs {
+	if err == nil {
 		s.showEnded()
 	}
 	s.showBurst()

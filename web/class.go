@@ -74,6 +74,9 @@ type asked struct {
 // tells reports whether a result would tell the answer: the viewer is a participant, and guesses are still taken.
 func (a asked) tells() bool { return a.Class && a.Open && !a.MayRun }
 
+// keeps reports whether whatever has the answers must be kept from the viewer: a participant, before the trainer has shown them.
+func (a asked) keeps() bool { return a.Hidden() && !a.MayRun }
+
 // Hidden reports whether the guesses must not be sent: others would follow them, and nobody would look at what the run shows.
 func (a asked) Hidden() bool { return a.Class && !a.Told }
 
@@ -96,7 +99,9 @@ func (s *Server) guess(name string, v viewer, guess string) error {
 			return err
 		}
 	}
-	s.questions.Guess(name, v.ID, guess)
+	if !s.questions.Guess(name, v.ID, guess) {
+		return refuse(http.StatusConflict, errors.New("it is too late: the run has begun, or the answers were shown"))
+	}
 	return nil
 }
 
@@ -148,11 +153,17 @@ func (s *Server) showClass() {
 		return s.fragment("board", map[string]any{"Places": s.class.Places(v.ID), "Viewer": v})
 	})
 	s.showPeople()
+	s.showName()
+}
+
+// showName says in each browser under which name it takes part.
+func (s *Server) showName() {
+	s.board.putEach("name", func(v viewer) string { return s.fragment("name", v) })
 }
 
 // showPeople shows how many participants there are, beside the code on the trainer's screen.
 func (s *Server) showPeople() {
-	s.board.put("people", s.fragment("people", s.class))
+	s.board.putEach("people", func(viewer) string { return s.fragment("people", s.class) })
 }
 
 // lead says where the trainer is, so that participants can follow.
@@ -202,6 +213,8 @@ func (s *Server) resetClass(*http.Request) error {
 	if s.class == nil {
 		return errNoClass
 	}
+	s.ending.Lock()
+	defer s.ending.Unlock()
 	s.class.Reset()
 	s.questions.ReopenAll()
 	s.forgetAll()
@@ -216,6 +229,9 @@ func (s *Server) resetClass(*http.Request) error {
 			s.board.put(runPart(e), "")
 		}
 	}
+	if b := s.presentBursts(); len(b.ended) > 0 && !b.runs {
+		s.showEnded()
+	}
 	s.showAll()
 	return nil
 }
@@ -226,7 +242,8 @@ func (s *Server) trainerPage(*http.Request) (page, error) {
 
 var errToken = refuse(http.StatusForbidden, errors.New("that is not the token; the program printed it when it started"))
 
-// becomeTrainer makes a browser the trainer's when it knows the token.
+// becomeTrainer makes a browser the trainer's when it knows the token. Attempts are not limited: nobody guesses 16 characters, and a limit
+// would let anybody lock the trainer out.
 func (s *Server) becomeTrainer(w http.ResponseWriter, r *http.Request) error {
 	if s.class == nil {
 		http.Redirect(w, r, "/ui/", http.StatusSeeOther)

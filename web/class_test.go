@@ -162,12 +162,13 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/run", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot run", status)
 	}
-	screen.until("scene-3-after", "What was lost?", "0 of 60 have answered")
+	screen.until("scene-3-after", "What was lost?")
+	screen.until("scene-3-after-count", "0 of 60 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	for i := range clients {
 		answer("/ui/story/3/answer", i)
 	}
-	screen.until("scene-3-after", "60 of 60 have answered")
+	screen.until("scene-3-after-count", "60 of 60 have answered")
 	wantNothingTold(t, s, base, clients[1])
 	if status, _ := send(t, leads, http.MethodPost, base+"/ui/story/3/show", nil, nil); status != http.StatusOK {
 		t.Fatal("the trainer cannot show", status)
@@ -191,11 +192,13 @@ func TestAClassGuessesAndTheTrainerRuns(t *testing.T) {
 	}
 	awake := looksAs(t, clients[2], base, sceneParts...)
 	awake.until("scene-3", "20 of 60")
-	awake.until("scene-3-after", "You answered something else")
+	awake.until("scene-3-after-count", "You answered something else")
 	awake.until("scene-3-ends", "Not (c): ", "Right is (a)")
 	late := looksAs(t, joined(t, base, "late"), base, sceneParts...)
 	late.until("scene-3-ends", "A lock needs an expiry")
-	looksAs(t, clients[1], base, sceneParts...).until("scene-3-after", "You saw it right.", "20 of 60")
+	seesRight := looksAs(t, clients[1], base, sceneParts...)
+	seesRight.until("scene-3-after", "20 of 60")
+	seesRight.until("scene-3-after-count", "You saw it right.")
 	_, page := send(t, clients[0], http.MethodGet, base+"/ui/class", nil, nil)
 	if strings.Count(page, "<td>1</td><td>2</td>") != 40 || strings.Count(page, "<td>0</td><td>2</td>") != 20 {
 		t.Errorf("not every third has a point for the guess, and another third for what it saw: %s", page)
@@ -353,7 +356,7 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	send(t, wrong, http.MethodPost, base+"/ui/experiments/L01/guess", nil, nil)
 	screen := looksAs(t, wrong, base, "ask-L01-no-expiry")
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
-	after := looksAs(t, right, base, "run-L01-no-expiry-after")
+	after := looksAs(t, right, base, "run-L01-no-expiry-after", "run-L01-no-expiry-after-count")
 	after.until("run-L01-no-expiry-after", "In how many of the variants did the run show a violation?")
 	told := func() string {
 		return s.board.get("ask-L01-no-expiry", viewer{}) + s.board.get("run-L01-no-expiry", viewer{}) + s.board.get("go-L01-no-expiry", viewer{})
@@ -363,7 +366,7 @@ func TestAClassGuessesAnExperiment(t *testing.T) {
 	}
 	send(t, right, http.MethodPost, base+"/ui/experiments/L01/answer", url.Values{"choice": {fmt.Sprint(len(violating))}}, nil)
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/show", nil, nil)
-	after.until("run-L01-no-expiry-after", "You saw it right.")
+	after.until("run-L01-no-expiry-after-count", "You saw it right.")
 	screen.until("ask-L01-no-expiry", "guessed wrong", "1 of 2")
 	if text := told(); !strings.Contains(text, e.Claim) {
 		t.Errorf("after it: %s", text)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -50,13 +51,13 @@ func (s *Server) experiment(r *http.Request) (page, error) {
 	v, part := s.viewerOf(r), runPart(e)
 	at := slices.IndexFunc(s.cfg.Catalogue, func(other experiments.Experiment) bool { return other.ID == e.ID })
 	before, after := s.cfg.Catalogue[(at+len(s.cfg.Catalogue)-1)%len(s.cfg.Catalogue)], s.cfg.Catalogue[(at+1)%len(s.cfg.Catalogue)]
-	parts := []string{askPart(e), guessesPart(e), goPart(e), afterName(part), part, savedPart(e)}
+	parts := []string{askPart(e), guessesPart(e), goPart(e), afterName(part), afterCount(afterName(part)), part, savedPart(e)}
 	asked := s.ask(part, v)
 	return page{Name: "experiment", Title: e.ID, Parts: parts, Body: map[string]any{
 		"Experiment": e, "AskPart": askPart(e), "GuessesPart": guessesPart(e), "GoPart": goPart(e), "Part": part, "SavedPart": savedPart(e),
-		"Afterwards": afterName(part),
-		"Answers":    v.Trains() || !asked.Open && !asked.Hidden(),
-		"Before":     before, "After": after, "Program": s.cfg.Program,
+		"Afterwards": afterName(part), "Count": afterCount(afterName(part)),
+		"Answers": v.Trains() || !asked.Open && !asked.Hidden(),
+		"Before":  before, "After": after, "Program": s.cfg.Program,
 	}}, nil
 }
 
@@ -144,7 +145,7 @@ func (s *Server) showExpectation(e experiments.Experiment) {
 	})
 	s.showAfter(afterName(runPart(e)), runPart(e), "/ui/experiments/"+e.ID+"/answer")
 	s.board.putEach(savedPart(e), func(v viewer) string {
-		if s.ask(runPart(e), v).tells() {
+		if s.ask(runPart(e), v).keeps() {
 			return ""
 		}
 		return s.fragment("saved", map[string]any{"Experiment": e, "Runs": s.listedRuns(e)})
@@ -317,6 +318,8 @@ func (s *Server) triedOf(e experiments.Experiment) tried {
 // of the run before, too.
 func (s *Server) endExperiment(e experiments.Experiment, r experiments.Result, opened bool, before tried) {
 	stopped := r.Record.Interrupted
+	s.ending.Lock()
+	defer s.ending.Unlock()
 	var counts bool
 	if stopped {
 		counts = s.questions.NotRun(runPart(e), opened)
@@ -374,6 +377,9 @@ func (s *Server) savedRun(r *http.Request) (saved experiments.Saved, err error) 
 	e, err := s.experimentOf(r)
 	if err != nil {
 		return saved, err
+	}
+	if s.ask(runPart(e), s.viewerOf(r)).keeps() {
+		return saved, refuse(http.StatusForbidden, errors.New("a saved run has the answers; wait until the trainer has shown them"))
 	}
 	run := r.PathValue("run")
 	if !slices.Contains(experiments.History(s.cfg.Store, e.ID), run) {

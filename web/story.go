@@ -114,10 +114,11 @@ func (s *Server) scenePage(r *http.Request) (page, error) {
 	}
 	all := s.sceneViews(s.viewerOf(r))
 	s.lead(r, all[i].link().Text)
-	parts := []string{scenePart(i), sceneGuesses(i), sceneEnds(i), afterName(scenePart(i)), sceneRun(i), sceneGo(i)}
+	after := afterName(scenePart(i))
+	parts := []string{scenePart(i), sceneGuesses(i), sceneEnds(i), after, afterCount(after), sceneRun(i), sceneGo(i)}
 	return page{Name: "scene", Title: story.Scenes[i].Title, Parts: parts, Body: map[string]any{
 		"Scene": all[i], "Scenes": all, "Question": scenePart(i), "Guesses": sceneGuesses(i), "Ends": sceneEnds(i),
-		"After": afterName(scenePart(i)), "Run": sceneRun(i), "Go": sceneGo(i),
+		"After": after, "Count": afterCount(after), "Run": sceneRun(i), "Go": sceneGo(i),
 	}}, nil
 }
 
@@ -196,14 +197,17 @@ func (s *Server) begin(i int) {
 // endScene shows what the run of a scene came to. old says why it is a recorded one.
 func (s *Server) endScene(i int, r experiments.Saved, old string) {
 	name, drawn := scenePart(i), ""
+	result := sceneResult(r)
 	t := told{result: &r.Judgement, old: old}
+	s.ending.Lock()
+	defer s.ending.Unlock()
 	if r.Record.Interrupted {
 		s.questions.NotRun(name, s.class != nil)
 		t = told{why: "The run was stopped."}
 	} else if !s.questions.Ended(name) {
 		t = told{}
 	} else {
-		drawn = s.fragment("scene-ran", sceneResult(r))
+		drawn = s.fragment("scene-ran", result)
 		if r.Judgement.Verdict == experiments.AsExpected {
 			right, scene := strconv.Itoa(story.Scenes[i].Right()), story.Scenes[i]
 			s.questions.Answered(name, right, func(guess string) bool { return guess == right })

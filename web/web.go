@@ -68,6 +68,8 @@ type Server struct {
 	load      atomic.Pointer[burst.Load]    // that waits or runs; nil: none
 	sending   atomic.Bool                   // the load has begun
 
+	ending sync.Mutex // of what ends a question: the end of its run, the answers that are shown, a new class
+
 	mu      sync.Mutex
 	waiting []*underway
 	busy    map[string]*underway  // that wait or run, by the part of the pages that shows it
@@ -112,7 +114,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // register makes the parts that have no text until something runs.
 func (s *Server) register() {
-	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "people", "now"}
+	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "people", "name", "now"}
 	for i := range story.Scenes {
 		names = append(names, sceneRun(i))
 	}
@@ -191,7 +193,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, status int, p page
 	p.Pages, p.Signs, p.Viewer, p.Class, p.At = navigation, markup(html.Signs), s.viewerOf(r), s.class != nil, r.URL.Path
 	if p.Class {
 		p.Pages = append(slices.Clone(navigation), link{"/ui/class", "The class"})
-		p.Parts = append(p.Parts, "now") // where the trainer is
+		p.Parts = append(p.Parts, "name", "now") // the name, and where the trainer is
 		if p.Viewer.Trains() {
 			p.Room, p.Parts = s.class, append(p.Parts, "people")
 		}

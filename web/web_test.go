@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
@@ -102,6 +103,9 @@ func send(t *testing.T, from *http.Client, method, address string, form url.Valu
 	return answer.StatusCode, string(body)
 }
 
+// longestLook bounds a browser that looks on, so that a text that never comes fails the test and does not hang it.
+const longestLook = time.Minute
+
 // looker is a browser that looks on.
 type looker struct {
 	t     *testing.T
@@ -116,7 +120,9 @@ func looks(t *testing.T, base string, parts ...string) looker {
 
 func looksAs(t *testing.T, from *http.Client, base string, parts ...string) looker {
 	t.Helper()
-	request, err := http.NewRequestWithContext(testenv.Context(t), http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
+	ctx, cancel := context.WithTimeout(testenv.Context(t), longestLook)
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/ui/events?"+url.Values{"of": parts}.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +166,9 @@ func all(text string, parts []string) bool {
 }
 
 // sceneParts are those of the page of scene 3.
-var sceneParts = []string{scenePart(2), sceneGuesses(2), sceneEnds(2), sceneRun(2), sceneGo(2), afterName(scenePart(2))}
+var sceneParts = []string{
+	scenePart(2), sceneGuesses(2), sceneEnds(2), sceneRun(2), sceneGo(2), afterName(scenePart(2)), afterCount(afterName(scenePart(2))),
+}
 
 // A scene asks, runs what the guess was about, draws it, and tells. Two browsers see the same, and so does one that comes late. Alone, a
 // person is asked nothing after the run.
@@ -176,7 +184,7 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	drawn := first.until(ran, "SETNX alone", "the lock stays for ever", `class="fits"`, ">holds</td>", "no violation")
+	drawn := first.until(ran, "SETNX alone", "the lock stays for ever", `class="fits"`, ">holds<span", "no violation")
 	if other := second.until(ran, "SETNX alone", "with an expiry"); other != drawn {
 		t.Error("two browsers see different drawings")
 	}
@@ -219,7 +227,9 @@ func TestASceneWithoutItsServerShowsARecordedRun(t *testing.T) {
 	_, base := serve(t, cfg)
 	do(t, http.MethodPost, base+"/ui/story/6/guess", url.Values{"choice": {"2"}}, nil)
 	_, page := get(t, base+"/ui/story/6")
-	for _, text := range []string{"This run was recorded on 20", "a server is missing.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`} {
+	for _, text := range []string{
+		"This run was recorded on 20", "a server is missing.", ">Right. Redis answers", "B and A both wrote 1", `class="fits"`,
+	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page has no %q: %s", text, page)
 		}

@@ -3,6 +3,7 @@ package class
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,9 @@ func TestTheRunEndsTheGuesses(t *testing.T) {
 	if !q.Close("burst") || q.Close("burst") {
 		t.Error("a question is closed by its first run, and only by that")
 	}
-	q.Guess("burst", "ana", "4")
+	if q.Guess("burst", "ana", "4") {
+		t.Error("a guess is accepted during the run")
+	}
 	if of := q.Of("burst", "ana"); of.Open || !of.Runs || of.Mine != "2" || of.Guesses != 2 || of.Counts["2"] != 1 || of.Counts["3"] != 1 {
 		t.Errorf("during the run: %+v", of)
 	}
@@ -53,6 +56,9 @@ func TestTheRunEndsTheGuesses(t *testing.T) {
 		t.Errorf("after the run: %+v", of)
 	}
 	scores, told := q.Tell("burst")
+	if _, again := q.Tell("burst"); again {
+		t.Error("a question is told twice")
+	}
 	if !told || scores["ana"] || !scores["ben"] || len(scores) != 2 || !q.Of("burst", "").Told {
 		t.Errorf("the scores are %v", scores)
 	}
@@ -134,26 +140,72 @@ func TestWhoMayJoinAndGuess(t *testing.T) {
 	}
 }
 
-// A full class says so, and many that join in a moment are slowed down.
+// A full class says so, and what to do. A name is taken back all the same.
 func TestAFullClass(t *testing.T) {
+	p := NewPeople()
+	for i := range MostPeople {
+		if err := p.Join(fmt.Sprint("p", i), "", fmt.Sprint(i)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if err := p.Join("late", "", "late"); err == nil || !strings.Contains(err.Error(), "Remove all participants") || p.Size() != MostPeople {
+		t.Errorf("the class has %d participants: %v", p.Size(), err)
+	}
+	first, _ := p.Of("0")
+	if err := p.Join(first.Name, first.Code, "another browser"); err != nil {
+		t.Errorf("the name is lost: %v", err)
+	}
+}
+
+// A wrong code takes no name, and few are tried in a minute, however often the owner of the name guesses. The owner's own guesses do not
+// count as codes.
+func TestCodesAreTriedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPeople()
-		for i := range MostPeople {
-			if err := p.Join(fmt.Sprint("p", i), "", fmt.Sprint(i)); err != nil {
-				t.Fatal(i, err)
+		if err := p.Join("Ana", "", "phone"); err != nil {
+			t.Fatal(err)
+		}
+		ana, _ := p.Of("phone")
+		for range guesses.Count {
+			if err := p.MayGuess(ana.ID); err != nil {
+				t.Fatal(err)
 			}
 		}
-		for range joins.Count - MostPeople {
-			if err := p.Join("late", "", "late"); err == nil || errors.Is(err, ErrOften) {
-				t.Errorf("a full class says %v", err)
+		if err := p.Join("Ana", strings.ToLower(ana.Code), "laptop"); err != nil {
+			t.Errorf("after guesses the code is refused: %v", err)
+		}
+		for range codes.Count - 1 {
+			if err := p.Join("Ana", "WRONG", "eve"); err == nil || errors.Is(err, ErrOften) {
+				t.Errorf("a wrong code: %v", err)
 			}
 		}
-		if err := p.Join("late", "", "late"); !errors.Is(err, ErrOften) {
-			t.Errorf("nobody is slowed down: %v", err)
+		time.Sleep(guesses.Window) // in the bubble: it costs no time
+		_ = p.MayGuess(ana.ID)
+		if err := p.Join("Ana", ana.Code, "eve"); !errors.Is(err, ErrOften) {
+			t.Errorf("more codes are tried: %v", err)
 		}
-		time.Sleep(joins.Window) // in the bubble: the limit is one of time, and the sleep costs none
-		if err := p.Join("late", "", "late"); err == nil || errors.Is(err, ErrOften) || p.Size() != MostPeople {
-			t.Errorf("the class has %d participants: %v", p.Size(), err)
+		time.Sleep(codes.Window)
+		if err := p.Join("Ana", ana.Code, "laptop"); err != nil {
+			t.Errorf("a minute later: %v", err)
+		}
+		if _, is := p.Of("eve"); is || p.Size() != 1 {
+			t.Error("Eve is Ana")
 		}
 	})
+}
+
+// A new class scores again what the class before it was told.
+func TestANewClassScoresAgain(t *testing.T) {
+	p := NewPeople()
+	for range 2 {
+		if err := p.Join("Ana", "", "phone"); err != nil {
+			t.Fatal(err)
+		}
+		ana, _ := p.Of("phone")
+		p.Score("scene-1", map[string]bool{ana.ID: true})
+		if all := p.Places(""); len(all) != 1 || all[0].Right != 1 {
+			t.Errorf("%+v", all)
+		}
+		p.Reset()
+	}
 }

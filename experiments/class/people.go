@@ -26,15 +26,14 @@ const (
 
 // How often people do something. A class shares one address, so nothing is limited by address.
 var (
-	joins   = ratelimit.Limit{Key: "joins", Count: MostPeople + 20, Window: 10 * time.Second}
-	guesses = ratelimit.Limit{Count: 20, Window: 5 * time.Second} // of a participant
-	codes   = ratelimit.Limit{Count: 5, Window: time.Minute}      // that were tried for a name
+	guesses = ratelimit.Limit{Key: "guesses ", Count: 20, Window: 5 * time.Second} // of a participant
+	codes   = ratelimit.Limit{Key: "codes ", Count: 5, Window: time.Minute}        // that were tried for a name
 )
 
 // ErrNobody says that somebody without a name guesses. Nothing has changed.
 var ErrNobody = errors.New("only a participant guesses; join with a name first")
 
-// ErrOften says that somebody guesses, or that many join, faster than people do. Nothing has changed.
+// ErrOften says that somebody guesses, or tries codes, faster than people do. Nothing has changed.
 var ErrOften = errors.New("too many requests; wait a few seconds, and press again")
 
 // People are the participants of a class, and what each got right.
@@ -84,11 +83,9 @@ func (p *People) seldom(limit ratelimit.Limit, who string) error {
 }
 
 // Join lets a browser, which has a secret, be a participant. A name that is taken is taken back with its code; the other browsers of that
-// participant keep it, too. The error says what to do: the name is no name, or taken, or there is no room, or ErrOften.
+// participant keep it, too. The error says what to do: the name is no name, or taken, or there is no room, or too many
+// codes were tried (ErrOften).
 func (p *People) Join(name, code, secret string) error {
-	if err := p.seldom(joins, ""); err != nil {
-		return err
-	}
 	name = strings.Join(strings.Fields(name), " ")
 	if n := utf8.RuneCountInString(name); n == 0 || n > longestName || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
 		return fmt.Errorf("choose a name of 1 to %d printable characters", longestName)

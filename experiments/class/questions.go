@@ -66,10 +66,10 @@ func (q *Questions) change(name string, change func(of *question)) {
 	q.all[name] = of
 }
 
-// Guess records a guess of somebody, unless the run has begun.
-func (q *Questions) Guess(name, who, guess string) {
+// Guess records a guess of somebody. It reports false, and records nothing, when the run has begun.
+func (q *Questions) Guess(name, who, guess string) (recorded bool) {
 	q.change(name, func(of *question) {
-		if of.closed {
+		if recorded = !of.closed; !recorded {
 			return
 		}
 		if of.guesses == nil {
@@ -77,6 +77,7 @@ func (q *Questions) Guess(name, who, guess string) {
 		}
 		of.guesses[who] = guess
 	})
+	return recorded
 }
 
 // Close ends the guesses of a question, because its run begins. It reports false when they had ended before.
@@ -139,11 +140,11 @@ func (q *Questions) Answered(name, showed string, good func(guess string) bool) 
 	})
 }
 
-// Tell lets everybody see the guesses of a question whose run has ended, and returns whose were good. It reports false for a question that
-// is open, or whose run goes on.
+// Tell lets everybody see the guesses of a question whose run has ended, and returns whose were good; nil: the run did not show it. It
+// reports false for a question that is open, whose run goes on, or that was told before.
 func (q *Questions) Tell(name string) (good map[string]bool, told bool) {
 	q.change(name, func(of *question) {
-		if told = of.closed && !of.runs; told {
+		if told = of.closed && !of.runs && !of.told; told {
 			of.told, good = true, of.good
 		}
 	})

@@ -305,6 +305,7 @@ func (c *canvas) addKeys(shortTokens bool) {
 	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lock has ended, and another client was granted it"})
 	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
 	if c.scene { // everything else has a label
+		add(len(c.shown) > 0, key{Class: "shows", Text: "shows the violation"})
 		return
 	}
 	add(slices.ContainsFunc(c.Overlaps, harm), key{Class: "overlap", Text: "several holders, with an effect"})

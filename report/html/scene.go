@@ -13,7 +13,7 @@ import (
 )
 
 // inScene is for a projector: one row, which is scaled to the screen, with the events that a person needs to follow the story.
-var inScene = format{room: 1400, events: 32, scene: true}
+var inScene = format{room: 1 << 20, events: 32, scene: true}
 
 // scene is a trial as the story shows it. A wide screen shows a drawing with the time to the right. A narrow one shows a table whose time
 // runs down, and a screen reader reads it.
@@ -105,6 +105,7 @@ func essential(events []history.Event, found *history.Violation) (all []history.
 			}
 			continue
 		case history.Released, history.Final, history.Measure:
+			delete(releases, e.Timeline)
 			continue
 		case history.Release:
 			releases[e.Timeline] = len(all)
@@ -171,6 +172,11 @@ type downRow struct {
 
 // downCell is what a client does, and how it has the lock meanwhile.
 type downCell struct{ Text, Class string }
+
+// Says is how the client has the lock, for a screen reader.
+func (c downCell) Says() string {
+	return map[string]string{"holds": "holds the lock", "past": "works on without the lock", "waits": "waits for the lock"}[c.Class]
+}
 
 // down lists the events of a drawing.
 func (c *canvas) down() down {
@@ -301,10 +307,11 @@ func drawViews(all []view) *viewsDrawing {
 			if v.Instance != name {
 				continue
 			}
-			begins := min(x(v.Sent), width-leastBar)
+			least := min(leastBar, width)
+			begins := min(x(v.Sent), width-least)
 			y := viewsHead + len(column.Bars)*viewsRow
 			column.Bars = append(column.Bars, viewBar{bar{
-				X: column.X + begins, Y: y, Width: max(leastBar, x(v.At)-begins), Height: viewsRow - 4,
+				X: column.X + begins, Y: y, Width: max(least, x(v.At)-begins), Height: viewsRow - 4,
 			}, v})
 			d.Height = max(d.Height, y+viewsRow)
 		}

@@ -15,13 +15,13 @@
     spelled.innerHTML = html; // as the browser spells it
     const first = !last.has(part);
     last.set(part, html);
-    if (first && spelled.textContent === old.textContent) return;
+    if (first && spelled.innerHTML === old.innerHTML) return;
     const focused = old.contains(document.activeElement);
     const stopped = focused && document.activeElement.matches(".stop"); // nor a second press of “Stop” run anything
     const ids = [];
     for (let e = document.activeElement; focused && e !== old; e = e.parentElement) if (e.id) ids.push(e.id);
     old.innerHTML = html;
-    old.classList.add("fresh"); // its drawing appears in the sequence of its time
+    if (!first) old.classList.add("fresh"); // its drawing appears in the sequence of its time
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (!focused) return;
