@@ -434,7 +434,7 @@ func (s *Server) scoreBurst(e endedBurst) {
 			lost++
 		}
 	}
-	s.askAfterwards(e.question, howMany("What was lost? How many of the versions lost page views?", lost, len(e.Pageview)))
+	s.askAfterwards(e.question, howMany("What was lost: how many of the versions lost page views?", lost, len(e.Pageview)))
 }
 
 // showEnded shows what the newest run left, with the guesses, unless a class must not see them yet.
@@ -442,7 +442,7 @@ func (s *Server) showEnded() {
 	b := s.presentBursts()
 	e := b.last()
 	asked := s.ask(e.question, viewer{})
-	shown := map[string]any{"Run": e, "Class": s.class != nil}
+	shown := map[string]any{"Run": e, "Class": s.class != nil, "Hidden": asked.Hidden() && len(e.About.Failed) == 0}
 	var guesses []int64
 	if !asked.Hidden() {
 		right := 0

@@ -140,7 +140,7 @@ func TestABurstOfAClass(t *testing.T) {
 	}
 	send(t, leads, http.MethodPost, base+"/ui/burst/run", plan("2", "v0"), nil) // what was asked runs, not a form that came later
 	annSees := looksAs(t, ann, base, "burst-history", "burst-run", "burst-after", "burst-after-count", "burst-guesses")
-	annSees.until("burst-after", "How many of the versions lost page views?")
+	annSees.until("burst-after", "how many of the versions lost page views?")
 	for _, part := range []string{"burst-history", "burst-run", "burst-guesses", "burst-after"} {
 		if text := s.board.get(part, viewer{}); strings.Contains(text, "× guess") || strings.Contains(text, "within a tenth") {
 			t.Errorf("before the trainer shows the guesses, %s has them: %s", part, text)

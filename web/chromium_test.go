@@ -284,7 +284,7 @@ func TestAClassInChromium(t *testing.T) {
 	send(t, leads, http.MethodPost, base+"/ui/burst/ask", plan("100", "v1", "v3"), nil)
 	all("/ui/burst/guess", "guess")
 	send(t, leads, http.MethodPost, base+"/ui/burst/run", nil, nil)
-	b.trainer.Do(chromedp.WaitVisible(".answer"), chromedp.WaitVisible(".after legend"))
+	b.trainer.Do(chromedp.WaitVisible(".after legend"))
 	all("/ui/burst/answer", "choice")
 	b.trainer.Do(chromedp.KeyEvent("s"), chromedp.WaitVisible(`//p[contains(., "of 58 guesses are within a tenth")]`))
 	s.instances.Load().Instances[1].Kill()

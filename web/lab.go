@@ -366,7 +366,7 @@ func (s *Server) scoreExperiment(e experiments.Experiment, r experiments.Result)
 	right := cmp.Or(strings.Join(violating, ","), none)
 	s.questions.Answered(runPart(e), right, func(guess string) bool { return guess == right })
 	s.askAfterwards(runPart(e), howMany(
-		"What was lost? In how many of the variants did the run show a violation?", len(violating), len(r.Judgement.Variants)))
+		"What was lost: in how many of the variants did the run show a violation?", len(violating), len(r.Judgement.Variants)))
 }
 
 // mostRuns bounds the saved runs that the page of an experiment lists.

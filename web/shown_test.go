@@ -64,7 +64,7 @@ func TestARunThatShowsNothingScoresNobody(t *testing.T) {
 	if places := s.class.Places(""); places[0].All != 0 {
 		t.Errorf("it scores %+v", places)
 	}
-	if _, end := send(t, ana, http.MethodGet, base+"/ui/story", nil, nil); !strings.Contains(end, "play the scene again") {
+	if _, end := send(t, ana, http.MethodGet, base+"/ui/story", nil, nil); !strings.Contains(end, "the run did not show it") {
 		t.Error("the end of the story does not say that the run showed nothing")
 	}
 	send(t, leads, http.MethodPost, base+"/ui/story/3/again", nil, nil)

@@ -87,7 +87,7 @@ func TestASceneIsStopped(t *testing.T) {
 	buttons.until("scene-3-go", `form="stop">Stop</button>`)
 	do(t, http.MethodPost, base+"/ui/story/3/stop", nil, nil)
 	looker.until("scene-3-ends", "The run was stopped.")
-	buttons.until("scene-3-go", `form="again">Play again`)
+	buttons.until("scene-3-go", `form="again">Guess again`)
 	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
 	looks(t, base, "scene-3").until("scene-3", "Press your answer")
 }

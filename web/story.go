@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -196,8 +197,8 @@ func (s *Server) begin(i int) {
 
 // endScene shows what the run of a scene came to. old says why it is a recorded one.
 func (s *Server) endScene(i int, r experiments.Saved, old string) {
-	name, drawn := scenePart(i), ""
-	result := sceneResult(r)
+	name, ran := scenePart(i), func(viewer) string { return "" }
+	result := sceneResult(story.Scenes[i], r)
 	t := told{result: &r.Judgement, old: old}
 	s.ending.Lock()
 	defer s.ending.Unlock()
@@ -207,14 +208,16 @@ func (s *Server) endScene(i int, r experiments.Saved, old string) {
 	} else if !s.questions.Ended(name) {
 		t = told{}
 	} else {
-		drawn = s.fragment("scene-ran", result)
+		ran = func(v viewer) string {
+			return s.fragment("scene-ran", map[string]any{"Variants": result, "Hidden": s.ask(name, v).Hidden()})
+		}
 		if r.Judgement.Verdict == experiments.AsExpected {
 			right, scene := strconv.Itoa(story.Scenes[i].Right()), story.Scenes[i]
 			s.questions.Answered(name, right, func(guess string) bool { return guess == right })
 			s.askAfterwards(name, afterwards{Text: "What was lost?", Choices: scene.After[:], Right: scene.Lost})
 		}
 	}
-	s.board.put(sceneRun(i), drawn)
+	s.board.putEach(sceneRun(i), ran)
 	s.setScene(i, t)
 }
 
@@ -222,11 +225,12 @@ func (s *Server) endScene(i int, r experiments.Saved, old string) {
 type ranVariant struct {
 	html.SceneVariant
 	Drawing template.HTML
+	Does    string
 }
 
-func sceneResult(run experiments.Saved) (all []ranVariant) {
+func sceneResult(scene story.Scene, run experiments.Saved) (all []ranVariant) {
 	for _, v := range html.SceneVariants(run) {
-		all = append(all, ranVariant{v, markup(v.Draw)})
+		all = append(all, ranVariant{v, markup(v.Draw), cmp.Or(scene.Called[v.Name], v.Name)})
 	}
 	return all
 }
@@ -260,6 +264,7 @@ func (s *Server) tellScene(r *http.Request) error {
 	i, err := sceneOf(r)
 	if err == nil {
 		err = s.tell(scenePart(i))
+		s.board.again(sceneRun(i))
 		s.showScene(i)
 	}
 	return err

@@ -184,8 +184,8 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 	if status, body := do(t, http.MethodPost, base+"/ui/story/3/guess", url.Values{"choice": {"1"}}, nil); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
-	drawn := first.until(ran, "SETNX alone", "the lock stays for ever", `class="fits"`, ">holds<span", "no violation")
-	if other := second.until(ran, "SETNX alone", "with an expiry"); other != drawn {
+	drawn := first.until(ran, "without an expiry: ", "the lock stays for ever", `class="fits"`, ">holds<span", "no violation")
+	if other := second.until(ran, "without an expiry: ", "with an expiry"); other != drawn {
 		t.Error("two browsers see different drawings")
 	}
 	says := []string{"Not (b): Redis does not know that a key belongs to a connection. Right is (a).</span> A lock needs an expiry", "L01"}
@@ -204,7 +204,7 @@ func TestASceneAsksRunsAndTells(t *testing.T) {
 		t.Error("a person alone is treated as a class")
 	}
 	if _, end := get(t, base+"/ui/story"); !strings.Contains(end, "(b) When its connection ends.") ||
-		!strings.Contains(end, "You expected 0 of 1 right.") || strings.Count(end, "not played yet") != 6 {
+		!strings.Contains(end, "0 of your 1 answers were right.") || strings.Count(end, "not played yet") != 6 {
 		t.Errorf("the end of the story: %s", end)
 	}
 	do(t, http.MethodPost, base+"/ui/story/3/again", nil, nil)
@@ -283,7 +283,7 @@ func TestARunWithoutAJudgementIsTold(t *testing.T) {
 	s, base := serving(t, broken)
 	do(t, http.MethodPost, base+"/ui/experiments/X3-broken/run", nil, nil)
 	looks(t, base, "run-X3-broken").until("run-X3-broken", "inconclusive", "a check that fails")
-	if ran := sceneResult(experiments.Saved{Experiment: broken}); len(ran) > 0 {
+	if ran := sceneResult(story.Scenes[0], experiments.Saved{Experiment: broken}); len(ran) > 0 {
 		t.Errorf("a run without variants: %v", ran)
 	}
 	if status, _ := get(t, base+"/ui/"); status != http.StatusOK || s.isBusy("run-X3-broken") {

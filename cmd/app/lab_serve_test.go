@@ -148,7 +148,7 @@ func playScene(b *chrome.Browser, scene int) {
 			b.Do(chromedp.KeyEvent("b"))
 		}
 		b.Do(chromedp.WaitVisible(".views"), chromedp.WaitVisible(".ends p"))
-		if says := chrome.Ask[string](b, `document.querySelector(".ends").textContent`); strings.Contains(says, "Play the scene again") {
+		if says := chrome.Ask[string](b, `document.querySelector(".ends").textContent`); strings.Contains(says, "Guess again") {
 			if again == 2 {
 				b.T.Fatalf("scene %d: %s", scene, says)
 			}

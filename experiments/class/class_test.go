@@ -148,7 +148,7 @@ func TestAFullClass(t *testing.T) {
 			t.Fatal(i, err)
 		}
 	}
-	if err := p.Join("late", "", "late"); err == nil || !strings.Contains(err.Error(), "Remove all participants") || p.Size() != MostPeople {
+	if err := p.Join("late", "", "late"); err == nil || !strings.Contains(err.Error(), "begin a new class") || p.Size() != MostPeople {
 		t.Errorf("the class has %d participants: %v", p.Size(), err)
 	}
 	first, _ := p.Of("0")

@@ -100,7 +100,7 @@ func (p *People) Join(name, code, secret string) error {
 		return nil
 	}
 	if len(p.all) >= MostPeople {
-		return fmt.Errorf("the class is full (%d participants); ask the trainer to press Remove all participants", MostPeople)
+		return fmt.Errorf("the class is full (%d participants); ask the trainer to begin a new class", MostPeople)
 	}
 	of := &person{Person: Person{ID: rand.Text(), Name: name, Code: rand.Text()[:codeLength]}, right: make(map[string]bool)}
 	p.all, p.browsers[secret] = append(p.all, of), of

@@ -18,6 +18,7 @@ type Scene struct {
 	Choices    []Choice
 	Experiment string
 	Variants   []string              // of the experiment that run, the control first
+	Called     map[string]string     // what the variants do, for people; without an entry a name says it
 	Own        []experiments.Variant // that run instead, where those of the experiment have too many requests to be drawn
 	Ends       string                // one sentence
 	After      [3]string             // what was lost? a class is asked after the run
@@ -85,8 +86,8 @@ var Scenes = []Scene{
 	},
 	{
 		Title: "The holder dies",
-		Text: "Redis keeps the lock now: SETNX creates a key, and only one client can create it. The client deletes it when it has " +
-			"finished. A client takes the lock, and its process dies.",
+		Text: "Redis, a server that stores keys, has the lock now. SETNX creates a key only if it is not there. The client that creates " +
+			"it has the lock, and deletes the key when it has finished. A client takes the lock, and its process dies.",
 		Question: "When does the next client get the lock?",
 		Choices: []Choice{
 			{"Never, unless somebody deletes it.", ""},
@@ -94,7 +95,8 @@ var Scenes = []Scene{
 			{"After 30 seconds.", "Nobody told Redis a time: SETNX sets no expiry."},
 		},
 		Experiment: "L01", Variants: []string{"with an expiry", "SETNX alone"},
-		Ends: "A lock needs an expiry, set by the command that takes it, because its holder can die.",
+		Called: map[string]string{"SETNX alone": "without an expiry"},
+		Ends:   "A lock needs an expiry, because its holder can die.",
 		After: [3]string{
 			"An update of the counter.",
 			"The lock: without an expiry nobody gets it any more.",
@@ -105,7 +107,7 @@ var Scenes = []Scene{
 	{
 		Title: "A late unlock",
 		Text: "The key has an expiry now. A is slow, and its lease (the time until the expiry) ends. B takes the lock. Then A has " +
-			"finished, and deletes the key as usual.",
+			"finished, and deletes the key (DEL) as usual.",
 		Question: "Whose lock does A delete?",
 		Choices: []Choice{
 			{"Nobody's: its own has expired.", "DEL deletes the key, whatever client created it, and the key is there again."},
@@ -113,7 +115,8 @@ var Scenes = []Scene{
 			{"B's, and C can get the lock while B works.", ""},
 		},
 		Experiment: "L03", Variants: []string{"script", "DEL"},
-		Ends: "A release must check, in one step with the deletion, that the lock is still its own.",
+		Called: map[string]string{"script": "a script that compares the owner"},
+		Ends:   "A release must check, in one step with the deletion, that the lock still belongs to its client.",
 		After: [3]string{
 			"The update of A.",
 			"The update of B or of C: both wrote 2.",
@@ -123,7 +126,7 @@ var Scenes = []Scene{
 	},
 	{
 		Title:    "Work longer than the lease",
-		Text:     "The unlock compares the owner now. A takes the lock, reads the counter, and works for longer than its lease.",
+		Text:     "The release compares the owner now. A takes the lock, reads the counter, and works for longer than its lease.",
 		Question: "B wants the lock meanwhile. What happens?",
 		Choices: []Choice{
 			{"B waits until A has finished.", "Redis deletes the key when the lease ends. It does not know that A still works."},
@@ -142,7 +145,7 @@ var Scenes = []Scene{
 	{
 		Title: "The master dies",
 		Text: "Redis has replicas now. A gets the lock from the master, which dies before a replica has received the key. A " +
-			"replica becomes the master.",
+			"replica becomes the master. To be sure of it, the lab cuts the replication first.",
 		Question: "B asks the new master for the lock. Is it refused?",
 		Choices: []Choice{
 			{"Yes: the lock was confirmed.", "The master confirmed it, and the new master has never had the key."},
@@ -150,7 +153,8 @@ var Scenes = []Scene{
 			{"No: the new master does not know the lock.", ""},
 		},
 		Experiment: "F01", Variants: []string{"no kill", "replication cut, lock taken, killed"},
-		Ends: "Redis answers before it replicates, so a failover can lose the lock, and then two clients hold it.",
+		Called: map[string]string{"no kill": "the master lives", "replication cut, lock taken, killed": "the master dies"},
+		Ends:   "Redis answers before it replicates, so a failover can lose the lock, and then two clients hold it.",
 		After: [3]string{
 			"The lock, and an update: A and B both wrote 1.",
 			"Only the lock: both updates are there.",
@@ -160,8 +164,9 @@ var Scenes = []Scene{
 	},
 	{
 		Title: "The paused holder",
-		Text: "A holds a lock that is renewed, and has read the counter. Its whole process stops for longer than the lease: a long " +
-			"garbage collection, a suspended laptop. B gets the lock and counts. Then A goes on, and writes.",
+		Text: "A holds a lock that is renewed, and has read the counter. Its process stops for longer than the lease: a long garbage " +
+			"collection, a suspended laptop. B gets the lock and counts. Then A goes on, and writes. Each grant of the lock has a number, " +
+			"its token: A has 1, and B has 2.",
 		Question: "Can a lock prevent A's write?",
 		Choices: []Choice{
 			{"Yes, if it is renewed.", "A process that is stopped renews nothing."},
@@ -169,7 +174,7 @@ var Scenes = []Scene{
 			{"Yes, if A asks whether it still has the lock.", "A can be paused between the answer and the write."},
 		},
 		Experiment: "L11", Variants: []string{"no pause", "paused", "paused, token checked"},
-		Ends: "No lock can prevent a late write, but the counter can: it refuses a token that is older than the newest one it knows.",
+		Ends: "No lock can prevent a late write, but the counter can: it refuses a write whose token is smaller than one that it has seen.",
 		After: [3]string{
 			"An update, with and without the check of the token.",
 			"An update without the check, and nothing with it.",

@@ -97,6 +97,7 @@ func essential(events []history.Event, found *history.Violation) (all []history.
 		}
 	}
 	releases := make(map[string]int) // of a timeline: where its release stands in all
+	checked := slices.ContainsFunc(events, func(e history.Event) bool { return e.Kind == history.Stale })
 	for _, e := range events[:last] {
 		switch e.Kind {
 		case history.Command:
@@ -109,6 +110,9 @@ func essential(events []history.Event, found *history.Violation) (all []history.
 			continue
 		case history.Release:
 			releases[e.Timeline] = len(all)
+		}
+		if !checked {
+			e.Token = 0 // nobody looks at it
 		}
 		all = append(all, e)
 	}

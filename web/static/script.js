@@ -16,12 +16,13 @@
     const first = !last.has(part);
     last.set(part, html);
     if (first && spelled.innerHTML === old.innerHTML) return;
+    const drawn = old.querySelector(".view") !== null;
     const focused = old.contains(document.activeElement);
     const stopped = focused && document.activeElement.matches(".stop"); // nor a second press of “Stop” run anything
     const ids = [];
     for (let e = document.activeElement; focused && e !== old; e = e.parentElement) if (e.id) ids.push(e.id);
     old.innerHTML = html;
-    if (!first) old.classList.add("fresh"); // its drawing appears in the sequence of its time
+    old.classList.toggle("fresh", !first && !drawn); // its drawing appears in the sequence of its time, once
     old.dispatchEvent(new Event("part", { bubbles: true }));
     for (const box of old.matches(".play") ? old.querySelectorAll(".picture") : []) box.scrollLeft = box.scrollWidth; // to the newest
     if (!focused) return;
@@ -64,6 +65,8 @@
   document.addEventListener("change", (event) => {
     if (event.target.name === "view") event.target.closest(".fresh")?.classList.remove("fresh"); // so that two variants can be compared
   });
+
+  document.addEventListener("animationend", (event) => event.target.closest(".fresh")?.classList.remove("fresh"));
 
   // A form is sent without loading the page again: what changes arrives as an event. Two are sent one after the other.
   let sent = Promise.resolve();
