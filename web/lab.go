@@ -131,8 +131,25 @@ func (x expectation) Votes(variant int) (n int) {
 	return n
 }
 
-// showExpectation shows the question of an experiment in each browser, and its buttons.
+// showExpectation shows the questions of an experiment in each browser, its buttons, and its saved runs.
 func (s *Server) showExpectation(e experiments.Experiment) {
+	s.showGuess(e)
+	s.showExperimentAfter(e)
+	s.board.putEach(savedPart(e), func(v viewer) string {
+		if s.ask(runPart(e), v).keeps() {
+			return ""
+		}
+		return s.fragment("saved", map[string]any{"Experiment": e, "Runs": s.listedRuns(e)})
+	})
+}
+
+// showExperimentAfter shows what has changed with an answer after the run.
+func (s *Server) showExperimentAfter(e experiments.Experiment) {
+	s.showAfter(afterName(runPart(e)), runPart(e), "/ui/experiments/"+e.ID+"/answer")
+}
+
+// showGuess shows what has changed with a guess.
+func (s *Server) showGuess(e experiments.Experiment) {
 	s.showVariants(e)
 	// The guesses of others must not replace what somebody ticks, and what changes during a run no button that somebody presses.
 	s.board.putEach(guessesPart(e), func(v viewer) string { return s.fragment("guesses", s.ask(runPart(e), v)) })
@@ -142,13 +159,6 @@ func (s *Server) showExpectation(e experiments.Experiment) {
 			"Missing": s.cfg.Missing(e), "Trains": v.Trains(), "Ended": s.triedOf(e).ended != nil,
 			"Right": s.expectationOf(e, v).Right(), "Of": len(e.Variants),
 		})
-	})
-	s.showAfter(afterName(runPart(e)), runPart(e), "/ui/experiments/"+e.ID+"/answer")
-	s.board.putEach(savedPart(e), func(v viewer) string {
-		if s.ask(runPart(e), v).keeps() {
-			return ""
-		}
-		return s.fragment("saved", map[string]any{"Experiment": e, "Runs": s.listedRuns(e)})
 	})
 }
 
@@ -220,7 +230,7 @@ func (s *Server) guessExperiment(r *http.Request) error {
 	if s.class == nil && len(ticked) == 0 { // alone, a person need not guess
 		return nil
 	}
-	defer s.showExpectation(e)
+	defer s.showGuess(e)
 	return s.guess(runPart(e), s.viewerOf(r), cmp.Or(strings.Join(ticked, ","), none))
 }
 
@@ -229,7 +239,7 @@ func (s *Server) answerExperiment(r *http.Request) error {
 	e, err := s.experimentOf(r)
 	if err == nil {
 		err = s.answer(r, runPart(e))
-		s.showExpectation(e)
+		s.showExperimentAfter(e)
 	}
 	return err
 }

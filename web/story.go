@@ -36,6 +36,11 @@ func (s *Server) showScene(i int) {
 	}
 	each(sceneEnds(i), "scene-ends")
 	each(sceneGo(i), "scene-go")
+	s.showSceneAfter(i)
+}
+
+// showSceneAfter shows what has changed with an answer after the run.
+func (s *Server) showSceneAfter(i int) {
 	s.showAfter(afterName(scenePart(i)), scenePart(i), fmt.Sprintf("/ui/story/%d/answer", i+1))
 }
 
@@ -254,7 +259,7 @@ func (s *Server) answerScene(r *http.Request) error {
 	i, err := sceneOf(r)
 	if err == nil {
 		err = s.answer(r, scenePart(i))
-		s.showScene(i)
+		s.showSceneAfter(i)
 	}
 	return err
 }

@@ -305,18 +305,23 @@ func TestAClassOfSixty(t *testing.T) {
 	reading.Wait()
 	wantSoon(t, stalls, "events to a class of 60 during bursts", lateness(watchers))
 	wantSoon(t, stalls, "guesses and answers", took)
-	for scene := 1; scene <= 7; scene++ {
-		path := fmt.Sprint("/ui/story/", scene)
-		all(path+"/guess", "choice", 3)
+	played := func(path, guess string) {
+		t.Helper()
+		all(path+"/guess", guess, 3)
 		leads.post(path+"/run", nil)
 		leads.waitsToShow(path)
 		all(path+"/answer", "choice", 3)
 		leads.post(path+"/show", nil)
 	}
+	for scene := 1; scene <= 7; scene++ {
+		played(fmt.Sprint("/ui/story/", scene), "choice")
+	}
+	played("/ui/experiments/L03", "variant")
+	wantSoon(t, stalls, "guesses and answers, with those of scenes and an experiment", took)
 	if mb := residentMB(t, pid); mb > 100 {
 		t.Errorf("the page has %d MB", mb)
 	} else {
-		t.Logf("after %d bursts, 7 scenes and %d guesses and answers the page has %d MB", bursts, len(took), mb)
+		t.Logf("after %d bursts, 7 scenes, an experiment and %d guesses and answers the page has %d MB", bursts, len(took), mb)
 	}
 }
 

@@ -38,6 +38,9 @@ func TestTheRunEndsTheGuesses(t *testing.T) {
 	if !q.Close("burst") || q.Close("burst") {
 		t.Error("a question is closed by its first run, and only by that")
 	}
+	if !q.Close("nobody guesses") || q.Close("nobody guesses") || q.Of("nobody guesses", "").Open {
+		t.Error("a question that nobody has guessed is closed by its first run, too")
+	}
 	if q.Guess("burst", "ana", "4") {
 		t.Error("a guess is accepted during the run")
 	}
@@ -122,6 +125,9 @@ func TestWhoMayJoinAndGuess(t *testing.T) {
 	}
 	if other, is := p.Of("2"); is {
 		t.Errorf("a browser that was refused is %+v", other)
+	}
+	if err := p.Join(strings.Repeat("ä", longestName), "", "3"); err != nil {
+		t.Errorf("a name of %d letters: %v", longestName, err)
 	}
 	if err := p.MayGuess("2"); !errors.Is(err, ErrNobody) {
 		t.Errorf("somebody without a name guesses: %v", err)
@@ -208,4 +214,21 @@ func TestANewClassScoresAgain(t *testing.T) {
 		}
 		p.Reset()
 	}
+}
+
+// A participant with two pages is one that looks on, until both are closed.
+func TestWhoLooksOn(t *testing.T) {
+	p := NewPeople()
+	for _, id := range []string{"ana", "ben"} {
+		if err := p.Join(id, "", id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ana, _ := p.Of("ana")
+	for i, c := range []struct{ more, want int }{{1, 1}, {1, 1}, {-1, 1}, {-1, 0}} {
+		if p.Looks(ana.ID, c.more); p.Looking() != c.want {
+			t.Errorf("step %d: %d look on", i, p.Looking())
+		}
+	}
+	p.Looks("somebody who was removed", 1)
 }

@@ -86,7 +86,10 @@ func TestASceneHasWhatAPersonNeeds(t *testing.T) {
 	if err := Scene(&text, events, found); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"releases: DEL → 1", "time passes", ">A<", ">B<", "works on without the lock", "shows the violation"} {
+	for _, part := range []string{
+		"releases: DEL → 1", "time passes", ">A<", ">B<", "works on without the lock", "shows the violation",
+		`<td class="past"><span`, `<td class="holds does">read 1`,
+	} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the scene has no %q", part)
 		}
