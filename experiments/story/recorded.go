@@ -28,12 +28,12 @@ func (s Scene) Recorded(c experiments.Catalogue) (run experiments.Saved, is bool
 	if err != nil {
 		return run, false
 	}
-	dir, err := os.MkdirTemp("", "locklab-story-")
+	temporary, err := os.MkdirTemp("", "locklab-story-")
 	if err != nil {
 		return run, false
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // it is in the folder for temporary files
-	dir = filepath.Join(dir, e.ID)
+	defer func() { _ = os.RemoveAll(temporary) }() // the system empties the folder for temporary files
+	dir := filepath.Join(temporary, e.ID)
 	if err := os.CopyFS(dir, files); err != nil {
 		return run, false
 	}

@@ -1,6 +1,7 @@
 package story_test
 
 import (
+	"os"
 	"testing"
 
 	"locklab/experiments"
@@ -8,8 +9,15 @@ import (
 	"locklab/experiments/story"
 )
 
-// A scene that needs a server of this machine has a recorded run, which shows what the scene is about. The others have none.
+// A scene that needs a server of this machine has a recorded run, which shows what the scene is about. The others have none. Nothing
+// of it stays on the disk.
 func TestAScenesRecordedRunShowsIt(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	defer func() {
+		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+			t.Errorf("it leaves %v in the folder for temporary files: %v", left, err)
+		}
+	}()
 	all := claims.All()
 	for i, scene := range story.Scenes {
 		e, err := scene.In(all)
