@@ -217,6 +217,20 @@ func TestNoDataIsKeptAndNoFileOfOursIsWritten(t *testing.T) {
 	})
 }
 
+// A proxy of ~/.docker/config.json reaches every container: then a health check and a burst would ask it for nginx. Programs read either
+// name.
+func TestNoContainerUsesAProxy(t *testing.T) {
+	everyTopology(t, func(t *testing.T, p *compose.Project) {
+		for name, service := range p.Files.Services {
+			for _, variable := range []string{"NO_PROXY", "no_proxy"} {
+				if value := service.Environment[variable]; value == nil || *value != "*" {
+					t.Errorf("%s sends its requests to a proxy: %s is not *", name, variable)
+				}
+			}
+		}
+	})
+}
+
 func TestContainersHaveNoMoreThanTheyNeed(t *testing.T) {
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
 		for name, service := range p.Files.Services {

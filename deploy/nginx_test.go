@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -45,14 +46,15 @@ func TestABurstIsHalved(t *testing.T) {
 	})
 }
 
-// The health check of docker-compose.yml fails when either instance is down.
+// The health check of docker-compose.yml fails when either instance is down. A proxy that Docker gives to the container changes nothing.
 func TestNginxIsHealthyWithBothInstancesOnly(t *testing.T) {
 	testenv.Needs(t, testenv.Curl)
 	p, err := compose.Load(t.Context(), "..", "single")
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := p.Files.Services["nginx"].HealthCheck.Test[1:] // without CMD
+	service := p.Files.Services["nginx"]
+	check := service.HealthCheck.Test[1:] // without CMD
 	for name, stopped := range map[string]int{"both": 0, "without the first": 1, "without the second": 2} {
 		t.Run(name, func(t *testing.T) {
 			one, two := instances(t)
@@ -66,7 +68,12 @@ func TestNginxIsHealthyWithBothInstancesOnly(t *testing.T) {
 			for _, arg := range check[1:] {
 				args = append(args, strings.Replace(arg, "http://127.0.0.1:8000", n.url, 1))
 			}
-			if out, err := exec.Command(check[0], args...).CombinedOutput(); (err == nil) != (stopped == 0) {
+			asks := exec.Command(check[0], args...)
+			for name, value := range service.Environment {
+				asks.Env = append(asks.Env, name+"="+*value)
+			}
+			asks.Env = append(asks.Env, "PATH="+os.Getenv("PATH"), "http_proxy=http://127.0.0.1:1")
+			if out, err := asks.CombinedOutput(); (err == nil) != (stopped == 0) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
@@ -106,7 +113,9 @@ func (n nginx) lines(t *testing.T) []line {
 // A stopped instance keeps its place in the round robin: exactly half of the requests fail, and the answer names the instance.
 func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	one, two := instances(t)
-	n := start(t, address(one), address(two))
+	page := httptest.NewServer(nil)
+	n := start(t, address(one), address(two), "page:8070", address(page))
+	page.Close()
 	two.Close()
 	statuses := map[int]int{}
 	for range 40 {
@@ -127,14 +136,36 @@ func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	if statuses[http.StatusOK] != 20 || statuses[http.StatusBadGateway] != 20 {
 		t.Errorf("one of two instances is stopped, and 40 requests got %v", statuses)
 	}
-	for path, want := range map[string]int{"/app-1/healthz": http.StatusOK, "/app-2/healthz": http.StatusBadGateway} {
+	for path, want := range map[string]string{
+		"/app-1/healthz": "", "/app-2/healthz": "the instance " + address(two) + " gives no answer", "/ui/": "docker compose logs page",
+	} {
 		response, err := http.Get(n.url + path)
 		if err != nil {
 			t.Fatal(err)
 		}
+		var body struct{ Error string }
+		err = json.NewDecoder(response.Body).Decode(&body)
 		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("%s answers %s, want %d", path, response.Status, want)
+		if err != nil || (body.Error == "") != (want == "") || !strings.Contains(body.Error, want) ||
+			(response.StatusCode == http.StatusOK) != (want == "") {
+			t.Errorf("%s answers %s, %+v, %v; want %q", path, response.Status, body, err, want)
+		}
+	}
+}
+
+// A redirect names no port: nginx listens on another one than the machine publishes, and on a shared machine that is another lab's.
+func TestRedirectsStayInTheLab(t *testing.T) {
+	one, two := instances(t)
+	n := start(t, address(one), address(two))
+	stay := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, path := range []string{"/ui", "/app-1"} {
+		response, err := stay.Get(n.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if to := response.Header.Get("Location"); to != path+"/" {
+			t.Errorf("%s leads to %q (%s)", path, to, response.Status)
 		}
 	}
 }
@@ -200,5 +231,16 @@ func TestNoRequestIsRetried(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// deploy/nginx.conf is the balancer of containers and of Kubernetes, whose kustomization cannot read it there.
+func TestKubernetesHasTheSameBalancer(t *testing.T) {
+	conf, err := os.ReadFile("nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if copied, err := os.ReadFile("nginx/nginx.conf"); !bytes.Equal(conf, copied) {
+		t.Errorf("cp deploy/nginx.conf deploy/nginx/nginx.conf was not run (%v)", err)
 	}
 }

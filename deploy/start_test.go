@@ -23,7 +23,7 @@ import (
 	"locklab/versions"
 )
 
-// nginx is a process with deploy/nginx/nginx.conf, changed to other addresses.
+// nginx is a process with deploy/nginx.conf, changed to other addresses.
 type nginx struct {
 	url string
 	log string // the access log
@@ -33,7 +33,7 @@ type nginx struct {
 func start(t *testing.T, one, two string, edits ...string) nginx {
 	t.Helper()
 	testenv.Needs(t, testenv.Nginx)
-	conf, err := os.ReadFile("nginx/nginx.conf")
+	conf, err := os.ReadFile("nginx.conf")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		BaseContext:       func(net.Listener) context.Context { return work },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    32 << 10, // deploy/nginx.conf has the same bound
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1) // http.ErrServerClosed, unless it failed

@@ -229,7 +229,10 @@ func TestLoadToolsAreAsInCompose(t *testing.T) {
 // differs are variables that pods set otherwise, with the reason.
 var differs = map[string]string{
 	"TOPOLOGY": "makes compose replace containers when the topology changes",
+	"NO_PROXY": noProxy, "no_proxy": noProxy,
 }
+
+const noProxy = "only Docker's client gives a container its own proxy"
 
 func compare(t *testing.T, r rendered, p *compose.Project, w workload) {
 	t.Helper()

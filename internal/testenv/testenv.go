@@ -151,6 +151,8 @@ const (
 	Page    Part = "page"    // every screen of the live page in Chromium, of which `make test` has two
 	Pages   Part = "pages"   // what pages say, compared with the code and with each other
 	Whole   Part = "tests"   // each combination, of which `make test` has one of a kind
+
+	Containers Part = "containers" // the lines of the pages in containers
 )
 
 // Runs reports whether LAB_PARTS is "all", or a list that has the part's name. `make check PART=...` sets it.

@@ -1,0 +1,218 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/internal/testenv"
+	"locklab/stack/compose"
+)
+
+// inContainers are the pages whose lines a participant types beside a lab in containers, in this order.
+var inContainers = []string{
+	"docs/workshop.md", "loadtest/README.md", "docs/cache.md", "docs/shop.md", "docs/ratelimit.md", "docs/compose.md", "docs/trainer.md",
+}
+
+// notInContainers are lines of these pages that this test leaves out, and why. They are the beginnings of lines.
+var notInContainers = map[string]string{
+	"docker compose --profile load pull":                                "it needs a registry",
+	"docker compose -f compose.twelve.yaml":                             "make check runs it: twelve instances would be too many beside another lab",
+	"docker compose run --rm k6 run -e ALGORITHM=r1 -e OPERATION=rates": "it belongs to the twelve instances",
+	"k6 run -e OPERATION=rates":                                         "two minutes",
+	"loadtest/jmeter/jmeter -t":                                         "a window",
+	"docker compose down --remove-orphans":                              "it comes last",
+	"./app lab":                                                         "it needs no containers",
+}
+
+// exits are what does not end with 0.
+var exits = map[string]int{"k6 run -e ALGORITHM=r1 loadtest/k6/ratelimit.js": 99}
+
+// typed says which lines need the containers.
+var typed = regexp.MustCompile(
+	`^(docker compose|curl|k6 run|loadtest/jmeter/jmeter|redis-cli|echo BACKENDS|\./app|go run \./cmd/app (k6|jmeter|up|burst)) `)
+
+// participant is a lab of its own in a checkout of its own, on a machine that several share.
+type participant struct {
+	t        *testing.T
+	number   int
+	topology string
+	dir      string
+	ports    *strings.Replacer // from a page's ports to those of this lab
+}
+
+// The lines of the pages work as they stand there, in the order of the page, over each topology. Each topology is the lab of another
+// participant, and at least two of them use this machine simultaneously.
+func TestPagesInContainers(t *testing.T) {
+	testenv.Check(t, testenv.Containers)
+	topologies, err := compose.Topologies("../..")
+	if err != nil || len(topologies) != 4 {
+		t.Fatal(topologies, err)
+	}
+	for i, topology := range topologies {
+		t.Run(topology, func(t *testing.T) {
+			t.Parallel()
+			p := joined(t, 31+i, topology)
+			for _, name := range inContainers {
+				for _, line := range commandLines(page(t, name)) {
+					if typed.MatchString(line) && leftOut(line) == "" && p.concerns(line) {
+						p.types(name, line)
+					}
+				}
+			}
+			if topology == "sentinel" {
+				p.breaksTheMaster()
+			}
+			p.types("docs/compose.md", "docker compose down --remove-orphans")
+			mine := " -q --filter label=com.docker.compose.project=" + p.project()
+			if left := p.runs("docker ps -a" + mine + "; docker network ls" + mine); left != "" {
+				t.Errorf("down leaves %s", left)
+			}
+		})
+	}
+}
+
+func leftOut(line string) string {
+	for beginning, why := range notInContainers {
+		if strings.HasPrefix(line, beginning) {
+			return why
+		}
+	}
+	return ""
+}
+
+// joined runs the block of docs/compose.md for a participant, with the topology as the only addition. Its last line takes the lab down.
+func joined(t *testing.T, number int, topology string) *participant {
+	p := &participant{t: t, number: number, topology: topology, dir: t.TempDir()}
+	t.Cleanup(func() { // also after a failure
+		_ = exec.Command("sh", "-c", "cd '"+p.dir+"' && docker compose down --remove-orphans --volumes").Run()
+	})
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := blocks(page(t, "docs/compose.md"))
+	i := slices.IndexFunc(all, func(block string) bool { return strings.Contains(block, "deploy/participant") })
+	own := strings.NewReplacer("PATH-OF-THE-TRAINERS-CHECKOUT", root, "locklab-7", p.project(),
+		"participant 7", "participant "+strconv.Itoa(number),
+		"docker compose up -d --wait  ", "echo REDIS_TOPOLOGY="+topology+" >>.env && docker compose up -d --wait  ")
+	block := own.Replace(all[i])
+	if !strings.Contains(block, root) || !strings.Contains(block, "REDIS_TOPOLOGY") || !strings.Contains(block, p.project()) {
+		t.Fatalf("this is no block for a participant: %s", block)
+	}
+	p.runs("set -e\n" + block)
+	p.dir = filepath.Join(p.dir, p.project())
+	p.ports = p.published(root)
+	// As `make jmeter` would lay it out.
+	if err := os.Symlink(filepath.Join(root, "loadtest/jmeter/target"), filepath.Join(p.dir, "loadtest/jmeter/target")); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *participant) project() string { return "locklab-" + strconv.Itoa(p.number) }
+
+// published maps the ports of deploy/defaults.env to those of .env, for addresses and for redis-cli's -p.
+func (p *participant) published(root string) *strings.Replacer {
+	setting := regexp.MustCompile(`(?m)^(\w+_PORTS?)=(\d+)$`)
+	own := map[string]string{}
+	read := func(file string) [][]string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return setting.FindAllStringSubmatch(string(text), -1)
+	}
+	for _, s := range read(filepath.Join(p.dir, ".env")) {
+		own[s[1]] = s[2]
+	}
+	var pairs []string
+	for _, s := range read(filepath.Join(root, "deploy/defaults.env")) {
+		for _, before := range []string{"127.0.0.1:", "redis-cli -p "} {
+			pairs = append(pairs, before+s[2], before+own[s[1]])
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// concerns reports whether this topology has the servers of a line.
+func (p *participant) concerns(line string) bool {
+	if !strings.HasPrefix(line, "redis-cli ") {
+		return true
+	}
+	port := map[string]string{"single": "6390", "master-slave": "6401", "sentinel": "26401", "cluster": "7101"}[p.topology]
+	return strings.Contains(line, "-p "+port+" ")
+}
+
+// types runs a line, as docs/trainer.md changes it for one machine that all share.
+func (p *participant) types(page, line string) {
+	p.t.Helper()
+	base := "http://127.0.0.1:" + strconv.Itoa(15000+100*p.number)
+	shown := strings.Replace(line, "go run ./cmd/app", "./app", 1)
+	shown = p.ports.Replace(shown)
+	switch {
+	case strings.HasPrefix(shown, "k6 run"):
+		shown = strings.Replace(shown, "k6 run", "k6 run --quiet -e BASE_URL="+base, 1)
+	case strings.HasPrefix(shown, "loadtest/jmeter/jmeter"):
+		shown += " -Jport=" + strings.TrimPrefix(base, "http://127.0.0.1:")
+	case strings.HasPrefix(shown, "curl"):
+		shown += " --fail-with-body"
+	}
+	began := time.Now()
+	out, code := p.shell(shown)
+	p.t.Logf("%5.1f s  %s", time.Since(began).Seconds(), shown)
+	want := exits[line]
+	if strings.HasPrefix(line, "curl") && code == 22 && regexp.MustCompile(`"error"`).MatchString(out) {
+		code = 0 // a refusal that the page is about
+	}
+	if code != want {
+		p.t.Errorf("%s: %s\nends with %d, want %d:\n%s", page, shown, code, want, out)
+	}
+}
+
+// breaksTheMaster types the lines of the trainer's table.
+func (p *participant) breaksTheMaster() {
+	lines := regexp.MustCompile("right: `(docker [^`]+)`").FindAllStringSubmatch(page(p.t, "docs/trainer.md"), -1)
+	if len(lines) != 2 {
+		p.t.Fatalf("the trainer's table has %q", lines)
+	}
+	own := strings.NewReplacer("locklab-", p.project()+"-", "-p 26401", fmt.Sprintf("-p %d", 15031+100*p.number))
+	first := p.runs(own.Replace(lines[1][1]))
+	p.runs(own.Replace(lines[0][1]))
+	testenv.Eventually(p.t, "another server is the master", func() bool {
+		return p.runs(own.Replace(lines[1][1])) != first
+	})
+}
+
+// runs runs lines that must succeed, and returns what they print.
+func (p *participant) runs(lines string) string {
+	p.t.Helper()
+	out, code := p.shell(lines)
+	if code != 0 {
+		p.t.Fatalf("%s\nends with %d:\n%s", lines, code, out)
+	}
+	return out
+}
+
+func (p *participant) shell(lines string) (out string, code int) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", lines)
+	cmd.Dir = p.dir
+	said, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		p.t.Fatal(err)
+	}
+	return string(said), cmp.Or(cmd.ProcessState.ExitCode(), 0)
+}
