@@ -114,7 +114,9 @@ func (c *burstCommand) Run(ctx context.Context, std streams) error {
 	if err := cmp.Or(c.validate(), c.eachGetsOne(c.Instances)); err != nil {
 		return err
 	}
-	c.fromFiles(ctx)
+	if err := c.fromFiles(ctx); err != nil {
+		return err
+	}
 	base, err := baseURL("the URL", c.URL)
 	if err != nil {
 		return err
@@ -152,15 +154,24 @@ func baseURL(what, given string) (base string, err error) {
 }
 
 // fromFiles takes what is not given from the compose files, where there are some.
-func (c *burstCommand) fromFiles(ctx context.Context) {
-	project, err := compose.Load(ctx, ".", "")
-	if c.URL == "" {
-		c.URL = "http://127.0.0.1:8000"
-		if err == nil {
-			c.URL = "http://" + project.Published("nginx")
-		}
+func (c *burstCommand) fromFiles(ctx context.Context) error {
+	near, err := nearby(ctx, ".")
+	if err != nil && (c.URL == "" || c.AdminToken == "") {
+		return misuse("%w; name the URL and --admin-token", err)
 	}
-	if c.AdminToken == "" && err == nil {
-		c.AdminToken = project.Variable("ADMIN_TOKEN")
+	c.URL, c.AdminToken = cmp.Or(c.URL, near.URL), cmp.Or(c.AdminToken, near.AdminToken)
+	return nil
+}
+
+// nearby is the lab of the compose files in dir: nginx on this machine, and the token. Several labs may share this machine, so files that
+// cannot be read are an error. Without such files it is the lab of the default settings.
+func nearby(ctx context.Context, dir string) (burst.Target, error) {
+	if _, err := compose.Topologies(dir); err != nil {
+		return burst.Target{URL: "http://127.0.0.1:8000"}, nil
 	}
+	project, err := compose.Load(ctx, dir, "")
+	if err != nil {
+		return burst.Target{}, err
+	}
+	return burst.Target{URL: "http://" + project.Published("nginx"), AdminToken: project.Variable("ADMIN_TOKEN")}, nil
 }

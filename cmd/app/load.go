@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -62,6 +64,11 @@ func (c *loadCommand) load(ctx context.Context, std streams, tool loadtool.Tool,
 	if err != nil {
 		return err
 	}
+	near, err := nearby(ctx, c.Dir)
+	if err != nil {
+		return misuse("%w", err)
+	}
+	b.URL, b.AdminToken = cmp.Or(os.Getenv("BASE_URL"), near.URL), near.AdminToken // the variable is that of our scripts
 	record, err := tool.Run(ctx, b, std.err)
 	if errors.Is(err, loadtool.ErrFile) {
 		return misuse("--out is %s: %w; name another", file, err)

@@ -134,3 +134,44 @@ func TestTwoRunsInOneFileAreNotJudged(t *testing.T) {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.err)
 	}
 }
+
+// Several labs may share one machine. A load tool sends its burst to the lab of its own checkout, whose port is a setting.
+func TestALoadToolFindsTheLabOfItsCheckout(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.K6)
+	balancer, _ := loaded(t)
+	for name, c := range map[string]struct{ words, variable string }{
+		"k6, the checkout's port": {"k6 pview -e USERS=20", "NGINX_PORT=" + balancer.Port()},
+		"k6, its own variable":    {"k6 pview -e USERS=20", "BASE_URL=" + balancer.String()},
+		"JMeter":                  {"jmeter pview -Jusers=20", "NGINX_PORT=" + balancer.Port()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := strings.Fields(c.words)
+			if words[0] == "jmeter" {
+				needsJMeter(t)
+			}
+			cmd := process(t, append([]string{words[0], "--dir=../..", "--out=" + filepath.Join(t.TempDir(), "run")}, words[1:]...)...)
+			cmd.Env = append(os.Environ(), c.variable)
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "v3, 20 users, ") {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// Settings that Compose does not read might be those of another lab. So nothing is sent.
+func TestALoadToolRefusesSettingsThatAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"docker-compose.yml": page(t, "docker-compose.yml"), ".env.local": "NGINX_PORT=15700\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantSentence(t, app(t.Context(), "k6", "--dir="+dir, "pview"), exitUsage, "rename it to .env")
+	t.Chdir(dir)
+	wantSentence(t, app(t.Context(), "burst"), exitUsage, "rename it to .env", "name the URL")
+}

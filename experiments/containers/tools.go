@@ -44,21 +44,14 @@ func Ours() Tool {
 // K6 runs the scripts of loadtest/k6 in a checkout.
 func K6(checkout string) Tool {
 	return external(loadtool.K6, 3*time.Second, checkout, func(shot Shot) (arguments, variables []string) {
-		return nil, []string{
-			"K6_WEB_DASHBOARD=false", "BASE_URL=" + shot.Target.URL, "VERSION=" + shot.Version, fmt.Sprintf("USERS=%d", shot.Users),
-			"ADMIN_TOKEN=" + shot.Target.AdminToken,
-		}
+		return nil, []string{"K6_WEB_DASHBOARD=false", "VERSION=" + shot.Version, fmt.Sprintf("USERS=%d", shot.Users)}
 	})
 }
 
 // JMeter runs the plans of loadtest/jmeter in a checkout.
 func JMeter(checkout string) Tool {
 	return external(loadtool.JMeter, 8*time.Second, checkout, func(shot Shot) (arguments, variables []string) {
-		host, port, _ := strings.Cut(strings.TrimPrefix(shot.Target.URL, "http://"), ":")
-		return []string{
-			"-Jhost=" + host, "-Jport=" + port, "-Jversion=" + shot.Version, fmt.Sprintf("-Jusers=%d", shot.Users),
-			"-Jtoken=" + shot.Target.AdminToken,
-		}, nil
+		return []string{"-Jversion=" + shot.Version, fmt.Sprintf("-Jusers=%d", shot.Users)}, nil
 	})
 }
 
@@ -72,7 +65,10 @@ func external(
 			return loadtool.Record{}, err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		b := loadtool.Burst{Checkout: checkout, Kind: shot.Kind, File: filepath.Join(dir, "run")}
+		b := loadtool.Burst{
+			Checkout: checkout, Kind: shot.Kind, File: filepath.Join(dir, "run"),
+			URL: shot.Target.URL, AdminToken: shot.Target.AdminToken,
+		}
 		b.Arguments, b.Variables = settings(shot)
 		var output bytes.Buffer
 		record, err := tool.Run(ctx, b, &output)

@@ -9,39 +9,54 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
 // Tool is a load tool of this machine, with our scripts or plans.
 type Tool struct {
 	Name string
-	// argv is the command that sends a burst of a kind, and writes to file. run is in no other file, where the tool can write it.
-	argv func(checkout string, kind Kind, file, run string) []string
+	// argv is the command that sends a burst, and writes to file. run is in no other file, where the tool can write it.
+	argv func(b Burst, file, run string) []string
+	// variables are NAME=VALUE, for what the command does not say.
+	variables func(Burst) []string
 }
 
-// K6 runs the scripts of loadtest/k6.
-var K6 = Tool{"k6", func(checkout string, kind Kind, file, run string) []string {
+// K6 runs the scripts of loadtest/k6. It opens no port of its own, which a second k6 on this machine would miss.
+var K6 = Tool{"k6", func(b Burst, file, run string) []string {
 	return []string{
-		"k6", "run", "--quiet", "--no-usage-report", "-e", "SUMMARY=" + file, "-e", "RUN_ID=" + run,
-		filepath.Join(checkout, "loadtest", "k6", string(kind)+".js"),
+		"k6", "run", "--quiet", "--no-usage-report", "--address=", "-e", "SUMMARY=" + file, "-e", "RUN_ID=" + run,
+		filepath.Join(b.Checkout, "loadtest", "k6", string(b.Kind)+".js"),
 	}
+}, func(b Burst) []string {
+	if b.URL == "" {
+		return nil
+	}
+	return []string{"BASE_URL=" + b.URL, "ADMIN_TOKEN=" + b.AdminToken}
 }}
 
 // JMeter runs the plans of loadtest/jmeter.
-var JMeter = Tool{"JMeter", func(checkout string, kind Kind, file, _ string) []string {
-	plans := filepath.Join(checkout, "loadtest", "jmeter")
-	return []string{
-		filepath.Join(plans, "jmeter"), "-n", "-f", "-t", filepath.Join(plans, string(kind)+".jmx"), "-l", file, "-j", file + ".log",
+var JMeter = Tool{"JMeter", func(b Burst, file, _ string) []string {
+	plans := filepath.Join(b.Checkout, "loadtest", "jmeter")
+	argv := []string{
+		filepath.Join(plans, "jmeter"), "-n", "-f", "-t", filepath.Join(plans, string(b.Kind)+".jmx"), "-l", file, "-j", file + ".log",
 	}
-}}
+	if host, port, named := strings.Cut(strings.TrimPrefix(b.URL, "http://"), ":"); named {
+		argv = append(argv, "-Jhost="+host, "-Jport="+port, "-Jtoken="+b.AdminToken)
+	}
+	return argv
+}, func(Burst) []string { return nil }}
 
 // Burst is what a tool is to send.
 type Burst struct {
-	Checkout  string // the folder with loadtest
-	Kind      Kind
-	Arguments []string // more of them, for the tool
-	Variables []string // NAME=VALUE, for the tool, beside those of this process
-	File      string   // that the tool writes; a file of this name is removed before
+	Checkout   string // the folder with loadtest
+	Kind       Kind
+	URL        string   // of the balancer, as http://host:port; empty: what the tool's own settings say
+	AdminToken string   // of the instances; empty: none
+	Arguments  []string // more of them, for the tool. They take precedence
+	Variables  []string // NAME=VALUE, for the tool, beside those of this process
+	File       string   // that the tool writes; a file of this name is removed before
 }
 
 // tidyUp is how long a tool that was interrupted may take to end, before it is killed.
@@ -55,7 +70,7 @@ var ErrFile = errors.New("nothing was sent")
 // matter, because the file says what thresholds say. After a tool that failed there is no file; before its start nothing is removed.
 func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (record Record, err error) {
 	run := rand.Text()
-	if _, err := exec.LookPath(t.argv(b.Checkout, b.Kind, "", run)[0]); err != nil {
+	if _, err := exec.LookPath(t.argv(b, "", run)[0]); err != nil {
 		return record, fmt.Errorf("%s does not start; app doctor says how to get it: %w", t.Name, err)
 	}
 	dir, err := cleared(b.File)
@@ -64,9 +79,10 @@ func (t Tool) Run(ctx context.Context, b Burst, out io.Writer) (record Record, e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	written := filepath.Join(dir, filepath.Base(b.File))
-	argv := append(t.argv(b.Checkout, b.Kind, written, run), b.Arguments...)
+	argv := append(t.argv(b, written, run), b.Arguments...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = append(os.Environ(), b.Variables...), out, out, tidyUp
+	cmd.Env = slices.Concat(os.Environ(), t.variables(b), b.Variables)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, tidyUp
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if _ = cmd.Run(); ctx.Err() != nil {
 		return record, ctx.Err()

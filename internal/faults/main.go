@@ -23,13 +23,17 @@ import (
 	"time"
 
 	"locklab/internal/marked"
+	"locklab/stack/compose"
 )
 
 const (
 	page  = "docs/faults.md"
-	nginx = "http://127.0.0.1:8000"
 	pause = 500 * time.Millisecond // between two requests
 )
+
+// lab is the lab of this checkout, which .env may have named otherwise than the page does: on a shared machine its names are those of
+// another lab.
+var lab struct{ url, containers string }
 
 // fault is a line that a user types, and what is watched meanwhile. Its name is that of the markers in the page.
 type fault struct {
@@ -95,6 +99,11 @@ func run(ctx context.Context, check bool, chosen []string) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", app, "./cmd/app").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
+	project, err := compose.Load(ctx, ".", "")
+	if err != nil {
+		return err
+	}
+	lab.url, lab.containers = "http://"+project.Published("nginx"), project.Files.Name+"-"
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), app+" down") }()
 	var differ []error
 	for i, f := range faults {
@@ -237,7 +246,7 @@ func (f fault) watched(ctx context.Context, line string) (seen string, confirmed
 	began := time.Now()
 	go func() {
 		time.Sleep(time.Second)
-		out, err := shell(ctx, line)
+		out, err := shell(ctx, strings.ReplaceAll(line, "locklab-", lab.containers))
 		if err != nil {
 			err = fmt.Errorf("%s: %w: %s", line, err, out)
 		}
@@ -263,7 +272,7 @@ func (f fault) watched(ctx context.Context, line string) (seen string, confirmed
 func (f fault) request(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, nginx+f.path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, lab.url+f.path, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -293,7 +302,7 @@ func grouped(all []string) string {
 func call(ctx context.Context, method, path, body string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, nginx+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, lab.url+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
