@@ -129,8 +129,8 @@ type commands struct {
 	Status statusCommand `cmd:"" help:"Show where the containers listen, or which of them is not ready and why."`
 	Down   downCommand   `cmd:"" help:"Remove the containers and everything they stored."`
 	Burst  burstCommand  `cmd:"" help:"Send the requests of the demo to two instances that run already, such as those of docker compose."`
-	K6     k6Command     `cmd:"" name:"k6" help:"Send a burst with k6, and judge what it wrote: app k6 [flags] pview -e VERSION=v1 -e BASE_URL=http://127.0.0.1:8000."`
-	Jmeter jmeterCommand `cmd:"" help:"Send a burst with JMeter, and judge what it wrote: app jmeter [flags] pview -Jversion=v1 -Jport=8000."`
+	K6     k6Command     `cmd:"" name:"k6" help:"Send a burst with k6 to the lab of this checkout, and judge what it wrote: app k6 [flags] pview -e VERSION=v1. Another address: -e BASE_URL=http://127.0.0.1:8000."`
+	Jmeter jmeterCommand `cmd:"" help:"Send a burst with JMeter to the lab of this checkout, and judge what it wrote: app jmeter [flags] pview -Jversion=v1. Another address: -Jhost= and -Jport=."`
 	Lab    labCommand    `cmd:"" help:"Run experiments: break each lock on purpose, beside a control, and judge the result (app lab list, app lab run L03)."`
 	Doctor doctorCommand `cmd:"" help:"Check this machine before a class, and say what to do about each problem."`
 	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`

@@ -31,9 +31,8 @@ const (
 	pause = 500 * time.Millisecond // between two requests
 )
 
-// lab is the lab of this checkout, which .env may have named otherwise than the page does: on a shared machine its names are those of
-// another lab.
-var lab struct{ url, containers string }
+// lab is the lab of this checkout. On a shared machine the page's names are those of another lab.
+type lab struct{ app, url, containers string }
 
 // fault is a line that a user types, and what is watched meanwhile. Its name is that of the markers in the page.
 type fault struct {
@@ -99,11 +98,10 @@ func run(ctx context.Context, check bool, chosen []string) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", app, "./cmd/app").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	project, err := compose.Load(ctx, ".", "")
+	l, err := found(ctx, app)
 	if err != nil {
 		return err
 	}
-	lab.url, lab.containers = "http://"+project.Published("nginx"), project.Files.Name+"-"
 	defer func() { _, _ = shell(context.WithoutCancel(ctx), app+" down") }()
 	var differ []error
 	for i, f := range faults {
@@ -111,7 +109,7 @@ func run(ctx context.Context, check bool, chosen []string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%d/%d %s: %s\n", i+1, len(faults), f.topology, f.line)
-		block, err := f.run(ctx, app)
+		block, err := f.run(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -131,6 +129,15 @@ func run(ctx context.Context, check bool, chosen []string) error {
 		}
 	}
 	return errors.Join(differ...)
+}
+
+// found is the lab that .env names.
+func found(ctx context.Context, app string) (lab, error) {
+	project, err := compose.Load(ctx, ".", "")
+	if err != nil {
+		return lab{}, err
+	}
+	return lab{app, "http://" + project.Published("nginx"), project.Files.Name + "-"}, nil
 }
 
 // fresh is the first line of each block.
@@ -185,12 +192,12 @@ func conclusion(block string) string {
 }
 
 // run causes the fault, and returns what a user sees.
-func (f fault) run(ctx context.Context, app string) (string, error) {
-	if out, err := shell(ctx, strings.ReplaceAll(f.fresh(), "app ", app+" ")); err != nil {
+func (f fault) run(ctx context.Context, l lab) (string, error) {
+	if out, err := shell(ctx, strings.ReplaceAll(f.fresh(), "app ", l.app+" ")); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", f.fresh(), err, out)
 	}
 	if f.path != orders {
-		if err := call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
+		if err := l.call(ctx, http.MethodPut, "/pview", `{"value": 0}`, nil); err != nil {
 			return "", err
 		}
 	}
@@ -201,14 +208,14 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 		if line == "" {
 			continue
 		}
-		seen, ok, err := f.watched(ctx, line)
+		seen, ok, err := f.watched(ctx, l, line)
 		if err != nil {
 			return "", err
 		}
 		confirmed += ok
 		fmt.Fprintf(&b, "$ %s\nPOST %s: %s\n", line, f.path, seen)
 		if i == 0 {
-			status, _ := shell(ctx, app+" status")
+			status, _ := shell(ctx, l.app+" status")
 			status, _, _ = strings.Cut(status, "\n  nginx     http") // where everything listens
 			fmt.Fprintf(&b, "$ app status\n%s", cut(status))
 		}
@@ -217,7 +224,7 @@ func (f fault) run(ctx context.Context, app string) (string, error) {
 	if f.path == orders {
 		return "```text\n" + b.String() + "```\n", nil
 	}
-	if err := call(ctx, http.MethodGet, "/pview", "", &counter); err != nil {
+	if err := l.call(ctx, http.MethodGet, "/pview", "", &counter); err != nil {
 		fmt.Fprintf(&b, "GET /pview: %s\n", err)
 	} else {
 		fmt.Fprintf(&b, "GET /pview: the counter is %d; %d views were confirmed with 200\n", counter.Value, confirmed)
@@ -240,13 +247,13 @@ func cut(text string) string {
 }
 
 // watched sends requests, one after another, from a second before the line until f.watch after it. seen are their statuses.
-func (f fault) watched(ctx context.Context, line string) (seen string, confirmed int, err error) {
+func (f fault) watched(ctx context.Context, l lab, line string) (seen string, confirmed int, err error) {
 	var all []string
 	done := make(chan error, 1)
 	began := time.Now()
 	go func() {
 		time.Sleep(time.Second)
-		out, err := shell(ctx, strings.ReplaceAll(line, "locklab-", lab.containers))
+		out, err := shell(ctx, strings.ReplaceAll(line, "locklab-", l.containers))
 		if err != nil {
 			err = fmt.Errorf("%s: %w: %s", line, err, out)
 		}
@@ -254,7 +261,7 @@ func (f fault) watched(ctx context.Context, line string) (seen string, confirmed
 	}()
 	worst, last := time.Duration(0), began
 	for time.Since(began) < f.watch && ctx.Err() == nil {
-		status := f.request(ctx)
+		status := f.request(ctx, l)
 		if status == "200" || status == "201" {
 			confirmed, last = confirmed+1, time.Now()
 		}
@@ -269,10 +276,10 @@ func (f fault) watched(ctx context.Context, line string) (seen string, confirmed
 }
 
 // request returns the status of one request, 000 without an answer in 5 s, as curl -m 5 has it.
-func (f fault) request(ctx context.Context) string {
+func (f fault) request(ctx context.Context, l lab) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, lab.url+f.path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+f.path, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -299,10 +306,10 @@ func grouped(all []string) string {
 	return strings.Join(parts, ", ")
 }
 
-func call(ctx context.Context, method, path, body string, answer any) error {
+func (l lab) call(ctx context.Context, method, path, body string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, lab.url+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, l.url+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
