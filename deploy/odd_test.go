@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -112,7 +114,7 @@ func TestOddRequestsAreAnsweredByTheInstance(t *testing.T) {
 		t.Run(odd.name, func(t *testing.T) {
 			t.Parallel()
 			text := strings.Replace(odd.text, "ONE", "Host: lab\r\nConnection: close\r\n", 1)
-			direct, through := exchange(t, instance, text), exchange(t, balancer, text)
+			direct, through := exchanged(t, instance, balancer, text)
 			if odd.want == same && direct != through {
 				t.Errorf("the instance says %+.500v\nand nginx %+.500v", direct, through)
 			}
@@ -138,11 +140,26 @@ type said struct {
 	Allow      string
 }
 
-func exchange(t *testing.T, addr, request string) said {
+// exchanged sends one request to two addresses simultaneously.
+func exchanged(t *testing.T, one, two, request string) (direct, through said) {
 	t.Helper()
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		direct, err = exchange(one, request)
+		failed <- err
+	}()
+	through, err := exchange(two, request)
+	if err = errors.Join(err, <-failed); err != nil {
+		t.Fatal(err)
+	}
+	return direct, through
+}
+
+func exchange(addr, request string) (said, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
-		t.Fatal(err)
+		return said{}, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
@@ -150,13 +167,10 @@ func exchange(t *testing.T, addr, request string) said {
 	method, _, _ := strings.Cut(request, " ")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		t.Fatalf("%s gives no answer to %.60q: %v", addr, request, err)
+		return said{}, fmt.Errorf("%s gives no answer to %.60q: %w", addr, request, err)
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatalf("%s: %v", addr, err)
-	}
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
-	return said{answer.StatusCode, kind, strings.TrimSpace(string(body)), answer.Header.Get("Allow")}
+	return said{answer.StatusCode, kind, strings.TrimSpace(string(body)), answer.Header.Get("Allow")}, err
 }

@@ -14,8 +14,50 @@ import (
 	"locklab/stack/compose"
 )
 
+// dockerOf puts a docker on the PATH that knows the containers of a lab which was started in a folder; without one there are none.
+func dockerOf(t *testing.T, folder string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase \"$*\" in *project=locklab-7\\ *) echo '" + folder + "' ;; esac\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// A number is that of one lab. A lab whose folder is gone, and one's own, do not count.
+func TestANumberIsTakenOnce(t *testing.T) {
+	script, err := filepath.Abs("participant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, here := t.TempDir(), t.TempDir()
+	for _, c := range []struct {
+		name, number, folder string
+		taken                bool
+	}{
+		{"another lab", "7", other, true},
+		{"another lab with another number", "8", other, false},
+		{"one's own lab", "7", here, false},
+		{"a folder that is gone", "7", filepath.Join(other, "gone"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dockerOf(t, c.folder)
+			cmd := exec.CommandContext(t.Context(), "sh", script, c.number)
+			cmd.Dir = here
+			var printed, said strings.Builder
+			cmd.Stdout, cmd.Stderr = &printed, &said
+			err := cmd.Run()
+			if (err != nil) != c.taken || c.taken && (printed.String() != "" || !strings.Contains(said.String(), "the lab in "+other+":")) {
+				t.Errorf("%v, %q, %q", err, printed.String(), said.String())
+			}
+		})
+	}
+}
+
 // Labs of several participants share one machine: no project name, network or port is there twice, in any topology.
 func TestParticipantsHaveProjectsPortsAndNetworksOfTheirOwn(t *testing.T) {
+	dockerOf(t, "") // labs of this machine do not matter
 	used := map[string]int{}
 	topologies, err := compose.Topologies("..")
 	if err != nil {
