@@ -267,7 +267,7 @@ func compare(t *testing.T, r rendered, p *compose.Project, w workload) {
 
 // added are variables that only pods need: a pod's number and name, what other variables are made of, and how pods start.
 var added = map[string]bool{
-	"NUMBER": true, "LAB_INSTANCE": true, "LAB_START_TIMEOUT": true, "SENTINELS": true,
+	"NUMBER": true, "LAB_INSTANCE": true, "SENTINELS": true,
 	"MYSQL_USER": true, "MYSQL_PASSWORD": true, "MYSQL_DATABASE": true,
 }
 
