@@ -387,7 +387,8 @@ func TestTwelveInstances(t *testing.T) {
 		if line := fmt.Sprintf("\nserver %s:%s max_fails=0;\n", name, port); !strings.Contains(string(upstream), line) {
 			t.Errorf("nginx does not know %s at %s", name, port)
 		}
-		if _, started := nginx.DependsOn[name]; !started || *service.Environment["LAB_NODES"] != "12" ||
+		if _, started := nginx.DependsOn[name]; !started ||
+			p.Services["welcome"].DependsOn[name].Condition != types.ServiceConditionHealthy || *service.Environment["LAB_NODES"] != "12" ||
 			strings.Count(string(upstream), ":"+port+" ") != 1 || service.PullPolicy != types.PullPolicyNever && service.Build == nil {
 			t.Errorf("%s is not as the others: %v", name, service.DependsOn)
 		}

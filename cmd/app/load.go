@@ -68,7 +68,11 @@ func (c *loadCommand) load(ctx context.Context, std streams, tool loadtool.Tool,
 	if err != nil {
 		return misuse("%w", err)
 	}
-	b.URL, b.AdminToken = cmp.Or(os.Getenv("BASE_URL"), near.URL), near.AdminToken // the variable is that of our scripts
+	// The variable is that of our scripts.
+	if b.URL, err = baseURL("BASE_URL, or the address of nginx,", cmp.Or(os.Getenv("BASE_URL"), near.URL)); err != nil {
+		return err
+	}
+	b.AdminToken = near.AdminToken
 	record, err := tool.Run(ctx, b, std.err)
 	if errors.Is(err, loadtool.ErrFile) {
 		return misuse("--out is %s: %w; name another", file, err)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -96,7 +95,10 @@ func leftOut(line string) string {
 func joined(t *testing.T, number int, topology string) *participant {
 	p := &participant{t: t, number: number, topology: topology, dir: t.TempDir()}
 	t.Cleanup(func() { // also after a failure
-		_ = exec.Command("sh", "-c", "cd '"+p.dir+"' && docker compose down --remove-orphans --volumes").Run()
+		down := exec.Command("docker", "compose", "-p", p.project(), "down", "--remove-orphans", "--volumes")
+		if out, err := down.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
 	})
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -209,10 +211,10 @@ func (p *participant) shell(lines string) (out string, code int) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", lines)
-	cmd.Dir = p.dir
+	cmd.Dir, cmd.WaitDelay = p.dir, time.Second
 	said, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		p.t.Fatal(err)
 	}
-	return string(said), cmp.Or(cmd.ProcessState.ExitCode(), 0)
+	return string(said), cmd.ProcessState.ExitCode()
 }

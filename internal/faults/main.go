@@ -98,7 +98,7 @@ func run(ctx context.Context, check bool, chosen []string) error {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", app, "./cmd/app").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	l, err := found(ctx, app)
+	l, err := found(ctx, app, check)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,18 @@ func run(ctx context.Context, check bool, chosen []string) error {
 	return errors.Join(differ...)
 }
 
-// found is the lab that .env names.
-func found(ctx context.Context, app string) (lab, error) {
+// found is the lab that .env names. `app status` shows what a health check has noticed, so that must not take longer than on the page. The
+// page itself is written with the names of the default settings.
+func found(ctx context.Context, app string, check bool) (lab, error) {
+	if err := os.Setenv("CHECK_EVERY", "5s"); err != nil {
+		return lab{}, err
+	}
 	project, err := compose.Load(ctx, ".", "")
 	if err != nil {
 		return lab{}, err
+	}
+	if !check && project.Files.Name != "locklab" {
+		return lab{}, fmt.Errorf("the lab is called %s, and the page is about locklab: use --check, or run this without .env", project.Files.Name)
 	}
 	return lab{app, "http://" + project.Published("nginx"), project.Files.Name + "-"}, nil
 }

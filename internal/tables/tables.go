@@ -20,7 +20,8 @@ import (
 // ErrCharset says that a table or a connection keeps text in another character set than utf8mb4. No repetition helps.
 var ErrCharset = errors.New("text is not utf8mb4")
 
-// tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries.
+// tries bounds how often one call creates tables. Other instances create them at the same moment, which may fail the first tries, and
+// one more for each table.
 const tries = 5
 
 // Set is the tables of some models, in one database.
@@ -38,7 +39,7 @@ func (s *Set) Create(db *gorm.DB) error {
 		return err
 	}
 	err := s.migrate(db)
-	for try := 1; err != nil && try < tries && db.Statement.Context.Err() == nil; try++ {
+	for try := 1; err != nil && try < tries+len(s.models) && db.Statement.Context.Err() == nil; try++ {
 		err = s.migrate(db)
 	}
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -122,10 +124,10 @@ func (d Docker) ours(c container) error {
 	_, label, _ := strings.Cut(c.Labels, madeFrom)
 	other, _, _ := strings.Cut(label, ",")
 	theirs, err := os.Stat(other)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if here, err := os.Stat(d.dir); err != nil || os.SameFile(here, theirs) {
+	if here, err := os.Stat(d.dir); err != nil || theirs != nil && os.SameFile(here, theirs) { // nil: another user's
 		return err
 	}
 	return fmt.Errorf("the containers of the project %s belong to another checkout, %s: use them there, or give this checkout "+

@@ -214,7 +214,8 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	for madeIn, refused := range map[string]bool{dir: false, link: false, filepath.Join(other, "gone"): false, other: true} {
+	unseen := filepath.Join(link, "docker-compose.yml", "folder") // an error of another kind, as for a folder of another user
+	for madeIn, refused := range map[string]bool{dir: false, link: false, filepath.Join(other, "gone"): false, other: true, unseen: true} {
 		line, _ := json.Marshal(map[string]string{
 			"Service": "web", "State": "running", "Labels": "a=b,com.docker.compose.project.working_dir=" + madeIn + ",c=d",
 		})
@@ -225,7 +226,7 @@ func TestContainersOfAnotherCheckoutAreLeftAlone(t *testing.T) {
 		_, running := compose.Running(t.Context(), dir)
 		for i, err := range []error{status, died, running} {
 			if refused {
-				wantError(t, err, "project small", other, "project name, ports and a network", ".env", "deploy/participant")
+				wantError(t, err, "project small", madeIn, "project name, ports and a network", ".env", "deploy/participant")
 			} else if err != nil {
 				t.Errorf("%d: made in %s: %v", i, madeIn, err)
 			}
