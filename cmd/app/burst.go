@@ -156,8 +156,8 @@ func baseURL(what, given string) (base string, err error) {
 // fromFiles takes what is not given from the compose files, where there are some.
 func (c *burstCommand) fromFiles(ctx context.Context) error {
 	near, err := nearby(ctx, ".")
-	if err != nil && (c.URL == "" || c.AdminToken == "") {
-		return misuse("%w; name the URL and --admin-token", err)
+	if err != nil && c.URL == "" {
+		return misuse("%w; or name the URL", err)
 	}
 	c.URL, c.AdminToken = cmp.Or(c.URL, near.URL), cmp.Or(c.AdminToken, near.AdminToken)
 	return nil

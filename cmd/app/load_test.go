@@ -173,5 +173,5 @@ func TestALoadToolRefusesSettingsThatAreNotRead(t *testing.T) {
 	}
 	wantSentence(t, app(t.Context(), "k6", "--dir="+dir, "pview"), exitUsage, "rename it to .env")
 	t.Chdir(dir)
-	wantSentence(t, app(t.Context(), "burst"), exitUsage, "rename it to .env", "name the URL")
+	wantSentence(t, app(t.Context(), "burst"), exitUsage, "rename it to .env", "or name the URL")
 }

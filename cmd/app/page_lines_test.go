@@ -91,7 +91,7 @@ func leftOut(line string) string {
 	return ""
 }
 
-// joined runs the block of docs/compose.md for a participant, with the topology as the only addition. Its last line takes the lab down.
+// joined runs the block of docs/compose.md for a participant, with the topology as the only addition.
 func joined(t *testing.T, number int, topology string) *participant {
 	p := &participant{t: t, number: number, topology: topology, dir: t.TempDir()}
 	t.Cleanup(func() { // also after a failure
