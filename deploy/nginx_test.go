@@ -114,6 +114,7 @@ func (n nginx) lines(t *testing.T) []line {
 func TestAStoppedInstanceIsNotHidden(t *testing.T) {
 	one, two := instances(t)
 	page := httptest.NewServer(nil)
+	t.Cleanup(page.Close) // also where there is no nginx
 	n := start(t, address(one), address(two), "page:8070", address(page))
 	page.Close()
 	two.Close()
