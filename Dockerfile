@@ -14,6 +14,5 @@ COPY --from=build /app /app
 USER 65534:65534
 ENV LAB_LISTEN=0.0.0.0:8080
 EXPOSE 8080
-HEALTHCHECK --interval=5s --timeout=5s CMD ["/app", "health"]
 ENTRYPOINT ["/app"]
 CMD ["serve"]
