@@ -16,17 +16,12 @@ import (
 // violations in what was recorded. The judge compares them with what the variants expect.
 type Experiment struct {
 	ID       string   // stable, as in the catalogue: L03-foreign-unlock
-	Title    string   // of its page; empty: the words of the id
 	Articles Articles // that make the claim; none: it goes beyond them
 	Claim    string   // one sentence
-	Says     string   // what the articles say about it, in our words
-	// Elsewhere is what no article says and the claim needs, each with its source.
-	Elsewhere string
-	Errata    []Erratum
-	Lesson    Lesson
-	Drawing   string // the interleaving, as a drawing in text
-	How       string // how the run makes it happen
-	Anomaly   string // its column in the matrix; empty: it has none
+	Level    Level
+	Start    bool   // one of the first to look at
+	Lesson          // read from its file, beside the claim
+	Anomaly  string // its column in the matrix; empty: it has none
 	Schedule
 
 	Check func(trial []history.Event) []history.Violation
@@ -50,25 +45,6 @@ type Schedule struct {
 	Slow   bool          // it waits for a real failover, or a real clock: not in a quick run
 	Takes  time.Duration // about, with its own number of trials, on two cores
 	Trials int           // of each variant; 0: 3
-}
-
-// Erratum is a point in which one article and a run disagree, or the article contradicts itself.
-type Erratum struct {
-	Article string // the one article that errs: A0 … A4
-	What    string
-	Where   string // the place in the article, with some of its words in backticks
-}
-
-// Lesson is what the page of an experiment teaches, written by hand. The page adds what a run showed.
-type Lesson struct {
-	Question string // the situation, and what the reader is asked about it
-	Predict  string // the choices to think about before reading on: (a), (b), (c)
-	Why      string // what happened, explained
-	Fix      string // what to do about it
-	Limits   string // what the experiment does not show, and where the fix ends
-	Next     string // related experiments, and what to try by hand
-	Level    Level
-	Start    bool // one of the first to look at
 }
 
 // Curve is a plot of what one variant measures: a point for each timeline, by its medians of two quantities.

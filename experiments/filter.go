@@ -17,7 +17,7 @@ type Filter struct {
 func (f Filter) Of(c Catalogue) []Experiment {
 	return slices.DeleteFunc(slices.Clone(c), func(e Experiment) bool {
 		return f.Quick && e.Slow || f.Article != "" && !slices.Contains(e.Articles, f.Article) ||
-			f.Level != "" && e.Lesson.Level.String() != f.Level || f.Anomaly != "" && e.Anomaly != f.Anomaly
+			f.Level != "" && e.Level.String() != f.Level || f.Anomaly != "" && e.Anomaly != f.Anomaly
 	})
 }
 

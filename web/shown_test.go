@@ -153,7 +153,7 @@ func TestAParticipantGetsNoExplanationBeforeItIsShown(t *testing.T) {
 	send(t, leads, http.MethodPost, base+"/ui/experiments/L01/run", nil, nil)
 	explained.until("run-L01-no-expiry", "as expected")
 	run := "/ui/experiments/L01/runs/" + experiments.History(s.cfg.Store, e.ID)[0]
-	why, _, _ := strings.Cut(strings.TrimSpace(e.Lesson.Why), "\n")
+	why, _, _ := strings.Cut(strings.TrimSpace(e.Why), "\n")
 	gets := func() string {
 		_, page := send(t, ana, http.MethodGet, base+"/ui/experiments/L01", nil, nil)
 		_, steps := send(t, ana, http.MethodGet, base+"/ui/steps", nil, nil)

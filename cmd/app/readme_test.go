@@ -18,7 +18,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 
+	"locklab/experiments"
 	"locklab/internal/testenv"
 )
 
@@ -367,6 +369,17 @@ func TestTheExamplesOfContributingCompile(t *testing.T) {
 	}
 	if len(dirs) != 0 {
 		t.Errorf("there is no example of %v", dirs)
+	}
+}
+
+// The lesson that CONTRIBUTING shows can be read.
+func TestTheLessonOfContributingIsWhole(t *testing.T) {
+	testenv.Check(t, testenv.Pages)
+	_, rest, _ := strings.Cut(page(t, "CONTRIBUTING.md"), "\n````markdown\n")
+	text, _, closed := strings.Cut(rest, "\n````\n")
+	lesson, err := experiments.ReadLesson(fstest.MapFS{experiments.LessonFile("L99-example"): {Data: []byte(text)}}, "L99-example")
+	if !closed || err != nil || len(lesson.Errata) != 1 || len(lesson.Choices) != 3 {
+		t.Errorf("%+v, %v", lesson, err)
 	}
 }
 

@@ -38,13 +38,13 @@ func TestLessonsNameContainersWhereTheyCanRun(t *testing.T) {
 	testenv.Check(t, testenv.Pages)
 	command := regexp.MustCompile("`app lab run ([A-Z0-9]+) --on docker`")
 	for _, e := range All() {
-		for _, named := range command.FindAllStringSubmatch(e.Lesson.Next, -1) {
+		for _, named := range command.FindAllStringSubmatch(e.Next, -1) {
 			if other, err := All().Find(named[1]); err != nil || other.Docker == 0 {
 				t.Errorf("%s: %s cannot run in containers: %v", e.ID, named[1], err)
 			}
 		}
-		if e.Docker > 0 && e.Lesson.Next != "" && !command.MatchString(e.Lesson.Next) {
-			t.Errorf("%s can run in containers, and its lesson does not say so: %s", e.ID, e.Lesson.Next)
+		if e.Docker > 0 && e.Next != "" && !command.MatchString(e.Next) {
+			t.Errorf("%s can run in containers, and its lesson does not say so: %s", e.ID, e.Next)
 		}
 	}
 }

@@ -108,14 +108,6 @@ func (x *Replicated) Promote(ctx context.Context, n *stack.Node) {
 	x.Must(n.Await(ctx, func(ctx context.Context) error { return n.HasRole(ctx, "master") }))
 }
 
-// Drawing is the drawing of the experiments with [Variants].
-const Drawing = `
-A        ├─ SET lock ─ read 0 ─────────────────────────────── write 1
-master   ──────┬──────────────── ✗ dies
-               ╳ not replicated yet
-replica  ──────────────────────────── promoted: it has no lock
-B                                      ├─ SET lock ─ read 0 ─ write 1   ↑ one update is lost`
-
 // Variants are a control without a kill, a kill after the lock was replicated, and a variant that violates. lease is
 // that of the holder whose server dies after the replication. B waits for its end.
 func Variants(start StartReplicated, lease time.Duration, violates experiments.Variant) []experiments.Variant {

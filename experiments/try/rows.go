@@ -198,7 +198,7 @@ func (p Program) Experiments(rows []Row) (all []experiments.Experiment) {
 // of makes the experiment that tries a row on a program.
 func (r Row) of(p Program) experiments.Experiment {
 	e := experiments.Experiment{
-		ID: r.ID, Title: r.Title, Claim: r.Promise, Check: check, Lesson: experiments.Lesson{Why: r.Matters},
+		ID: r.ID, Claim: r.Promise, Check: check, Lesson: experiments.Lesson{Title: r.Title, Why: r.Matters},
 		Schedule: experiments.Schedule{Trials: 1, Takes: 10 * time.Second, Alone: r.Alone},
 	}
 	for _, a := range r.tries {

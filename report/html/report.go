@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"locklab/experiments"
@@ -84,7 +83,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"milliseconds": milliseconds,
 	"number":       number,
 	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
-	"trim":         func(text string) string { return strings.Trim(text, "\n") },
 }).ParseFS(sources, "page/*.tmpl"))
 
 // policy allows this package's own style and script, and nothing else: no request is sent, and no text of a history can become a script.

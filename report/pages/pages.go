@@ -1,11 +1,10 @@
 // Package pages writes the documents that are generated from the experiments and their saved runs. There is a page for each
-// experiment with its pictures, an index, and the errata of the articles. The lesson of a page is the experiment's own text;
-// everything else comes from the code and a run.
+// experiment with its pictures, an index, and the errata of the articles. The lesson of a page is the experiment's own file.
+// Everything else comes from the code and a run.
 package pages
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -37,7 +36,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"evidence": evidence,
 	"measured": measured,
 	"starts": func(all []page) []page {
-		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Lesson.Start })
+		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},
 	"runnable":  func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
 	"number":    experiments.Number,
@@ -210,11 +209,7 @@ func Check(docs string, all []experiments.Experiment) (err error) {
 }
 
 // title is the title of an experiment's page: "L01 · No expiry".
-func title(e experiments.Experiment) string {
-	number, words, _ := strings.Cut(e.ID, "-")
-	words = strings.ReplaceAll(words, "-", " ")
-	return number + " · " + cmp.Or(e.Title, strings.ToUpper(words[:1])+words[1:])
-}
+func title(e experiments.Experiment) string { return experiments.Number(e.ID) + " · " + e.Title }
 
 // cell makes of any text one that fits into a table.
 func cell(text string) string { return strings.ReplaceAll(inline(text), "|", "\\|") }

@@ -15,11 +15,13 @@ import (
 func example() (experiments.Experiment, experiments.Saved) {
 	e := experiments.Experiment{
 		ID: "L03-foreign-unlock", Articles: experiments.Articles{"A2"},
-		Claim: "The claim.", Says: "What is said.", Elsewhere: "Said by https://example.org.",
-		Errata:  []experiments.Erratum{{Article: "A2", What: "What | is wrong.", Where: "line 7: `del`"}},
-		Drawing: "\nA ──\n", How: "How it goes.",
+		Claim: "The claim.", Level: experiments.Medium, Start: true,
+		Lesson: experiments.Lesson{
+			Title: "Foreign unlock", Question: "What happens?", Drawing: "A ──", How: "How it goes.", Says: "What is said.",
+			Errata:    []experiments.Erratum{{Article: "A2", What: "What | is wrong.", Where: "line 7: `del`"}},
+			Elsewhere: "Said by https://example.org.",
+		},
 		Schedule: experiments.Schedule{Takes: 2 * time.Second},
-		Lesson:   experiments.Lesson{Level: experiments.Medium, Start: true, Question: "What happens?"},
 		Variants: []experiments.Variant{{Name: "control"}, {Name: "DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX"}},
 		Check: func(events []history.Event) []history.Violation {
 			return history.Noted(events, history.Mark{Name: "it is violated"})
@@ -89,7 +91,7 @@ func TestPages(t *testing.T) {
 // A reader predicts before the page answers: the claim, the expected results, the pictures and the reasons are folded.
 func TestPagesFoldTheAnswers(t *testing.T) {
 	e, s := example()
-	e.Lesson = experiments.Lesson{Question: "q", Predict: "p", Why: "because", Fix: "f", Limits: "l", Next: "n"}
+	e.Choices, e.Why, e.Fix, e.Limits, e.Next = []string{"(a) This."}, "because", "f", "l", "n"
 	made, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func TestPagesFoldTheAnswers(t *testing.T) {
 			t.Errorf("%q is read before a prediction", answer)
 		}
 	}
-	for _, seen := range []string{"## Predict", "## What happened", "## Try next\n\nn\n", "## Reproduce"} {
+	for _, seen := range []string{"## Predict\n\n- (a) This.\n\n## Run", "## What happened", "## Try next\n\nn\n", "## Reproduce"} {
 		if !strings.Contains(open, seen) {
 			t.Errorf("%q is folded", seen)
 		}
@@ -141,7 +143,7 @@ func TestPagesTeachInOrder(t *testing.T) {
 	if got := parts(); !slices.Equal(got, run) {
 		t.Errorf("without a lesson: %q", got)
 	}
-	e.Lesson = experiments.Lesson{Question: "q", Predict: "p", Why: "w", Fix: "f", Limits: "l", Next: "n"}
+	e.Predict, e.Choices, e.Why, e.Fix, e.Limits, e.Next = "p", []string{"(a) This.", "(b) That."}, "w", "f", "l", "n"
 	want := []string{
 		"Question", "Predict", "Run", "What happened", "Why", "Fix", "Limits", "What the articles say", "Known from elsewhere", "Try next",
 		"Evidence", "Reproduce",

@@ -7,39 +7,64 @@ import (
 	"locklab/experiments"
 )
 
-// Experiment says what an experiment is. program starts the commands in it.
+// Experiment says what an experiment is: its lesson, its claim and its variants. program starts the commands in it.
 func Experiment(e experiments.Experiment, program string, screen Screen) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s · %s\n\n%s\n", e.ID, e.Articles, screen.Wrap(e.Claim, 0))
-	type part struct{ title, words string }
-	parts := []part{{"The articles", e.Says}}
-	for _, erratum := range e.Errata {
-		parts = append(parts, part{"Erratum of " + erratum.Article, erratum.What})
-	}
-	parts = append(parts, part{"Known from elsewhere", e.Elsewhere}, part{"How it is run", e.How}, part{"In the matrix", e.Anomaly})
-	for _, part := range parts {
-		if part.words != "" {
-			fmt.Fprintf(&b, "\n%s\n%s\n", part.title, Indent(screen.Wrap(part.words, 2)))
-		}
-		if part.title == "The articles" && e.Drawing != "" {
-			fmt.Fprintf(&b, "\nDrawing\n%s\n", Indent(strings.Trim(e.Drawing, "\n")))
-		}
+	d := description{screen: screen}
+	fmt.Fprintf(&d, "%s · %s · %s\n%s\n", e.ID, e.Articles, e.Level, e.Title)
+	d.part("Question", e.Question)
+	d.part("Predict", strings.Join(append([]string{e.Predict}, e.Choices...), "\n\n"))
+	d.part("Claim", e.Claim)
+	d.part("How it is run", e.How)
+	if e.Drawing != "" {
+		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
 	}
 	t := NewTable("variant", "expected", "lock")
 	for i, v := range e.Variants {
 		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
 	}
-	fmt.Fprintf(&b, "\n%s\n\n", t.In(screen))
-	if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil {
-		fmt.Fprintf(&b, "%s\n\n", screen.Wrap(err.Error(), 0))
-	}
+	fmt.Fprintf(&d, "\n%s\n", t.In(screen))
 	for _, i := range e.Interleavings {
-		fmt.Fprintln(&b, screen.Wrap(fmt.Sprintf("Every interleaving of the steps of %s: expected %s", i.Lock.Name, i.Expect), 0))
+		d.part("Every interleaving of the steps of "+i.Lock.Name, "expected: "+i.Expect.String())
 	}
-	fmt.Fprintf(&b, "Needs %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
+	d.part("In the matrix", e.Anomaly)
+	d.part("Why", e.Why)
+	d.part("Fix", e.Fix)
+	d.part("Limits", e.Limits)
+	d.part("What the articles say", e.Says)
+	for _, erratum := range e.Errata {
+		d.part("Erratum of "+erratum.Article, erratum.What)
+	}
+	d.part("Known from elsewhere", e.Elsewhere)
+	d.part("Try next", e.Next)
+	d.run(e, program)
+	return d.String()
+}
+
+// description is what is printed of an experiment.
+type description struct {
+	strings.Builder
+	screen Screen
+}
+
+// part prints paragraphs below a headline, unless there are none.
+func (d *description) part(headline, words string) {
+	if words == "" {
+		return
+	}
+	fmt.Fprintf(d, "\n%s\n", headline)
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(words), "\n\n") {
+		fmt.Fprintln(d, Indent(d.screen.Wrap(paragraph, 2)))
+	}
+}
+
+// run prints the commands that run the experiment, and what they need.
+func (d *description) run(e experiments.Experiment, program string) {
+	if err := experiments.LeftOut([]experiments.Experiment{e}); err != nil {
+		fmt.Fprintf(d, "\n%s\n", d.screen.Wrap(err.Error(), 0))
+	}
+	fmt.Fprintf(d, "\nNeeds %s; takes about %.0f s\nRun it: %s lab run %s\n", e.Needed(), e.Takes.Seconds(), program, e.ID)
 	if e.Docker > 0 {
-		fmt.Fprintf(&b, "With the compose file's containers for Redis (about %.0f s):\n  %s lab run %s --on docker\n",
+		fmt.Fprintf(d, "With the compose file's containers for Redis (about %.0f s):\n  %s lab run %s --on docker\n",
 			e.Docker.Seconds(), program, e.ID)
 	}
-	return b.String()
 }

@@ -20,45 +20,7 @@ var L08 = experiments.Experiment{
 	Articles: experiments.Articles{"A0", "A1", "A3"},
 	Claim: `
 		An owner may enter its lock again: other clients stay out until it has left as often, and a release too many is refused.`,
-	Says: `
-		A1's lock is a hash with the owner and how often it has entered. Its release script answers 0 while the owner is still in, and nil
-		while another client holds the lock. It answers 1 when the key is gone (L19). A0 and A3 list re-entrance among the properties of a
-		lock.`,
-	Errata: []experiments.Erratum{{
-		Article: "A3", What: `
-		A3 mixes two properties under re-entrance: after a timeout others can lock, and the holder can lock once more. Only the second is
-		re-entrance, and the first is expiry. Here an owner enters again before any time is over.`,
-		Where: "the properties of a lock: `则锁失效`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A function takes a lock, and calls a function that takes the same lock. The inner function releases it and returns. Is the lock free
-			now?`,
-		Predict: `
-			(a) The inner function waits for its own caller for ever. (b) The inner release frees the lock. (c) The lock is free after the outer
-			release.`,
-		Why: `
-			(c). The lock is free after the outer release. The owner enters again and is counted, an inner release subtracts one, and the lock is
-			free at zero. A1's scripts keep the count in Redis. v3 keeps it in the process: a caller under the context of its own lease needs no
-			request. The variant that does not count shows the reason. Its inner release frees the lock while the outer function still works, and
-			one update is lost.`,
-		Fix: `
-			Let the lock recognise its owner: here by the lease's context, in Redisson by the thread. Release as often as you acquire. Simpler
-			still, take the lock in one function, and call inner functions that take none.`,
-		Limits: `
-			Work that runs without the lease's context is not the owner, and waits for its own caller. In A1's scripts each entry sets the expiry
-			anew. In v3 it does not, because the lease is renewed. A lease that ends while the owner is in is not tried here (L05).`,
-		Next: "L04-shared-value is the opposite: two attempts look like one owner by mistake. L07-explicit-lease ends a lease early. In " +
-			"`app lab step L08` you move a client that enters twice, and `app lab explore L08` tries every interleaving.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A  enter (1)  read 0   enter (2)   leave (1)            write 1   leave (0)
-B                                            refused                        enter   read 1  write 2`,
-	How: `
-		A enters, reads, enters again under its lease's context and leaves once. B tries in that moment. Then A writes. If B got in, both
-		write the same value. In another variant three processes do so simultaneously, twenty times each. (A process here is a client with a
-		cohort of its own, which makes it one to Redis. All of them run in the lab's process.)`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: 3 * time.Second},
 	Check:    reentered,
 	Interleavings: []experiments.Interleavings{

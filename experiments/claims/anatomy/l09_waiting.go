@@ -20,55 +20,7 @@ var L09 = experiments.Experiment{
 	Articles: experiments.Articles{"A1", "A3", "A4"},
 	Claim: `
 		Waiting for a message needs few requests and a short wait, if the release sends it; no sleep here is better in both.`,
-	Says: `
-		A1 names three ways to wait. Spinning makes many useless requests. Sleeping and retrying is hard to tune. The third is to subscribe to
-		the message of the release. A3 and A4 describe a loop.`,
-	Errata: []experiments.Erratum{{
-		Article: "A3", What: `
-		A3 contradicts itself. Its text says that a refused client enters a loop and keeps trying. Its note on the release script says that a
-		message wakes the clients that have subscribed. Redisson waits for that message in each iteration of its loop (A1).`,
-		Where: "the text on exclusion: `此时客户端2会进入一个while循环`; the note on ARGV[1]: `能唤醒其他订阅解锁消息的客户端线程申请锁`",
-	}, {
-		Article: "A4", What: `
-		A4's list of mechanisms says that a refused client enters a loop and tries to lock. It does not mention the message for which Redisson
-		waits (A1).`,
-		Where: "the mechanisms of Redisson, number 2: `войдет в цикл и попытается заблокировать`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A client finds the lock taken. It can ask again without a pause, sleep between two tries, or subscribe to a message that the release
-			sends. Which way needs the fewest requests, and which gets the lock soonest?`,
-		Predict: `
-			(a) Sleeping needs the fewest requests. (b) The message is first in both. (c) The message needs the fewest requests, and spinning
-			gets the lock soonest.`,
-		Why: `
-			(c). The message needs the fewest requests of the three. The client asks around its subscription, and then it is silent, however long the
-			lock is held. A client that sleeps asks once in each pause, and notices the release at the end of one. Spinning notices it first,
-			and keeps a processor and Redis busy until then. The curve shows why a sleep is hard to tune. A shorter sleep needs more requests,
-			and a longer one waits longer. None is better than the message in both. If nobody sends the message, the advantage is gone. The
-			client waits until the holder notices that its lock is gone, or until the lease ends.`,
-		Fix: `
-			Subscribe, and wait for the message or for the rest of the lease, which a refused acquire returns. A message is a hint and may get
-			lost, so the time has to decide. Every release must publish in the script that deletes, as A1's and v3's do.`,
-		Limits: `
-			Two clients compete for one lock. With many processes a message wakes all that wait, and one of them wins. A sleep of about the
-			length of the work needs fewer requests than the message, and waits longer. A pause is random, at least half of the named sleep.
-			Everything runs on one machine, without a network between.`,
-		Next: "L14-fairness asks which waiter is served next, and L12-unanswered-acquire loses a reply. L03-foreign-unlock deletes a lock by " +
-			"DEL: there, `app lab step L03` shows each command.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-          lock held                 free   taken
-spin      ? ? ? ? ? ? ? ? ? ? ? ? ? │?!
-sleep     ?       ?       ?       ? │       ?!
-message   ?  subscribed             │ notified ?!`,
-	How: `
-		Two processes, that is clients with a cohort of their own, pass one lock to each other. One works for five to six pauses of the client
-		that sleeps, and the other waits. Each way has a Redis of its own, which counts the requests (INFO commandstats). The wait is the
-		median time from the release to the next grant. In the second variant the lock is deleted without a message, as A2's listing does.
-		In the third one seven sleeps and the message run simultaneously, and the work takes 100 to 200 ms. Only ways of one trial are
-		compared.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}, Alone: true, Takes: 15 * time.Second},
 	Check: func(trial []history.Event) (found []history.Violation) {
 		found = notBelow(trial, commandsPerWait, "spin")

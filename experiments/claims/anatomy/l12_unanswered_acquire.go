@@ -20,47 +20,10 @@ import (
 
 var L12 = experiments.Experiment{
 	ID:       "L12-unanswered-acquire",
-	Title:    "Acquire with lost reply",
 	Articles: experiments.Articles{"A0", "A1", "A2", "A3", "A4"},
 	Claim: `
 		An acquire whose reply is lost leaves the key locked, unless a compensating release compares the value and deletes the key.`,
-	Says: `
-		For one Redis the articles know two replies to an acquire, yes and no. None of them mentions an acquire without a reply there. For
-		RedLock, A2 and A4 do: it counts as a failure, and the client releases on all nodes.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client sends an acquire, and its connection ends before the reply arrives. It cannot know whether the server has granted
-			the lock. It reports an error to its caller. What is the state of the lock now?`,
-		Predict: `
-			(a) Free: without a reply there is no grant. (b) Locked by no client, until the lease ends or for ever. (c) Free, if the
-			client sends DEL to be sure.`,
-		Why: `
-			(b). The server has executed the command and stored the lock; only the reply is lost. The client does not believe that it holds
-			the lock, so it never releases it. With an expiry the others wait until the lease ends. With SETNX alone the key stays for
-			ever. A DEL to be sure is wrong, because the lost reply may have been a refusal. Then the DEL deletes the lock of its
-			holder, and two clients work simultaneously.`,
-		Fix: `
-			Choose the lock's value before the request is sent, a new one for each attempt. After an acquire without a reply, run the
-			script that compares the value and deletes the key. Version v3 does so, and repeats this compensating release until the
-			server confirms it. v4 to v8 do the same with the means of their servers. ZooKeeper's lock finds its node by a name that it
-			has chosen before.`,
-		Limits: `
-			Keep the lease as well: a client that dies before it compensates leaves the lock behind. The run does not show a
-			compensating release that overtakes its acquire on the way. It finds no key, and the lock stays until its lease ends.`,
-		Next: "L01 (a lock without expiry), L03 (the release that compares), F11 (the replies to a renewal are lost). `app lab explore " +
-			"L12` shows the shortest interleaving in which a lock is left behind. In `app lab step L12` you choose which reply is lost.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A  SET NX PX ─▶ (the server: OK)  ✗ reply lost   "I do not hold it"
-B                                                  SET NX PX → refused, and no client holds the lock
-A                                                  compensates: compare, DEL → 1
-B                                                                            SET NX PX → OK`,
-	How: `
-		The reply has arrived, and the proxy drops it with its connection. At that moment the server is asked whether the lock exists.
-		Then B tries once. Where the compensation is a DEL, A holds the lock and works. B's request is refused, and the reply to B is
-		lost. With v3 to v8 every server's reply is lost, and A is cut off until B was refused. Then B waits for a third of the
-		lease.`,
+	Level:    experiments.Medium,
 	Anomaly:  "acquire with lost reply",
 	Schedule: experiments.Schedule{Takes: 15 * time.Second},
 	Check:    leftBehind,

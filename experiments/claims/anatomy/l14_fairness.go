@@ -22,42 +22,7 @@ var L14 = experiments.Experiment{
 	ID:       "L14-fairness",
 	Articles: experiments.Articles{"A1"},
 	Claim:    "Without a queue a waiter can starve; with a queue in each process and the yield rule between them, the shares are even.",
-	Says: `
-		The article compares three ways to wait by the requests that they make. It does not discuss which client gets the lock next.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Eight clients want one lock all the time. A client that is refused sleeps for a moment and tries again. There is no queue.
-			Does each client get its share?`,
-		Predict: `
-			(a) Yes, chance makes the shares even. (b) Nearly: no client waits much longer than the others. (c) No: a few clients get
-			most of the grants, and a client can wait until the end.`,
-		Why: `
-			(c). A client that releases the lock is awake, and the others sleep. So it often gets the lock again before any of them tries. A
-			client that wakes mostly finds the lock taken, and sleeps again. With a queue in the process the next caller is known: first
-			in, first out. Between processes the yield rule decides: after its turn, a process lets the other processes that wait go
-			first.`,
-		Fix: `
-			Queue the callers of a process, and let only the first of them compete in Redis. Bound the number of hand-offs, and let a
-			process yield after its turn. v3 does both.`,
-		Limits: `
-			The yield rule makes the turns of processes even, not the shares of all clients: here both processes have equally many. It
-			does not say which process is next. How uneven the shares are without a queue depends on the pauses and on chance. The
-			hand-off is bounded more tightly here than by default, so that a short run has many turns.`,
-		Next: `
-			L09 (the ways to wait, compared by requests and by the wait). The page docs/lock.md explains the yield rule, and
-			docs/benchmark.md measures the shares under load.`,
-		Level: experiments.Medium,
-	},
-	Drawing: `
-without a queue   A  ├─┤├─┤├─┤├─┤├─┤├─┤├─┤      takes it again immediately
-                  B  ?       ?       ?          finds it taken each time it wakes
-with a queue      A  ├─┤   ├─┤   ├─┤
-                  B     ├─┤   ├─┤   ├─┤`,
-	How: `
-		Eight clients request one lock again and again, for two milliseconds each time, until it was granted 200 times. Jain's index of
-		their shares is measured: 1 when all are the same, 1/8 when one client has all. So are the longest wait, and the most grants to
-		others during one wait. A violation is an index below 0.9. A process is a client of Redis with a cohort of its own. The clients
-		without a queue sleep for 50 to 100 ms between two attempts. A client that has released requests the lock again immediately.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Alone: true, Takes: 5 * time.Second},
 	Check:    unfair,
 	Variants: []experiments.Variant{

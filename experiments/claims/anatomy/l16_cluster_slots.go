@@ -19,42 +19,7 @@ var L16 = experiments.Experiment{
 	ID:       "L16-cluster-slots",
 	Articles: experiments.Articles{"A3", "A4"},
 	Claim:    "On a cluster the keys of one lock need a common hash tag; without it the server refuses the lock's scripts with CROSSSLOT.",
-	Says: `
-		Both articles run Redisson's lock on a cluster of three masters and three replicas. A3 says that the client chooses a node by
-		a hash. A4 says "choose the client" by it, and we read the same. That lock has one key and a channel.`,
-	Elsewhere: `
-		A cluster runs a script only if all of its keys are in one slot
-		(https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/). A lock with a fencing token, such as v3, has one
-		more key.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A lock has two keys, the lock itself and the counter of its fencing tokens. One script changes both. On one Redis it works.
-			What does a cluster answer?`,
-		Predict: `
-			(a) It works: the client sends each key to its node. (b) It works only for names whose keys are on the same node. (c) The
-			script is refused unless both keys are in the same slot.`,
-		Why: `
-			(c). A cluster computes a slot from the name of each key, and each master serves a range of slots. One node executes the whole
-			script, so all of its keys must be in one slot. Otherwise the server refuses the script with CROSSSLOT and executes none of
-			its commands. Of a name with braces only the part inside them counts. So the lock and a counter with the lock's name in
-			braces are in the same slot.`,
-		Fix: `
-			Put the lock's name in braces into the name of every key and channel that belongs to it. Pass each key to the script in
-			KEYS, and make no names inside a script. Test with names that are on different masters.`,
-		Limits: `
-			A hash tag keeps the keys of one lock together. It does not protect the lock when the master of the slot dies. A lock over
-			several names that are in different slots is not possible in one script. No slot moves during the run.`,
-		Next:  "F03 (the master of the lock's slot dies), P3 (the lock over each topology, when nothing fails).",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-lock:order:7                                      slot a ─┐
-locklab_grant:lock:order:7    (no tag)            slot b ─┴─ EVAL over both → CROSSSLOT
-locklab_grant:{lock:order:7}  (tag: the lock)     slot a ─── EVAL over both → granted`,
-	How: `
-		A client takes and releases locks whose names are on each of the three masters. In v3 the names of the other keys contain the
-		lock's name in braces, a hash tag. The other variant runs the same script with the same names, without the braces. The cluster
-		says in which slots the keys are.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.RedisServer},
 		Takes:  7 * time.Second,

@@ -19,44 +19,7 @@ var L17 = experiments.Experiment{
 	ID:       "L17-released-after-expiry",
 	Articles: experiments.Articles{"A1"},
 	Claim:    "A1's trace of a release shows a lock that had already expired: another client could have held it in between.",
-	Says: `
-		The article prints what MONITOR shows of a lock and of an unlock "without competition". The unlock executes EXISTS and PUBLISH, and
-		nothing else.`,
-	Errata: []experiments.Erratum{{
-		Article: "A1", What: `
-		The trace of an unlock without contention shows a lock that had expired 0.44 s before. PEXPIRE sets 1000 ms, and the unlock comes
-		1.44 s later. Therefore only EXISTS and PUBLISH ran.`,
-		Where: "the traces of MONITOR: `1486642677.053540` and `1486642678.493691`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			MONITOR shows a release that runs EXISTS and PUBLISH. There is no HEXISTS, no HINCRBY and no DEL. The release answered 1. What
-			happened before?`,
-		Predict: `
-			(a) Nothing: that is how a release looks. (b) The key was gone before the release. (c) Another client holds the lock now.`,
-		Why: `
-			(b). The key was gone. A release of a lock that is still held runs EXISTS, HEXISTS, HINCRBY, DEL and PUBLISH. In A1's trace the
-			lease is 1000 ms, and the release comes 1440 ms after the lock. In the gap another client can take the lock, work, and release.
-			Then the trace of the first client is the same, line by line, and one update is lost. The answer 1 tells nobody.`,
-		Fix: `
-			Renew the lease while the work runs, as v3 does with the same times here. Treat a release that finds no key as an error
-			(L19). When you read a MONITOR trace, compare the expiry with the time of the release.`,
-		Limits: `
-			The article's trace does not show whether another client came. The run forces one to come. MONITOR shows the commands of scripts
-			as the server executes them; the time beside each is when the lab read it, right after the command.`,
-		Next: "L19-release-answers-one shows the answer of that script alone, and L05-lease-overrun the overlap with other locks. " +
-			"L07-explicit-lease shows why the lease was not renewed.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A        HSET, PEXPIRE 1000   read 0                                      write 1   EXISTS, PUBLISH → 1
-lease    ├──────────────── 1000 ms ───────────────┤
-B                                                   read 0   write 1
-                                                                         1440 ms after the lock`,
-	How: `
-		A runs the scripts of Redisson 3.2.3 with a lease of 1000 ms, and releases 1440 ms after its lock, as in the trace. MONITOR shows the
-		commands of the scripts. In one variant nobody else comes. In the next one B takes the lock in the gap, writes, and releases. In
-		both, the release must execute EXISTS and PUBLISH alone, or the trial shows nothing. The control releases after 300 ms.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}, Takes: 6 * time.Second},
 	Check:    history.Counter,
 	Variants: []experiments.Variant{

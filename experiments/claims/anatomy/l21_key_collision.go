@@ -15,48 +15,7 @@ var L21 = experiments.Experiment{
 	ID:       "L21-key-collision",
 	Articles: experiments.Articles{"A0"},
 	Claim:    "Without separators two bookings can have the same lock key, and with two date formats one booking can have two keys.",
-	Says: `
-		A0 writes the key of the lock as hotel + checkIn + checkOut + number of guests. It names no separator and no format of a date.
-		A0 locks a query of the room status. The run uses the same key for bookings.`,
-	Errata: []experiments.Erratum{{
-		Article: "A0", What: `
-		A0's key has no separators and no format of the dates. Two different queries can have one key, and one query can have two. A0 locks
-		queries of the room status. Where the same key guards bookings, the lock refuses a client that disturbs nobody, or lets two
-		clients into one booking.`,
-		Where: "section 5, part 1: `key = hoteld + checkIn + checkOut`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A supplier's hotel 7 is locked by hotel + checkIn + checkOut + guests. One client asks for 2026-1-1 and 22 guests, another one
-			for 2026-1-12 and 2 guests. Both check in on 2025-12-30. Does one of them wait for the other?`,
-		Predict: `
-			(a) No: the bookings differ, so the keys differ. (b) Yes: both keys end in 2026-1-122. (c) It depends on which client comes
-			first.`,
-		Why: `
-			(b). Both keys are the same text, so both bookings share one lock. The second client is refused, although the first one has
-			another booking. No update is lost: the lock is too coarse. The opposite is worse. Two nodes write one booking as 2026-01-01 and
-			as 2026-1-1. Then the lock has two keys and each node holds one of them. Both read the same number of sales, and one update is
-			lost. Separators alone do not fix that.`,
-		Fix: `
-			Give each field one format before it becomes part of a key: parse the date, and print it as ISO 8601 says. Then keep the fields
-			apart, by a separator that no field can contain, or by the length before each field. Make the key in one function that all
-			nodes share.`,
-		Limits: `
-			A0 gives no example of a date. With padded dates of one format its key is unambiguous, because their width shows where they
-			begin. One variant shows that. Such a key works until a field changes its width. Stays that overlap have different keys, so that
-			this key does not stop two stays in one night. A key of only the hotel does, and lets all bookings of the hotel wait for each
-			other.`,
-		Next: "L16-cluster-slots is about the keys of a lock in a cluster. L04-shared-value makes the same mistake with the value of a " +
-			"lock: two attempts look like one.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-A   7 · 2025-12-30 · 2026-1-1  · 22    grant 72025-12-302026-1-122
-B   7 · 2025-12-30 · 2026-1-12 · 2             72025-12-302026-1-122 → refused`,
-	How: `
-		A locks its booking and reads how often it is sold. B tries once in that moment, adds one sale if it is granted, and A writes. If B
-		was refused, it waits until A has released. Each client makes its key from the four fields, and has an owner of its own in Redis. A
-		refusal by another booking's lock is a violation, although no update is lost.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 2 * time.Second},
 	Check:    clients.Any(history.Counter, refusedByAnotherBooking),
 	Variants: []experiments.Variant{

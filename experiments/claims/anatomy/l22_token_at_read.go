@@ -15,39 +15,7 @@ var L22 = experiments.Experiment{
 	Articles: experiments.Articles{"A0", "A2"},
 	Claim: `
 		A resource that checks the fencing token only at the write can lose an update; one that checks it at the read, too, cannot.`,
-	Says: `
-		The articles check whether a client still owns the lock. None of them lets the data refuse a stale holder.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A holds the lock with the token 5, B with the token 6: the lock was lost in between. Both have read the same value. The resource
-			refuses a write whose token is smaller than the largest that it has seen at a write. A writes first, then B. What happens?`,
-		Predict: `
-			(a) A's write is refused, because its token is older. (b) B's write is refused, because A has changed the value. (c) Both writes are
-			accepted, and one update is lost.`,
-		Why: `
-			(c). The resource learns of a token when it sees it. At A's write it has seen no token of B yet, so 5 is the largest, and A's write is
-			accepted. B's token is larger, so its write is accepted, too. But B computed its value from what it read before A's write.`,
-		Fix: `
-			Register the token at the read, in the same command that reads. Then B's read stores 6, and A's write with 5 is refused. After a read
-			with a token, only its holder can write, until another one reads. Then no loss of the lock can lose an update.`,
-		Limits: `
-			Every client has to send its token: one that reads or writes without a token is not refused. The tokens have to grow: here they come
-			from the server's clock, so they grow although the counter of tokens is deleted. A resource that forgets its data in a failover
-			forgets the token as well. Two masters of a split brain may grant one token twice; so the resource refuses a token that is registered.`,
-		Next: `
-			L11 (a paused holder, where the token at the write is enough), P9 and G9 (page views and orders during every fault).
-			Read the scripts pview/read.lua and pview/write.lua.`,
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A      ├─ lock, token 5 ─ read 0 ──────────────── write 1: accepted
-admin                            ✗ deletes the lock's key
-B                                  ├─ lock, token 6 ─ read 0 ────────── write 1: one update is lost`,
-	How: `
-		A takes the lock and reads. Its key is deleted by hand, B takes the lock with a larger token, and reads the same value. Then A writes,
-		and after it B. A writes with 5 before B writes with 6, so a check at the write accepts both. In the third variant the resource
-		registers each token at the read. Each step waits for the one before: the interleaving is always the same. In the last variant the
-		token counter is set back as well, so that B is granted A's token. Two masters of a split brain can do that.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: time.Second},
 	Check:    history.Counter,
 	Variants: []experiments.Variant{

@@ -13,48 +13,9 @@ import (
 
 var L23 = experiments.Experiment{
 	ID:       "L23-dead-holder",
-	Title:    "Key of a dead holder",
 	Articles: experiments.Articles{"A0", "A1", "A3"},
 	Claim:    "The key of a holder whose process is killed is free after one lease, plus what the store rounds up, with every lock.",
-	Says: `
-		A lock needs an expiry, so that a crash does not block the others for ever (A0, A1). A3 names a lock of ZooKeeper's ephemeral
-		nodes. Its table that compares the locks is missing in our copy.`,
-	Elsewhere: `
-		ZooKeeper deletes an ephemeral node when the session of its client ends
-		(https://zookeeper.apache.org/doc/r3.8.0/zookeeperProgrammers.html).`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A process holds a lock with a lease of one second, and is killed. Another process waits. Each lock promises that the key does not
-			stay. How long does the other process wait, in Redis, a database, ZooKeeper, etcd and Memcached?`,
-		Predict: `
-			(a) No time with ZooKeeper and etcd, which notice that the connection is closed. (b) One lease with each of them. (c) One lease
-			with some, and up to three times as long with others.`,
-		Why: `
-			(c). No server frees the key because a connection is closed: the client may have lost its network, and go on. Redis and a
-			database keep the expiry to the millisecond. ZooKeeper ends sessions in steps of its tick, here 200 ms. It counts from
-			the last message of the client. etcd counts whole seconds, at least one and a half election timeouts, and looks for ended leases
-			twice a second. Memcached counts whole seconds by a clock that ticks once a second. So v8 asks for up to three seconds more
-			than its lease: its key must not end before the lease.`,
-		Fix: `
-			Choose the lease as the longest wait after a crash that you accept. With etcd and Memcached, add what they round up. A lease
-			that is renewed need not be as long as the work. A release on an orderly shutdown saves the wait: only a crash costs it.`,
-		Limits: `
-			One server each, so no election is measured: a new leader of etcd gives every lease its whole time again. With the default lease of
-			30 s the rounding is small, and the wait is that lease. The holder is killed soon after its grant, so nearly the whole lease is
-			left. The time has a bound that leaves a busy machine ten seconds.`,
-		Next: "L06-watchdog-ends shows the end of renewal in Redis, and L11-pause-past-lease a holder that comes back. L01-no-expiry has no " +
-			"expiry at all: try `app lab step L01`.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A       ├─ lock ─ ✗ killed
-server  ══════════════════════════┤ lease, and what the store rounds up
-B          refused ─ waits         ├─ lock
-                   ├── measured ──┤`,
-	How: `
-		A is a process of its own, and takes the lock with a lease of one second. B tries once and must be refused. Then B waits, and SIGKILL
-		ends A. The time from the kill to the grant of B is measured. A grant before the kill is a violation. So is a refusal after the
-		lease, the store's rounding and a reserve. In the control A releases the lock.`,
+	Level:    experiments.Medium,
 	Anomaly:  "orphaned lock",
 	Schedule: experiments.Schedule{Alone: true, Slow: true, Takes: 27 * time.Second},
 	Check:    wrongAfterDeath,

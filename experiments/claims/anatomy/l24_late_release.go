@@ -24,44 +24,7 @@ var L24 = experiments.Experiment{
 	ID:       "L24-late-release",
 	Articles: experiments.Articles{"A0", "A2", "A3"},
 	Claim:    "With v3 to v8 a release that arrives after its lease does not free the next holder's lock; a late DEL does.",
-	Says: `
-		In Redis the articles compare the value at the release, A2 by two commands. For the other stores that they name, they do not mention
-		a late release.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client finishes in time and sends its release. The network delays that request until the lease has ended, and another client holds
-			the lock. Now the release reaches the server. Is the second client's lock still there?`,
-		Predict: `
-			(a) Yes, with every lock that names its owner. (b) Only where one request compares and deletes. (c) No: the release was sent in time,
-			so the server accepts it.`,
-		Why: `
-			(b). The client has done nothing wrong, and no check in the client can help: the request was on its way already. So the server
-			must compare when it executes the release. Redis and RedLock do so in a script, a database in the WHERE of its UPDATE. etcd
-			compares the revision at which the key was created. In ZooKeeper and etcd each attempt also has a name of its own, so a late
-			release finds nothing. Memcached's delete compares nothing; cas stores only where the item is the one that was read. A DEL on
-			its way deletes the lock of the second client. A third client enters, and one update is lost.`,
-		Fix: `
-			Give each attempt a value or a name of its own (L04). Let the server compare and release in one step. In Memcached, replace the
-			item by one that has already expired, with the command cas. Never send delete.`,
-		Limits: `
-			One request is delayed, on its only way. Only the lock is protected: a write that is delayed like this needs a fencing token
-			(L11). SIGSTOP delays a release as well, and looks the same to the server. v6 repeats the release over a new connection and
-			reports success. After a lost answer it cannot know what has removed the node: its own delete, or the end of its session.`,
-		Next: "L03-foreign-unlock has the broken releases step by step: try `app lab step L03`. L12-unanswered-acquire loses the reply to an " +
-			"acquire, and L22-token-at-read delays a write.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A       ├─ lock ─ release ─▶ · · · held back on its way · · · ▶ arrives
-server  ═══════════ A's lease ══════════┤                        what does it free?
-B                                        ├─ lock ─ read 0 ───────────────────────── write 1 ┤
-C                                                                  requests: refused`,
-	How: `
-		A takes the lock with a lease that is not renewed, over a proxy before each server. The proxy holds A's release back; in Memcached
-		it passes the command gets on, and holds the command cas back. B waits until the server frees the key, and reads. Then the proxy
-		lets the release through, and A waits for the server's answer. Now C requests the lock once. Where the release has freed it, C and B
-		write the same value. ZooKeeper's lock ends with its session, so A's session is as short as the lease. In the variants with DEL, A
-		holds v3's lock and sends DEL. The control differs in one thing: its proxies hold nothing back.`,
+	Level:    experiments.Medium,
 	Anomaly:  "unlock by a non-owner",
 	Schedule: experiments.Schedule{Takes: 12 * time.Second},
 	Check:    history.Counter,

@@ -17,42 +17,11 @@ import (
 
 var C1 = experiments.Experiment{
 	ID:       "C1-penetration",
-	Title:    "Requests for items that do not exist",
 	Articles: experiments.Articles{"A3"},
 	Claim: `
 		Requests for an absent item reach the database each time; a cached empty answer stops them, and must be cleared on insert.`,
-	Says: `
-		A cache asks the database for what it does not have. What the database does not have either is asked for again and again. The
-		article caches the empty answer for a short time, or clears it when the item is inserted.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client asks again and again for an item that does not exist. Another one asks for random ids. The cache keeps what the database
-			answers. How many of the requests reach the database?`,
-		Predict: `
-			(a) One for each id: the cache knows the answer then. (b) Every request: there is no answer to keep. (c) One for each id if
-			the empty answer is kept, and every request if the ids are random.`,
-		Why: `
-			(b) for a cache that keeps items only, and (c) for one that keeps empty answers. With random ids each request is the first one for
-			its id. It costs a load, and a key in Redis that nobody asks for again. A Bloom filter knows all ids that exist, in some bits for
-			each. It refuses an id without a load and without a key. It lets about one absent id in a hundred through.`,
-		Fix: `
-			Keep empty answers for a short time, and delete them when the item is inserted. Put a Bloom filter in front where ids are
-			guessed. Add an id to the filter before the insert, and share the filter between all processes.`,
-		Limits: `
-			A Bloom filter forgets nothing: a deleted item still gets through. It must be built again when it is full. Until it is built, and
-			after Redis has lost it, the filter here lets everything through. A filter in the process does not know what others insert.`,
-		Next:  "C2-avalanche, when many items expire. C4-delayed-double-delete shows that the delete at the insert may come too early.",
-		Level: experiments.Basic,
-		Start: false,
-	},
-	Drawing: `
-client   ─ absent? ─ absent? ─ absent? ─ …
-cache    ─ nothing ─ nothing ─ nothing
-database ── SELECT ── SELECT ── SELECT ── …`,
-	How: `
-		60 requests ask for one item, or 300 requests for random ids of which none exists. The database bears 20 loads, and Redis 20 keys.
-		In the variants with an insert the item is absent at first, a client asks for it, and another client inserts it. After
-		that it must be found. The ids come from the run's seed.`,
+	Level:    experiments.Basic,
+	Start:    false,
 	Schedule: experiments.Schedule{Takes: 6 * time.Second},
 	Check:    clients.Any(services.LoadsOver(bearable), keysOver, services.StaleReads),
 	Variants: []experiments.Variant{

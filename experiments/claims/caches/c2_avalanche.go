@@ -14,41 +14,10 @@ import (
 
 var C2 = experiments.Experiment{
 	ID:       "C2-avalanche",
-	Title:    "Items that expire together",
 	Articles: experiments.Articles{"A3"},
 	Claim: `
 		Items with one TTL expire together and reach the database together; spread TTLs and a second level in the process flatten that.`,
-	Says: `
-		Many keys expire at the same time, or Redis restarts, and all requests go to the database. The article gives each key another TTL,
-		adds a second level of the cache, and makes Redis highly available.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			An instance starts and fills its cache with fifty items, each for one minute. What does the database see a minute later? What does it
-			see when Redis restarts without its data?`,
-		Predict: `
-			(a) A few loads for each second: requests come spread anyway. (b) Fifty loads at one moment, in both cases. (c) Fifty loads
-			after the minute, and none after the restart, because the TTLs are not over.`,
-		Why: `
-			(b). Items that were filled together expire together. A random part added to each TTL spreads them over a time as long as that part.
-			It does nothing against a Redis that restarts: then all keys are gone, whatever their TTL. A second level in the process
-			still has the items then. Its price is age: a write by another process does not reach it.`,
-		Fix: `
-			Add a random part to each TTL, as large as the TTL itself. Keep a small second level with a short TTL for the hot items. Limit the
-			loads that run simultaneously (C3-breakdown), so that an empty Redis is filled slowly and the database survives.`,
-		Limits: `
-			A moment here is the time between two steps of the run, and not a second: real requests come spread. Time does not pass, but the keys
-			live shorter. High availability, the article's third remedy, is not run: F01 to F04 show what a failover loses.`,
-		Next:  "C3-breakdown, one hot item instead of many. C6-binlog tells all processes what has changed.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-fill     ─ 50 items, TTL 60 s ─
-                                60 s later: ┤ 50 loads at one moment
-spread   ─ 50 items, TTL 60 to 120 s ─ 5 ─ 4 ─ 6 ─ 5 ─ 5 ─ …`,
-	How: `
-		A client fills fifty items. Time passes in eleven steps: first a minute, then ten times six seconds. After each step the
-		client reads all items. The database bears 20 loads at one moment. In two variants Redis is killed and starts again without its data.
-		In the last one another process updates an item that the second level has: the load that fills it counts.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 5 * time.Second},
 	Check:    clients.Any(services.LoadsOver(20), services.StaleReads),
 	Variants: []experiments.Variant{

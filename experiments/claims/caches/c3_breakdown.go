@@ -22,52 +22,9 @@ import (
 
 var C3 = experiments.Experiment{
 	ID:       "C3-breakdown",
-	Title:    "A hot item expires",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "When a hot item expires, every request goes to the database; a lock lets one load, and singleflight one for each process.",
-	Says: `
-		One item has very many requests, and it expires. The article takes a lock with SETNX: the holder looks into the cache, loads and
-		fills, and the others wait. Or the item has no expiry. A3 says that this brings a problem of consistency at writes.`,
-	Errata: []experiments.Erratum{{
-		Article: "A3",
-		What: `
-			A3's listing against the breakdown is a bare SETNX: it has no expiry, no delete and no else branch. So nobody waits, against the
-			prose: those who are refused get no answer. The key stays, and when the item expires again nobody loads it.`,
-		Where: "\"缓存击穿\", solution 1: `if(redis.sexnx()==1){`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			Two instances have twenty requests each for one item, at the moment when it expires. How many loads does the database see without
-			protection, with singleflight in each instance, with a lock in Redis, and with A3's SETNX?`,
-		Predict: `
-			(a) Forty, one, one and one. (b) Forty, two, one and one, but with SETNX some requests get no answer. (c) Forty, forty, two and
-			one.`,
-		Why: `
-			(b). All forty have found nothing before the first of them fills. Singleflight shares an answer inside one process. The other
-			process has its own, as the mutex of v2 has. A lock in Redis is one for both. Its holder looks into the cache again before it
-			loads, so the second holder finds the item. A3's SETNX has no other branch, and 39 requests get nothing. Nobody deletes the
-			key. So the first reader after the next expiry is refused as well, which makes 40 reads without an answer. With a delete, a holder
-			that dies before it has the same result.`,
-		Fix: `
-			Use a lock with a lease, and look again inside it. Put singleflight before it: then each process waits once, and not once for each
-			request. Where an old answer is good enough, keep the item without a TTL and refresh it in the background: nobody waits.`,
-		Limits: `
-			The lease of the lock must be longer than a load. If it is not, a second load begins, which does no harm here. Refreshing makes
-			the age of an answer a setting: after an update the cache is old until the next refresh. One item is hot; for many see C2. The two
-			processes are two caches in one program, each with a singleflight of its own.`,
-		Next: "P2-process-mutex (one lock for each process), L01-no-expiry and L23-dead-holder (a holder that dies). " +
-			"By hand: `app lab step L01`.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-node-1   20 × GET: nothing ─ 20 × SELECT
-node-2   20 × GET: nothing ─ 20 × SELECT
-                            ↑ the first fill comes later than all of them`,
-	How: `
-		Each of two processes has twenty simultaneous requests for one item. A load waits until all forty requests have found nothing in
-		Redis. So none of them can profit from another's fill. The database bears one load. With A3's listing the item
-		expires once more. In two variants a process takes the lock and is killed before it loads. The refreshed item is due, and all
-		forty requests are answered while its load waits.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 8 * time.Second},
 	Check:    clients.Any(services.LoadsOver(1), noAnswers, services.StaleReads, clients.Noted(steps.OrphanedLock.Mark())),
 	Variants: []experiments.Variant{

@@ -16,50 +16,10 @@ import (
 
 var C4 = experiments.Experiment{
 	ID:       "C4-delayed-double-delete",
-	Title:    "Update the database, and delete the key",
 	Articles: experiments.Articles{"A3"},
 	Claim: `
 		Delete-after-update leaves an old item in the cache in one interleaving; a second delete, later than the slowest reader, removes it.`,
-	Says: `
-		To update the database and then the cache, or the cache and then the database, is not atomic. So neither sequence of the two steps
-		keeps them equal. The article updates the database, deletes the key, and deletes it once more after two seconds. The TTL ends what
-		is still wrong.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A reader finds nothing in the cache, loads the item, and fills it in. A writer updates the database and deletes the key. In which
-			interleaving does the cache keep the old item? Does a second delete help? Would it be better to write the new item into the cache,
-			before or after the database?`,
-		Predict: `
-			(a) In none: the delete comes after the update, so the next reader loads the new item. (b) In one: the reader has loaded before the
-			update, and fills after the delete. (c) In most of them: write the new item into the cache, and delete nothing.`,
-		Why: `
-			(b) for update-then-delete. The reader carries an old item in its memory, and no delete reaches it there. With delete-then-update a
-			reader between the two steps fills the old item, and needs no special timing. A second delete removes whatever a reader has filled
-			before it. A reader that is slower than the delay fills after it, and the old item stays until the TTL ends.
-
-			Writing into the cache needs no reader to go wrong. With update-then-set, the writer that updates first may set last. With
-			set-then-update, the writer that sets first may update last. Either way the cache keeps one writer's item, and the database
-			the other's. Each sequence fails in 2 of the 6 interleavings of two writers, so it does not matter which comes first.`,
-		Fix: `
-			Update, then delete, with a TTL. Delete again after a delay that is longer than the slowest load and fill. Do not delete first, and
-			do not set. A loader can also hold a lock that the writer takes, or fill only if no delete came since its load began.`,
-		Limits: `
-			Between the two deletes a reader may see the old item, and the writer has its answer already. A writer that dies in the delay never
-			deletes again (C5-delete-log). The delay is a guess: nothing bounds how long a reader may be paused. No writer dies here. After
-			set-then-update, the cache would have an item that the database never had. The database is SQLite.`,
-		Next:  "C5-delete-log, when the delete fails. C6-binlog, when another program writes. L11-pause-past-lease has the same gap with a lock.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-reader  ── GET: nothing ── SELECT: version 1 ─────────────────────────────── SET version 1
-writer                                        ── UPDATE: version 2 ── DEL ─`,
-	How: `
-		R is a reader with three steps: GET, SELECT, SET. W is a writer with its steps UPDATE and DEL. Each step waits for its turn, and
-		the next one begins when it is done. At the end another reader asks. Its answer must not be older than the update. The delayed
-		second delete comes 200 ms after the first, when the reader has filled and one more reader has asked. Only reads after the last
-		delete are judged. Two writers, A and B, have the steps UPDATE and SET. An item that was set before its update has no version; the
-		run finds the version by the text. The last five variants play many interleavings, each with an item of its own, on one server.
-		` + "`app lab explore C4`" + ` plays them, too, and shows the shortest that leaves an old item.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: 8 * time.Second},
 	Check:    services.StaleReads,
 	Variants: []experiments.Variant{

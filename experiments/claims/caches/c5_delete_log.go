@@ -16,40 +16,10 @@ import (
 
 var C5 = experiments.Experiment{
 	ID:       "C5-delete-log",
-	Title:    "A delete that was not done",
 	Articles: experiments.Articles{"A3"},
 	Claim: `
 		A writer that dies before its delete, or gets no reply, leaves an old item; a log in the update's transaction does the delete later.`,
-	Says: `
-		A delete that fails is written into a log, and a script deletes again what the log names. The article does not say when the log is
-		written, nor what happens to a writer that dies.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A writer updates the database, and dies before it deletes the key. Or Redis does not answer at that moment. What deletes the
-			key?`,
-		Predict: `
-			(a) Nothing: the cache is old until the TTL ends. (b) The log of the failed deletes, in both cases. (c) The next reader, which sees
-			that the item is old.`,
-		Why: `
-			(a), and that may be a week. A writer that logs a delete when it fails needs to live until then. So (b) is true only if the log is
-			written before the delete, in the transaction of the update. Then there is never an update without its entry. The next
-			process that reads the log does the delete, and removes the entry after it.`,
-		Fix: `
-			Write the entry in the transaction of the update. Delete the key, and then remove the entry. Let every instance retry what is in the
-			log, also after a restart. A delete that is done twice does no harm. Keep a TTL all the same.`,
-		Limits: `
-			The cache is old from the update until the retry. A reader that has loaded before the update can still fill after the delete
-			(C4-delayed-double-delete). All writers must use the log: for those that do not know the cache there is C6-binlog.`,
-		Next:  "C6-binlog needs no help of the writer. L23-dead-holder kills the holder of a lock.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-writer   ── UPDATE and log ── ✗ killed        (no DEL)
-another                                  ── reads the log ── DEL ── removes the entry`,
-	How: `
-		The cache has the item. A writer in a process of its own updates it, and is killed immediately before its DEL. Another process
-		retries what is in the log, or there is none. Then a client reads. In two variants the writer lives, and its connection to Redis leads
-		nowhere. There the first retry fails as well.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 4 * time.Second},
 	Check:    services.StaleReads,
 	Variants: []experiments.Variant{

@@ -19,44 +19,10 @@ import (
 
 var C6 = experiments.Experiment{
 	ID:       "C6-binlog",
-	Title:    "The database says what has changed",
 	Articles: experiments.Articles{"A3"},
 	Claim: `
 		The database's binlog, through a queue with acknowledgements, deletes what has changed without the writer's help, over a kill too.`,
-	Says: `
-		As an upgrade, a tool (canal) reads the database's binlog and sends it to a queue. A consumer deletes the keys and acknowledges.
-		The article does not say when the position in the binlog is saved.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Another program updates the database, and knows no cache. A reader of the binlog puts each change into a queue. A consumer takes it,
-			deletes the key and acknowledges. One of the two is killed in the middle. Is a change lost?`,
-		Predict: `
-			(a) Yes, the one that was being handled. (b) No: the queue and the binlog have it still. (c) It depends on the order of two
-			steps in each of the two programs.`,
-		Why: `
-			(c). A consumer that acknowledges before it deletes loses the change when it dies between the two. A relay that saves its position
-			before the queue has the change loses it in the same way. In the other order a change may come twice, and a second delete
-			does no harm. This is "at least once", and it suits a cache.`,
-		Fix: `
-			Acknowledge after the delete, and save the position after the queue has confirmed. Take what another consumer has left
-			(XAUTOCLAIM). Keep the position where the queue is: a Redis that loses one loses both, and then the binlog is read again.`,
-		Limits: `
-			SQLite has no binlog. There triggers write an outbox table in the transaction of each write. Somebody must install them, a table
-			without them is not seen, and each write costs a second one. With several writers, rows of an outbox can be committed in another
-			order than they are numbered; a binlog has the order of the commits. The cache is old until the change has come through.`,
-		Next:  "C5-delete-log does the same for writers that know the cache. C4-delayed-double-delete: a slow reader can still fill too late.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-another program ─ UPDATE
-database                 ─ binlog ─┐
-relay                              └─ XADD ─ save the position
-consumer                                  └─ DEL ─ XACK`,
-	How: `
-		The cache has an item. Another program updates it with plain SQL. A relay puts changes into a Redis stream, and a consumer deletes
-		keys. Where one of the two is a process of its own, it is killed between two of its steps, and another one goes on. A second item,
-		updated later, shows when all changes before it have come through. Then a client reads. The binlog is that of MariaDB, read
-		as a replica reads it; the outbox is in SQLite.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: 8 * time.Second},
 	Check:    services.StaleReads,
 	Variants: slices.Concat(

@@ -21,40 +21,7 @@ var F02 = experiments.Experiment{
 	Claim: `
 		With Sentinel, a master that dies before it has replicated the lock loses it; after two such deaths in a row there are three
 		holders.`,
-	Says: `
-		Sentinel promotes a replica that does not have the lock, and a second client takes it there. If that master fails in the same
-		way, a third client takes it.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Sentinel replaces a dead master without an operator. Twice in a row, the master dies before it has replicated the lock. How
-			many clients hold the lock then?`,
-		Predict: `
-			(a) One: Sentinel promotes a replica that has the lock. (b) One: Sentinel waits until the leases have ended. (c) Three: one
-			on each master.`,
-		Why: `
-			(c). Sentinel chooses a replica and does not look at locks. No replica has the lock, so the promoted one grants it to B. The
-			second master dies in the same way, and the third one grants the lock to C. A, B and C each have a lease that has not ended,
-			so all of them write. The cause is not the election. It is the master, which answers before it replicates.`,
-		Fix: `
-			Sentinel makes Redis available again; it does not make the lock safe. Check the fencing token at the resource, or use a
-			store that answers only when a majority has the write. WAIT and min-replicas-to-write make the loss rarer.`,
-		Limits: `
-			The run cuts the replication on purpose, twice within one lease. In production that is rare. A client that follows Sentinel
-			learns of the new master and stops sooner than A and B here; how soon is not measured. The time without a grant includes
-			the 1.5 s after which Sentinel treats the master as dead. No variant checks the fencing token.`,
-		Next: "F01 (a promotion by hand), F03 (a cluster), F04 (WAIT and min-replicas-to-write), G9 (failovers while the resource checks " +
-			"the token). With the containers of the compose file: `app lab run F02 --on docker`.",
-		Level: experiments.Advanced,
-	},
-	Drawing: failovers.Drawing,
-	How: `
-		Every node announces the address of a fault proxy. The proxy drops the replication before A takes the lock. The master is
-		killed. Sentinel, which declares a master dead after a second and a half, promotes a replica, and B takes the lock there. After each
-		death another client, which follows Sentinel, requests a free key. The run measures the time until the grant. When the
-		others follow the new master, the same is done once more, and C takes the lock on the third. Then all of them write, because
-		their leases have not ended, as far as they can know. A and B know their dead masters only, so they learn of the new one late. A
-		client that reconnects immediately asks the new master for its lock, and stops. In containers there is no proxy: the replicas
-		are taken off their network until the master is dead. There Sentinel declares a master dead after two seconds.`,
+	Level:   experiments.Advanced,
 	Anomaly: "lost at failover",
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.RedisServer},

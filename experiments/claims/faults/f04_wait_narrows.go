@@ -21,45 +21,7 @@ var F04 = experiments.Experiment{
 	ID:       "F04-wait-narrows",
 	Articles: experiments.Articles{"A2", "A3", "A4"},
 	Claim:    "WAIT and min-replicas-to-write narrow the window in which a lock is lost with its master, and do not close it.",
-	Says: `
-		All three say that a failover can lose the lock. A2 names the window: a key that is not yet replicated. A2 and A4 go on to RedLock, and A3
-		to ZooKeeper and etcd. None of them mentions WAIT or
-		min-replicas-to-write.`,
-	Elsewhere: `
-		With WAIT a client waits until replicas have confirmed its write (https://redis.io/docs/latest/commands/wait/). With
-		min-replicas-to-write a master refuses writes when too few replicas follow it
-		(https://redis.io/docs/latest/operate/oss_and_stack/management/replication/).`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Redis can let a client wait until one replica has its write (WAIT 1). A master can also refuse writes when no replica has
-			reported lately (min-replicas-to-write). Does the lock now survive the death of its master?`,
-		Predict: `
-			(a) Yes, with either of them. (b) With WAIT yes, with min-replicas-to-write no. (c) With neither always; it is lost in fewer
-			cases.`,
-		Why: `
-			(c). WAIT 1 shows that one replica has the lock. It does not decide which replica is promoted. Here that replica dies with the
-			master, and another one grants the lock to B. The setting min-replicas-to-write looks at the last report of a replica, which
-			may be as old as the lag that is allowed. Until then the master takes a lock that no replica receives. Both help in the
-			other cases. Without a confirmation A did not count the lock, and after the lag the master refused it.`,
-		Fix: `
-			Use them to lose fewer locks, and rely on something else. Check the fencing token at the resource, or use a store in which a
-			write needs a majority, and so does an election.`,
-		Limits: `
-			The lock of v3 does not wait for replicas: WAIT is added by this experiment. A WAIT for all replicas was not tried. Then one
-			replica that is away delays or refuses every lock. What WAIT costs for each acquire is not measured.`,
-		Next:  "F01 (without either of them), F05 (a majority of independent nodes), L11 (the fencing token).",
-		Level: experiments.Advanced,
-	},
-	Drawing: `
-A          ├─ SET lock, WAIT 1 ─ read 0 ──────────────────────── write 1
-replica 1  ────────── has it ✗ dies with the master                ↑ one update is lost
-replica 2  ─ ╳ does not have it ── promoted
-B                                   ├─ SET lock ─ read 0 ─ write 1`,
-	How: `
-		A counts the lock only when WAIT 1 says that a replica has confirmed it, and releases it otherwise. Then the master is killed,
-		and the most complete replica is promoted. In the window that remains, the replica that confirmed the lock dies with the master.
-		A replica without the lock is promoted. With min-replicas-to-write the master takes writes as long as a replica has reported
-		within min-replicas-max-lag. After that it refuses the lock. A lock that is taken before is lost all the same.`,
+	Level:    experiments.Advanced,
 	Anomaly:  "lost at failover",
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.RedisServer}, Takes: 15 * time.Second},
 	Check:    clients.Any(history.Counter, clients.Noted(onMasterOnly)),

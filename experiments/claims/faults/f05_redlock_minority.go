@@ -21,58 +21,9 @@ import (
 
 var F05 = experiments.Experiment{
 	ID:       "F05-redlock-minority",
-	Title:    "RedLock without some of its nodes",
 	Articles: experiments.Articles{"A2", "A4"},
 	Claim:    "RedLock grants the lock while two of its five nodes are dead or hang, and refuses it in time with three such nodes.",
-	Says: `
-		A majority of the nodes is enough, N/2+1 of N. With fewer the acquire has failed, and the client releases on all nodes. A client asks the
-		nodes one
-		after another. A request to a node has a timeout far below the lease, so a node that gives no answer delays no client for long. A4
-		names 5 to 50 ms for a lease of 10 s, A2 some tens of milliseconds. A4's text takes the same key on all nodes; its listing has a name
-		for each node, lock1 to lock5.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			RedLock asks five nodes, and two of them give no answer. They are dead, or they hang: they accept a connection and say
-			nothing. Is a client still granted the lock, and how long does it wait? And with three such nodes?`,
-		Predict: `
-			(a) Two silent nodes cost one timeout each time. (b) Dead nodes cost nothing, and nodes that hang cost a timeout. (c)
-			Neither delays a client, as long as three nodes answer.`,
-		Why: `
-			(c) for v4, as long as one client asks: then two nodes that hang cost nothing. Three of five nodes are a majority, and their
-			votes are enough. v4 asks all nodes simultaneously and goes on when three have granted the lock. A dead node refuses the
-			connection immediately, and a node that hangs is not waited for. With three silent nodes there is no majority. The client waits
-			for one timeout and is told that the lock is unavailable. After that v4 only pings a node that hangs, so the next requests are
-			refused without a wait. When two clients compete, one of them may wait for the timeout of a node.
-
-			In sequence, as the articles ask, each node that hangs costs its whole timeout in each acquire, and again in the release. So the
-			timeout must be short. But a short timeout also cuts off nodes that are only slow. With 5 ms, and answers that take 20 ms, each
-			request was refused although three nodes live. These nodes had executed it, and the release timed out, too. So they keep a key
-			that nobody holds, for the whole lease. v4 waits longer for a node, and was granted each request in the time of one answer.`,
-		Fix: `
-			Ask all nodes simultaneously. Go on when a majority has granted the lock, and release it on every node afterwards. Then the
-			timeout of a node can be longer than a busy machine delays an answer, and still far below the lease. In v4 it is 500 ms by
-			default (--node-timeout). Do not wait a second time for a node that gave no answer. Repeat a release until it is confirmed.`,
-		Limits: `
-			Clients that compete may share the nodes between them, so that none has a majority. Then a try may wait for a node that
-			hangs. In that variant no update may be lost; its longest wait is measured and not judged. On a busy machine the experiment
-			makes v4's timeout longer; the table shows it. The articles' timeouts are not changed. Nodes that lose their data are not tried. Here
-			the key has one name on all nodes. A4's five names exclude as well, as long as all clients use the same ones.`,
-		Next: `
-			F06 (a node restarts empty), F07 (the clock of a node jumps), F08 (a node that is named twice), P4 (RedLock when nothing
-			fails). docs/lock.md has a section on v4.`,
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A        ├─ asks 1 2 3 4 5 ─ 1 2 3 grant it: a majority ─ read 0 ─ write 1 ┤
-node 4   ✗ dead: it refuses the connection
-node 5   ✗ hangs: it says nothing, and is not waited for`,
-	How: `
-		A is connected to five nodes. Some of them, chosen at random, are killed, and A requests the lock. When three were down, one is
-		started again, and A requests it once more. In other variants nodes are stopped by SIGSTOP: they hang, which means that they
-		accept connections and answer nothing. Then A and B request the lock again and again, and add one to a counter. One client at a
-		time must not wait as long as the timeout of one node. With three nodes that hang, each client must be refused within three such
-		timeouts. In the last four variants A is alone. It is v4, or a client that asks the nodes in sequence. In two of them a proxy
-		delays the answers of the nodes that live.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: 20 * time.Second},
 	Check:    clients.Any(history.Counter, failovers.Available(5), slow),
 	Variants: []experiments.Variant{

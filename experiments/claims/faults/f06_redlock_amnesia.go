@@ -18,54 +18,9 @@ import (
 
 var F06 = experiments.Experiment{
 	ID:       "F06-redlock-amnesia",
-	Title:    "RedLock: a node restarts with data loss",
 	Articles: experiments.Articles{"A2", "A4"},
 	Claim:    "In RedLock a node that restarts empty lets a second majority form; one that stays down for the longest lease does not.",
-	Says: `
-		The articles count the votes of the nodes, and do not say what happens to a vote when its node restarts.`,
-	Elsewhere: `
-		A node that has forgotten its vote gives it again. RedLock's author advises to leave a crashed node down until every lease has
-		ended ("Performance, crash recovery and fsync" in https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client holds a RedLock on nodes 1, 2 and 3 of five. Node 3 crashes and restarts immediately, without its data. Another
-			client asks all five nodes for the lock. Is it refused?`,
-		Predict: `
-			(a) Yes: the first client has a majority. (b) Yes: a node that restarts does not vote for a while. (c) No: nodes 3, 4 and 5
-			are a majority as well.`,
-		Why: `
-			(c). Two majorities of five nodes share at least one node, and that node has to refuse the second client. Node 3 is the shared
-			one. Its vote was only in its memory, so after the restart it votes for B. B has nodes 3, 4 and 5, A counts on 1, 2 and 3,
-			and both write. A node that stays down until A's lease has ended does no harm, because A has stopped by then. A single Redis
-			that restarts empty has the same weakness. ZooKeeper and etcd write each grant to the disk before they answer, so a restart
-			takes no lock away. Here both other servers had the grant when the leader lost its disk. etcd refuses a server that comes back
-			without its disk. The empty ZooKeeper server copied the others' data. A database keeps its locks through a crash only if it writes
-			its log before it confirms a COMMIT. MariaDB with innodb_flush_log_at_trx_commit=0 writes it once a second, and a crash takes the
-			locks of that second away.`,
-		Fix: `
-			Start a crashed node again only when the longest lease has ended. Or let each node write every vote to its disk before it
-			answers (appendfsync always), which costs time. Leave innodb_flush_log_at_trx_commit at 1, its default, in a database that keeps
-			locks.`,
-		Limits: `
-			Of RedLock's two fixes the run tries the delayed restart. The delay is the operator's work: Redis has no setting for it.
-			While the node is down, the lock survives one failure less. A client that holds the lock by more than three nodes keeps a majority when
-			one of them restarts. No trial destroys the disks of two servers. The run does not try what ZooKeeper does
-			when a second server lacks the grant and the third one cannot be reached. A disk that loses confirmed writes is not tried.`,
-		Next:  "F07 (a clock makes a node forget), F08 (one node counts twice), F05 (nodes that are down).",
-		Level: experiments.Advanced,
-	},
-	Drawing: `
-A        ├─ 1 2 3 of 5 ─ read 0 ──────────────────────── write 1
-node 3   ───────────────── ✗ restarts, empty               ↑ one update is lost
-B                            ├─ 3 4 5 of 5 ─ read 0 ─ write 1`,
-	How: `
-		A does not reach nodes 4 and 5, and holds the lock by 1, 2 and 3. Node 3 is killed and started again at the same address, and B
-		asks all five. In the control it stays down until A's lease has ended, which A learns because no majority renews it. A single
-		Redis has the same weakness. There A cannot reconnect after the restart. A holder that reconnects would notice the loss, and stop.
-		The naive locks of the articles run on one Redis as well. One server of ZooKeeper, and one of etcd, is killed and started again
-		with its disk. Then the leader of three is killed, loses its disk, and starts again. The ZooKeeper server first copies the data of
-		the others, and then B asks it. The other etcd servers refuse the empty one, so B asks those two. MariaDB keeps its table on the
-		disk. The server is killed when A's lock is committed, and starts again.`,
+	Level:    experiments.Advanced,
 	Anomaly:  "restart with data loss",
 	Schedule: experiments.Schedule{Takes: 26 * time.Second},
 	Check:    history.Counter,

@@ -22,42 +22,7 @@ var F11 = experiments.Experiment{
 	ID:       "F11-partition",
 	Articles: experiments.Articles{"A0", "A1", "A2"},
 	Claim:    "A holder that is cut off from the server stops in time: its lease's context ends before the server frees the key.",
-	Says: `
-		A holder that dies, or cannot be reached, blocks the others until its lease ends, and no longer. The articles do not say what a
-		living holder does meanwhile when it cannot renew.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client holds the lock, and the network between it and Redis fails. It works on and cannot renew. Other clients still reach
-			Redis. Does the holder learn of it before another client is granted the lock?`,
-		Predict: `
-			(a) No: without the server it cannot know. (b) Yes: it counts the lease itself. (c) Only when its connection reports an
-			error.`,
-		Why: `
-			(b). The holder stops in time, because it counts its lease from before the request was sent, and the server from a later moment.
-			It also takes off a little for clocks that run at different speeds. So its context ends first, without an answer from the
-			server. When only the replies are lost, the server has renewed the key once more, and the holder does not count that
-			renewal. A holder that does not look at its context writes all the same, and one update is lost.`,
-		Fix: `
-			Give the lease's context to each part of the work, and stop when it ends. Check the fencing token at the resource as well:
-			it refuses the write of a holder that did not look.`,
-		Limits: `
-			A holder that is paused counts nothing, so its own count does not help it. Data that it sent to the resource before the end
-			can still arrive after it; only the token stops that. A clock that jumps is not covered: the margin is for clocks that run
-			at different speeds.`,
-		Next: "L11 (the holder is paused instead of cut off), L12 (the reply to an acquire is lost), L05 (work longer than the lease). " +
-			"With the containers of the compose file: `app lab run F11 --on docker`.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A       ├─ lock ─ read 0 ──────────┤ its context ends: it must not write
-proxy                 ✗ drops        ┆ the server frees the key
-B                     waits …        ├─ lock ─ read 0 ─ write 1`,
-	How: `
-		A reaches the server over a fault proxy, B directly. The proxy drops data while A holds the lock: in both directions, or only
-		the replies. In the second case a renewal still arrives, and the key's life gets longer once more. From then on B waits. Two
-		things are measured. Does A's context end before B is granted the lock? Is the end that A counts on earlier than the server's?
-		When B has finished, and the lab's own timers show that its process runs, A writes if its context has not ended. In two variants A
-		does not look and writes all the same; in one of them the resource checks the fencing token.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Docker: 180 * time.Second, Alone: true, Takes: 10 * time.Second},
 	Check:    clients.Any(history.Counter, reliesTooLong, learnsLate),
 	Variants: []experiments.Variant{

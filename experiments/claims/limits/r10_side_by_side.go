@@ -13,38 +13,9 @@ import (
 
 var R10 = experiments.Experiment{
 	ID:       "R10-side-by-side",
-	Title:    "The algorithms side by side",
 	Articles: experiments.Articles{"A0"},
 	Claim:    "Of the ways to count over twelve nodes, only the log, a GCRA with a small burst, and a divided limit keep any window.",
-	Says: `
-		A0 ends with one algorithm, a counter that expires. It compares no others, and reports no numbers.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Ten ways to count get the same calls of twelve nodes: all at the same moment, and then around the end of a window. Which of them stay
-			within 24 calls in any 720 ms? And what does the question cost before each call?`,
-		Predict: `
-			(a) All that count in Redis. (b) All that count in one script. (c) Only those that look at any window, and they cost little more.`,
-		Why: `
-			(c). A counter that expires forgets all calls at the same moment, so the next window
-			begins with the whole limit: r2, r3, r5 and r9. A counter in each node never knew the others: r1. GCRA keeps its own promise, burst and
-			rate together, and r8 sets each of them to the limit. The log, r6 and r7 promise no more than the limit in any window, and keep it. In
-			the table, every way through Redis costs about one round trip. The listing costs two.`,
-		Fix: `
-			Take r4 while the limit is thousands of calls, since it stores each of them. Take r6 for larger limits, if the callers can do without
-			bursts. Take r3 if the supplier counts in windows of its own, and allows twice the limit around their border.`,
-		Limits: `
-			The times are of one machine, with Redis beside the nodes and one caller. r6 refuses most of these calls because they come in bursts:
-			under even load it admits its rate. Nothing fails here: R5 and R6 show that.`,
-		Next:  "R4-window-edge explains the border, R2-article-aspect the listing, R7-split-limit the divided limit.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-12 nodes together      48 calls are tried
-one window later       1 …      23 at half of the window …     24 after its end`,
-	How: `
-		The supplier allows 24 calls in 720 ms: 2000 calls a minute. Twelve nodes try four calls each, simultaneously. When these have left
-		the window, one call is tried, 23 at half of the next window, and 24 after 720 ms. Then one node asks 500 times, one request after the
-		other, for an operation with a high limit. Each time is what a call waits for the answer.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Alone: true, Slow: true, Takes: 19 * time.Second, Trials: 1}, // each waits for two windows
 	Check:    services.OverLimit(services.PerMoment),
 	Variants: func() (all []experiments.Variant) {

@@ -12,37 +12,9 @@ import (
 
 var R3 = experiments.Experiment{
 	ID:       "R3-fixed-window",
-	Title:    "One script, a fixed window",
 	Articles: experiments.Articles{"A0"},
 	Claim:    "INCR and EXPIRE in one script that decides admit exactly the limit in each window, over twelve nodes.",
-	Says: `
-		A0's counter is an INCR with an EXPIRE in one script. When the key expires, the next call begins a new window.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			Twelve nodes share a counter in Redis. One script reads it, refuses at the limit, increments it, and sets its expiry with the first
-			call. How many calls are admitted in each window under a load of twice the limit?`,
-		Predict: `
-			(a) Exactly the limit. (b) The limit and a few more. (c) Fewer, because refused calls are counted, too.`,
-		Why: `
-			(a). Exactly the limit. Redis executes one script at a time, so that no call comes between the comparison and the INCR. The caller does
-			what the reply says. When the window ends, Redis deletes the key, and the next call begins a window with the whole limit.`,
-		Fix: `
-			Let one script decide and count, and obey its reply. Keep one key for each operation. No lock is needed (R9).`,
-		Limits: `
-			The windows begin with a call, and are not those of the supplier's clock. A window of the supplier that lies across the border of two
-			of ours can see up to twice the limit: R4. The time moves here by shorter lives of the keys, and nobody waits a minute.`,
-		Next: "R4-window-edge calls around the border of two windows. R5-incr-then-expire takes the script apart. R8-script-fails-midway lets " +
-			"a script fail.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-window 1   calls 1 … 24 │ refused 24 times
-           (a minute)   the key expires
-window 2   calls 1 … 24 │ refused 24 times`,
-	How: `
-		Twelve nodes call four times each, simultaneously: twice the limit of 24 calls a minute. The window ends, and they do it again. A
-		violation is a window in which not exactly 24 calls were made. INCR and EXPIRE as two commands are exact, too, as long as nobody
-		crashes between them.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 2 * time.Second},
 	Check:    exactly,
 	Variants: []experiments.Variant{

@@ -14,46 +14,9 @@ import (
 
 var R9 = experiments.Experiment{
 	ID:       "R9-counter-lock",
-	Title:    "A lock around the counter",
 	Articles: experiments.Articles{"A0"},
 	Claim:    "The counter needs no lock: one script is exact, and a lock around A0's listing costs more and still admits one call too many.",
-	Says: `
-		A0 says that the nodes share no process, and that a lock in one machine is not seen in another. So a distributed lock must be added, and
-		one thread of one machine counts at a time.
-		It then presents the locks, and ends with a counter in a script.`,
-	Errata: []experiments.Erratum{{
-		Article: "A0", What: `
-		A0 says that the counter over several nodes needs a distributed lock. The script alone is exact without one. The listing does not take
-		a lock either.`,
-		Where: "section 2: `분포 식 자 물 쇠 를 추가 해 야 한다`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A0's listing compares and then counts, and callers pass together. A distributed lock around both lets one caller in at a time. Is the
-			limit kept then? And what does a call cost, compared with one script?`,
-		Predict: `
-			(a) It is kept, at about the same cost. (b) It is kept, at a multiple of the cost. (c) It is not kept: one call too many is made.`,
-		Why: `
-			(c) as it is printed, and (b) with >=. The lock mends the race and not the comparison: with > the listing still admits one call too many.
-			With >= it is exact. Each call then takes the lock, reads, counts and releases the lock, and all nodes wait for each other. The script
-			does the same in one command, and Redis executes one command at a time anyway. That is the mutual exclusion.`,
-		Fix: `
-			Let Redis decide and count in one script. Keep the lock for work that no single command can do. A lease that ends during the work
-			would open the race again: the script has no such end.`,
-		Limits: `
-			The lock is v3, whose queue in the process does not help here, because each node is a process of its own. The times are of one machine
-			with Redis beside the nodes. Over a network each of the lock's commands costs a round trip more.`,
-		Next: "R2-article-aspect has the race without a lock. P0-atomic asks the same question of page views, and G6-conditional-update of a " +
-			"database.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-script   EVAL → 24, call
-lock     acquire   GET → 23   EVAL → 24, call   release     next node: acquire   GET → 24 …`,
-	How: `
-		Twelve nodes try four calls each, twice the limit, with one script, with A0's listing inside a lock, and with >= inside a lock. In one
-		variant the listing has no lock, and the callers compare together. Measured are the time from the first call to the last, for each
-		call, and the commands that Redis executed, for each call.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Alone: true, Takes: 4 * time.Second},
 	Check:    services.OverLimit(services.PerMinute),
 	Variants: []experiments.Variant{

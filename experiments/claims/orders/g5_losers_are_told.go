@@ -26,45 +26,7 @@ var G5 = experiments.Experiment{
 	ID:       "G5-losers-are-told",
 	Articles: experiments.Articles{"A0", "A2"},
 	Claim:    "Each version tells a loser which driver has the order, or that the lock is held, and A2's listing tells no driver anything.",
-	Says: `
-		A0 demands a form of the lock that does not block. A2's method that grabs the order returns null. With SETNX, a driver who does not get
-		the lock is answered immediately.`,
-	Errata: []experiments.Erratum{{
-		Article: "A2", What: `
-		All four of A2's implementations return null, to the losers and to the winner. Nor can a driver read the result later: the listing
-		stores the status of the order, and never the driver.`,
-		Where: "the end of each grabOrder: `戻る ヌル`; OrderServiceImpl: `注文.setStatus(1)`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			Twenty drivers want one order, and one of them gets it. What do the other nineteen learn from the answer, and what does the winner
-			learn? And what can a driver be told who does not wait for the lock?`,
-		Predict: `
-			With A2's listing: (a) The losers learn which driver has the order. (b) The winner learns it, and the losers get null. (c) All twenty
-			learn nothing.`,
-		Why: `
-			(c). With A2's listing no driver learns anything: each implementation ends with return null, for the winner as for the losers. Only the
-			log of the service says which driver has the order. Here every version stores the driver with the write that decides. So it can tell
-			each loser that waits for the lock which driver has the order. A driver that does not wait comes too early for that: nothing is
-			decided while the holder of the lock thinks. Its answer is 423. It says whether a request of the same instance has the lock. v3 says
-			how much is left of the lease, too.`,
-		Fix: `
-			Give each outcome an answer of its own: won, lost to another driver, locked, not known. Store the winner in the write that decides. Then
-			a driver can ask again: after a lost answer, and after a 423.`,
-		Limits: `
-			The run uses A2's implementation with SETNX only. That the other three return null as well is read in the listings. An answer that
-			gets lost on the way is not tried. v5 to v8 do not run here: tests of the lock show that they refuse without a wait.`,
-		Next: "G3-redis-lock shows how the losers wait, and G6-conditional-update how they need not. L12-unanswered-acquire loses a reply. By " +
-			"hand: `app demo --keep` prints lines for curl, and with `&wait=0` at the end of the URL the driver does not wait.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-driver 1   SET NX → OK    …thinks…   the order is theirs   "null"
-driver 2   SET NX → nil   "null"                            neither of them knows`,
-	How: `
-		20 drivers request one order simultaneously, at two instances. They do so at each version of the app, one order after the other. In one
-		variant they do not wait (?wait=0). A driver who is told 423 and has won would be a violation. A2's listing with SETNX runs in
-		two small servers, over the same store of orders. That store writes the driver, which A2's does not: the run must find one winner.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 9 * time.Second},
 	Check:    clients.Any(clients.Noted(burst.ToldNothing), wonWhatWasLocked),
 	Variants: []experiments.Variant{

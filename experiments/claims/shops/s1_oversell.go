@@ -19,42 +19,9 @@ import (
 
 var S1 = experiments.Experiment{
 	ID:       "S1-oversell",
-	Title:    "Oversold stock",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "Without a lock that all instances share, or a condition in the UPDATE, two buyers get the last piece.",
-	Says:     "Overselling is the fourth case for a lock: the stock of an item is shared, so its changes must exclude each other.",
-	Lesson: experiments.Lesson{
-		Question: `
-			One piece is left. Two buyers press the button at two instances. Each instance reads the stock, and sells if there is enough. You
-			may add a mutex, a Redis lock, a transaction with the lock inside, or a condition in the UPDATE. Which of them sell the piece once?`,
-		Predict: `
-			(a) All four: each of them makes one buyer wait. (b) The Redis lock and the condition. (c) The Redis lock, alone and inside of the
-			transaction, and the condition.`,
-		Why: `
-			(b). A mutex knows nothing of the other instance. A lock inside of a transaction is free before the COMMIT, so the next holder reads
-			the old stock (D02). The Redis lock around the transaction lets the second buyer read only what the first has written. The condition
-			needs no lock. The database tests it and writes in one statement, and the second statement changes no row.`,
-		Fix: `
-			Put the condition into the UPDATE: stock >= quantity. It is one statement, it needs no lock service, and a paused client does no harm.
-			SELECT … FOR UPDATE helps when the decision needs more than one statement. Take a lock when the work reaches beyond the database.`,
-		Limits: `
-			The shop checks no fencing token. A holder that has lost its lock and writes oversells, as in L11 and L22. SQLite has no FOR UPDATE,
-			and one writer at a time. The numbers are those of this machine, with the database and the buyers on it. A hot row limits every way:
-			the database changes it for one buyer after the other. The condition needs no lock server and has no lease.
-			Yet it takes the longest for a buyer of the last variant, because 900 of 1000 are refused. A refused buyer still reads the stock, to
-			learn what is left, and its transaction has the row meanwhile. With FOR UPDATE such a buyer sends one statement less. With v3 it
-			sends one plain SELECT, and no transaction. In two runs without that last read, all three ways took 0.22 to 0.27 ms.`,
-		Next: "D02-released-before-commit shows the early release with a counter, and G6-conditional-update the condition with an order. " +
-			"S4-state-change uses the condition for a state. By hand: docs/shop.md, and `k6 run loadtest/k6/shop.js`.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-A   reads 1                      writes 0, order   "you have it"
-B             reads 1   writes 0, order            "you have it"`,
-	How: `
-		One piece is in stock. Buyer 1 at instance A reads it. Then buyer 2 comes to instance B. A writes only after B has read, or after 300
-		ms where something keeps B out. In the control A has finished before B begins. The last variant lets 1000 buyers want 100 pieces, and
-		measures three ways on MariaDB.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{
 		Alone: true, // it measures
 		Slow:  true, // it starts the servers of each lock, and three databases

@@ -15,44 +15,9 @@ import (
 
 var S2 = experiments.Experiment{
 	ID:       "S2-duplicate-order",
-	Title:    "The same order twice",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "A lock alone does not stop a second submission: it comes later, unless the lock is followed by a check.",
-	Says:     "To stop a user from ordering twice is the first case for a lock. The article names the user's id as what is shared.",
-	Errata: []experiments.Erratum{{
-		Article: "A3", What: `
-		A3 makes an order that a user places twice a question of a lock. A lock alone makes both orders, one after the other:
-		something must remember the first one.`,
-		Where: "the business cases: `防止用户重复下单`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A buyer presses the button twice, or the app repeats a request without an answer. You lock the buyer and the item in Redis, place
-			the order, and release the lock. How many orders are there?`,
-		Predict: "(a) One: the lock is for that buyer. (b) Two. (c) One, if the lock waits; two, if it refuses while it is held.",
-		Why: `
-			(b). The lock only puts the two requests one after the other. The second one gets the lock as soon as it is free, and places its
-			order, because nothing asks whether there is one. A check without a lock has the gap of S1: both requests find no order. Both together
-			are right. The unique key does the same in the database.`,
-		Fix: `
-			Let the client send an idempotency key, the same for each attempt at one order. The order and the key are written in one transaction.
-			A repetition gets the first answer, so a buyer may order a second time with a new key. A unique key of buyer and item is shorter, and
-			allows one order for ever.`,
-		Limits: `
-			The check under the lock needs the lock to hold: see L05 and L11. The idempotency key is as good as the client that makes it: a new
-			key for each attempt is no key. A key must be kept as long as a client may repeat its request. Work outside of the database, such as
-			a payment, needs its own key. The callers are goroutines of one program, each with the database's own transactions.`,
-		Next: "S1-oversell is the same gap with the stock. S3-message-dedupe has the same mark for messages. By hand: " +
-			"`curl -H 'Idempotency-Key: k1' …` in docs/shop.md.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-A   ├─ lock ─ order 1 ─ unlock ┤
-B     waits                     ├─ lock ─ order 2 ─ unlock ┤     nobody asked whether there is one`,
-	How: `
-		A buyer submits an order twice, at two instances. Where both are on the way, A continues when B has read, or after 300 ms. In the
-		variant of the lock alone the second submission comes when the first is over. The idempotency key is sent a third time at the end,
-		and must be answered with the same order.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 6 * time.Second},
 	Check:    clients.Any(history.Winners, clients.Noted(otherAnswer)),
 	Variants: []experiments.Variant{

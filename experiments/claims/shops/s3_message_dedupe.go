@@ -16,46 +16,9 @@ import (
 
 var S3 = experiments.Experiment{
 	ID:       "S3-message-dedupe",
-	Title:    "A message that is delivered twice",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "A message that comes twice has one effect only if its mark and its work are one transaction.",
-	Says:     "To recognise messages that a queue delivers twice is the second case for a lock.",
-	Errata: []experiments.Erratum{{
-		Article: "A3", What: `
-		A3 makes messages that come twice a question of a lock. A message comes again after the death of its worker, when no lock is
-		held any more. Only a mark in the transaction of the work remembers what was done.`,
-		Where: "the business cases: `MQ消息去重`",
-	}},
-	Lesson: experiments.Lesson{
-		Question: `
-			A worker packs a parcel for each message, and acknowledges the message. A worker that dies before that leaves it to another one. You
-			mark each message in Redis, so that it is not worked on twice. When do you mark it: before the work, or after it?`,
-		Predict: `
-			(a) Before: a second worker sees the mark. (b) After: a mark means that the work is done. (c) Neither is right.`,
-		Why: `
-			(c). A worker that dies between the mark and the work has lost the message: the next one sees the mark and packs nothing. A worker
-			that dies between the work and the mark repeats it. The mark and the parcel are in two stores, and there is always a moment between
-			two writes. A lock does not help: it ends with its lease, and the next holder knows as little.`,
-		Fix: `
-			Write the mark into the database of the work, in one transaction, with a unique key. Then both are there or none, whenever the worker
-			dies. Acknowledge after the COMMIT. A second delivery finds the row, does nothing, and is acknowledged. This works for a slow worker,
-			too.`,
-		Limits: `
-			The work here is in one database. An e-mail or a call to another service is in no transaction: give it a key that the other side
-			recognises (S2). The message itself is sent after the payment. A crash between these two loses it, and an outbox in the database
-			would keep it. Marks need room: delete those that are older than any repetition.`,
-		Next: "S2-duplicate-order has the same idea for requests. L23-dead-holder shows how long the lock of a dead worker blocks. " +
-			"By hand: docs/shop.md.",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A   XREADGROUP ─ INSERT parcel ─ ✗ killed             XACK was not sent
-B                                   XAUTOCLAIM ─ INSERT parcel ─ XACK      two parcels`,
-	How: `
-		An order is paid, and a message about it is in a Redis stream. Worker A is a process of its own. It reads the message with XREADGROUP,
-		stops before a step, and is killed there. Worker B takes the message over with XAUTOCLAIM. The parcels of the order are counted in the
-		database. In two variants A is only slow: it continues when B is done. A mark is a key in Redis, or a row in the transaction of the
-		parcel.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{Takes: 6 * time.Second},
 	Check:    oneParcel,
 	Variants: []experiments.Variant{

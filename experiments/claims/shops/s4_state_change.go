@@ -14,38 +14,9 @@ import (
 
 var S4 = experiments.Experiment{
 	ID:       "S4-state-change",
-	Title:    "An order that is paid and cancelled",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "Paying and cancelling at the same time leaves an order both paid and cancelled, unless a lock or the UPDATE excludes it.",
-	Says:     "The change of an order is one of the four cases for a lock: the order's id is what the changes share.",
-	Lesson: experiments.Lesson{
-		Question: `
-			A buyer pays an order, and cancels it at the same moment in another window. Each instance reads the state, finds the order placed,
-			and writes the new state. What is the order in the end, and what were the two requests told?`,
-		Predict: `
-			(a) It has the state of the last write, and the other request was refused. (b) It has that state, and both were told that they
-			succeeded. (c) The database refuses the second write.`,
-		Why: `
-			(b). Both requests read the state before the other one wrote. The last write decides the state. The buyer has paid for an order
-			that is cancelled, or the piece is back in stock and sold. The database has executed two correct statements, and knows of no rule.`,
-		Fix: `
-			Write the allowed old state into the UPDATE: SET state = paid WHERE id = 1 AND state = placed. A change of no row means that the
-			order has moved on. This is a small state machine, and the database keeps it. It needs no lock, and a late retry does no harm.`,
-		Limits: `
-			The money itself moves in another system, and no condition of this database reaches that. There, reserve first and confirm after the
-			UPDATE, or pay back when it changes no row. A lock that ends early lets both through, as in L05. The
-			callers are goroutines of one program.`,
-		Next: "G6-conditional-update and S1-oversell have the same condition. S3-message-dedupe packs the parcel of a paid order. " +
-			"By hand: docs/shop.md.",
-		Level: experiments.Basic,
-	},
-	Drawing: `
-A pays      reads placed                   writes paid        "it is paid"
-B cancels                 reads placed   writes cancelled     "it is cancelled"`,
-	How: `
-		An order is placed. A pays it and B cancels it. A reads the state, and B begins. A writes only after B has read, or after 300 ms where
-		something keeps B out. In the control B comes when A is done. Each change that a client was told of is a row, written in the
-		transaction of the change.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{Takes: 4 * time.Second},
 	Check:    paidAndCancelled,
 	Variants: []experiments.Variant{

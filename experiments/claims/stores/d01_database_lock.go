@@ -14,43 +14,9 @@ import (
 
 var D01 = experiments.Experiment{
 	ID:       "D01-database-lock",
-	Title:    "GET_LOCK through a pool",
 	Articles: experiments.Articles{"A2"},
 	Claim:    "A GET_LOCK belongs to a connection: through a pool it excludes nobody and stays locked.",
-	Says: `
-		A2 names a lock in the database as one of three ways. It shows none of its forms, and does not compare it with the others.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A service calls GET_LOCK, works, and calls RELEASE_LOCK, each through its pool of connections. Two requests do so simultaneously in
-			one process. Does the second one wait?`,
-		Predict: `
-			(a) It waits: the lock is in the database. (b) It is granted the lock as well. (c) It is refused, and the lock stays locked.`,
-		Why: `
-			(b) and (c) both happen. The server gives the lock to a connection, and a connection may take it twice. The pool gives connection 7
-			back after GET_LOCK, so the second request may get connection 7, and the lock. At the release, the pool may choose another
-			connection. RELEASE_LOCK then answers 0, and connection 7 keeps the lock until it ends. A connection that ends frees its lock, while
-			the work goes on. A lease in a row belongs to no connection: it ends by its time.`,
-		Fix: `
-			Take one connection from the pool (in Go: a sql.Conn), and use it for GET_LOCK, for all work, and for RELEASE_LOCK. Check that
-			RELEASE_LOCK answers 1. Better: let the work be in the transaction that locks the row. Or use a lease in a row, and check its
-			token (v5).`,
-		Limits: `
-			The resource is outside of the database here, and checks no token. A failover to a replica loses all of these locks. Neither it nor
-			the clock of the database is tried here.`,
-		Next: `
-			D03-connection-ends kills the connection that has the lock, and D02-released-before-commit releases it too early. P5 puts v5 under
-			load. By hand: two mysql clients, and SELECT GET_LOCK('a', 0) in each.`,
-		Level: experiments.Medium,
-	},
-	Drawing: `
-request 1   ├─ GET_LOCK on connection 7 ─ read 0 ──────────────────────── write 1
-pool           7 is free again ┆
-request 2                      ├─ GET_LOCK on connection 7: granted ─ read 0 ─ write 1: one update is lost`,
-	How: `
-		A takes the lock and reads, and B tries in that moment. Then A writes and releases, and B takes the lock and adds one. If B got in
-		before, both write the same value. Through a pool, each statement goes to whichever connection is free. In one variant A and B are
-		two requests of one process, and both get the same connection. In another one a third request has A's connection when A releases.
-		Each step waits for the one before.`,
+	Level:    experiments.Medium,
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.MariaDB},
 		Takes:  7 * time.Second,

@@ -14,40 +14,9 @@ import (
 
 var D02 = experiments.Experiment{
 	ID:       "D02-released-before-commit",
-	Title:    "A lock that is released before the COMMIT",
 	Articles: experiments.Articles{"A2", "A3"},
 	Claim:    "A lock that is released before the COMMIT protects nothing: the next holder reads the old value, and an update is lost.",
-	Says: `
-		A2 takes the lock in a method that calls the one that reads and writes. A3 takes it in the method with the business logic. Neither
-		says where a transaction begins and ends.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A method takes a lock, reads a row, updates it, and releases the lock. An annotation around the method makes it a transaction, which
-			commits when the method has returned. Two instances run it. Is an update lost?`,
-		Predict: `
-			(a) None is lost: the lock covers the read and the write. (b) The second update waits for the first transaction, and then adds to its
-			result. (c) The second transaction has read the old value, and overwrites.`,
-		Why: `
-			(c). Until A commits, B sees what was there before A began. The lock is free at that time, because A has released it. B's UPDATE does
-			wait for A's transaction, but B has computed the value before. So two holders that never overlap at the lock lose an update.`,
-		Fix: `
-			Take the lock outside of the transaction, and release it after the COMMIT. With an annotation, put the lock into the method that calls
-			the annotated one. Or read with SELECT … FOR UPDATE: then the database makes B wait. A conditional UPDATE needs no lock at all (G6).`,
-		Limits: `
-			The isolation level is the server's default, REPEATABLE READ. READ COMMITTED does not help: B still reads before the COMMIT. A fencing
-			token that the read registers in the same row would make B wait as well, because registering is a write.`,
-		Next: `
-			D01-database-lock shows locks that the database has itself. G6 needs no lock, and L22 shows why the token belongs to the read. Look at
-			order/grab.go: the lock is around two transactions.`,
-		Level: experiments.Basic,
-	},
-	Drawing: `
-A   ├─ lock ─ BEGIN ─ read 0 ─ write 1 ─ unlock ┤                      COMMIT
-B                                               ├─ lock ─ BEGIN ─ read 0 ┆ write 1 ─ COMMIT: one update is lost`,
-	How: `
-		A takes the lock in a row (v5), begins a transaction, reads and updates. Then A releases the lock and B takes it, begins a transaction
-		and reads. Only then A commits. B updates with what it has read, and commits. In the control A commits before it releases. In the
-		last variant both read with SELECT … FOR UPDATE. The run waits until the server says that B's read waits, and then A commits.`,
+	Level:    experiments.Basic,
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.MariaDB},
 		Takes:  4 * time.Second,

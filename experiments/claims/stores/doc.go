@@ -1,2 +1,9 @@
 // Package stores has the experiments on locks in a database and in Memcached (D01, D02, D03, M01).
 package stores
+
+import "embed"
+
+// Lessons are the files with the experiments' lessons.
+//
+//go:embed *.md
+var Lessons embed.FS

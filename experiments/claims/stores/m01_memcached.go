@@ -22,46 +22,10 @@ import (
 
 var M01 = experiments.Experiment{
 	ID:       "M01-memcached",
-	Title:    "A lock in Memcached",
 	Articles: experiments.Articles{"A0"},
 	Claim: `
 		A lock in Memcached is lost by eviction, by a restart and by a stalled server, and a late delete frees another client's lock.`,
-	Says: `
-		The article names Memcached's add beside Redis's SETNX: it succeeds only where the key does not exist, so the client that succeeds has
-		the lock. It says nothing of what else Memcached does with the key.`,
-	Lesson: experiments.Lesson{
-		Question: `
-			A client takes a lock by the command "add", which stores only a new key, with an expiry. Until when can it rely on the lock?`,
-		Predict: `
-			(a) Until the expiry, as with SET NX PX in Redis. (b) Until the expiry, unless the server restarts. (c) Less long: the server may forget
-			the lock at any time.`,
-		Why: `
-			(c). Memcached is a cache, and a lock in it is an item like all others. When the memory is full, the server evicts the item that was used
-			least recently, which may be the lock. A restart loses every item, because nothing is stored on a disk. The server counts whole
-			seconds, so an item of 1 s may end after some milliseconds. A process that stalls does not count at all. Its clock jumps when it goes
-			on, and an item that was stored with the old time ends early. A delete compares nothing, so a late owner deletes the lock of the
-			next one. The command cas stores only where the item is the one that was read.`,
-		Fix: `
-			Use such a lock where two holders waste work, and not where they damage data. Give the locks a server of their own, with free
-			memory. v8 asks for two seconds more than the lease, releases by the commands gets and cas, and renews often to learn of a loss. A
-			server that stalls for longer than these two seconds still violates it.`,
-		Limits: `
-			The run fills a small server quickly, and stops the server's process for seconds. How often this happens in a cache depends on its
-			load. There is no fencing token to check: a counter in Memcached would be lost with the lock.`,
-		Next: "L13 (Redis evicts the lock), L03 (a late DEL in Redis), F06 (a node of RedLock restarts empty), P8 (v8 under load, without a " +
-			"fault).",
-		Level: experiments.Medium,
-	},
-	Drawing: `
-A          ├─ add ─ read 0 ─────────────────────────── write 1
-Memcached  ──────────────── ✗ the item is evicted         ↑ one update is lost
-B                             ├─ add ─ read 0 ─ write 1`,
-	How: `
-		A holds a lock and has read the counter. The lock is v8's, or a simple one: "add" and "delete", with an item of an hour. Then
-		other items fill the memory, or the server restarts, and B requests the lock. For the stall, the server is stopped while A's
-		request is on its way. For the whole second, A takes an item of 1 s for a lease of 1 s, and B waits. For the late release,
-		A's item expires, B takes the lock, A releases, and C requests the lock. The lock by add and delete meets the other anomalies as
-		well. A holds an item of 1 s. Then A dies, or works for longer. A's connection is closed before it has the reply to its add.`,
+	Level:    experiments.Medium,
 	Anomaly:  "eviction",
 	Schedule: experiments.Schedule{Needs: []experiments.Need{experiments.Memcached}, Slow: true, Takes: 50 * time.Second},
 	Check:    clients.Any(history.Counter, clients.Noted(steps.OrphanedLock.Mark()), clients.Noted(steps.LeftUntilExpiry.Mark())),
