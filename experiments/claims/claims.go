@@ -44,7 +44,7 @@ var groups = []struct {
 		stores.D01, stores.D02, stores.D03,
 	}},
 	{"M · locks in Memcached", stores.Lessons, []experiments.Experiment{
-		stores.M01,
+		stores.M01, stores.M02, stores.M03,
 	}},
 	{"R · the rate limit of calls to a supplier", limits.Lessons, []experiments.Experiment{
 		limits.R0, limits.R1, limits.R2, limits.R3, limits.R4, limits.R5, limits.R6, limits.R7, limits.R8, limits.R9, limits.R10,

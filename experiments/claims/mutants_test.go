@@ -93,12 +93,6 @@ func TestMutants(t *testing.T) {
 			nil,
 			map[string]string{"F12": "unexpected: RedLock, cut: B and A both wrote 1"},
 		},
-		{
-			"the check of the fencing token",
-			experiments.Mutant{Unchecked: true},
-			nil,
-			map[string]string{"F12": "unexpected: etcd, A is paused, the token is checked: B and A both wrote 1"},
-		},
 		{"the pause of writes", commands(t, unsaid("CLIENT", "PAUSE")), nil, map[string]string{
 			"F13": "unexpected: orders, writes paused, then SENTINEL FAILOVER, token not checked: driver 9 at B and ",
 		}},
@@ -111,6 +105,15 @@ func TestMutants(t *testing.T) {
 			nil,
 			map[string]string{"F13": "unexpected: orders, SENTINEL FAILOVER, token checked: driver 9 at B and driver 1 at A both won"},
 		},
+		{"the memory that others fill", experiments.Mutant{}, instead("memory full", "memory for all"), map[string]string{
+			"M01": "inconclusive: memory full: trial 1: its fault did not happen",
+		}},
+		{"the seconds beside the lease", experiments.Mutant{}, instead("1 s as v8 counts it", "1 s taken for a lease of 1 s"), map[string]string{
+			"M02": `inconclusive: the control "1 s as v8 counts it" has a violation, too`,
+		}},
+		{"cas", experiments.Mutant{}, instead("late owner: add, cas", "late owner: add, delete"), map[string]string{
+			"M03": `inconclusive: the control "late owner: add, cas" has a violation, too`,
+		}},
 		{"the registration at the read", experiments.Mutant{Unregistered: true}, nil, map[string]string{
 			"L22": "unexpected: lost, checked at the read, too: A and B both wrote 1",
 		}},

@@ -77,27 +77,3 @@ func (x *HolderProcess) Release(ctx context.Context) {
 	x.A.Send(worker.Command{Do: worker.Release})
 	x.A.Wait(ctx, history.Released)
 }
-
-// PauseVariants are two variants in which A is paused past its lease. Where no token is checked, its write is accepted.
-func PauseVariants(h Holding, version, unchecked, checked string) []experiments.Variant {
-	without := experiments.Variant{
-		Name: unchecked, Anomaly: "pause", Expect: experiments.Sometimes, Strategy: version, Fault: true, Needs: NeedsOf(h.Strategy),
-		Run: InProcess(h, pausePastLease),
-	}
-	with := without
-	h.Checks = true
-	with.Name, with.Anomaly, with.Expect, with.Run = checked, "pause with fencing token", experiments.Never, InProcess(h, pausePastLease)
-	return []experiments.Variant{without, with}
-}
-
-// pausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
-func pausePastLease(ctx context.Context, x *HolderProcess) {
-	value := x.Resource.Read(x.Holder)
-	x.Look(ctx)
-	x.A.Pause()
-	x.B.Update(ctx, x.Resource) // when A's lease is over
-	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
-	x.A.Resume()
-	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
-	x.A.Wait(ctx, history.Lose)
-}

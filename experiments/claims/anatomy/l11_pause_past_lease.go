@@ -7,6 +7,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/clients"
+	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
@@ -14,7 +15,7 @@ import (
 
 var L11 = experiments.Experiment{
 	ID:       "L11-pause-past-lease",
-	Articles: experiments.Articles{"A0", "A2"},
+	Articles: experiments.Articles{"A0", "A2", "A3"},
 	Claim: `
 		A holder that is paused past its lease writes after its successor; a resource that checks the fencing token refuses that write.`,
 	Level:    experiments.Medium,
@@ -26,24 +27,46 @@ var L11 = experiments.Experiment{
 		[]experiments.Variant{{Name: "no pause", Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis}, unpaused)}},
 		pausedSteps("SET NX PX", naive.Compare),
 		pausedSteps("SET NX PX, DEL", naive.PlainDEL),
-		pausedHolder("v3", lockstrategy.NameRedis, "", true),
-		pausedHolder("v4", lockstrategy.NameRedLock, "RedLock, ", false),
-		clients.Once(pausedHolder("v5", lockstrategy.NameDatabase, "database, ", true)),
-		clients.Once(pausedHolder("v6", lockstrategy.NameZooKeeper, "ZooKeeper, ", true)),
-		clients.Once(pausedHolder("v7", lockstrategy.NameEtcd, "etcd, ", true)),
-		clients.Once(pausedHolder("v8", lockstrategy.NameMemcached, "Memcached, ", false)),
+		pausedHolder("v3", "", clients.Holding{Strategy: lockstrategy.NameRedis}),
+		tokenless(pausedHolder("v4", "RedLock, ", clients.Holding{Strategy: lockstrategy.NameRedLock})),
+		clients.Once(pausedHolder("v5", "database, ", clients.Holding{Strategy: lockstrategy.NameDatabase})),
+		clients.Once(pausedHolder("v6", "ZooKeeper, ", clients.Holding{Strategy: lockstrategy.NameZooKeeper, Majority: true})),
+		clients.Once(pausedHolder("v7", "etcd, ", clients.Holding{Strategy: lockstrategy.NameEtcd, Majority: true})),
+		clients.Once(tokenless(pausedHolder("v8", "Memcached, ", clients.Holding{Strategy: lockstrategy.NameMemcached}))),
 	),
 }
 
-// pausedHolder are a lock's two variants: without a token check, and with one. They are named after the lock.
-func pausedHolder(version, strategy, name string, issuesTokens bool) []experiments.Variant {
-	h := clients.Holding{Strategy: strategy}
-	if issuesTokens {
-		return clients.PauseVariants(h, version, name+"paused", name+"paused, token checked")
+// pausedHolder are two variants in which A is paused past its lease. Where no token is checked, its write is accepted. name is that of
+// the lock.
+func pausedHolder(version, name string, h clients.Holding) []experiments.Variant {
+	unchecked := experiments.Variant{
+		Name: name + "paused", Expect: experiments.Sometimes, Strategy: version, Fault: true, Needs: clients.NeedsOf(h.Strategy),
+		Run: clients.InProcess(h, pausePastLease),
 	}
-	all := clients.PauseVariants(h, version, name+"paused", name+"paused, no token to check")
-	all[1].Anomaly, all[1].Expect = all[0].Anomaly, experiments.Sometimes
-	return all
+	checked := unchecked
+	h.Checks = true
+	checked.Name, checked.Anomaly, checked.Expect = name+"paused, token checked", "pause with fencing token", experiments.Never
+	checked.Run = clients.InProcess(h, pausePastLease)
+	return []experiments.Variant{unchecked, checked}
+}
+
+// tokenless are these variants of a lock that issues no token: the resource has nothing to check, and accepts the write.
+func tokenless(paused []experiments.Variant) []experiments.Variant {
+	last := &paused[1]
+	last.Name, last.Anomaly, last.Expect = paused[0].Name+", no token to check", "", experiments.Sometimes
+	return paused
+}
+
+// pausePastLease reads with A, and pauses A until B has had the lock. A does not look at its lease when it continues and writes.
+func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
+	value := x.Resource.Read(x.Holder)
+	x.Look(ctx)
+	x.A.Pause()
+	x.B.Update(ctx, x.Resource) // when A's lease is over
+	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
+	x.A.Resume()
+	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
+	x.A.Wait(ctx, history.Lose)
 }
 
 // pausedSteps is a lock whose holder is stopped between two of its steps. It has no lease to look at, and no token.

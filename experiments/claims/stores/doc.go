@@ -1,4 +1,4 @@
-// Package stores has the experiments on locks in a database and in Memcached (D01, D02, D03, M01).
+// Package stores has the experiments on locks in a database and in Memcached (D01 to D03, M01 to M03).
 package stores
 
 import "embed"
