@@ -90,12 +90,12 @@ model: ## Random runs of the Redis lock with faults, judged: make model RUNS=200
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
 bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 14 minutes)
-	@! command -v mvn >/dev/null || [ -f loadtest/peers/java/target/peers-1.jar ] || mvn -q -f loadtest/peers/java/pom.xml package
-	cd loadtest/peers && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
+	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/peers-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
+	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
 bench-test: ## Lint and test that benchmark, which is a module of its own
-	cd loadtest/peers && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
-	cd loadtest/peers && go test -count=1 ./...
+	cd loadtest/benchmark && go run $(GOLANGCI) run --config ../../.golangci.yml --disable depguard ./...
+	cd loadtest/benchmark && go test -count=1 ./...
 
 microbench: ## Benchmarks of the locks and of a page view, one process, as Go prints them
 	go test -run=NONE -bench=. -benchmem ./lockstrategy/... ./pview

@@ -34,7 +34,7 @@ func startEtcd(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 	if err != nil {
 		return Servers{}, err
 	}
-	return Servers{Addrs: e.Addrs()}, nil
+	return serversOf(e.Members...), nil
 }
 
 // Etcd starts a cluster of n servers, 1 or 3, and waits until every one serves. The program is etcd of the PATH, or one that is built on

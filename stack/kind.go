@@ -124,6 +124,7 @@ func Missing(kind string) error {
 // Servers are those of one kind that were started.
 type Servers struct {
 	Addrs []string // as the flag of app serve has them
+	PIDs  []int    // of their processes; none: a file of SQLite
 	Nodes []*Node  // of Redis
 }
 
@@ -135,6 +136,18 @@ func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Serve
 		return Servers{}, fmt.Errorf("stack: there is no kind of server %q", kind)
 	}
 	return k.start(ctx, s, n, real)
+}
+
+// serversOf are servers that were started.
+func serversOf[S interface {
+	address() string
+	PID() int
+}](started ...S) Servers {
+	all := Servers{Addrs: Addrs(started)}
+	for _, s := range started {
+		all.PIDs = append(all.PIDs, s.PID())
+	}
+	return all
 }
 
 // Addrs are the addresses of servers, for clients.

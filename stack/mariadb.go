@@ -44,7 +44,9 @@ func startDatabase(ctx context.Context, s *Stack, _ int, real bool) (Servers, er
 	if err != nil {
 		return Servers{}, err
 	}
-	return Servers{Addrs: []string{"mysql:" + d.DSN}}, nil
+	all := serversOf(d)
+	all.Addrs = []string{"mysql:" + d.DSN}
+	return all, nil
 }
 
 // SQLite is the database in a file of the stack's directory, as the flag of app serve has it.

@@ -28,7 +28,7 @@ func startMemcached(ctx context.Context, s *Stack, _ int, _ bool) (Servers, erro
 	if err != nil {
 		return Servers{}, err
 	}
-	return Servers{Addrs: []string{m.Addr}}, nil
+	return serversOf(m), nil
 }
 
 // Memcached starts the stack's Memcached server with additional settings ("-m", "64", …), and waits until it answers.

@@ -32,7 +32,7 @@ type command struct {
 	name    string
 	argv    []string
 	env     []string // nil: that of this process
-	in, out *os.File // the process's standard input and output, when it is a worker
+	in, out *os.File // the process's standard input and output, when it is talked to
 }
 
 func (s *Stack) start(c command) (*Process, error) {

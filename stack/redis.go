@@ -20,7 +20,7 @@ func startRedis(ctx context.Context, s *Stack, _ int, real bool) (Servers, error
 	if err != nil {
 		return Servers{}, err
 	}
-	return Servers{Addrs(t.Nodes), t.Nodes}, nil
+	return redisServers(t.Nodes), nil
 }
 
 // RedLockNodes is how many independent nodes RedLock has. A4 takes five, and A2's text proposes five.
@@ -30,7 +30,13 @@ var redLockKind = Kind{Name: "redlock", Program: RedisServer, Embedded: true, st
 
 func startRedLock(ctx context.Context, s *Stack, _ int, real bool) (Servers, error) {
 	nodes, err := s.RedLock(ctx, RedLockNodes, real)
-	return Servers{Addrs(nodes), nodes}, err
+	return redisServers(nodes), err
+}
+
+func redisServers(nodes []*Node) Servers {
+	all := serversOf(nodes...)
+	all.Nodes = nodes
+	return all
 }
 
 // Redis starts a Redis server with no data and no persistence. A real one is a redis-server with additional settings

@@ -14,7 +14,7 @@ import (
 // Stack is a set of servers with a common directory. Close ends all of them.
 type Stack struct {
 	dir      string
-	self     string   // the path of this binary, which supervisors, miniredis and workers run
+	self     string   // the path of this binary, which supervisors, miniredis and the roles of other packages run
 	checkout string   // topologies run in containers of its compose file; empty: in processes
 	lifeline *os.File // our end of a pipe: while it is open, the supervisors let their servers run
 	watched  *os.File // the supervisors' end

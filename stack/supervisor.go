@@ -12,7 +12,7 @@ import (
 
 // These internal variables tell a process of this binary what it is, before it reads its command line.
 const (
-	roleVariable   = "LOCKLAB_STACK_ROLE"   // supervisor, miniredis, the role of a worker; empty: an ordinary program
+	roleVariable   = "LOCKLAB_STACK_ROLE"   // supervisor, miniredis, one that a package has registered; empty: an ordinary program
 	serverVariable = "LOCKLAB_STACK_SERVER" // the role that a supervisor gives its server
 	dirVariable    = "LOCKLAB_STACK_DIR"    // the directory that a supervisor removes at the end
 	addrVariable   = "LOCKLAB_STACK_ADDR"   // the address at which a miniredis listens
@@ -32,7 +32,7 @@ func Reexec() {
 	case miniredisRole:
 		os.Exit(serveMiniredis(os.Stdout))
 	}
-	if serve := workers[role]; serve != nil {
+	if serve := roles[role]; serve != nil {
 		os.Exit(serve(os.Stdin, os.Stdout))
 	}
 }

@@ -26,7 +26,7 @@ var zooKeeperKind = Kind{Name: "zookeeper", Program: ZooKeeperServer, start: sta
 
 func startZooKeeper(ctx context.Context, s *Stack, n int, _ bool) (Servers, error) {
 	nodes, err := s.ZooKeeper(ctx, n)
-	return Servers{Addrs: Addrs(nodes)}, err
+	return serversOf(nodes...), err
 }
 
 // zooKeeperClasspath finds the jar files. Debian's jar names the others that it needs. Homebrew's lies beside them.

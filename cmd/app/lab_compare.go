@@ -12,7 +12,7 @@ import (
 type labCompareCommand struct {
 	saved
 	checkout
-	Bench string `default:"loadtest/peers/runs.jsonl" placeholder:"FILE" help:"File of make bench."`
+	Bench string `default:"loadtest/benchmark/runs.jsonl" placeholder:"FILE" help:"File of make bench."`
 	Write bool   `help:"Write the tables of docs/compare.md (default: print them)."`
 }
 

@@ -14,7 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"locklab/experiments"
-	"locklab/experiments/worker"
+	"locklab/experiments/agent"
 )
 
 // statements is a mutant that replaces texts in what the shop sends to its database: old, new, old, new.
@@ -56,7 +56,7 @@ func (r *rewrittenTx) Commit() error   { return r.ConnPool.(gorm.TxCommitter).Co
 func (r *rewrittenTx) Rollback() error { return r.ConnPool.(gorm.TxCommitter).Rollback() }
 
 // everybodyGrants lets a node's vote count whatever it is.
-var everybodyGrants worker.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+var everybodyGrants agent.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if vote, ok := cmd.(*redis.BoolCmd); ok {
 		vote.SetVal(true)
@@ -76,7 +76,7 @@ func commands(t *testing.T, rewrites ...rewrite) experiments.Mutant {
 }
 
 // tamper is a hook that sends something else.
-func tamper(rewrites []rewrite) worker.EachCommand {
+func tamper(rewrites []rewrite) agent.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		said, ok := cmd.(*redis.Cmd)
 		if !ok {
@@ -107,7 +107,7 @@ func unsaid(words ...any) rewrite {
 }
 
 // typed is a hook that changes the arguments of a command of a cache in place, or drops it: then change returns false.
-func typed(change func(name string, args []any) bool) worker.EachCommand {
+func typed(change func(name string, args []any) bool) agent.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 		if !change(cmd.Name(), cmd.Args()) {
 			return nil
@@ -156,7 +156,7 @@ func withoutOwner(args []any) []any {
 }
 
 // expireAfterRefusal lets every client send PEXPIRE after SETNX.
-var expireAfterRefusal worker.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
+var expireAfterRefusal agent.EachCommand = func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if cmd.Name() == "setnx" && err == nil {
 		err = send(ctx, redis.NewCmd(ctx, "PEXPIRE", cmd.Args()[1], time.Minute.Milliseconds()))

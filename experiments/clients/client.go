@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/worker"
+	"locklab/experiments/agent"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
@@ -79,7 +79,7 @@ func (c *Client) TryAcquire(ctx context.Context, options ...lockstrategy.Option)
 	h.record(history.Request, "")
 	lease, err := c.Lock.Acquire(ctx, c.Key, options...)
 	if err != nil {
-		h.record(history.Refuse, worker.Reason(err))
+		h.record(history.Refuse, agent.Reason(err))
 		return nil, err
 	}
 	h.Lease, h.token = lease, lease.FencingToken()
@@ -146,7 +146,7 @@ func (h *Holder) Release(ctx context.Context) { h.t.Must(h.TryRelease(ctx)) }
 func (h *Holder) TryRelease(ctx context.Context) error {
 	h.record(history.Release, "")
 	err := h.Lease.Release(ctx)
-	h.record(history.Released, worker.Reason(err))
+	h.record(history.Released, agent.Reason(err))
 	return err
 }
 
@@ -157,7 +157,7 @@ func (h *Holder) Watch(ctx context.Context) {
 		defer close(h.ended)
 		select {
 		case <-h.Lease.Context().Done():
-			h.record(history.Lose, worker.Reason(context.Cause(h.Lease.Context())))
+			h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
 		case <-ctx.Done():
 		}
 	})
@@ -180,7 +180,7 @@ func (h *Holder) Alive() bool {
 	if h.Lease.Context().Err() == nil {
 		return true
 	}
-	h.record(history.Lose, worker.Reason(context.Cause(h.Lease.Context())))
+	h.record(history.Lose, agent.Reason(context.Cause(h.Lease.Context())))
 	return false
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"locklab/experiments"
-	"locklab/experiments/worker"
+	"locklab/experiments/agent"
 	"locklab/history"
 	"locklab/lockstrategy"
 )
@@ -27,7 +27,7 @@ type Holding struct {
 // HolderProcess is a lock that A holds in a process of its own. B is in the lab's process.
 type HolderProcess struct {
 	*Servers
-	A        *worker.Process
+	A        *agent.Process
 	Holder   *Holder // A's lock
 	B        *Client
 	Resource *Resource
@@ -47,8 +47,8 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 		if h.Strategy == lockstrategy.NameRedLock {
 			x.Key = NodeKey
 		}
-		x.B, x.A = x.NewClient(ctx, "B", lease), worker.Start(t, "A")
-		lock := worker.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Request: replyTimeout(t, lease), Key: LockKey}
+		x.B, x.A = x.NewClient(ctx, "B", lease), agent.Start(t, "A")
+		lock := agent.Lock{Strategy: h.Strategy, Addrs: x.Addrs, Lease: lease, Request: replyTimeout(t, lease), Key: LockKey}
 		if h.Bounded {
 			lock.Renew = lease
 		}
@@ -60,7 +60,7 @@ func InProcess(h Holding, scenario func(ctx context.Context, x *HolderProcess)) 
 
 // Look lets A look at its lease, which must be good.
 func (x *HolderProcess) Look(ctx context.Context) {
-	if seen := x.A.Do(ctx, worker.Command{Do: worker.Look}); seen.Text != "" {
+	if seen := x.A.Do(ctx, agent.Command{Do: agent.Look}); seen.Text != "" {
 		x.Must(fmt.Errorf("the lease of A should have been good: %s", seen.Text))
 	}
 	x.Holder.Note("has looked: its lease is good")
@@ -69,11 +69,11 @@ func (x *HolderProcess) Look(ctx context.Context) {
 // Write lets A look at its lease and then write.
 func (x *HolderProcess) Write(ctx context.Context, value int64) {
 	x.Look(ctx)
-	x.Resource.Write(x.Holder, x.A.Do(ctx, worker.Command{Do: worker.Write, Value: value}).Value)
+	x.Resource.Write(x.Holder, x.A.Do(ctx, agent.Command{Do: agent.Write, Value: value}).Value)
 }
 
 // Release lets A release the lock.
 func (x *HolderProcess) Release(ctx context.Context) {
-	x.A.Send(worker.Command{Do: worker.Release})
+	x.A.Send(agent.Command{Do: agent.Release})
 	x.A.Wait(ctx, history.Released)
 }

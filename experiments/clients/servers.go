@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
-	"locklab/experiments/worker"
+	"locklab/experiments/agent"
 	"locklab/lockstrategy"
 	"locklab/stack"
 	"locklab/stack/faultproxy"
@@ -20,7 +20,7 @@ import (
 type Servers struct {
 	*experiments.Trial
 	Strategy string
-	Addrs    []string      // as worker.Lock has them
+	Addrs    []string      // as agent.Lock has them
 	Nodes    []*stack.Node // of Redis
 }
 
@@ -124,7 +124,7 @@ func (s *Servers) NewClient(ctx context.Context, name string, lease time.Duratio
 	if len(timeout) > 0 {
 		request = timeout[0]
 	}
-	b, closeAll, err := worker.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
+	b, closeAll, err := agent.Lock{Strategy: s.Strategy, Addrs: s.Addrs, Lease: lease, Request: request}.Connect(ctx)
 	s.Must(err)
 	s.Cleanup(closeAll)
 	if b.Redis != nil {

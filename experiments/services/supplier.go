@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/ratelimit"
 	"locklab/stack"
@@ -204,7 +204,7 @@ func (c *Caller) CompareTogether(ctx context.Context) {
 }
 
 // stopsAtScripts makes each script of a client a step of its actor.
-func stopsAtScripts(actor *steps.Actor) worker.EachCommand {
+func stopsAtScripts(actor *steps.Actor) agent.EachCommand {
 	return func(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) (err error) {
 		if cmd.Name() != "eval" && cmd.Name() != "evalsha" {
 			return send(ctx, cmd)

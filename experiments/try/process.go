@@ -21,11 +21,11 @@ import (
 // process is one copy of the program. Its servers are behind proxies of its own, so that a fault of its connections affects no other copy.
 type process struct {
 	*bench
-	name   string // of its timeline
-	worker *stack.Worker
-	wires  []*stack.Proxy
-	quiet  bool // its beliefs are not recorded: too many
-	hit    bool // a fault has hit its connections: an error is a usable answer
+	name    string // of its timeline
+	running *stack.Dialogue
+	wires   []*stack.Proxy
+	quiet   bool // its beliefs are not recorded: too many
+	hit     bool // a fault has hit its connections: an error is a usable answer
 
 	mu      sync.Mutex
 	asked   int
@@ -64,7 +64,7 @@ func (b *bench) start(ctx context.Context, name string) *process {
 func (p *process) launch() {
 	w, err := p.Stack.Program("program-"+p.name, p.program.Argv...)
 	p.Must(err)
-	p.worker = w
+	p.running = w
 	go p.receive()
 	p.Cleanup(func() error {
 		sent := make(chan struct{})
@@ -91,7 +91,7 @@ func (p *process) launch() {
 // receive passes answers on until the program ends, or prints a line that is none.
 func (p *process) receive() {
 	defer close(p.ended)
-	lines := bufio.NewScanner(p.worker.Out)
+	lines := bufio.NewScanner(p.running.Out)
 	lines.Buffer(nil, longestLine)
 	for p.failed == nil && lines.Scan() {
 		err := p.receiveLine(lines.Bytes())
@@ -108,7 +108,7 @@ func (p *process) receive() {
 		p.failed = errors.New("the program has ended")
 	}
 	p.mu.Unlock()
-	go func() { _, _ = io.Copy(io.Discard, p.worker.Out) }() // so that it is not blocked; it ends with the process
+	go func() { _, _ = io.Copy(io.Discard, p.running.Out) }() // so that it is not blocked; it ends with the process
 }
 
 func (p *process) receiveLine(line []byte) error {
@@ -168,7 +168,7 @@ func (p *process) expect(id string) chan protocol.Answer {
 func (p *process) send(r protocol.Request) {
 	text, err := json.Marshal(r)
 	p.Must(err)
-	_, _ = p.worker.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
+	_, _ = p.running.In.Write(append(text, '\n')) // a program that has ended is noticed where its answer is awaited
 }
 
 // Errors in place of an answer that tells whether the program holds a lock.
@@ -335,7 +335,7 @@ func (p *process) believe(id string, kind history.Kind, key string, token uint64
 }
 
 // String names the process.
-func (p *process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.worker.PID()) }
+func (p *process) String() string { return fmt.Sprintf("%s, process %d", p.name, p.running.PID()) }
 
 func pause(ctx context.Context, d time.Duration) {
 	select {

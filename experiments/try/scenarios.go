@@ -116,7 +116,7 @@ func staleWrite(fault int, checks bool) func(context.Context, *bench) {
 		switch fault {
 		case paused:
 			a.freeze()
-			defer a.worker.Resume()
+			defer a.running.Resume()
 		case restarted:
 			b.restart(ctx)
 		}

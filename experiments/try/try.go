@@ -182,8 +182,8 @@ func (b *bench) restart(ctx context.Context) {
 
 // kill ends a copy immediately.
 func (p *process) kill() {
-	p.worker.Kill()
-	proof, err := p.worker.Ended()
+	p.running.Kill()
+	proof, err := p.running.Ended()
 	p.Must(err)
 	p.Record(history.Event{Timeline: p.name, Kind: history.Die})
 	p.Break(p.name, clients.Killed, proof)
@@ -191,13 +191,13 @@ func (p *process) kill() {
 
 // freeze stops a copy until thaw.
 func (p *process) freeze() {
-	p.Must(p.worker.Pause())
-	p.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.worker.PID()))
+	p.Must(p.running.Pause())
+	p.Fault(p.name, "paused", fmt.Sprintf("no thread of process %d runs", p.running.PID()))
 }
 
 func (p *process) thaw() {
 	p.Heal(p.name, "resumed")
-	p.worker.Resume()
+	p.running.Resume()
 }
 
 // cut closes the connections of a copy, and new ones, until mend.

@@ -1,4 +1,4 @@
-// Package benchfile is the file that make bench writes: a line about the machine, then one line for each run. loadtest/peers writes it,
+// Package benchfile is the file that make bench writes: a line about the machine, then one line for each run. loadtest/benchmark writes it,
 // and two pages have their figures from it: docs/benchmark.md and docs/compare.md.
 package benchfile
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/experiments/steps"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
@@ -99,7 +99,7 @@ func nonOwnersRelease(ctx context.Context, x reentrants) {
 	before.Release(ctx)
 	x.around(ctx, x.c, func(*clients.Holder) {
 		err := before.Lease.Release(ctx)
-		x.b.Note("releases again: " + worker.Reason(err))
+		x.b.Note("releases again: " + agent.Reason(err))
 		if !errors.Is(err, lockstrategy.ErrNotHeld) {
 			x.b.Mark(acceptedRelease)
 		}

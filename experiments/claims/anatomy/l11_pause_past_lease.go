@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/lockstrategy/naive"
@@ -63,7 +63,7 @@ func pausePastLease(ctx context.Context, x *clients.HolderProcess) {
 	x.Look(ctx)
 	x.A.Pause()
 	x.B.Update(ctx, x.Resource) // when A's lease is over
-	x.A.Send(worker.Command{Do: worker.Write, Value: value + 1})
+	x.A.Send(agent.Command{Do: agent.Write, Value: value + 1})
 	x.A.Resume()
 	x.Resource.Write(x.Holder, x.A.Wait(ctx, history.Write).Value)
 	x.A.Wait(ctx, history.Lose)

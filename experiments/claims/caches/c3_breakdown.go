@@ -11,10 +11,10 @@ import (
 
 	"locklab/cache"
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/experiments/services"
 	"locklab/experiments/steps"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/lockstrategy"
 	"locklab/stack"
@@ -103,13 +103,13 @@ func newCrowd(x *services.Cache, processes int, p protection) *crowd {
 	c := &crowd{Cache: x}
 	for _, name := range []string{"node-1", "node-2"}[:processes] {
 		client := x.Connect()
-		client.AddHook(worker.EachCommand(c.countMiss))
+		client.AddHook(agent.EachCommand(c.countMiss))
 		c.names, c.readers = append(c.names, name), append(c.readers, p(x, name, client))
 	}
 	return c
 }
 
-// countMiss is a [worker.EachCommand].
+// countMiss is a [agent.EachCommand].
 func (c *crowd) countMiss(ctx context.Context, cmd redis.Cmder, send redis.ProcessHook) error {
 	err := send(ctx, cmd)
 	if cmd.Name() == "get" && errors.Is(err, redis.Nil) {

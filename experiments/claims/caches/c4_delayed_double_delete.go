@@ -8,9 +8,9 @@ import (
 
 	"locklab/cache"
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/services"
 	"locklab/experiments/steps"
-	"locklab/experiments/worker"
 	"locklab/history"
 )
 
@@ -76,7 +76,7 @@ var quickDoubleDelete = doubleDelete(time.Millisecond)
 func stepwise(ctx context.Context, x *services.Cache, name string, act func(a *actor, r *cache.Redis)) *steps.Actor {
 	a := &actor{Actor: steps.NewActor(name), t: x.Trial}
 	client := x.Connect()
-	client.AddHook(worker.EachCommand(a.command))
+	client.AddHook(agent.EachCommand(a.command))
 	r, err := cache.NewRedis(client, a.reader(x.Items), cache.Config{Prefix: "item:", TTL: services.CacheTTL})
 	x.Must(err)
 	x.Must(a.Begin(ctx, x.Go, func() { act(a, r) }))

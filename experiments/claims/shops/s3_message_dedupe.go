@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"locklab/experiments"
+	"locklab/experiments/agent"
 	"locklab/experiments/clients"
 	"locklab/experiments/services"
-	"locklab/experiments/worker"
 	"locklab/history"
 	"locklab/shop"
 )
@@ -54,11 +54,11 @@ func newPacking(ctx context.Context, t *experiments.Trial) *packing {
 }
 
 // start lets A, a process of its own, read the message and stop before a step.
-func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *worker.Process {
-	a := worker.StartShop(p.Trial, "A")
-	task := worker.Shop{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
-	a.Send(worker.Command{Do: worker.Work, Began: p.Began(), Shop: task})
-	a.Wait(ctx, worker.Stopped)
+func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *agent.Process {
+	a := agent.StartShop(p.Trial, "A")
+	task := agent.Shop{Redis: p.Node.Addr, Database: p.database, Guard: guard, Stop: stop}
+	a.Send(agent.Command{Do: agent.Work, Began: p.Began(), Shop: task})
+	a.Wait(ctx, agent.Stopped)
 	return a
 }
 
@@ -66,7 +66,7 @@ func (p *packing) start(ctx context.Context, guard shop.Guard, stop string) *wor
 func (p *packing) takeOver(ctx context.Context, guard shop.Guard) {
 	b := services.OpenShop(ctx, p.Trial, "B", p.database)
 	conn := p.Conn
-	p.Must(worker.ShopSteps(conn, b.DB, func(_, text string) {
+	p.Must(agent.ShopSteps(conn, b.DB, func(_, text string) {
 		if text != "" {
 			p.Record(history.Event{Timeline: "B", Kind: history.Command, Text: text})
 		}
@@ -133,8 +133,8 @@ func slowAt(name string, guard shop.Guard, stop string, expect experiments.Expec
 		p := newPacking(ctx, t)
 		a := p.start(ctx, guard, stop)
 		p.takeOver(ctx, guard)
-		a.Send(worker.Command{Do: worker.Go})
-		a.Wait(ctx, history.Kind(worker.Work))
+		a.Send(agent.Command{Do: agent.Go})
+		a.Wait(ctx, history.Kind(agent.Work))
 		p.record(ctx)
 	}}
 }

@@ -1,0 +1,34 @@
+// Command benchmark measures the lab's lock beside other libraries: see README.md.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"locklab/internal/lists"
+	"locklab/loadtest/benchmark/runner"
+	"locklab/stack"
+)
+
+func main() {
+	stack.Reexec()
+	var cli struct {
+		Run  runCommand  `cmd:"" help:"Measure (default: all that the page shows)."`
+		Page pageCommand `cmd:"" help:"Make the generated part of docs/benchmark.md of saved runs."`
+	}
+	var workloads []string
+	for _, w := range runner.Plan() {
+		workloads = append(workloads, w.Name)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	k := kong.Parse(&cli, kong.Name("benchmark"), kong.Vars{"workloads": strings.Join(workloads, ", ")},
+		lists.Trimmed(), kong.Description("Measure our lock beside other libraries, on real servers."))
+	k.BindTo(ctx, (*context.Context)(nil))
+	k.FatalIfErrorf(k.Run())
+}

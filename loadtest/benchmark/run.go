@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"locklab/internal/benchfile"
+	"locklab/internal/marked"
+	"locklab/internal/progress"
+	"locklab/loadtest/benchmark/page"
+	"locklab/loadtest/benchmark/runner"
+)
+
+type pageCommand struct {
+	Runs string `arg:"" help:"File that run --out wrote."`
+	Out  string `help:"Page with the markers of bench, to write it into (default: standard output)."`
+}
+
+// Run makes the generated part of the page of saved runs.
+func (c pageCommand) Run() error {
+	in, err := os.Open(c.Runs)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	saved, err := benchfile.Read(in)
+	if err != nil {
+		return err
+	}
+	var part strings.Builder
+	if err := page.Write(&part, saved); err != nil {
+		return err
+	}
+	if c.Out != "" {
+		return marked.Update(c.Out, "bench", part.String())
+	}
+	_, err = os.Stdout.WriteString(part.String())
+	return err
+}
+
+type runCommand struct {
+	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
+	Workload []string `help:"Workloads: ${workloads} (default: all)."`
+	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows (default: ${default})."`
+	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
+}
+
+// Run measures, and prints the tables.
+func (c runCommand) Run(ctx context.Context) error {
+	form := "all rows"
+	if len(c.Only)+len(c.Workload) > 0 {
+		form = "quick look"
+	}
+	plan := runner.Only(runner.Plan(), c.Workload, c.Only)
+	if len(plan) == 0 {
+		return fmt.Errorf("no workload %v", c.Workload)
+	}
+	out, err := os.Create(cmp.Or(c.Out, os.DevNull))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	began := time.Now()
+	saved, err := c.measure(ctx, plan, form, out)
+	fmt.Fprintf(os.Stderr, "%d runs in %s\n", len(saved.Runs), time.Since(began).Round(time.Second))
+	return errors.Join(err, page.Tables(os.Stdout, saved)) // also after an interruption
+}
+
+// measure runs all rows of the plan in every repetition, each time in another order.
+func (c runCommand) measure(ctx context.Context, plan []runner.Workload, form string, out io.Writer) (saved benchfile.Saved, err error) {
+	bench, err := runner.Open(ctx, plan)
+	if err != nil {
+		return saved, err
+	}
+	defer func() { err = errors.Join(err, bench.Close()) }()
+	saved.Header = bench.Describe(form, c.Reps)
+	lines := json.NewEncoder(out)
+	if err := lines.Encode(saved.Header); err != nil {
+		return saved, err
+	}
+	rounds, tell := c.rounds(plan), newTold(os.Stderr)
+	defer tell.Done()
+	for _, r := range rounds {
+		tell.expects(r, bench.Count(r.Workload, r.rows))
+	}
+	for _, r := range rounds {
+		runs, err := bench.Run(ctx, r.Workload, r.rows, r.number, func(row string) { tell.begins(r, row) })
+		saved.Runs = append(saved.Runs, runs...)
+		for _, one := range runs {
+			err = errors.Join(err, lines.Encode(one))
+		}
+		if err != nil {
+			return saved, err
+		}
+	}
+	return saved, nil
+}
+
+// round is a workload, and its rows in the order in which they run.
+type round struct {
+	runner.Workload
+	rows   []string
+	number int // of this workload
+}
+
+func (c runCommand) rounds(plan []runner.Workload) (all []round) {
+	for rep := range c.Reps {
+		for _, w := range plan {
+			times := max(1, w.Times)
+			for again := range times {
+				rows := w.Round(rep, again)
+				rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+				all = append(all, round{w, rows, rep*times + again})
+			}
+		}
+	}
+	return all
+}
+
+// told says how far the benchmark is.
+type told struct {
+	*progress.Line
+	n, all      int
+	done, whole time.Duration
+}
+
+func newTold(to io.Writer) *told { return &told{Line: progress.New(to)} }
+
+func (t *told) expects(r round, runs int) {
+	t.all += runs
+	t.whole += time.Duration(runs) * r.Takes()
+}
+
+func (t *told) begins(r round, row string) {
+	t.n++
+	t.Weighted(t.n, t.all, t.done.Seconds()/t.whole.Seconds(), strings.TrimSpace(r.Name+" "+row))
+	t.done += r.Takes()
+}

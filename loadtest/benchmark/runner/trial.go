@@ -1,0 +1,277 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"locklab/internal/benchfile"
+	"locklab/loadtest/benchmark/worker"
+)
+
+const (
+	prepares = 40 * time.Second       // a JVM's first preparation includes its warm-up
+	lead     = 100 * time.Millisecond // from the last preparation to the common start
+	slack    = 10 * time.Second       // for an answer after the limit
+	waiting  = 2 * time.Millisecond   // from an order to take until the worker certainly waits: the hand-over begins then
+)
+
+// trial is one run under way.
+type trial struct {
+	bench    *Bench
+	workload Workload
+	lock     string
+	record   *benchfile.Run
+	children []*child
+	holder   *child // of a hand-over
+	before   usage
+	clients  time.Duration
+}
+
+func (t *trial) run(ctx context.Context) error {
+	err := t.prepare()
+	if err != nil {
+		return err
+	}
+	if t.before, err = t.bench.usage(ctx); err != nil {
+		return err
+	}
+	t.clients = t.clientCPU()
+	if err := t.measure(); err != nil {
+		return err
+	}
+	return t.count(ctx)
+}
+
+// measure does the load. Two of five nodes are stopped meanwhile when the row says so, or the processor time is halved.
+func (t *trial) measure() (err error) {
+	if t.workload.Half {
+		if err := t.bench.quota.limit(true); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, t.bench.quota.limit(false)) }()
+	}
+	if strings.HasSuffix(t.lock, hanging) {
+		for _, s := range t.bench.redis[nodes-2:] {
+			if err := s.Pause(); err != nil {
+				return err
+			}
+			defer s.Resume()
+		}
+	}
+	switch t.workload.Kind {
+	case worker.HandOver:
+		return t.handOver()
+	case worker.Memory:
+		return t.memory()
+	}
+	return t.together(worker.Order{Do: "go", At: time.Now().Add(lead).UnixMicro()})
+}
+
+// prepare starts the workers and waits until all are ready.
+func (t *trial) prepare() error {
+	loads, locks := t.workload.split(t.lock)
+	t.record.Processes = len(loads)
+	for i, lock := range locks {
+		c, err := t.bench.startChild(i, lock)
+		if err != nil {
+			return err
+		}
+		t.children = append(t.children, c)
+		task := t.bench.task(t.workload, lock, loads[i])
+		if err := c.tell(worker.Order{Do: "prepare", Task: &task}); err != nil {
+			return err
+		}
+	}
+	_, err := t.answers(prepares)
+	return err
+}
+
+// task is what a worker opens, and where.
+func (b *Bench) task(w Workload, lock string, load worker.Load) worker.Task {
+	t := worker.Task{Lock: lock, Redis: b.redis[0].Addr, Load: load}
+	if server, needed := serverOf(lock); needed {
+		t.Backend = b.backends[server].addr
+	}
+	if w.Delayed {
+		t.Redis = b.delayed
+	}
+	if onNodes(lock) {
+		for _, s := range b.redis {
+			t.Nodes = append(t.Nodes, s.Addr)
+		}
+	}
+	return t
+}
+
+// end stops the workers. A JVM stays, unless something failed in it.
+func (t *trial) end() {
+	if t.holder != nil {
+		_, _ = t.holder.ask(worker.Order{Do: "give"}, t.workload.Limit)
+	}
+	_, locks := t.workload.split(t.lock)
+	for i, c := range t.children {
+		if !onJava(locks[i]) {
+			c.stop()
+		}
+	}
+	if t.record.Error != "" && (onJava(t.lock) || onJava(t.workload.Beside)) {
+		t.bench.stopJava()
+	}
+}
+
+// answers waits for one answer of each worker.
+func (t *trial) answers(limit time.Duration) ([]worker.Answer, error) {
+	var all []worker.Answer
+	var errs []error
+	for _, c := range t.children {
+		a, err := c.answer(limit)
+		all, errs = append(all, a), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// all gives every worker the same order, and waits for the answers.
+func (t *trial) all(order worker.Order) ([]worker.Answer, error) {
+	for _, c := range t.children {
+		if err := c.tell(order); err != nil {
+			return nil, err
+		}
+	}
+	return t.answers(t.workload.Limit + slack)
+}
+
+// together makes the record of a load that all workers do simultaneously.
+func (t *trial) together(order worker.Order) error {
+	answers, err := t.all(order)
+	if err != nil {
+		return err
+	}
+	r := t.record
+	var perWaiter, perProcess, waits []int
+	inTime := 0
+	began, ended := int64(math.MaxInt64), int64(0)
+	for _, a := range answers {
+		sum := 0
+		for i, n := range a.Result.InTime {
+			sum += n
+			r.Done += a.Result.Done[i]
+		}
+		inTime += sum
+		perWaiter, perProcess = append(perWaiter, a.Result.InTime...), append(perProcess, sum)
+		waits = append(waits, a.Result.Waits...)
+		r.Failed += a.Result.Failed
+		if a.Result.Error != "" {
+			r.Error = a.Result.Error
+		}
+		began, ended = min(began, a.Result.Began), max(ended, a.Result.Ended)
+	}
+	r.Seconds = float64(ended-began) / 1e6
+	if t.workload.Kind == worker.Sustained || t.workload.Kind == worker.Uncontended {
+		r.Seconds = t.workload.Lasts.Seconds()
+		r.Rate, r.Jain, r.JainProcesses = float64(inTime)/r.Seconds, benchfile.JainIndex(perWaiter), benchfile.JainIndex(perProcess)
+		for _, n := range perProcess {
+			r.Shares = append(r.Shares, float64(n)/float64(max(1, inTime)))
+		}
+	} else {
+		r.Want, r.Rate = t.workload.Waiters, float64(r.Done)/r.Seconds
+	}
+	r.WaitP50, r.WaitP99, r.WaitMax = quantiles(waits)
+	return nil
+}
+
+func quantiles[T int | float64](all []T) (p50, p99, most float64) {
+	return float64(benchfile.Quantile(all, 0.5)), float64(benchfile.Quantile(all, 0.99)), float64(benchfile.Quantile(all, 1))
+}
+
+// handOver lets two workers take turns: one holds the lock, the other waits, the first releases it. A measurement lasts from the beginning
+// of the release in one process to the grant in the other.
+func (t *trial) handOver() error {
+	limit := t.workload.Limit
+	a, b := t.children[0], t.children[1]
+	if _, err := a.ask(worker.Order{Do: "take"}, limit); err != nil {
+		return err
+	}
+	var took []float64
+	began := time.Now()
+	for len(took) < t.workload.Count && time.Since(began) < t.workload.Lasts {
+		if err := b.tell(worker.Order{Do: "take"}); err != nil {
+			return err
+		}
+		time.Sleep(waiting)
+		released, err := a.ask(worker.Order{Do: "give"}, limit)
+		if err != nil {
+			return err
+		}
+		granted, err := b.answer(limit)
+		if err != nil {
+			return err
+		}
+		took = append(took, float64(granted.At-released.At)/1e3)
+		a, b = b, a
+	}
+	t.holder = a
+	t.record.Done, t.record.Seconds = len(took), time.Since(began).Seconds()
+	t.record.WaitP50, t.record.WaitP99, t.record.WaitMax = quantiles(took)
+	return nil
+}
+
+// memory has one worker hold the lock while the waiters of all workers wait. Then they are served.
+func (t *trial) memory() error {
+	holder := t.children[0]
+	if _, err := holder.ask(worker.Order{Do: "take"}, t.workload.Limit); err != nil {
+		return err
+	}
+	measured, err := t.all(worker.Order{Do: "go", At: time.Now().UnixMicro()})
+	if err != nil {
+		return err
+	}
+	for _, a := range measured {
+		t.record.PerWaiter += float64(a.Bytes-a.Before) / float64(t.workload.Waiters)
+	}
+	if _, err := holder.ask(worker.Order{Do: "give"}, t.workload.Limit); err != nil {
+		return err
+	}
+	return t.together(worker.Order{Do: "collect"})
+}
+
+// count reads the servers' counters and, where there were sections, the value that they must have written.
+func (t *trial) count(ctx context.Context) error {
+	r := t.record
+	clients := t.clientCPU() - t.clients
+	after, err := t.bench.usage(ctx)
+	if err != nil {
+		return err
+	}
+	n := float64(max(1, r.Done))
+	r.Commands = float64(after.commands-t.before.commands) / n
+	r.Turns = int(after.published - t.before.published)
+	r.Reads = float64(after.reads-t.before.reads-int64(len(t.bench.redis))) / n // without the runner's own
+	r.ServerCPU = float64((after.cpu - t.before.cpu).Microseconds()) / n
+	r.ClientCPU = float64(clients.Microseconds()) / n
+	if t.workload.Kind == worker.Uncontended || t.workload.Kind == worker.HandOver {
+		return nil
+	}
+	value := 0
+	for i := range max(1, t.workload.Keys) {
+		v, err := t.bench.redis[0].info.Get(ctx, worker.Value(i)).Int()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
+		value += v
+	}
+	r.Lost = max(0, r.Done-value)
+	return nil
+}
+
+func (t *trial) clientCPU() time.Duration {
+	var sum time.Duration
+	for _, c := range t.children {
+		sum += cpu(c.PID())
+	}
+	return sum
+}

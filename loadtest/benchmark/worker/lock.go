@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Lock blocks until the caller holds key or ctx ends. The caller must then call unlock, which releases the lock.
+type Lock func(ctx context.Context, key string) (unlock func() error, err error)
+
+// servers is what locks are built on. Every lock on go-redis gets the same clients, with the app's own settings: 64 connections, no
+// command sent again, contexts obeyed.
+type servers struct {
+	redis   *redis.Client
+	nodes   []redis.UniversalClient
+	backend string // the address of the server that keeps the lock, where it is not a Redis: as the flag of app serve has it
+}
+
+const (
+	lifetime    = 60 * time.Second // of a lock that is not renewed; no run lasts as long
+	connects    = 10 * time.Second // until a server must have answered
+	connections = 64               // of a process, as in the app
+)
+
+// open opens the lock called name for a process with that many waiters. The caller must call closer, which closes what the lock has opened,
+// but not the clients of s.
+func open(name string, s servers, waiters int) (lock Lock, closer func() error, err error) {
+	closer = func() error { return nil }
+	switch name {
+	case "limit", "local":
+		lock = local()
+	case "ping":
+		lock = ping(s.redis)
+	case "redsync":
+		lock = openRedsync(s.redis)
+	case "redsync5":
+		lock = openRedsync(s.nodes...)
+	case "redislock":
+		lock = openRedislock(s.redis)
+	case "rueidislock":
+		return openRueidislock(s.redis.Options().Addr)
+	case "etcd":
+		return openEtcd(s.backend, waiters)
+	case "zk.Lock":
+		return openZooKeeper(s.backend)
+	case "GET_LOCK":
+		return openGetLock(s.backend)
+	default:
+		o, known := ours[name]
+		if version, isBare := strings.CutSuffix(name, bare); isBare {
+			o, known = ours[version]
+			o.bare = true
+		}
+		if !known {
+			return nil, nil, fmt.Errorf("no lock %q", name)
+		}
+		return o.open(s)
+	}
+	return lock, closer, err
+}
+
+// ping is no lock but a measure: one round trip.
+func ping(client *redis.Client) Lock {
+	return func(ctx context.Context, _ string) (func() error, error) {
+		return func() error { return nil }, client.Ping(ctx).Err()
+	}
+}

@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"locklab/internal/testenv"
+	"locklab/stack"
+)
+
+// Each lock on MariaDB excludes, behind its cohort, bare, and the library's: GET_LOCK keeps its connection.
+func TestDatabaseLocksExclude(t *testing.T) {
+	testenv.Needs(t, testenv.MariaDB)
+	s, err := stack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	db, err := s.MariaDB(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"v5", "v5" + bare, "GET_LOCK"} {
+		t.Run(name, func(t *testing.T) {
+			lock, closer, err := open(name, servers{backend: "mysql:" + db.DSN}, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = closer() }()
+			excludes(t, lock)
+		})
+	}
+}
+
+// excludes lets four goroutines count without a mutex of their own: with -race or without, a lost count shows.
+func excludes(t *testing.T, lock Lock) {
+	t.Helper()
+	const each = 20
+	count, inside := 0, 0
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range each {
+				unlock, err := lock(context.Background(), "key")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside++; inside != 1 {
+					t.Errorf("%d holders", inside)
+				}
+				count++
+				inside--
+				if err := unlock(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if count != 4*each {
+		t.Errorf("%d of %d sections", count, 4*each)
+	}
+}
+
+func TestUnknownLock(t *testing.T) {
+	for _, name := range []string{"v9", "v9" + bare, "dance"} {
+		if _, _, err := open(name, servers{}, 1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
