@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,16 +40,16 @@ var lessonParts = []struct {
 	optional bool
 	fill     func(l *Lesson, text string) error
 }{
-	{"Question", false, func(l *Lesson, text string) error { l.Question = joined(text); return nil }},
+	{"Question", false, prose(func(l *Lesson) *string { return &l.Question })},
 	{"Predict", false, (*Lesson).predict},
 	{"Drawing", false, (*Lesson).draw},
-	{"How it runs", false, func(l *Lesson, text string) error { l.How = joined(text); return nil }},
-	{"Why", false, func(l *Lesson, text string) error { l.Why = joined(text); return nil }},
-	{"Fix", false, func(l *Lesson, text string) error { l.Fix = joined(text); return nil }},
-	{"Limits", false, func(l *Lesson, text string) error { l.Limits = joined(text); return nil }},
+	{"How it runs", false, prose(func(l *Lesson) *string { return &l.How })},
+	{"Why", false, prose(func(l *Lesson) *string { return &l.Why })},
+	{"Fix", false, prose(func(l *Lesson) *string { return &l.Fix })},
+	{"Limits", false, prose(func(l *Lesson) *string { return &l.Limits })},
 	{"What the articles say", true, (*Lesson).articles},
-	{"Known from elsewhere", true, func(l *Lesson, text string) error { l.Elsewhere = joined(text); return nil }},
-	{"Try next", false, func(l *Lesson, text string) error { l.Next = joined(text); return nil }},
+	{"Known from elsewhere", true, prose(func(l *Lesson) *string { return &l.Elsewhere })},
+	{"Try next", false, prose(func(l *Lesson) *string { return &l.Next })},
 }
 
 // LessonFile is the name of the file with an experiment's lesson: that of its Go file, if the Go file is named by the id.
@@ -75,7 +76,7 @@ func ReadLesson(files fs.FS, id string) (Lesson, error) {
 }
 
 func parseLesson(source, number string) (l Lesson, err error) {
-	first, rest, _ := strings.Cut(source, "\n")
+	first, rest, _ := strings.Cut(strings.ReplaceAll(source, "\r\n", "\n"), "\n") // an editor on Windows may end lines so
 	title, named := strings.CutPrefix(first, "# "+number+" · ")
 	if l.Title = strings.TrimSpace(title); !named || l.Title == "" {
 		return l, fmt.Errorf("its first line must be %q and the title, and it is %q", "# "+number+" · ", first)
@@ -84,24 +85,29 @@ func parseLesson(source, number string) (l Lesson, err error) {
 	if before != "" {
 		return l, fmt.Errorf("nothing may stand between the title and the first part: %q", before)
 	}
+	misplaced := func(all []section) {
+		for _, s := range all {
+			err = errors.Join(err, fmt.Errorf("%q is no part of a lesson, or it is in the wrong place", "## "+s.headline))
+		}
+	}
 	for _, part := range lessonParts {
-		if len(sections) == 0 || sections[0].headline != part.headline {
+		i := slices.IndexFunc(sections, func(s section) bool { return s.headline == part.headline })
+		if i < 0 {
 			if !part.optional {
 				err = errors.Join(err, fmt.Errorf("there is no %q, or it is in the wrong place", "## "+part.headline))
 			}
 			continue
 		}
-		text := sections[0].text
-		sections = sections[1:]
+		misplaced(sections[:i])
+		text := sections[i].text
+		sections = sections[i+1:]
 		if text == "" {
 			err = errors.Join(err, fmt.Errorf("%q is empty", "## "+part.headline))
 		} else if wrong := part.fill(&l, text); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%q: %w", "## "+part.headline, wrong))
 		}
 	}
-	for _, s := range sections {
-		err = errors.Join(err, fmt.Errorf("%q is no part of a lesson, or it is in the wrong place", "## "+s.headline))
-	}
+	misplaced(sections)
 	return l, err
 }
 
@@ -127,37 +133,67 @@ func sectionsOf(level, source string) (before string, all []section) {
 	return strings.TrimSpace(before), all
 }
 
-// joined has a line for each paragraph: a file breaks its lines anywhere.
-func joined(text string) string {
-	paragraphs := strings.Split(text, "\n\n")
-	for i, p := range paragraphs {
-		paragraphs[i] = strings.Join(strings.Fields(p), " ")
+// prose fills a text of paragraphs.
+func prose(of func(l *Lesson) *string) func(l *Lesson, text string) error {
+	return func(l *Lesson, text string) (err error) {
+		*of(l), err = paragraphs(text)
+		return err
 	}
-	return strings.Join(paragraphs, "\n\n")
+}
+
+var (
+	emptyLine = regexp.MustCompile(`\n[ \t]*\n`)
+	// otherBlock is the beginning of a line that is no prose in Markdown: a list, a headline, a table, a quotation, code.
+	otherBlock = regexp.MustCompile("(?m)^(?:[-*+>#|] ?|\\d+[.)] |```|~~~|\t|    ).*")
+)
+
+// paragraphs has a line for each paragraph, and an empty line between two of them: a file breaks its lines anywhere. Not every place that
+// shows a lesson has lists or tables, so the text must have none.
+func paragraphs(text string) (string, error) {
+	if other := otherBlock.FindString(text); other != "" {
+		return "", fmt.Errorf("it must be paragraphs only, without %q", other)
+	}
+	var all []string
+	for _, p := range emptyLine.Split(strings.TrimSpace(text), -1) {
+		if p = strings.Join(strings.Fields(p), " "); p != "" {
+			all = append(all, p)
+		}
+	}
+	return strings.Join(all, "\n\n"), nil
 }
 
 // choice is the beginning of one.
-var choice = regexp.MustCompile(`(?m)^- (?:\([a-z]\) )`)
+var choice = regexp.MustCompile(`(?m)^- \([a-z]\) `)
 
 // predict reads the choices, which are a list at the end.
-func (l *Lesson) predict(text string) error {
+func (l *Lesson) predict(text string) (err error) {
 	at := choice.FindAllStringIndex(text, -1)
+	if len(at) < 2 {
+		return fmt.Errorf("there must be a list of choices: %q, %q and so on", "- (a) ", "- (b) ")
+	}
 	for i, begin := range at {
 		end := len(text)
 		if i+1 < len(at) {
 			end = at[i+1][0]
 		}
-		l.Choices = append(l.Choices, joined(strings.TrimPrefix(text[begin[0]:end], "- ")))
-		if want := fmt.Sprintf("(%c) ", 'a'+i); !strings.HasPrefix(l.Choices[i], want) {
-			return fmt.Errorf("the choices must be a list with %q, %q and so on", "- (a) ", "- (b) ")
+		item, err := paragraphs(unindented(strings.TrimPrefix(text[begin[0]:end], "- ")))
+		if want := fmt.Sprintf("(%c) ", 'a'+i); err == nil && !strings.HasPrefix(item, want) {
+			err = fmt.Errorf("the choices must be a list with %q, %q and so on", "- (a) ", "- (b) ")
 		}
+		if err == nil && strings.Contains(item, "\n") {
+			err = fmt.Errorf("a choice must be one paragraph, and nothing may stand below the choices: %q", item)
+		}
+		if err != nil {
+			return err
+		}
+		l.Choices = append(l.Choices, item)
 	}
-	if len(at) < 2 {
-		return fmt.Errorf("there must be a list of choices: %q, %q and so on", "- (a) ", "- (b) ")
-	}
-	l.Predict = joined(strings.TrimSpace(text[:at[0][0]]))
-	return nil
+	l.Predict, err = paragraphs(text[:at[0][0]])
+	return err
 }
+
+// unindented removes the indentation of an item's lines.
+func unindented(item string) string { return strings.ReplaceAll(item, "\n  ", "\n") }
 
 // draw reads the drawing, which is a fenced block.
 func (l *Lesson) draw(text string) error {
@@ -173,16 +209,20 @@ func (l *Lesson) draw(text string) error {
 // articles reads what the articles say, and their errata.
 func (l *Lesson) articles(text string) (err error) {
 	says, errata := sectionsOf("### ", text)
-	l.Says = joined(says)
+	l.Says, err = paragraphs(says)
 	for _, e := range errata {
 		article, errs := strings.CutSuffix(e.headline, " errs")
-		place, what, _ := strings.Cut(e.text, "\n\n")
-		where, placed := strings.CutPrefix(joined(place), "Place: ")
+		words, wrong := paragraphs(e.text)
+		place, what, _ := strings.Cut(words, "\n\n")
+		where, placed := strings.CutPrefix(place, "Place: ")
 		if !errs || !placed || what == "" {
-			err = errors.Join(err, fmt.Errorf("%q must be as %q, with a paragraph %q, and one that says what is wrong",
-				"### "+e.headline, "### A2 errs", "Place: where it stands"))
+			wrong = errors.Join(wrong, fmt.Errorf("it must be as %q, with a paragraph %q, and one that says what is wrong",
+				"### A2 errs", "Place: where it stands"))
 		}
-		l.Errata = append(l.Errata, Erratum{Article: article, Where: where, What: joined(what)})
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%q: %w", "### "+e.headline, wrong))
+		}
+		l.Errata = append(l.Errata, Erratum{Article: article, Where: where, What: what})
 	}
 	return err
 }

@@ -96,6 +96,23 @@ func TestReadLesson(t *testing.T) {
 	}
 }
 
+// A list may have empty lines, an empty line may have blanks, and an editor on Windows ends lines by CRLF: nothing of it is lost.
+func TestALessonInOtherShapes(t *testing.T) {
+	want, err := read(wholeLesson)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"CRLF":         strings.ReplaceAll(wholeLesson, "\n", "\r\n"),
+		"a loose list": strings.Replace(wholeLesson, "- (b)", "\n- (b)", 1),
+		"blanks":       strings.Replace(wholeLesson, "two lines.\n\nIts", "two lines.  \n \t\n\nIts", 1),
+	} {
+		if got, err := read(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
 // Only what the articles say and what is known from elsewhere may be missing: an experiment may go beyond the articles.
 func TestALessonWithoutArticles(t *testing.T) {
 	before, _, _ := strings.Cut(wholeLesson, "## What the articles say")
@@ -113,13 +130,19 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		"a part is missing":     {"## Fix\n\nFix.\n", "", `there is no "## Fix"`},
 		"a part is empty":       {"Limits.\n", "\n", `"## Limits" is empty`},
 		"a part has no name":    {"## Limits", "## Limit", `"## Limit" is no part of a lesson`},
-		"a part comes too late": {"## Why\n\n(b). Why.\n\n## Fix\n\nFix.\n", "## Fix\n\nFix.\n\n## Why\n\n(b). Why.\n", `"## Why"`},
+		"a part comes too late": {"## Why\n\n(b). Why.\n\n## Fix\n\nFix.\n", "## Fix\n\nFix.\n\n## Why\n\n(b). Why.\n", `"## Fix" is no part of`},
 		"a part comes twice":    {"## Fix", "## Fix\n\nFix.\n\n## Fix", `"## Fix" is no part of a lesson, or it is in the wrong place`},
 		"no choices":            {"- (a) One.\n- (b) Two, in\n  two lines.\n", "", "there must be a list of choices"},
-		"one choice":            {"- (a) One.\n", "", `the choices must be a list with "- (a) "`},
+		"one choice":            {"- (a) One.\n", "", "there must be a list of choices"},
 		"a letter is left out":  {"- (b)", "- (c)", `"- (b) " and so on`},
 		"no fence":              {"```text\n", "", "a drawing is a block"},
-		"an erratum's headline": {"### A2 errs", "### A2", `"### A2" must be as "### A2 errs"`},
+		"an erratum's headline": {"### A2 errs", "### A2", `"### A2": it must be as "### A2 errs"`},
+		"a list as text":        {"Fix.\n", "Do this:\n- one\n- two\n", `"## Fix": it must be paragraphs only, without "- one"`},
+		"a table as text":       {"Limits.\n", "| a | b |\n", `without "| a | b |"`},
+		"code as text":          {"Limits.\n", "```sh\nmake\n```\n", "without \"```sh\""},
+		"a headline in a text":  {"Limits.\n", "# Limits\n\nText.\n", `without "# Limits"`},
+		"text below choices":    {"  two lines.\n", "  two lines.\n\nMore.\n", "nothing may stand below the choices"},
+		"a list in an erratum":  {"What is\nwrong.", "1. wrong", `"### A2 errs": it must be paragraphs only`},
 		"no place":              {"Place: line", "Line", "with a paragraph"},
 		"nothing is wrong":      {"What is\nwrong.\n", "", "one that says what is wrong"},
 	} {
@@ -127,6 +150,10 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "l99_an_example.md") {
 			t.Errorf("%s: got %v, want %q", name, err, c.says)
 		}
+	}
+	_, err := read(strings.Replace(wholeLesson, "## Limits", "## Limit", 1))
+	if n := strings.Count(err.Error(), "\n") + 1; n != 2 {
+		t.Errorf("one wrong headline has %d errors: %v", n, err)
 	}
 	if _, err := ReadLesson(os.DirFS(t.TempDir()), "L99-an-example"); err == nil || !strings.Contains(err.Error(), "write l99_an_example.md") {
 		t.Errorf("without a file: %v", err)

@@ -38,20 +38,25 @@ var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // The needs of this repository's tests.
 var (
-	RedisServer = Need{"redis-server", []string{"redis-server"}, "redis-server", "redis", "real Redis servers, all topologies", true, ""}
-	MariaDB     = Need{"mariadbd", []string{"mariadbd"}, "mariadb-server", "mariadb", "orders in MySQL", true, ""}
-	Etcd        = Need{"etcd", []string{"etcd"}, "etcd-server", "etcd", "the lock on etcd", true, ""}
-	Memcached   = Need{"memcached", []string{"memcached"}, "memcached", "memcached", "the lock in Memcached", true, ""}
+	RedisServer = server(stack.RedisServer, "real Redis servers, all topologies")
+	MariaDB     = server(stack.MariaDBServer, "orders in MySQL")
+	Etcd        = server(stack.EtcdServer, "the lock on etcd")
+	Memcached   = server(stack.MemcachedServer, "the lock in Memcached")
+	ZooKeeper   = server(stack.ZooKeeperServer, "the ZooKeeper lock")
 	Nginx       = Need{"nginx", []string{"nginx"}, "nginx", "nginx", "the balancer of docker-compose.yml", true, ""}
 	Curl        = Need{"curl", []string{"curl"}, "curl", "curl", "the lines of the README", false, ""}
 	Ps          = Need{"ps", []string{"ps"}, "procps", "procps", "a check for processes that were not stopped", false, ""}
 	JDK         = Need{"javac", []string{"javac"}, "openjdk-17-jdk-headless", "openjdk", "the lock beside real Redisson", true, Interop}
 	Maven       = Need{"mvn", []string{"mvn"}, "maven", "maven", "the lock beside real Redisson", true, Interop}
 	Chromium    = Need{"chromium", browsers, "chromium", "--cask chromium", "the report in a browser", true, ""}
-	ZooKeeper   = Need{"zookeeper", []string{"java"}, "zookeeper", "zookeeper", "the ZooKeeper lock", true, ""}
 	Compiler    = Need{"cc", []string{"cc", "gcc", "clang"}, "gcc", "llvm", "the race detector", false, ""}
 	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
 )
+
+// server is a need of the program of a kind of server. What package stack would build in its place does not count.
+func server(p stack.Program, of string) Need {
+	return Need{Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: of, Slow: true}
+}
 
 // All returns every need.
 func All() []Need {
