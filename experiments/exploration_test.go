@@ -2,11 +2,13 @@ package experiments_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
+	"locklab/lockstrategy/naive"
 )
 
 // A violation that must not happen is unexpected, and the worst verdict is the exploration's.
@@ -61,6 +63,24 @@ func TestTheShortestViolation(t *testing.T) {
 		}
 		if found := steps.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
 			t.Errorf("%s, %s: %q", c.id, c.lock, found)
+		}
+	}
+}
+
+// A lock is found by its name, by a part that no other name has, and without a name it is the first. Otherwise the error has all names.
+func TestALockIsFoundByAPartOfItsName(t *testing.T) {
+	locks := []experiments.Interleavings{{Lock: naive.Compare}, {Lock: naive.PlainDEL}, {Lock: naive.SETNX}}
+	e := experiments.Experiment{ID: "L99-example", Interleavings: locks}
+	for name, want := range map[string]string{
+		"": naive.Compare.Name, strings.ToLower(naive.SETNX.Name): naive.SETNX.Name, "script": naive.Compare.Name, "px, del": naive.PlainDEL.Name,
+	} {
+		if l, err := e.Lock(name); err != nil || l.Name != want {
+			t.Errorf("%q: %q, %v; want %q", name, l.Name, err, want)
+		}
+	}
+	for _, name := range []string{"set nx", "nothing like it"} {
+		if l, err := e.Lock(name); err == nil || !strings.Contains(err.Error(), naive.PlainDEL.Name) {
+			t.Errorf("%q: %q, %v", name, l.Name, err)
 		}
 	}
 }

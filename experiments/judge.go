@@ -312,16 +312,16 @@ func sound(variant Variant, ran VariantRecord, t TrialRecord, events []history.E
 	if len(events) == 0 {
 		return errors.New(prefix + "it recorded nothing")
 	}
-	faults := 0
+	faulty := false
 	for _, e := range events {
 		if e.Kind == history.Fault {
-			faults++
+			faulty = true
 			if e.Proof == "" {
 				return fmt.Errorf("%snothing proves that its fault happened: %s %s", prefix, e.Timeline, e.Text)
 			}
 		}
 	}
-	if variant.Fault && faults == 0 {
+	if variant.Fault && !faulty {
 		return errors.New(prefix + "its fault did not happen")
 	}
 	if err := history.Agree(events); err != nil {
