@@ -90,7 +90,7 @@ model: ## Random runs of the Redis lock with faults, judged: make model RUNS=200
 	MODEL_SEED=$(or $(SEED),1) MODEL_RUNS=$(or $(RUNS),3000) go test -run='^TestModel$$' -v -count=1 -timeout=60m ./lockstrategy
 
 bench: ## Our lock beside other libraries on real servers: writes docs/benchmark.md (about 14 minutes)
-	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/peers-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
+	@! command -v mvn >/dev/null || [ -f loadtest/benchmark/java/target/benchmark-1.jar ] || mvn -q -f loadtest/benchmark/java/pom.xml package
 	cd loadtest/benchmark && go run . run --out runs.jsonl && go run . page runs.jsonl --out ../../docs/benchmark.md
 
 bench-test: ## Lint and test that benchmark, which is a module of its own

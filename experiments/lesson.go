@@ -27,6 +27,9 @@ type Lesson struct {
 	Next      string // related experiments, and what to try by hand
 }
 
+// Paragraphs are those of one of the lesson's texts.
+func Paragraphs(text string) []string { return strings.Split(text, "\n\n") }
+
 // Erratum is a point in which one article and a run disagree, or the article contradicts itself.
 type Erratum struct {
 	Article string // the one article that errs: A0 … A4
@@ -83,7 +86,7 @@ func parseLesson(source, number string) (l Lesson, err error) {
 	}
 	before, sections := sectionsOf("## ", rest)
 	if before != "" {
-		return l, fmt.Errorf("nothing may stand between the title and the first part: %q", before)
+		err = fmt.Errorf("nothing may stand between the title and the first part: %q", before)
 	}
 	misplaced := func(all []section) {
 		for _, s := range all {
@@ -144,7 +147,7 @@ func prose(of func(l *Lesson) *string) func(l *Lesson, text string) error {
 var (
 	emptyLine = regexp.MustCompile(`\n[ \t]*\n`)
 	// otherBlock is the beginning of a line that is no prose in Markdown: a list, a headline, a table, a quotation, code.
-	otherBlock = regexp.MustCompile("(?m)^(?:[-*+>#|] ?|\\d+[.)] |```|~~~|\t|    ).*")
+	otherBlock = regexp.MustCompile("(?m)^(?:[-*+] |[#>|]|\\d+[.)] |```|~~~|\t|    ).*")
 )
 
 // paragraphs has a line for each paragraph, and an empty line between two of them: a file breaks its lines anywhere. Not every place that
@@ -199,8 +202,8 @@ func unindented(item string) string { return strings.ReplaceAll(item, "\n  ", "\
 func (l *Lesson) draw(text string) error {
 	drawing, begins := strings.CutPrefix(text, "```text\n")
 	drawing, ends := strings.CutSuffix(drawing, "\n```")
-	if !begins || !ends {
-		return errors.New("a drawing is a block that begins with ```text and ends with ```")
+	if !begins || !ends || strings.TrimSpace(drawing) == "" || strings.Contains(drawing, "```") {
+		return errors.New("a drawing is one block that begins with ```text and ends with ```")
 	}
 	l.Drawing = drawing
 	return nil
@@ -218,6 +221,9 @@ func (l *Lesson) articles(text string) (err error) {
 		if !errs || !placed || what == "" {
 			wrong = errors.Join(wrong, fmt.Errorf("it must be as %q, with a paragraph %q, and one that says what is wrong",
 				"### A2 errs", "Place: where it stands"))
+		}
+		if strings.Contains(what, "\n") {
+			wrong = errors.Join(wrong, errors.New("what is wrong must be one paragraph: it is a row of a table, too"))
 		}
 		if wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%q: %w", "### "+e.headline, wrong))

@@ -96,7 +96,7 @@ func TestReadLesson(t *testing.T) {
 	}
 }
 
-// A list may have empty lines, an empty line may have blanks, and an editor on Windows ends lines by CRLF: nothing of it is lost.
+// Nothing is lost of a list with empty lines, of empty lines with blanks, and of a file whose lines end by CRLF.
 func TestALessonInOtherShapes(t *testing.T) {
 	want, err := read(wholeLesson)
 	if err != nil {
@@ -109,6 +109,15 @@ func TestALessonInOtherShapes(t *testing.T) {
 	} {
 		if got, err := read(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// Prose may begin a line with a mark that begins a list, a number or an emphasis.
+func TestALineOfProseBeginsWithAnything(t *testing.T) {
+	for _, prose := range []string{"**Note.** Fix.", "-m 2 is small.", "*Never* so.", "2.5 s later.", "+1 is lost."} {
+		if l, err := read(strings.Replace(wholeLesson, "Fix.\n", prose+"\n", 1)); err != nil || l.Fix != prose {
+			t.Errorf("%q: %q, %v", prose, l.Fix, err)
 		}
 	}
 }
@@ -126,6 +135,16 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ old, changed, says string }{
 		"another number":        {"# L99", "# L98", `its first line must be "# L99 · "`},
 		"no title":              {" The title", "", "its first line must be"},
+		"an empty title":        {"The title", " ", "its first line must be"},
+		"a list before choices": {"What the choices have", "- What the choices have", `"## Predict": it must be paragraphs only`},
+		"a list of sayings":     {"They say.", "1. They say.", `"## What the articles say": it must be paragraphs only`},
+		"a quotation":           {"Fix.\n", "> Fix.\n", `without "> Fix."`},
+		"another fence":         {"Fix.\n", "~~~\nFix.\n", `without "~~~"`},
+		"indented code":         {"Fix.\n", "Fix:\n\n    make\n", `without "    make"`},
+		"an empty drawing":      {"A  ├─ lock\n\n## no headline\n", "\n\n", "a drawing is one block"},
+		"two drawings":          {"A  ├─ lock\n", "A\n```\n\n```text\nB\n", "a drawing is one block"},
+		"an unclosed drawing":   {"## no headline\n```\n", "", "a drawing is one block"},
+		"two wrongs":            {"What is\nwrong.\n", "What is\nwrong.\n\nMore.\n", "what is wrong must be one paragraph"},
 		"a text before":         {"## Question", "Words.\n\n## Question", "nothing may stand between the title and the first part"},
 		"a part is missing":     {"## Fix\n\nFix.\n", "", `there is no "## Fix"`},
 		"a part is empty":       {"Limits.\n", "\n", `"## Limits" is empty`},
@@ -135,7 +154,7 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		"no choices":            {"- (a) One.\n- (b) Two, in\n  two lines.\n", "", "there must be a list of choices"},
 		"one choice":            {"- (a) One.\n", "", "there must be a list of choices"},
 		"a letter is left out":  {"- (b)", "- (c)", `"- (b) " and so on`},
-		"no fence":              {"```text\n", "", "a drawing is a block"},
+		"no fence":              {"```text\n", "", "a drawing is one block"},
 		"an erratum's headline": {"### A2 errs", "### A2", `"### A2": it must be as "### A2 errs"`},
 		"a list as text":        {"Fix.\n", "Do this:\n- one\n- two\n", `"## Fix": it must be paragraphs only, without "- one"`},
 		"a table as text":       {"Limits.\n", "| a | b |\n", `without "| a | b |"`},
@@ -149,6 +168,12 @@ func TestABrokenLessonIsRefused(t *testing.T) {
 		text := strings.Replace(wholeLesson, c.old, c.changed, 1)
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "l99_an_example.md") {
 			t.Errorf("%s: got %v, want %q", name, err, c.says)
+		}
+	}
+	for _, part := range lessonParts {
+		_, err := read(strings.Replace(wholeLesson, "## "+part.headline+"\n", "", 1))
+		if named := err != nil && strings.Contains(err.Error(), `there is no "## `+part.headline+`"`); named == part.optional {
+			t.Errorf("without %q, which is optional: %v: %v", part.headline, part.optional, err)
 		}
 	}
 	_, err := read(strings.Replace(wholeLesson, "## Limits", "## Limit", 1))

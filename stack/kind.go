@@ -124,7 +124,7 @@ func Missing(kind string) error {
 // Servers are those of one kind that were started.
 type Servers struct {
 	Addrs []string // as the flag of app serve has them
-	PIDs  []int    // of their processes; none: a file of SQLite
+	PIDs  []int    // of their processes; none: a file of SQLite, or containers
 	Nodes []*Node  // of Redis
 }
 
@@ -141,11 +141,13 @@ func (s *Stack) Start(ctx context.Context, kind string, n int, real bool) (Serve
 // serversOf are servers that were started.
 func serversOf[S interface {
 	address() string
-	PID() int
+	process() (p *Process, is bool)
 }](started ...S) Servers {
 	all := Servers{Addrs: Addrs(started)}
 	for _, s := range started {
-		all.PIDs = append(all.PIDs, s.PID())
+		if p, is := s.process(); is {
+			all.PIDs = append(all.PIDs, p.PID())
+		}
 	}
 	return all
 }
@@ -159,3 +161,9 @@ func Addrs[S interface{ address() string }](servers []S) (addrs []string) {
 }
 
 func (r *Restartable) address() string { return r.Addr }
+
+// process is that of a server that runs in no container.
+func (r *Restartable) process() (p *Process, is bool) {
+	p, is = r.Server.(*Process)
+	return p, is
+}

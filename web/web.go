@@ -160,18 +160,13 @@ var script string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":        func(a, b int) int { return a + b },
-	"paragraphs": paragraphs,
+	"paragraphs": experiments.Paragraphs,
 	"moves":      steps.Text,
 	"drawing":    drawing,
 	"within":     func(path, page string) bool { return strings.HasPrefix(path, strings.TrimSuffix(page, "/1")) },
 	"upper":      strings.ToUpper,
 	"letter":     func(i int) string { return string(rune('a' + i)) },
 }).ParseFS(pageFiles, "pages/*.tmpl"))
-
-// paragraphs splits the text of a lesson, which has an empty line between two of them.
-func paragraphs(text string) []string {
-	return strings.Split(strings.TrimSpace(text), "\n\n")
-}
 
 // page is what the frame of each page needs.
 type page struct {

@@ -2,7 +2,7 @@ package main
 
 type labCommand struct {
 	List       labListCommand       `cmd:"" help:"List the experiments, with what each needs and how long it takes."`
-	Show       labShowCommand       `cmd:"" help:"Show what an experiment claims, what the articles say, and how it is run."`
+	Show       labShowCommand       `cmd:"" help:"Show the lesson of an experiment, with its answer: question, claim, variants, why, fix, limits, what the articles say."`
 	Run        labRunCommand        `cmd:"" help:"Run experiments, judge them, and save what they recorded."`
 	Try        labTryCommand        `cmd:"" help:"Try any lock: a program of yours, in any language, that speaks the protocol of docs/protocol.md."`
 	Serve      labServeCommand      `cmd:"" help:"Serve the live page on this machine: a story in seven scenes, bursts, locks step by step, servers to break, and every experiment."`

@@ -15,6 +15,7 @@ var (
 	byHand = regexp.MustCompile("`app lab (?:step|explore) ([A-Z0-9]+)`")
 	code   = regexp.MustCompile("`[^`]*`")
 	letter = regexp.MustCompile(`\([a-z]\)`)
+	right  = regexp.MustCompile(`^\([a-z]\)(?: and \([a-z]\))*[., ]`)
 )
 
 // A lesson says which choice is right. It cannot be read without all its parts ([experiments.ReadLesson]), and `make prose` reads it.
@@ -23,11 +24,11 @@ func TestLessonsAnswer(t *testing.T) {
 		if len(e.Choices) < 3 {
 			t.Errorf("%s: there are %d choices to predict from", e.ID, len(e.Choices))
 		}
-		right := letter.FindAllString(e.Why, -1)
-		if len(right) == 0 {
-			t.Errorf("%s: why does not name the choice that is right: %s", e.ID, e.Why)
+		begin := right.FindString(e.Why)
+		if begin == "" {
+			t.Errorf("%s: why does not begin with the choice that is right: %s", e.ID, e.Why)
 		}
-		for _, r := range right {
+		for _, r := range letter.FindAllString(begin, -1) {
 			if !slices.ContainsFunc(e.Choices, func(choice string) bool { return strings.HasPrefix(choice, r+" ") }) {
 				t.Errorf("%s: why names %s, which is no choice", e.ID, r)
 			}
@@ -42,17 +43,28 @@ func TestEachLessonHasItsClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range found {
-		if !slices.ContainsFunc(All(), func(e experiments.Experiment) bool { return experiments.LessonFile(e.ID) == filepath.Base(name) }) {
-			t.Errorf("%s is the lesson of no claim", name)
+		claim, err := filepath.Glob(claimOf(name) + "_*.go")
+		of := func(e experiments.Experiment) bool { return experiments.LessonFile(e.ID) == filepath.Base(name) }
+		if err != nil || len(claim) == 0 || !slices.ContainsFunc(All(), of) {
+			t.Errorf("%s is the lesson of no claim in its folder: %v", name, err)
 		}
 	}
+}
+
+// words are all texts of an experiment.
+func words(e experiments.Experiment) (all []string) {
+	all = append([]string{e.Claim, e.Question, e.Predict, e.How, e.Why, e.Fix, e.Limits, e.Says, e.Elsewhere, e.Next}, e.Choices...)
+	for _, erratum := range e.Errata {
+		all = append(all, erratum.What)
+	}
+	return all
 }
 
 // A lesson points to experiments that exist, and to locks that can be moved by hand.
 func TestLessonsPointToWhatExists(t *testing.T) {
 	for _, e := range All() {
 		number := experiments.Number(e.ID)
-		for _, id := range ids.FindAllString(strings.Join([]string{e.Why, e.Fix, e.Limits, e.Next}, " "), -1) {
+		for _, id := range ids.FindAllString(strings.Join(words(e), " "), -1) {
 			if other, err := All().Find(id); err != nil || strings.Contains(id, "-") && id != other.ID {
 				t.Errorf("%s points to %s: %v", e.ID, id, err)
 			}

@@ -53,7 +53,7 @@ var (
 	K6          = Need{"k6", []string{"k6"}, "", "k6", "the load scripts", true, ""} // loadtest/README.md has the version
 )
 
-// server is a need of the program of a kind of server. What package stack would build in its place does not count.
+// server is a need of the program of a kind of server. A program that package stack would build in its place does not count.
 func server(p stack.Program, of string) Need {
 	return Need{Name: p.Name, Programs: []string{p.Name}, Debian: p.Debian, Homebrew: p.Homebrew, For: of, Slow: true}
 }

@@ -80,6 +80,7 @@ var style = colours() + pageStyle + drawingStyle + chartStyle
 var script string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"paragraphs":   experiments.Paragraphs,
 	"milliseconds": milliseconds,
 	"number":       number,
 	"seconds":      func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },

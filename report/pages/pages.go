@@ -38,10 +38,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},
-	"runnable":  func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
-	"number":    experiments.Number,
-	"seconds":   func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
-	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
+	"runnable":   func(text string) string { return strings.ReplaceAll(text, "`app ", "`go run ./cmd/app ") },
+	"number":     experiments.Number,
+	"paragraphs": experiments.Paragraphs,
+	"seconds":    func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
+	"generated":  func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
 
 // page is an experiment with its newest run, if there is one.

@@ -52,7 +52,7 @@ func (d *description) part(headline, words string) {
 		return
 	}
 	fmt.Fprintf(d, "\n%s\n", headline)
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(words), "\n\n") {
+	for _, paragraph := range experiments.Paragraphs(strings.TrimSpace(words)) {
 		fmt.Fprintln(d, Indent(d.screen.Wrap(paragraph, 2)))
 	}
 }

@@ -21,7 +21,7 @@ var L11 = experiments.Experiment{
 	Level:    experiments.Medium,
 	Start:    true,
 	Anomaly:  "pause",
-	Schedule: experiments.Schedule{Takes: 40 * time.Second},
+	Schedule: experiments.Schedule{Takes: 50 * time.Second},
 	Check:    clients.Any(history.Counter, history.Late),
 	Variants: slices.Concat(
 		[]experiments.Variant{{Name: "no pause", Run: clients.InProcess(clients.Holding{Strategy: lockstrategy.NameRedis}, unpaused)}},

@@ -22,7 +22,7 @@ type child struct {
 }
 
 // jar is the Java worker.
-const jar = "java/target/peers-1.jar"
+const jar = "java/target/benchmark-1.jar"
 
 var workerRole = stack.Role("benchmark-worker", func(in io.Reader, out io.Writer) int {
 	if err := worker.Serve(in, out); err != nil {
