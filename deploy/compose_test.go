@@ -132,14 +132,13 @@ func TestEveryServiceIsWaitedFor(t *testing.T) {
 // Each check is a process, and 25 labs on one machine have 25 times as many.
 func TestHealthChecksAreFew(t *testing.T) {
 	everyTopology(t, func(t *testing.T, p *compose.Project) {
-		perMinute := 0.0
-		for _, service := range p.Files.Services {
-			if compose.Starts(service) && checked(service.HealthCheck) {
-				perMinute += time.Minute.Seconds() / time.Duration(*service.HealthCheck.Interval).Seconds()
+		for name, service := range p.Files.Services {
+			if !compose.Starts(service) || !checked(service.HealthCheck) {
+				continue
 			}
-		}
-		if perMinute > 100 {
-			t.Errorf("there are %.0f health checks a minute, with all servers", perMinute)
+			if every := time.Duration(*service.HealthCheck.Interval); every < 5*time.Second {
+				t.Errorf("%s is checked every %s, and 5 s are often enough", name, every)
+			}
 		}
 	})
 }

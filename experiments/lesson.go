@@ -102,13 +102,10 @@ func parseLesson(source, number string) (l Lesson, err error) {
 			continue
 		}
 		misplaced(sections[:i])
-		text := sections[i].text
-		sections = sections[i+1:]
-		if text == "" {
-			err = errors.Join(err, fmt.Errorf("%q is empty", "## "+part.headline))
-		} else if wrong := part.fill(&l, text); wrong != nil {
+		if wrong := part.fill(&l, sections[i].text); wrong != nil {
 			err = errors.Join(err, fmt.Errorf("%q: %w", "## "+part.headline, wrong))
 		}
+		sections = sections[i+1:]
 	}
 	misplaced(sections)
 	return l, err
@@ -139,6 +136,9 @@ func sectionsOf(level, source string) (before string, all []section) {
 // prose fills a text of paragraphs.
 func prose(of func(l *Lesson) *string) func(l *Lesson, text string) error {
 	return func(l *Lesson, text string) (err error) {
+		if text == "" {
+			return errors.New("it is empty")
+		}
 		*of(l), err = paragraphs(text)
 		return err
 	}

@@ -21,6 +21,12 @@ var (
 // A lesson says which choice is right. It cannot be read without all its parts ([experiments.ReadLesson]), and `make prose` reads it.
 func TestLessonsAnswer(t *testing.T) {
 	for _, e := range All() {
+		if (e.Says == "") != (len(e.Articles) == 0) {
+			t.Errorf("%s names the articles %v, and its lesson says of them: %q", e.ID, e.Articles, e.Says)
+		}
+		if !ids.MatchString(e.Next) {
+			t.Errorf("%s: its next names no experiment: %s", e.ID, e.Next)
+		}
 		if len(e.Choices) < 3 {
 			t.Errorf("%s: there are %d choices to predict from", e.ID, len(e.Choices))
 		}
