@@ -108,9 +108,14 @@ func (c trial) acquireCountedOnce() {
 
 func (c trial) hangingServer() {
 	one, wire, two := c.wiredPairOf(Settings{Lease: long, Request: short}, Settings{Lease: long}) // the second waits for a busy server
-	lease := c.acquire(one)
+	var lease *lockstrategy.Lease
+	var err error
+	c.eventually("a server that is not too busy grants it", func() bool {
+		lease, err = one.Acquire(c.bounded(), c.key)
+		return err == nil
+	})
 	wire.Hang()
-	_, err := one.Acquire(c.bounded(), c.key+"-b")
+	_, err = one.Acquire(c.bounded(), c.key+"-b")
 	c.unavailable("an acquire over a wire that hangs", err)
 	c.unavailable("a release over a wire that hangs", lease.Release(context.Background()))
 	waiter := c.wait(context.Background(), two)
