@@ -89,26 +89,21 @@ func restartMemcached(ctx context.Context, x *cacheServer) {
 // When the server's clock ticks before that, the item lives on: then A tries again.
 func stalledMemcached(client lockOf) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := startCacheServer(ctx, t), clients.NewResource(t, false)
+		x := startCacheServer(ctx, t)
 		resuming := *x
 		resuming.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			c, err := new(net.Dialer).DialContext(ctx, network, addr)
 			return resumer{c, x.Server}, err
 		}
 		lock := client(&resuming, "A")
-		var a *clients.Holder
-		for range 8 {
+		besideB(ctx, x, client(x, "B"), func() (a *clients.Holder, early bool) {
 			proof := stall(ctx, x)
 			a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
-			if forgotten(ctx, x) {
+			if early = forgotten(ctx, x); early {
 				t.Fault("memcached", "stalled", proof)
-				break
 			}
-			a.Release(ctx)
-		}
-		value := r.Read(a)
-		client(x, "B").Update(ctx, r)
-		writeIfHeld(ctx, r, a, value)
+			return a, early
+		})
 	}
 }
 

@@ -32,20 +32,13 @@ var M02 = experiments.Experiment{
 // on: then A tries again.
 func aSecond(client lockOf) experiments.Scenario {
 	return func(ctx context.Context, t *experiments.Trial) {
-		x, r := startCacheServer(ctx, t), clients.NewResource(t, false)
+		x := startCacheServer(ctx, t)
 		lock := client(x, "A")
-		var a *clients.Holder
-		for range 8 {
+		besideB(ctx, x, client(x, "B"), func() (a *clients.Holder, early bool) {
 			second := lateInASecond(ctx, x)
 			a = lock.Acquire(ctx, lockstrategy.LeaseFor(time.Second))
-			if uptime(ctx, x) == second {
-				break
-			}
-			a.Release(ctx)
-		}
-		value := r.Read(a)
-		client(x, "B").Update(ctx, r)
-		writeIfHeld(ctx, r, a, value)
+			return a, uptime(ctx, x) == second
+		})
 	}
 }
 

@@ -87,12 +87,25 @@ func lockedWhile(client lockOf, happens func(context.Context, *cacheServer), set
 // itemSize is about that of a lock's value: the server keeps items of other sizes elsewhere.
 const itemSize = 40
 
-// writeIfHeld writes for a holder that has read value, unless its lease's context has ended.
-func writeIfHeld(ctx context.Context, r *clients.Resource, h *clients.Holder, value int64) {
-	if h.Alive() {
-		r.Write(h, value+1)
+// besideB lets A read under the lock that take acquires, and write if its lease is good after B's update. take reports early when the item
+// may end before A's lease. Otherwise the server's clock has ticked meanwhile: then A releases, and tries again, up to eight times.
+func besideB(ctx context.Context, x *cacheServer, b *clients.Client, take func() (a *clients.Holder, early bool)) {
+	r := clients.NewResource(x.Trial, false)
+	for range 8 {
+		a, early := take()
+		if !early {
+			a.Release(ctx)
+			continue
+		}
+		value := r.Read(a)
+		b.Update(ctx, r)
+		if a.Alive() {
+			r.Write(a, value+1)
+		}
+		_ = a.TryRelease(ctx) // its item may be gone
+		return
 	}
-	_ = h.TryRelease(ctx) // its item may be gone
+	x.Must(errors.New("the server's clock has ticked in each of eight tries: nothing is shown"))
 }
 
 // releaseItem frees a lock, and reports whether it was there.
