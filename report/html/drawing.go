@@ -319,7 +319,7 @@ func (c *canvas) addKeys(shortTokens bool) {
 		add(slices.ContainsFunc(c.Marks, unlabelled), key{Shape: s.ID, Text: s.Says})
 	}
 	add(slices.ContainsFunc(c.Marks, func(m mark) bool { return m.Shows }), key{Class: "shows", Text: "shows the violation" + c.Circled})
-	add(shortTokens, key{Text: "tokens are counted here; the real ones are in the evidence"})
+	add(shortTokens, key{Text: "tokens are counted here; the saved run has the real ones"})
 	add(true, key{Text: "time in ms, stretched where there are many events"})
 }
 

@@ -34,6 +34,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"group":    claims.Group,
 	"title":    title,
 	"evidence": evidence,
+	"shortest": shortest,
 	"measured": measured,
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
@@ -52,9 +53,10 @@ type page struct {
 	Record        experiments.Record
 	Judgement     experiments.Judgement
 	Interleavings []experiments.Explored
-	Pictures      []picture
-	Curve         string // the file of its curve, below the folder of the pages; empty: it has none
-	Before, After string // ids of the experiments beside it; empty: there is none
+	Pictures      []picture // of each outcome the one with the fewest events
+	Others        []picture // the page links them
+	Curve         string    // the file of its curve, below the folder of the pages; empty: it has none
+	Before, After string    // ids of the experiments beside it; empty: there is none
 	links         references
 }
 
@@ -81,9 +83,11 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 		p.Before, p.After = neighbours(all, n)
 		if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
 			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
-			if p.Pictures, err = pictures(p); err != nil {
+			all, err := pictures(p)
+			if err != nil {
 				return nil, err
 			}
+			p.Pictures, p.Others = telling(all)
 			svg, err := html.CurveSVG(runs[i])
 			if err != nil {
 				return nil, err
@@ -93,7 +97,7 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 				made[filepath.Join("experiments", p.Curve)] = svg
 			}
 		}
-		for _, drawn := range p.Pictures {
+		for _, drawn := range slices.Concat(p.Pictures, p.Others) {
 			made[filepath.Join("experiments", drawn.File)] = drawn.svg
 		}
 		list = append(list, p)

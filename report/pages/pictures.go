@@ -25,7 +25,8 @@ type picture struct {
 	Began time.Time
 	Shows []history.Event // the evidence
 
-	svg []byte
+	svg    []byte
+	length int // of its trial, in events
 }
 
 // pictures are those of the variants: each with a violation, and each that was protected. The control is drawn where no other variant
@@ -47,7 +48,7 @@ func pictures(p page) (all []picture, err error) {
 			continue
 		}
 		drawn := picture{
-			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg,
+			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg, length: len(events),
 			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events,
 		}
 		if len(events) > readable/2 {
@@ -57,6 +58,38 @@ func pictures(p page) (all []picture, err error) {
 		all = append(all, drawn)
 	}
 	return all, nil
+}
+
+// telling are the pictures that a page shows: of each outcome the shortest. The variants of one outcome differ by their locks, so the
+// others are linked.
+func telling(all []picture) (shown, others []picture) {
+	for _, p := range all {
+		same := slices.DeleteFunc(slices.Clone(all), func(other picture) bool { return other.outcome() != p.outcome() })
+		if shortest(same).File == p.File {
+			shown = append(shown, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return shown, others
+}
+
+// shortest is the picture with the fewest events, one with a violation before one without.
+func shortest(all []picture) picture {
+	return slices.MinFunc(all, func(a, b picture) int {
+		if (a.Violation == nil) != (b.Violation == nil) {
+			return map[bool]int{true: 1, false: -1}[a.Violation == nil]
+		}
+		return a.length - b.length
+	})
+}
+
+// outcome is what a picture shows: its violation in words, or none.
+func (p picture) outcome() string {
+	if p.Violation == nil {
+		return ""
+	}
+	return p.Violation.What
 }
 
 // worth reports whether a drawing of a trial shows something. Measurements have a table.
@@ -81,6 +114,11 @@ func (p picture) Says() string {
 		return p.Name + ": " + p.Violation.What
 	}
 	return p.Name + ": no violation"
+}
+
+// Refused reports whether the evidence has a write that the resource refused.
+func (p picture) Refused() bool {
+	return slices.ContainsFunc(p.Shows, func(e history.Event) bool { return e.Kind == history.Stale })
 }
 
 // evidence is the events with their number, their time of the day, their real fencing tokens and the proofs of faults.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,59 @@ func TestProtectedVariantsAreDrawn(t *testing.T) {
 	if got := files(); !slices.Equal(got, []string{"img/X01-made-control.svg", "img/X01-made-paused.svg"}) {
 		t.Errorf("the control alone was protected: got %q", got)
 	}
+}
+
+// Of the variants with one outcome a page shows the shortest, and links the others. Its evidence is the shortest counterexample.
+func TestAPageShowsEachOutcomeOnce(t *testing.T) {
+	e, s := example()
+	note := func(seq int, variant, text string) history.Event {
+		return history.Event{Seq: seq, Variant: variant, Trial: 1, Timeline: "A", Kind: history.Note, Text: text}
+	}
+	s.Record.Events = []history.Event{
+		note(1, "control", "all is well"),
+		note(2, "DEL", "it is violated"), note(3, "DEL", "a detail"),
+		{Seq: 4, Variant: "DEL", Trial: 1, Timeline: "A", Kind: history.Stale},
+		note(5, "DEL, shorter", "it is violated"), note(6, "DEL, shorter", "its only detail"),
+		note(7, "DEL, as short", "it is violated"), note(8, "DEL, as short", "another detail"),
+		note(9, "DEL, otherwise", "it is violated otherwise"),
+	}
+	s.Record.Count = len(s.Record.Events)
+	e.Check = func(events []history.Event) []history.Violation {
+		return slices.Concat(history.Noted(events, history.Mark{Name: "it is violated"}),
+			history.Noted(events, history.Mark{Name: "it is violated otherwise"}))
+	}
+	for _, name := range []string{"DEL, shorter", "DEL, as short", "DEL, otherwise"} {
+		e.Variants = append(e.Variants, experiments.Variant{Name: name, Expect: experiments.Sometimes})
+		s.Record.Variants = append(s.Record.Variants, experiments.VariantRecord{
+			Name: name, Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}},
+		})
+	}
+	s.Judgement = e.Judge(s.Record)
+	made := func() string {
+		all, err := All(t.Context(), []experiments.Experiment{e}, []experiments.Saved{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(all[path(e.ID)])
+	}
+	page := made()
+	drawn := regexp.MustCompile(`!\[[^]]*\]\(img/([^)]*)\)`).FindAllStringSubmatch(page, -1)
+	var files []string
+	for _, one := range drawn {
+		files = append(files, one[1])
+	}
+	want := []string{"L03-foreign-unlock-control.svg", "L03-foreign-unlock-del-shorter.svg", "L03-foreign-unlock-del-otherwise.svg"}
+	if !slices.Equal(files, want) {
+		t.Errorf("the page shows %q", files)
+	}
+	wantIn(t, page, "More drawings: [DEL](img/L03-foreign-unlock-del.svg) · [DEL, as short](img/L03-foreign-unlock-del-as-short.svg)\n",
+		`the recorded events of "DEL, otherwise"`, "<details><summary>1 event</summary>", "store/L03-foreign-unlock/latest/history.jsonl")
+	if strings.Contains(page, "its only detail") || strings.Contains(page, "`stale`") {
+		t.Error("the evidence of another variant is shown, too")
+	}
+	e.Variants, s.Record.Variants = e.Variants[:2], s.Record.Variants[:2]
+	s.Judgement = e.Judge(s.Record)
+	wantIn(t, made(), `the recorded events of "DEL"`, "`stale` is a write that the resource refused.")
 }
 
 // Two variants of an experiment never have the same picture.
