@@ -54,7 +54,7 @@ type page struct {
 	Judgement     experiments.Judgement
 	Interleavings []experiments.Explored
 	Pictures      []picture // of each outcome the one with the fewest events
-	Others        []picture // the page links them
+	Others        []picture // the table links them
 	Curve         string    // the file of its curve, below the folder of the pages; empty: it has none
 	Before, After string    // ids of the experiments beside it; empty: there is none
 	links         references
@@ -67,6 +67,16 @@ func (p page) Seconds() int {
 		took = p.Record.Took
 	}
 	return max(1, int(math.Round(took.Seconds())))
+}
+
+// Drawn is the drawing of a variant that the page links; empty: it has none, or the page shows it.
+func (p page) Drawn(variant string) string {
+	for _, other := range p.Others {
+		if other.Name == variant {
+			return other.File
+		}
+	}
+	return ""
 }
 
 // All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,

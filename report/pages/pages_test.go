@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
 				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
 			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
-			"the recorded events of \"DEL\"", "<details><summary>3 events</summary>", "    2  09:00:00.250000  A          it is violated",
+			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {

@@ -103,14 +103,15 @@ func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("the page shows %q", files)
 	}
-	wantIn(t, page, "More drawings: [DEL](img/L03-foreign-unlock-del.svg) · [DEL, as short](img/L03-foreign-unlock-del-as-short.svg)\n",
-		`the recorded events of "DEL, otherwise"`, "<details><summary>1 event</summary>", "store/L03-foreign-unlock/latest/history.jsonl")
+	wantIn(t, page, "| [DEL](img/L03-foreign-unlock-del.svg) |", "| [DEL, as short](img/L03-foreign-unlock-del-as-short.svg) |", "\n| DEL, shorter |",
+		"A name with a link has its drawing there.",
+		"<details><summary>DEL, otherwise: 1 event</summary>", "store/L03-foreign-unlock/latest/history.jsonl")
 	if strings.Contains(page, "its only detail") || strings.Contains(page, "`stale`") {
 		t.Error("the evidence of another variant is shown, too")
 	}
 	e.Variants, s.Record.Variants = e.Variants[:2], s.Record.Variants[:2]
 	s.Judgement = e.Judge(s.Record)
-	wantIn(t, made(), `the recorded events of "DEL"`, "`stale` is a write that the resource refused.")
+	wantIn(t, made(), "<summary>DEL: ", "`stale` is a write that the resource refused.")
 }
 
 // Two variants of an experiment never have the same picture.
