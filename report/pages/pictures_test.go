@@ -103,7 +103,8 @@ func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	if !slices.Equal(files, want) {
 		t.Errorf("the page shows %q", files)
 	}
-	wantIn(t, page, "| [DEL](img/L03-foreign-unlock-del.svg) |", "| [DEL, as short](img/L03-foreign-unlock-del-as-short.svg) |", "\n| DEL, shorter |",
+	wantIn(t, page, "| [DEL](img/L03-foreign-unlock-del.svg) |", "| [DEL, as short](img/L03-foreign-unlock-del-as-short.svg) |",
+		"\n| DEL, shorter |",
 		"A name with a link has its drawing there.",
 		"<details><summary>DEL, otherwise: 1 event</summary>", "store/L03-foreign-unlock/latest/history.jsonl")
 	if strings.Contains(page, "its only detail") || strings.Contains(page, "`stale`") {
