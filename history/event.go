@@ -35,7 +35,7 @@ const (
 const (
 	Read  Kind = "read"  // a client read a value
 	Write Kind = "write" // a client wrote a value, and the resource confirmed it
-	Stale Kind = "stale" // the resource refused a write because of its fencing token
+	Stale Kind = "stale" // the resource refused a write, or a read, because of its fencing token
 	Win   Kind = "win"   // the resource recorded that a client won
 	Final Kind = "final" // the value that the resource stores at the end
 	Call  Kind = "call"  // a client called the resource, which has a limit
@@ -90,6 +90,8 @@ const (
 	Explicit     = "explicit"     // the lease of a Request is not renewed
 	LateRequest  = "late request" // a Fault: a request arrives after its sender timed out
 	TimePasses   = "time passes"  // a Note: a moment of a trial without a clock ends
+	RefusedRead  = "refused read" // a Stale is a read
+	LeaseEnds    = "lease ends"   // a Note: the lease of the lock Key is over, so its holder works on without it
 	Load         = "load"         // a Command: the database is asked for what a cache does not have
 	Interleaving = "interleaving" // a Note before an interleaving that is played: its Text has the moves
 )
@@ -116,7 +118,9 @@ func (e Event) Summary() string {
 	case Command, Note, Left:
 		return e.Text
 	case Read, Write, Final, Stale:
-		words = append(words, string(e.Kind), fmt.Sprint(e.Value))
+		if words = append(words, string(e.Kind), fmt.Sprint(e.Value)); e.Name == RefusedRead {
+			words[1] = "read"
+		}
 	case Measure:
 		if words = append(words, fmt.Sprint(e.Value)); e.Unit != "" {
 			words = append(words, e.Unit)

@@ -60,7 +60,7 @@ func (c *labStepCommand) play(ctx context.Context, in io.Reader, std streams) (e
 	game := &terminal.Game{Play: play, Out: std.out, Screen: screen(std.out), Reproduce: func(moves []steps.Move) string {
 		return stepCommand(e, lock.Name, clients, moves)
 	}}
-	game.Begin(e.ID+": "+e.Claim, lock, e.Locks())
+	game.Begin(experiments.Number(e.ID)+" · "+e.Title, lock, e.Locks())
 	if c.Moves == "" && game.Ask(ctx, in) != nil {
 		return exitError{exitInterrupted, errors.New("interrupted")}
 	}

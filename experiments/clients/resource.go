@@ -45,13 +45,13 @@ func (r *Resource) ChecksWrites() { r.reads = false }
 func (r *Resource) Read(h *Holder) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kind := history.Read
+	e := history.Event{Kind: history.Read, Key: r.Key, Value: r.value}
 	if r.reads && h.token > 0 && h.token <= r.token {
-		kind = history.Stale
+		e.Kind, e.Name = history.Stale, history.RefusedRead
 	} else if r.reads && h.token > 0 {
 		r.token, r.reader = h.token, h
 	}
-	h.Record(history.Event{Kind: kind, Key: r.Key, Value: r.value})
+	h.Record(e)
 	return r.value
 }
 

@@ -68,12 +68,12 @@ func NewShop(ctx context.Context, t *experiments.Trial, database, strategy strin
 	case "":
 	case lockstrategy.NameNone, lockstrategy.NameProcess:
 		for _, i := range []*ShopInstance{x.A, x.B} {
-			i.Lock = i.locker(clients.Open(t, i.Name, strategy, lockstrategy.Backends{}))
+			i.Lock = i.locker(clients.Open(t, i.Name, strategy, lockstrategy.Backends{}), strategy)
 		}
 	default:
 		servers := clients.StartLock(ctx, t, strategy)
 		for _, i := range []*ShopInstance{x.A, x.B} {
-			i.Lock = i.locker(servers.NewClient(ctx, i.Name, clients.LongLease))
+			i.Lock = i.locker(servers.NewClient(ctx, i.Name, clients.LongLease), strategy)
 		}
 	}
 	t.Must(x.A.Stock(ctx, ShopItem, pieces))
@@ -124,19 +124,28 @@ func (i *ShopInstance) Purchase(buyer uint64) shop.Purchase {
 	return shop.Purchase{ItemID: ShopItem, Buyer: buyer, Quantity: 1, Instance: i.Name}
 }
 
-// locker makes a lock of a client, which records what happens.
-func (i *ShopInstance) locker(c *clients.Client) shop.Locker {
-	return shopLock{i, lockstrategy.Guard{Strategy: c.Lock, Wait: clients.LongLease}}
+// locker makes a lock of a client, which records what happens. Without a lock nothing does, and the mutex of an instance is no lock of the
+// other.
+func (i *ShopInstance) locker(c *clients.Client, strategy string) shop.Locker {
+	l := shopLock{ShopInstance: i, guard: lockstrategy.Guard{Strategy: c.Lock, Wait: clients.LongLease}}
+	switch strategy {
+	case lockstrategy.NameNone:
+		return l.guard
+	case lockstrategy.NameProcess:
+		l.of = ", the mutex of " + i.Name
+	}
+	return l
 }
 
 type shopLock struct {
 	*ShopInstance
 	guard lockstrategy.Guard
+	of    string // behind a key: whose lock it is; empty: of all instances
 }
 
 // Do records the request, the grant and the release. A client requests a lock for one caller at a time, unless it is being measured.
 func (l shopLock) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
-	e := history.Event{Timeline: l.Name, Kind: history.Request, Key: key, Owner: l.Name}
+	e := history.Event{Timeline: l.Name, Kind: history.Request, Key: key + l.of, Owner: l.Name}
 	l.t.Record(e)
 	err := l.guard.Do(ctx, key, func(ctx context.Context, token uint64) error {
 		e.Kind, e.Token = history.Grant, token

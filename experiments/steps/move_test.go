@@ -1,10 +1,12 @@
 package steps_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
@@ -76,6 +78,30 @@ func TestAPlayKnowsItsMoves(t *testing.T) {
 	if over := begun(t, "A† B†"); over.Can(steps.Move{}) || over.Can(steps.Move{Client: "A"}) {
 		t.Error("a move is possible after the end")
 	}
+}
+
+// The note that time passes names the lock only if its lease ends there: a key of SETNX has none, and a free lock neither.
+func TestALeaseEndsWhenTimePasses(t *testing.T) {
+	for moves, want := range map[string]bool{"A …": true, "A A A A …": false, "…": false} {
+		if got := leaseEnds(t, naive.PlainDEL, moves); got != want {
+			t.Errorf("%s: %v", moves, got)
+		}
+	}
+	if leaseEnds(t, naive.SETNX, "A …") {
+		t.Error("the key of SETNX has no expiry")
+	}
+	if !leaseEnds(t, naive.GetSet, "A …") {
+		t.Error("by the clients' clocks the lock has ended")
+	}
+}
+
+func leaseEnds(t *testing.T, lock naive.Lock, moves string) bool {
+	t.Helper()
+	events, _, err := steps.Replay(t.Context(), lock, "AB", steps.Moves(moves))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(events, func(e history.Event) bool { return e.Name == history.LeaseEnds && e.Key == naive.Key })
 }
 
 // The outcome names each violation, or says that there is none so far or at the end.

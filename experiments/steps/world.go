@@ -49,9 +49,7 @@ func discard(history.Event) {}
 // Move does one move. The error says when it is not possible: a client that has ended cannot move.
 func (w *World) Move(ctx context.Context, m Move) error {
 	if m.Client == "" {
-		w.record(history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"})
-		w.clocks()
-		return w.server.Pass(ctx)
+		return w.pass(ctx)
 	}
 	c := w.client(m.Client)
 	if c == nil {
@@ -71,6 +69,21 @@ func (w *World) Move(ctx context.Context, m Move) error {
 		return w.lose(ctx, c)
 	}
 	return w.step(ctx, c)
+}
+
+// pass lets time pass until every expiry is over. The note has the lock's key if the lock was held under an expiry.
+func (w *World) pass(ctx context.Context) error {
+	passes := history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"}
+	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
+	if err != nil {
+		return err
+	}
+	if left, _ := reply.(int64); left > 0 || left == -1 && w.Lock.ClientTime {
+		passes.Name, passes.Key = history.LeaseEnds, naive.Key
+	}
+	w.record(passes)
+	w.clocks()
+	return w.server.Pass(ctx)
 }
 
 // clocks sets the clocks of the clients to a time at which every lease has ended by every clock.

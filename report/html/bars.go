@@ -6,8 +6,8 @@ import (
 	"locklab/history"
 )
 
-// addBars draws when a client held the lock, and before that the wait for it. A lock ends, whatever its holder believes, when another
-// client is granted it.
+// addBars draws when a client held the lock, and before that the wait for it. A lock ends, whatever its holder believes, when its lease
+// is over, or another client is granted it.
 func (c *canvas) addBars(holds []history.Holder) {
 	for _, h := range holds {
 		y, known := c.heights[h.Timeline]
@@ -21,7 +21,7 @@ func (c *canvas) addBars(holds []history.Holder) {
 		if asked < from {
 			c.Waits = append(c.Waits, bar{X: asked, Y: y - 3, Width: from - asked, Height: 6})
 		}
-		end := min(to, c.successor(h))
+		end := min(to, c.over(h))
 		c.Bars = append(c.Bars, bar{X: from, Y: y - barHalf, Width: max(4, end-from), Height: 2 * barHalf})
 		if end < to {
 			c.Bars = append(c.Bars, bar{X: end, Y: y - barHalf, Width: to - end, Height: 2 * barHalf, Past: true})
@@ -30,11 +30,14 @@ func (c *canvas) addBars(holds []history.Holder) {
 	}
 }
 
-// successor is the x at which another client is granted the lock of h, and the width of the drawing when none is.
-func (c *canvas) successor(h history.Holder) int {
+// over is the x at which the lease of h ends, or another client is granted its lock; the width of the drawing when neither happens.
+func (c *canvas) over(h history.Holder) int {
 	_, granted, _ := c.hold(h)
 	for _, e := range c.columns {
-		if e.Kind == history.Grant && e.Key == h.Key && e.Owner != h.Owner && e.x > granted {
+		if e.Key != h.Key || e.x <= granted {
+			continue
+		}
+		if e.Name == history.LeaseEnds || e.Kind == history.Grant && e.Owner != h.Owner {
 			return e.x
 		}
 	}

@@ -48,7 +48,7 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// A lock ends where another client is granted it, and the bar is dashed from there to where its holder learns of it. A release ends it
+// A lock ends where its lease is over or another client is granted it, and the bar is dashed from there to where its holder learns of it. A release ends it
 // whatever follows.
 func TestALockEndsWithTheNextGrant(t *testing.T) {
 	d := draw(told("A grant a", "A read a", "B grant b", "B release b", "A write a", "A lose a"), nil, inReport)
@@ -62,6 +62,11 @@ func TestALockEndsWithTheNextGrant(t *testing.T) {
 	}
 	if parts := d.Overlaps[0].Bars; !parts[0].Past || parts[1].Past {
 		t.Errorf("the parts of the overlap are %+v", parts)
+	}
+	alone := told("A grant a", "time note", "A write a", "A release a")
+	alone[1].Name = history.LeaseEnds
+	if d := draw(alone, nil, inReport); len(d.Bars) != 2 || d.Bars[0].Past || !d.Bars[1].Past || len(d.Ends) != 1 {
+		t.Errorf("the lease ends, and nobody else comes: bars are %+v, ends are %+v", d.Bars, d.Ends)
 	}
 	svg, err := SVG(told("A grant a", "B grant b", "A write a"), nil)
 	if err != nil {

@@ -39,11 +39,18 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	}
 	for _, o := range all {
 		o.Harm = o.Harm || effect && !harmed
-		o.Text = fmt.Sprintf("%d holders", c.most(o))
+		if o.Text = fmt.Sprintf("%d holders", c.most(o)); c.most(o) > 2 {
+			o.Text = "up to " + o.Text
+		}
 		if !o.Harm && !c.grows && !c.scene {
 			o.Text += ", without an effect"
 		}
 		o.Label = c.heading(o.X, []string{o.Text})
+		for _, begins := range c.begins { // the row below, where the overlap goes on
+			if o.X < begins && begins < o.X+o.Width {
+				o.Label = append(o.Label, c.heading(begins, []string{o.Text})...)
+			}
+		}
 	}
 	return all
 }
@@ -99,7 +106,7 @@ func (c *canvas) locate(o *overlap) bool {
 		bottom = max(bottom, y)
 		_, from, to := c.hold(h)
 		if from, to = max(from, o.X), min(to, ends); from < to {
-			o.Bars = append(o.Bars, bar{X: from, Y: y - barHalf, Width: to - from, Height: 2 * barHalf, Past: c.successor(h) <= from})
+			o.Bars = append(o.Bars, bar{X: from, Y: y - barHalf, Width: to - from, Height: 2 * barHalf, Past: c.over(h) <= from})
 		}
 	}
 	if len(owners) < 2 {

@@ -149,6 +149,8 @@ func verdictOf(v experiments.Verdict) verdict {
 func variantVerdict(a experiments.VariantJudgement) verdict {
 	v := verdictOf(a.Verdict)
 	switch {
+	case a.LeftOut != "":
+		v.Text = a.Seen()
 	case a.Verdict == experiments.AsExpected && a.Expect == experiments.Never:
 		return verdict{"no-violation", a.Seen()}
 	case a.Verdict == experiments.AsExpected:

@@ -219,7 +219,7 @@ func (c *canvas) lockOf(name string, x int) string {
 		case h.Timeline != name || x < asked || x > to:
 		case x < from:
 			return "waits"
-		case x > c.successor(h):
+		case x > c.over(h):
 			return "past"
 		default:
 			return "holds"

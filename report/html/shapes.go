@@ -28,7 +28,7 @@ var shapes = []shape{
 	{ID: "die", Kind: history.Die, Says: "dies", Path: `d="M-6-6 6 6M6-6-6 6"`},
 	{ID: "read", Kind: history.Read, Says: "reads", Path: `d="M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"`},
 	{ID: "write", Kind: history.Write, Says: "writes", Path: `d="M-5-5H5V5H-5z"`, Full: true},
-	{ID: "stale", Kind: history.Stale, Says: "a write is refused because of its fencing token", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
+	{ID: "stale", Kind: history.Stale, Says: "is refused because of its fencing token", Path: `d="M-6-6H6V6H-6zM-6-6 6 6M6-6-6 6"`},
 	{ID: "win", Kind: history.Win, Says: "wins", Path: `d="M0-8 2-2.6 7.6-2.5 3.2 1 4.7 6.5 0 3.3-4.7 6.5-3.2 1-7.6-2.5-2-2.6z"`, Full: true},
 	{ID: "call", Kind: history.Call, Says: "calls the supplier", Path: `d="M-5-3H2V-6L8 0 2 6V3H-5z"`, Full: true},
 	{ID: "final", Kind: history.Final, Says: "the value at the end", Path: `d="M0-7 7 0 0 7-7 0z"`, Full: true},
@@ -54,6 +54,12 @@ func label(e history.Event) (text string, row int) {
 	case history.Read, history.Write:
 		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
 	case history.Stale:
+		switch {
+		case e.Name == history.RefusedRead:
+			return "read refused", above
+		case e.Value == 0: // of an answer over HTTP
+			return "refused", above
+		}
 		return fmt.Sprintf("write %d refused", e.Value), above
 	case history.Final:
 		return fmt.Sprintf("ends at %d", e.Value), above

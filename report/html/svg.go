@@ -63,6 +63,7 @@ func (p *picture) arrange() {
 		if k.Width = symbol + wide(k.Text); k.Class+k.Shape == "" {
 			k.Width -= symbol
 		}
+		p.Width = max(p.Width, k.Width+2*margin)
 		if x > margin && x+k.Width > p.Width {
 			x, y = margin, y+line
 		}

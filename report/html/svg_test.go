@@ -56,13 +56,14 @@ func manyTimelines(n int) []history.Event {
 
 // The refused write, the token 1 and the time 0.0 are in the picture of a pause that a token protects from.
 func TestSVGShowsWhatAReaderLooksFor(t *testing.T) {
-	events := told("A grant a", "B grant b", "B write b", "A stale a")
+	events := told("A grant a", "B grant b", "B write b", "A stale a", "A stale a")
+	events[3].Value, events[4].Name = 1, history.RefusedRead
 	events[0].Token, events[1].Token = 1795336135749408, 1795336135800467
 	svg, err := SVG(events, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(svg), ">token 1<", ">token 2<", ">write 0 refused<", ">0.0<", "tokens are counted here")
+	wants(t, string(svg), ">token 1<", ">token 2<", ">write 1 refused<", ">read refused<", ">0.0<", "tokens are counted here")
 	lacks(t, string(svg), "1795336135749408")
 }
 

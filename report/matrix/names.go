@@ -12,21 +12,26 @@ var strategies = []string{
 // anomalies are the columns that there always are, as experiments name them.
 var anomalies = []string{
 	"lost update over instances", "orphaned lock", "unlock by a non-owner", "lease expired during work", "pause",
-	"pause with fencing token", "lost at failover", "restart with data loss", "clock jump", "eviction", "acquire with lost reply",
+	"pause with fencing token", "lost at failover", cut, "restart with data loss", "clock jump", "eviction", "acquire with lost reply",
 }
+
+// cut is the column of experiments that cut the network between servers.
+const cut = "network cut in two"
 
 const (
 	noServer = "the lock is in the process: there is no server that could do it"
 	noLease  = "the lock has no lease that could end"
 	noToken  = "the lock issues no fencing token"
 
+	noSides    = "it has one server: there is no other side that could grant the lock"
+	cutIsV3    = "its key is where that of v3 is, so the servers do the same: see the row of v3"
 	noFailover = "its servers are independent: none takes over from another"
 	waitIsV3   = "WAIT changes only what a failover does. In this cell the lock behaves as v3 does: see its row"
 )
 
 // reason says why an anomaly cannot meet a lock; empty: it can.
 func (where at) reason() string {
-	if where.strategy == "v3 with WAIT" && where.anomaly != "lost at failover" {
+	if where.strategy == "v3 with WAIT" && where.anomaly != "lost at failover" && where.anomaly != cut {
 		return waitIsV3
 	}
 	return reasons[where]
@@ -59,6 +64,14 @@ var reasons = map[at]string{
 
 	{"Memcached add, delete", "pause with fencing token"}: noToken,
 	{"Memcached add, delete", "lost at failover"}:         noFailover,
+
+	{"v2", cut}:                    noServer,
+	{"naive SETNX", cut}:           cutIsV3,
+	{"SET NX PX, DEL", cut}:        cutIsV3,
+	{"SET NX PX", cut}:             cutIsV3,
+	{"v5", cut}:                    noSides,
+	{"v8", cut}:                    noSides,
+	{"Memcached add, delete", cut}: noSides,
 
 	{"v5", "eviction"}:   "a database deletes no rows to make room",
 	{"v6", "eviction"}:   "ZooKeeper deletes no nodes to make room",

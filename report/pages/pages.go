@@ -43,7 +43,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number":     experiments.Number,
 	"paragraphs": experiments.Paragraphs,
 	"seconds":    func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) },
-	"generated":  func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
+	"sentence": func(p experiments.Pace) string {
+		text := p.String()
+		return strings.ToUpper(text[:1]) + text[1:] + "."
+	},
+	"verdicts":  verdicts,
+	"generated": func() string { return "<!-- written by `make pages` from the code and a saved run; do not edit -->" },
 }).ParseFS(sources, "*.md.tmpl"))
 
 // page is an experiment with its newest run, if there is one.
@@ -60,14 +65,8 @@ type page struct {
 	links         references
 }
 
-// Seconds is how long the experiment takes: as long as its run took, or as it says itself.
-func (p page) Seconds() int {
-	took := p.Experiment.Takes
-	if p.Saved {
-		took = p.Record.Took
-	}
-	return max(1, int(math.Round(took.Seconds())))
-}
+// Seconds is how long the experiment takes on a quiet machine, as `app lab list` says. How long its run took stands below the run.
+func (p page) Seconds() int { return max(1, int(math.Round(p.Experiment.Takes.Seconds()))) }
 
 // Drawn is the drawing of a variant that the page links; empty: it has none, or the page shows it.
 func (p page) Drawn(variant string) string {
@@ -118,6 +117,23 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 		add(made, "errata.md", "errata.md.tmpl", map[string]any{"Pages": list, "Others": errata}),
 	)
 	return made, err
+}
+
+// verdicts counts them, and names the experiments that are not as expected.
+func verdicts(all []page) string {
+	expected := 0
+	var parts []string
+	for _, p := range all {
+		switch {
+		case !p.Saved:
+			parts = append(parts, experiments.Number(p.Experiment.ID)+" not run yet")
+		case p.Judgement.Verdict == experiments.AsExpected:
+			expected++
+		default:
+			parts = append(parts, experiments.Number(p.Experiment.ID)+" "+p.Judgement.Verdict.String())
+		}
+	}
+	return strings.Join(append([]string{fmt.Sprintf("%d as expected", expected)}, parts...), ", ")
 }
 
 // neighbours are the ids of the experiments before and after one; empty: there is none.

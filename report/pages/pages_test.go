@@ -28,7 +28,7 @@ func example() (experiments.Experiment, experiments.Saved) {
 		},
 	}
 	r := experiments.Record{
-		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8,
+		Experiment: e.ID, Command: "app lab run L03 --seed 9", Seed: 9, Build: "abc", Machine: "linux", Redis: "miniredis", Count: 8, Pace: 2.5,
 		Began: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), Took: 9 * time.Second,
 		Variants: []experiments.VariantRecord{
 			{Name: "control", Trials: []experiments.TrialRecord{{Number: 1, Took: time.Second}}},
@@ -58,19 +58,19 @@ func TestPages(t *testing.T) {
 		"experiments/L03-foreign-unlock.md": {
 			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
-			"`go run ./cmd/app lab run L03` (9 s; needs Go only)",
-			"| control (control) | no violation | none | no violation in 1 trial | 1.0 s | as expected |",
+			"`go run ./cmd/app lab run L03` (2 s on a quiet machine; needs Go only)",
+			"| control (control) | no violation | – | no violation in 1 trial | 1.0 s | as expected |",
 			"| DEL | violation | SET NX PX | violation in 1 of 1 trial | 3.0 s | as expected |",
 			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
 			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
 				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
 			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
 			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
-			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "seed 9", "Locklab abc on linux; Redis: miniredis",
+			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "9.0 s long, seed 9. The machine needed 2.5 times as long as a quiet one to start servers", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {
 			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
-			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 9 | What happens? | A2 | nothing | as expected |",
+			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |", "The runs of these pages: 1 as expected.",
 		},
 		"errata.md": {
 			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",

@@ -116,7 +116,7 @@ func (p picture) Says() string {
 	return p.Name + ": no violation"
 }
 
-// Refused reports whether the evidence has a write that the resource refused.
+// Refused reports whether the evidence has a read or a write that the resource refused.
 func (p picture) Refused() bool {
 	return slices.ContainsFunc(p.Shows, func(e history.Event) bool { return e.Kind == history.Stale })
 }

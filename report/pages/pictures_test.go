@@ -112,7 +112,7 @@ func TestAPageShowsEachOutcomeOnce(t *testing.T) {
 	}
 	e.Variants, s.Record.Variants = e.Variants[:2], s.Record.Variants[:2]
 	s.Judgement = e.Judge(s.Record)
-	wantIn(t, made(), "<summary>DEL: ", "`stale` is a write that the resource refused.")
+	wantIn(t, made(), "<summary>DEL: ", "`stale` is what the resource refused.")
 }
 
 // Two variants of an experiment never have the same picture.

@@ -14,7 +14,7 @@ func Experiment(e experiments.Experiment, program string, screen Screen) string 
 	d.part("Question", e.Question)
 	d.part("Predict", strings.Join(append([]string{e.Predict}, e.Choices...), "\n\n"))
 	d.part("Claim", e.Claim)
-	d.part("How it is run", e.How)
+	d.part("How it runs", e.How)
 	if e.Drawing != "" {
 		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
 	}

@@ -7,23 +7,23 @@ import (
 	"locklab/experiments"
 )
 
-// besideClaim is how many columns a row of the list has beside an id and its claim.
-const besideClaim = 5
+// besideTitle is how many columns a row of the list has beside an id and its title.
+const besideTitle = 5
 
 const (
 	listLegend = "about: with the usual number of trials, on two quiet cores · slow: not in --quick\n" +
 		"in containers, too (lab run --on docker): %s"
 	listNext = `Next:
-  %[1]s lab show %[2]s        what it is
+  %[1]s lab show %[2]s        its question, and its answers
   %[1]s lab run %[2]s         run it
   %[1]s lab run --quick    all that is not slow
 `
 )
 
-// List is what `app lab list` prints: the experiments of each group. program starts the commands in it.
+// List is what `app lab list` prints: the experiments of each group, without their claims, so that one can predict. program starts the commands in it.
 func List(all []experiments.Experiment, groupOf func(id string) string, program string, screen Screen) string {
 	group := ""
-	t, widest := NewTable("id", "claim · article · needs · about"), 0
+	t, widest := NewTable("id", "title · article · needs · about"), 0
 	for _, e := range all {
 		widest = max(widest, len(e.ID))
 	}
@@ -37,8 +37,8 @@ func List(all []experiments.Experiment, groupOf func(id string) string, program 
 		if e.Slow {
 			about = "slow, " + about
 		}
-		claim := fmt.Sprintf("%s · %s · %s · %s", e.Claim, e.Articles, e.Needed(), about)
-		t.Row(e.ID, Trusted(screen.Wrap(claim, widest+besideClaim)))
+		title := fmt.Sprintf("%s · %s · %s · %s", e.Title, e.Articles, e.Needed(), about)
+		t.Row(e.ID, Trusted(screen.Wrap(title, widest+besideTitle)))
 	}
 	first := experiments.Number(all[0].ID)
 	var about []string

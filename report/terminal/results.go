@@ -70,8 +70,11 @@ func runsTable(runs []experiments.Result, colour bool) Table {
 		}
 		name := nameOf(run)
 		for _, v := range run.Judgement.Variants {
-			seconds := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds())
-			t.Row(name, variantTitle(v.Name, v.Control), v.Expect, v.Seen(), seconds, Verdict(v.Verdict, colour))
+			seconds, verdict := fmt.Sprintf("%.1f s", run.Record.TookBy(v.Name).Seconds()), any(Verdict(v.Verdict, colour))
+			if v.LeftOut != "" { // the verdict of the run does not count it
+				seconds, verdict = "", ""
+			}
+			t.Row(name, variantTitle(v.Name, v.Control), v.Expect, v.Seen(), seconds, verdict)
 			name = ""
 		}
 	}

@@ -64,12 +64,17 @@ func oneTokenTwice(ctx context.Context, x *clients.Redis) {
 	value := r.Read(a)
 	x.Must(x.Conn.Del(ctx, clients.LockKey).Err())
 	x.Must(x.Conn.Set(ctx, counter, ahead, 0).Err())
-	b := x.NewClient("B", clients.LongLease).Acquire(ctx)
+	back, err := x.Conn.Get(ctx, counter).Int64()
+	x.Must(err)
 	proof := ""
-	if token := a.Lease.FencingToken(); token == b.Lease.FencingToken() {
-		proof = fmt.Sprintf("A and B both have the token %d", token)
+	if back == ahead {
+		proof = fmt.Sprintf("the counter is %d, as before A's grant", back)
 	}
 	x.Fault("admin", "deletes the lock's key, and sets the token counter back", proof)
+	b := x.NewClient("B", clients.LongLease).Acquire(ctx)
+	if first, second := a.Lease.FencingToken(), b.Lease.FencingToken(); first != second {
+		x.Must(fmt.Errorf("the token %d of A is not the token %d of B", first, second))
+	}
 	later := r.Read(b)
 	r.Write(a, value+1)
 	r.Write(b, later+1)

@@ -16,6 +16,7 @@ var F12 = experiments.Experiment{
 	ID:       "F12-cap",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "When the network is cut, Redis lets both sides have the lock; RedLock, etcd and ZooKeeper refuse the side of the minority.",
+	Anomaly:  "network cut in two",
 	Level:    experiments.Advanced,
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.RedisServer},

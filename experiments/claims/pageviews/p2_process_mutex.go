@@ -41,6 +41,7 @@ func setBack(ctx context.Context, t *experiments.Trial) {
 	}
 	a := clients.Open(t, "A", lockstrategy.NameProcess, lockstrategy.Backends{})
 	b := clients.Open(t, "B", lockstrategy.NameProcess, lockstrategy.Backends{})
+	a.Key, b.Key = "the mutex of A", "the mutex of B"
 	slow := b.Acquire(ctx)
 	old := read(slow)
 	for n := range 3 {

@@ -24,7 +24,7 @@ var D01 = experiments.Experiment{
 	},
 	Check: clients.Any(history.Counter, clients.Noted(clients.LockedByNobody)),
 	Variants: []experiments.Variant{
-		{Name: "lease in a row", Strategy: "v5", Run: clients.OnDatabase(clients.RowLocks, clients.TryInBetween)},
+		{Name: "lease in a row", Run: clients.OnDatabase(clients.RowLocks, clients.TryInBetween)},
 		{Name: "SELECT … FOR UPDATE", Run: clients.OnDatabase(selectedRows, clients.TryInBetween)},
 		{Name: "GET_LOCK, pinned connection", Run: clients.OnDatabase(clients.Pinned, clients.TryInBetween)},
 		{

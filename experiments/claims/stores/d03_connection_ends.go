@@ -26,7 +26,7 @@ var D03 = experiments.Experiment{
 			Name: "GET_LOCK, connection killed", Expect: experiments.Sometimes, Fault: true,
 			Run: clients.OnDatabase(clients.Pinned, killedInBetween),
 		},
-		{Name: "lease in a row, connection killed", Strategy: "v5", Fault: true, Run: clients.OnDatabase(clients.RowLocks, killedInBetween)},
+		{Name: "lease in a row, connection killed", Fault: true, Run: clients.OnDatabase(clients.RowLocks, killedInBetween)},
 	},
 }
 
