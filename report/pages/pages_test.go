@@ -66,11 +66,13 @@ func TestPages(t *testing.T) {
 				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
 			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
 			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
-			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9", "9.0 s long, seed 9. The machine needed 2.5 times as long as a quiet one to start servers", "Locklab abc on linux; Redis: miniredis",
+			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9",
+			"9.0 s long, seed 9. The machine needed 2.5 times as long as a quiet one to start servers", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {
 			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",
-			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |", "The runs of these pages: 1 as expected.",
+			"| [L03-foreign-unlock](L03-foreign-unlock.md) **start here** | medium | 2 | What happens? | A2 | nothing |",
+			"The runs of these pages: 1 as expected.",
 		},
 		"errata.md": {
 			"| A2 | What \\| is wrong | line 7: `del` | [L03-foreign-unlock](experiments/L03-foreign-unlock.md) |\n",

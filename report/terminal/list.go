@@ -20,7 +20,8 @@ const (
 `
 )
 
-// List is what `app lab list` prints: the experiments of each group, without their claims, so that one can predict. program starts the commands in it.
+// List is what `app lab list` prints: the experiments of each group, without their claims, so that one can predict.
+// program starts the commands in it.
 func List(all []experiments.Experiment, groupOf func(id string) string, program string, screen Screen) string {
 	group := ""
 	t, widest := NewTable("id", "title · article · needs · about"), 0

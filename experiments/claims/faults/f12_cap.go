@@ -16,8 +16,8 @@ var F12 = experiments.Experiment{
 	ID:       "F12-cap",
 	Articles: experiments.Articles{"A3"},
 	Claim:    "When the network is cut, Redis lets both sides have the lock; RedLock, etcd and ZooKeeper refuse the side of the minority.",
-	Anomaly:  "network cut in two",
 	Level:    experiments.Advanced,
+	Anomaly:  "network cut in two",
 	Schedule: experiments.Schedule{
 		Needs:  []experiments.Need{experiments.RedisServer},
 		Slow:   true,
