@@ -77,7 +77,7 @@ mutants: export LAB_PARTS = all
 mutants: ## Change one line at a time, and see that a test fails: internal/mutants/mutants.txt; MUTANTS=pview selects by name, OF=4 PART=1 a fourth. SEED=1 draws N=27 changes of PACKAGES instead
 	@$(if $(SEED),go run ./internal/mutants -seed $(SEED) -n $(or $(N),27) $(PACKAGES),go run ./internal/mutants -run "$(MUTANTS)" -of $(or $(OF),1) -part $(or $(PART),0) internal/mutants/mutants.txt)
 
-cross: ## Build and vet for macOS and Windows
+cross: ## go vet for macOS and Windows
 	GOOS=darwin go vet ./...
 	GOOS=windows go vet ./...
 

@@ -72,7 +72,7 @@
 //     pauses. The end is counted from before the request was sent, less the drift of the clocks.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
 //   - A release works under a context that has ended. It is repeated until the server confirms it, for a time that
-//     docs/lock.md names. The compensating release of an acquire without a reply is repeated until a Redis answers.
+//     docs/lock.md names. So is the compensating release of an acquire without a reply.
 //   - Fencing tokens grow from lease to lease, over hand-offs too. They grow when the last of them is lost, as at a
 //     failover, unless the server's clock is behind as well. docs/lock.md has two more exceptions.
 //

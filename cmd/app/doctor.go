@@ -19,7 +19,7 @@ import (
 
 type doctorCommand struct {
 	Dir  string   `default:"." placeholder:"DIR" help:"Directory with docker-compose.yml."`
-	Skip []string `enum:"${checks}" placeholder:"NAME,…" help:"Checks to leave out (default: none): ${enum}."`
+	Skip []string `enum:"${checks}" placeholder:"NAME" help:"Checks to leave out (default: none): ${enum}."`
 	JSON bool     `name:"json" help:"Print the results as JSON, for programs."`
 }
 

@@ -10,8 +10,9 @@ need() { # COMMAND, how to get it
   command -v "$1" >/dev/null || die "$1 is missing: $2"
 }
 
-# Compose and buildx are newer than some engines (Debian 12's is 20.10), and refuse them unless told the engine's API.
-find_docker() {
+# Compose and buildx are newer than some engines (Debian 12's is 20.10), and refuse them unless told the engine's API. Only a build needs
+# buildx.
+find_docker() { # [build]
   need docker "apt-get install docker.io"
   local said
   said=$(docker version 2>&1 && docker buildx inspect 2>&1) || true
@@ -20,7 +21,7 @@ find_docker() {
   fi
   docker version >/dev/null 2>&1 || die "Docker's engine does not answer: $(docker version 2>&1 | tail -1)"
   docker compose version >/dev/null 2>&1 || die "docker has no compose plugin: deploy/offline/README.md says how to get it"
-  docker buildx version >/dev/null 2>&1 || die "docker has no buildx plugin: deploy/offline/README.md says how to get it"
+  [[ ${1-} != build ]] || docker buildx version >/dev/null 2>&1 || die "docker has no buildx plugin: deploy/offline/README.md says how to get it"
 }
 
 have() { # IMAGE

@@ -53,23 +53,23 @@ var measurements = map[string][]shown{
 		{comparePage, `and ([\d.]+) ms with v4: each section`},
 	},
 	"commands of lock and unlock, v3": {
-		{librariesPage, `commands that Redis executes for them [^|]*\| (\d+)`},
+		{librariesPage, `commands that the server executes for them [^|]*\| (\d+)`},
 		{benchmarkPage, row("Uncontended", "ours", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"commands of lock and unlock, Redisson": {
-		{librariesPage, `commands that Redis executes for them [^|]*(?:\| \d+ ){1}\| (\d+)`},
+		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){1}\| (\d+)`},
 		{benchmarkPage, row("Uncontended", "redisson", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"commands of lock and unlock, redsync": {
-		{librariesPage, `commands that Redis executes for them [^|]*(?:\| \d+ ){2}\| (\d+)`},
+		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){2}\| (\d+)`},
 		{benchmarkPage, row("Uncontended", "redsync", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"commands of lock and unlock, redislock": {
-		{librariesPage, `commands that Redis executes for them [^|]*(?:\| \d+ ){3}\| (\d+)`},
+		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){3}\| (\d+)`},
 		{benchmarkPage, row("Uncontended", "redislock", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"commands of lock and unlock, rueidislock": {
-		{librariesPage, `commands that Redis executes for them [^|]*(?:\| \d+ ){4}\| (\d+)`},
+		{librariesPage, `commands that the server executes for them [^|]*(?:\| \d+ ){4}\| (\d+)`},
 		{benchmarkPage, row("Uncontended", "rueidislock", `[^|]*\|[^|]*\|[^|]*\| ([\d.]+) \|`)},
 	},
 	"no grant after the death of a master of Sentinel": {

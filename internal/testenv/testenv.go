@@ -176,7 +176,7 @@ func Check(t testing.TB, part Part) {
 	}
 }
 
-// Slow leaves a test out of `go test -short`. CONTRIBUTING.md lists what is left out.
+// Slow leaves a test out of `go test -short`: it takes long, or starts many processes.
 func Slow(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

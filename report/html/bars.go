@@ -30,7 +30,7 @@ func (c *canvas) addBars(holds []history.Holder) {
 	}
 }
 
-// over is the x at which the lease of h ends, or another client is granted its lock; the width of the drawing when neither happens.
+// over is the x at which the lease of h ends, or another client is granted its lock. Without either it is the drawing's width.
 func (c *canvas) over(h history.Holder) int {
 	_, granted, _ := c.hold(h)
 	for _, e := range c.columns {

@@ -48,8 +48,8 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-// A lock ends where its lease is over or another client is granted it, and the bar is dashed from there to where its holder
-// learns of it. A release ends it whatever follows.
+// A lock ends where its lease is over or another client is granted it. From there to where its holder learns of it, the bar
+// is dashed. A release ends it whatever follows.
 func TestALockEndsWithTheNextGrant(t *testing.T) {
 	d := draw(told("A grant a", "A read a", "B grant b", "B release b", "A write a", "A lose a"), nil, inReport)
 	if len(d.Bars) != 3 || len(d.Ends) != 1 {

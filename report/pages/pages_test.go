@@ -56,7 +56,8 @@ func TestPages(t *testing.T) {
 	}
 	for name, all := range map[string][]string{
 		"experiments/L03-foreign-unlock.md": {
-			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**.", "**A2.** What is said.", "How it goes.",
+			"# L03 · Foreign unlock\n", "The claim. Verdict: **as expected**. The machine needed 2.5 times as long as a quiet one to start servers",
+			"**A2.** What is said.", "How it goes.",
 			"**Where our result differs from A2.** What | is wrong.", "## Known from elsewhere\n\nSaid by https://example.org.\n",
 			"`go run ./cmd/app lab run L03` (2 s on a quiet machine; needs Go only)",
 			"| control (control) | no violation | – | no violation in 1 trial | 1.0 s | as expected |",
@@ -67,7 +68,7 @@ func TestPages(t *testing.T) {
 			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
 			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9",
-			"9.0 s long, seed 9. The machine needed 2.5 times as long as a quiet one to start servers", "Locklab abc on linux; Redis: miniredis",
+			"9.0 s long, seed 9.", "Locklab abc on linux; Redis: miniredis",
 		},
 		"experiments/README.md": {
 			"## L · anatomy of a Redis lock", "- [L03 · Foreign unlock](L03-foreign-unlock.md)",

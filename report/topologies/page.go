@@ -14,6 +14,8 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/containers"
+	"locklab/experiments/loadtool"
+	"locklab/versions"
 )
 
 //go:embed page.md.tmpl
@@ -23,8 +25,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"join":     strings.Join,
 	"seconds":  func(d time.Duration) string { return fmt.Sprintf("%.0f s", d.Seconds()) },
 	"minutes":  func(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) },
-	"ms":       func(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) },
-	"final":    final,
+	"versions": byVersion,
 	"statuses": statuses,
 	"readable": func(o containers.Outage) string { return after(o, o.ReadAfter) },
 	"back":     func(o containers.Outage) string { return after(o, o.BackAfter) },
@@ -37,6 +38,32 @@ func Page(w io.Writer, r *containers.Result) error { return page.Execute(w, r) }
 // machine is where it ran.
 func machine() string {
 	return fmt.Sprintf("%s/%s, %d processors", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+}
+
+// row is what a version showed: the final value with each tool, and then the winners.
+type row struct {
+	Claim versions.Version
+	Cells []string
+	Agree bool
+}
+
+// byVersion joins the page views and the order of each version. A dash is in place of what was not run.
+func byVersion(t containers.Topology, tools int) (all []row) {
+	for _, of := range t.Rows {
+		at := slices.IndexFunc(all, func(r row) bool { return r.Claim.Name == of.Claim.Name })
+		if at < 0 {
+			at, all = len(all), append(all, row{Claim: of.Claim, Cells: slices.Repeat([]string{"–"}, 2*tools), Agree: true})
+		}
+		first := 0
+		if of.Kind == loadtool.Order {
+			first = tools
+		}
+		for i, c := range of.Cells {
+			all[at].Cells[first+i] = final(c)
+		}
+		all[at].Agree = all[at].Agree && of.Agree()
+	}
+	return all
 }
 
 func final(c containers.Cell) string {
