@@ -49,7 +49,7 @@ func (c pageCommand) Run() error {
 type runCommand struct {
 	Only     []string `help:"Locks, such as ours,local,limit; they are measured in every workload that is left (default: all)."`
 	Workload []string `help:"Workloads: ${workloads} (default: all)."`
-	Reps     int      `default:"5" help:"Repetitions, interleaved over all rows (default: ${default})."`
+	Reps     int      `default:"3" help:"Repetitions, interleaved over all rows (default: ${default})."`
 	Out      string   `help:"File for the runs, one JSON line each (default: none)."`
 }
 

@@ -72,7 +72,7 @@ func TestALockEndsWithTheNextGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(svg), `class="hold past"`, `class="ended"`, "its lock has ended")
+	wants(t, string(svg), `class="hold past"`, `class="ended"`, "its lock ended at the thick line")
 	for name, events := range map[string][]history.Event{
 		"released first": told("A grant a", "A release a", "B grant b", "A released a"),
 		"one holder":     told("A grant a", "A grant a", "A release a"),

@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 )
@@ -62,33 +61,37 @@ func (c Cell) markdown(root string) string {
 	return fmt.Sprintf("[%s](%sexperiments/%s.md)", text, root, c.Shown[0].Experiment)
 }
 
-// Details says for each anomaly what the cells rest on: the counterexample, the reason, the run and the command.
+// Details says for each anomaly what the cells rest on: the counterexample, the reason, and the variants. Their pages have the commands.
 func (m Matrix) Details(root string) string {
 	var b strings.Builder
 	for _, anomaly := range m.Anomalies {
-		fmt.Fprintf(&b, "## %s\n\n| lock | | by | reproduce |\n|---|---|---|---|\n", anomaly)
+		fmt.Fprintf(&b, "## %s\n\n| lock | | by |\n|---|---|---|\n", anomaly)
 		for _, strategy := range m.Strategies {
 			c := m.Cell(strategy, anomaly)
 			text := c.String()
 			if c.State == NotApplicable {
 				text += ": " + c.Why
 			}
-			by, commands := c.shown(root)
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strategy, tableText.Replace(text), by, commands)
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", strategy, tableText.Replace(text), c.shown(root))
 		}
 		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// shown are the variants that the cell rests on, and the commands that reproduce them.
-func (c Cell) shown(root string) (by, commands string) {
-	var variants, distinct []string
+// shown are the variants that the cell rests on.
+func (c Cell) shown(root string) string {
+	var lines []string
+	last := ""
 	for _, s := range c.Shown {
-		variants = append(variants, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md), %[3]s", s.Experiment, root, tableText.Replace(s.Variant)))
-		distinct = with(distinct, "`"+tableText.Replace(cmp.Or(s.Command, "app lab run "+s.Experiment))+"`")
+		if variant := tableText.Replace(s.Variant); s.Experiment == last {
+			lines[len(lines)-1] += "; " + variant
+		} else {
+			lines = append(lines, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md): %[3]s", s.Experiment, root, variant))
+		}
+		last = s.Experiment
 	}
-	return strings.Join(variants, "<br>"), strings.Join(distinct, "<br>")
+	return strings.Join(lines, "<br>")
 }
 
 // tableText makes of any text one that fits into a table.

@@ -37,7 +37,6 @@ type Cell struct {
 type Shown struct {
 	Experiment string
 	Variant    string
-	Command    string // that reproduces it
 }
 
 // Matrix has a row for each strategy and a column for each anomaly.
@@ -77,7 +76,7 @@ func with(list []string, name string) []string {
 
 // cellOf is what one variant of a run shows.
 func cellOf(run experiments.Saved, i int, variant experiments.Variant) Cell {
-	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name, run.Record.Command}}}
+	c := Cell{Shown: []Shown{{run.Judgement.Experiment, variant.Name}}}
 	if run.Judgement.Void || i >= len(run.Judgement.Variants) {
 		c.State, c.Why = Undecided, run.Judgement.Why
 		return c

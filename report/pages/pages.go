@@ -35,7 +35,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"title":    title,
 	"evidence": evidence,
 	"shortest": shortest,
-	"measured": measured,
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},

@@ -21,7 +21,7 @@ func Results(r *experiments.Results, screen Screen) string {
 	if len(r.Runs) > 1 {
 		fmt.Fprintf(&b, "%s\n\n", times(r).In(screen))
 	} else if len(r.Runs) == 1 {
-		b.WriteString(curve(r.Runs[0]))
+		b.WriteString(cmp.Or(curve(r.Runs[0]), measurements(r.Runs[0].Record, screen)))
 	}
 	if len(r.LeftOut) > 0 {
 		b.WriteString(screen.Fit(fmt.Sprintf("Left out, for they run %s: %s\n\n", r.Elsewhere, strings.Join(r.LeftOut, ", ")), 0))
@@ -59,6 +59,23 @@ func curve(r experiments.Result) string {
 		t.Row(p.Timeline, p.X.Text(p.X.Median()), p.Y.Text(p.Y.Median()))
 	}
 	return fmt.Sprintf("%s\n\n", t)
+}
+
+// measurements is what a run measured, as a table; empty: nothing.
+func measurements(r experiments.Record, screen Screen) string {
+	m := r.Measurements()
+	if len(m.Rows) == 0 {
+		return ""
+	}
+	t := NewTable(append([]string{"variant", "of"}, m.Units...)...).Right(m.Units...)
+	for _, row := range m.Rows {
+		cells := []any{row.Variant, row.Timeline}
+		for _, cell := range row.Cells {
+			cells = append(cells, cell)
+		}
+		t.Row(cells...)
+	}
+	return "Measured: the median of the trials (lowest to highest).\n\n" + t.In(screen) + "\n\n"
 }
 
 // runsTable has a row for each variant of each run.

@@ -119,7 +119,7 @@ func awaitRenewal(ctx context.Context, t *experiments.Trial, n *stack.Node) {
 
 // keyOutlives is what measureMargin measures.
 var keyOutlives = experiments.Microseconds.Of(
-	"for which the server keeps the key after its holder has stopped to rely on it, at least; negative: at most")
+	"from the end by the holder's clock until the server frees the key, at least; below 0, at most")
 
 // measureMargin compares until when a holder relies on its lease with until when the server keeps the key. The server says for
 // how many whole milliseconds it will, at a moment between question and reply. So there is an earliest end and a latest one,

@@ -1,4 +1,4 @@
-// Package orders has the experiments on an order that drivers grab (G1 to G12).
+// Package orders has the experiments on an order that drivers grab (G1 to G9, G11 and G12).
 package orders
 
 import "embed"
