@@ -21,7 +21,7 @@ demo: ## The main job: two instances, 666 simultaneous page views on every versi
 test: ## All tests. It says which servers are missing, and what passed only when run again; LAB_REQUIRE=all makes a missing server a failure
 	@.ci/test
 
-check: ## All checks beside the tests, in parts; PART="prose size" chooses, PART=help lists them, and without PART all run (an hour)
+check: ## All checks beside CI, in parts; PART="prose size" chooses, PART=help lists them, and without PART all run (two hours or more)
 	@.ci/check $(PART)
 
 # The locks whole, on every server; of the other packages the inner loop.

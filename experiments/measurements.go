@@ -11,10 +11,10 @@ type Measurements struct {
 	Rows  []MeasuredRow
 }
 
-// MeasuredRow is a row of it. It has no cells behind its last measurement.
+// MeasuredRow is a row of it.
 type MeasuredRow struct {
 	Variant, Timeline string
-	Cells             []string // the median, and the lowest and the highest where they differ; empty: not measured
+	Cells             []string // the median, and the lowest and the highest where they differ; a dash: not measured
 }
 
 // Measurements sums up what a run measured, in the order of its variants.
@@ -28,8 +28,10 @@ func (r Record) Measurements() (m Measurements) {
 		if row < 0 {
 			row, m.Rows = len(m.Rows), append(m.Rows, MeasuredRow{Variant: one.Variant, Timeline: one.Timeline})
 		}
-		for len(m.Rows[row].Cells) <= unit {
-			m.Rows[row].Cells = append(m.Rows[row].Cells, "")
+		for i := range m.Rows {
+			for len(m.Rows[i].Cells) < len(m.Units) {
+				m.Rows[i].Cells = append(m.Rows[i].Cells, "–")
+			}
 		}
 		text := one.Text(one.Median())
 		if one.Lowest() != one.Highest() {

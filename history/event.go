@@ -86,14 +86,15 @@ const (
 
 // The names of events. [Check] reads the first three.
 const (
-	Unbounded    = "unbounded"    // a Request waits as long as it takes
-	Explicit     = "explicit"     // the lease of a Request is not renewed
-	LateRequest  = "late request" // a Fault: a request arrives after its sender timed out
-	TimePasses   = "time passes"  // a Note: a moment of a trial without a clock ends
-	RefusedRead  = "refused read" // a Stale is a read
-	LeaseEnds    = "lease ends"   // a Note: the lease of the lock Key is over, so its holder works on without it
-	Load         = "load"         // a Command: the database is asked for what a cache does not have
-	Interleaving = "interleaving" // a Note before an interleaving that is played: its Text has the moves
+	Unbounded    = "unbounded"      // a Request waits as long as it takes
+	Explicit     = "explicit"       // the lease of a Request is not renewed
+	LateRequest  = "late request"   // a Fault: a request arrives after its sender timed out
+	TimePasses   = "time passes"    // a Note: a moment of a trial without a clock ends
+	RefusedRead  = "refused read"   // a Stale is a read
+	RefusedAll   = "refused answer" // a Stale is the answer to a whole request: what it would have written is not known
+	LeaseEnds    = "lease ends"     // a Note: the lease of the lock Key is over, so its holder works on without it
+	Load         = "load"           // a Command: the database is asked for what a cache does not have
+	Interleaving = "interleaving"   // a Note before an interleaving that is played: its Text has the moves
 )
 
 // Mark is what an event says, where code looks for it and its kind does not say enough. Notes, faults and locks that are left have marks.

@@ -32,7 +32,8 @@ func Explain(events []Event, v Violation) (slice []Event) {
 		}
 	}
 	for i, e := range slices.Backward(events) {
-		sent := e.Kind == Command && !EffectFollows(events[i:]) || e.Kind == Note && e.Key != "" // what a client makes of a reply
+		// A note with a key is what a client makes of a reply, or the end of a lease.
+		sent := e.Kind == Command && !EffectFollows(events[i:]) || e.Kind == Note && e.Key != ""
 		if sent && e.Seq < to && !slices.Contains(seqs, e.Seq) && len(seqs) < Explained {
 			seqs = append(seqs, e.Seq)
 		}

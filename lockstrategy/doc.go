@@ -59,8 +59,8 @@
 //	releasing  the strategy has answered                    next       the debt of the yield rule is noted
 //
 // "next" is competing when a caller waits, and idle otherwise. A turn may go on within the bounds of [HandOff] while more than half of the
-// lease is left. Where there are tokens it has 256 leases at most. A lease with [LeaseFor] or [RenewAtMost] is not handed off, and a caller
-// with one of them takes none. A refusal for now is no unavailability: it ends the attempt of a caller that tries once.
+// lease is left. By default it has 128 leases, and where there are tokens 256 at most. A lease with [LeaseFor] or [RenewAtMost] is not handed
+// off, and a caller with one of them takes none. A refusal for now is no unavailability: it ends the attempt of a caller that tries once.
 //
 // A caller that arrives in another state than idle goes to the end of the queue. One that uses [TryOnce] gets [ErrTaken] instead. A caller
 // that leaves the queue changes no state, unless it was chosen in the same moment. Then it releases the lease, or lets the next caller
@@ -72,7 +72,8 @@
 //     pauses. The end is counted from before the request was sent, less the drift of the clocks.
 //   - The context of a lost lease says why: [ErrExpired], [ErrForced], [ErrGone], [ErrUnreachable].
 //   - A release works under a context that has ended. It is repeated until the server confirms it, for a time that
-//     docs/lock.md names. So is the compensating release of an acquire without a reply.
+//     docs/lock.md names. The compensating release of an acquire without a
+//     reply has that bound only where docs/lock.md says so.
 //   - Fencing tokens grow from lease to lease, over hand-offs too. They grow when the last of them is lost, as at a
 //     failover, unless the server's clock is behind as well. docs/lock.md has two more exceptions.
 //

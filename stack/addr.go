@@ -41,10 +41,10 @@ func atFreeAddr(start func(addr string) error) error {
 }
 
 // Ports of servers are below those that the systems give to clients (from 32768 on Linux, from 49152 on macOS). Otherwise a server that is
-// started again at its address could find a client there. No port of docker-compose.yml is among them.
+// started again at its address could find a client there. No port of docker-compose.yml or of deploy/participant is among them.
 const (
-	firstPort = 14_000
-	ports     = 7_000
+	firstPort = 27_000
+	ports     = 3_000
 )
 
 // FreeAddrs returns n different addresses of the loopback interface at which no server listens at this moment.

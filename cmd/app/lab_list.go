@@ -16,6 +16,7 @@ type labListCommand struct {
 type listed struct {
 	ID      string             `json:"id"`
 	Article string             `json:"article"`
+	Title   string             `json:"title"`
 	Claim   string             `json:"claim"`
 	Needs   []experiments.Need `json:"needs"`
 	Slow    bool               `json:"slow"`
@@ -27,7 +28,9 @@ func (c *labListCommand) Run(std streams) error {
 	if c.JSON {
 		list := make([]listed, len(all))
 		for i, e := range all {
-			list[i] = listed{e.ID, strings.Join(e.Articles, ", "), e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds()}
+			list[i] = listed{
+				e.ID, strings.Join(e.Articles, ", "), e.Title, e.Claim, append([]experiments.Need{}, e.Needs...), e.Slow, e.Takes.Seconds(),
+			}
 		}
 		return std.json(list)
 	}

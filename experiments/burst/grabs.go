@@ -130,7 +130,7 @@ func (b *Grabs) record(i int, a answer) history.Event {
 	}
 	if instance, stale := a.stale(); stale {
 		b.Stale = append(b.Stale, instance)
-		e.Kind, e.Text = history.Stale, "by "+instance
+		e.Kind, e.Name, e.Text = history.Stale, history.RefusedAll, "by "+instance
 		return e
 	}
 	if a.Status == http.StatusLocked {

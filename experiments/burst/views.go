@@ -217,7 +217,7 @@ func (b *Views) record(i int, a answer) history.Event {
 	e := history.Event{Timeline: balancer, Key: CounterKey, Owner: fmt.Sprintf("request %d", i+1)}
 	if instance, stale := a.stale(); stale {
 		b.Stale = append(b.Stale, instance)
-		e.Timeline, e.Kind = instance, history.Stale
+		e.Timeline, e.Kind, e.Name = instance, history.Stale, history.RefusedAll
 	} else if view, err := a.view(); err != nil {
 		b.Failed = append(b.Failed, err.Error())
 		e.Kind, e.Text = a.failure(), err.Error()

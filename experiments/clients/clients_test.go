@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +89,24 @@ func TestAProxyThatEndedKeepsItsPort(t *testing.T) {
 			t.Error("another server can take the port")
 		}
 	})
+}
+
+// A resource that registers tokens at the read refuses an older holder's read, and says that it was a read.
+func TestARefusedReadSaysSo(t *testing.T) {
+	r := alone(t, 1, func(_ context.Context, x *experiments.Trial) {
+		resource := NewResource(x, true)
+		newer, older := HolderElsewhere(x, "B", "b", 6), HolderElsewhere(x, "A", "a", 5)
+		resource.Read(newer)
+		resource.Read(older)
+		resource.Write(older, 1)
+	})
+	var said []string
+	for _, e := range r.Events {
+		if e.Kind == history.Stale {
+			said = append(said, e.Summary())
+		}
+	}
+	if want := []string{"stale read token 5", "stale 1 token 5"}; !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
+	}
 }

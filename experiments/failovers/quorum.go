@@ -98,7 +98,7 @@ func (q *Quorum) Votes(ctx context.Context, client string) {
 			return err
 		}))
 		if owner != "" && owner != q.votes[n.Name] {
-			q.Note(n.Name, "votes for "+client)
+			q.Note(n.Name, "voted for "+client)
 		}
 		q.votes[n.Name] = owner
 	}

@@ -74,11 +74,10 @@ func (w *World) Move(ctx context.Context, m Move) error {
 // pass lets time pass until every expiry is over. The note has the lock's key if the lock was held under an expiry.
 func (w *World) pass(ctx context.Context) error {
 	passes := history.Event{Timeline: "time", Kind: history.Note, Text: "passes, until every expiry is over"}
-	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
-	if err != nil {
+	switch ends, _, err := w.lockLeft(ctx); {
+	case err != nil:
 		return err
-	}
-	if left, _ := reply.(int64); left > 0 || left == -1 && w.Lock.ClientTime {
+	case ends:
 		passes.Name, passes.Key = history.LeaseEnds, naive.Key
 	}
 	w.record(passes)
@@ -229,16 +228,26 @@ func (w *World) left(ctx context.Context) (Violation, error) {
 			return "", nil
 		}
 	}
-	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
-	switch left, _ := reply.(int64); {
+	switch ends, stays, err := w.lockLeft(ctx); {
 	case err != nil:
 		return "", err
-	case left > 0, left == -1 && w.Lock.ClientTime:
+	case ends:
 		return LeftUntilExpiry, nil
-	case left == -1:
+	case stays:
 		return OrphanedLock, nil
 	}
 	return "", nil
+}
+
+// lockLeft reports whether the lock's key is there and will end by itself, or is there and will stay.
+func (w *World) lockLeft(ctx context.Context) (ends, stays bool, err error) {
+	reply, err := w.server.Do(ctx, "PTTL", naive.Key)
+	if err != nil {
+		return false, false, err
+	}
+	left, _ := reply.(int64)
+	ends = left > 0 || left == -1 && w.Lock.ClientTime
+	return ends, left == -1 && !ends, nil
 }
 
 // shown is a reply as redis-cli shows it.

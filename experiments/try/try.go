@@ -1,4 +1,4 @@
-// Package try tries any program with a lock. The program speaks package protocol. The file trials.go is the table of the
+// Package try tries any program with a lock. The program speaks package protocol. The file rows.go is the table of the
 // rows. The file scenarios.go has a short function for each row, and process.go is a copy of the program as the lab sees it. Each row is an
 // experiment, so the engine runs, judges and draws it.
 //

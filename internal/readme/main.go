@@ -130,15 +130,18 @@ func writeTables(app, store, block string, ids ...string) error {
 		if err != nil || table == "" {
 			return fmt.Errorf("%s (%v); nothing is written:\n%s", id, err, out) //nolint:errorlint // it may be nil
 		}
-		tables = append(tables, table)
+		tables = append(tables, otherServers.ReplaceAllString(table, ""))
 	}
 	return marked.Update(workshop, block, "```text\n"+strings.Join(tables, "\n")+"```\n")
 }
 
 var (
 	verdicts = regexp.MustCompile(`(?m)^ experiment +variant (?:.+\n)+`)
-	command  = regexp.MustCompile(`(?m)^  ([a-z][a-z0-9]*(?: [a-z]+)?)(?: .*)?$`)
-	common   = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
+	// The workshop is about Redis. The pages of the experiments have the other servers.
+	otherServers = regexp.MustCompile(`(?m)^ {2,}.*\b(?:v[5-8]|database|ZooKeeper|etcd|Memcached)\b.*\n`)
+
+	command = regexp.MustCompile(`(?m)^  ([a-z][a-z0-9]*(?: [a-z]+)?)(?: .*)?$`)
+	common  = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
 )
 
 func writeHelp(app string) error {

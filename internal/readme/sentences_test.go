@@ -102,11 +102,11 @@ var sentences = []struct {
 	{comparePage, "Without contention v3 takes the least time of v3 to v7.", []cells{
 		{comparePage, "Speed", "v4 RedLock|v5 database|v6 ZooKeeper|v7 etcd", "lock and unlock, × v3", `[1-9].*`},
 	}},
-	{comparePage, "A burst of 666 takes at most 1.5 × the time of v3 with each lock of this lab.", []cells{
+	{comparePage, "A burst of 666 takes at most 1.5 × the time of v3 with each lock of this lab behind its queue.", []cells{
 		{comparePage, "Speed", "v4 RedLock|v5 database|v6 ZooKeeper|v7 etcd|v8 Memcached", "burst, × v3", `[01]\.[0-4]\d`},
 	}},
-	{comparePage, "Without contention it takes about twice as long as v3, and for a burst a quarter longer.", []cells{
-		{comparePage, "Speed", "v5 database", "lock and unlock, × v3", `1\.[5-9]\d*|2\.[0-4]\d*`},
+	{comparePage, "Without contention it takes 1.5 to 2 × the time of v3, and for a burst a quarter longer.", []cells{
+		{comparePage, "Speed", "v5 database", "lock and unlock, × v3", `1\.[5-9]\d*|2\.00`},
 		{comparePage, "Speed", "v5 database", "burst, × v3", `1\.[12]\d|1\.3[0-5]`},
 	}},
 	{comparePage, "v4 and v8 issue no fencing token.", []cells{

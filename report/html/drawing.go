@@ -302,7 +302,7 @@ func (c *canvas) addKeys(shortTokens bool) {
 		}
 	}
 	add(len(c.Bars) > 0, key{Class: "hold", Text: "holds the lock"})
-	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lock ended at the thick line"})
+	add(len(c.Ends) > 0, key{Class: "hold past", Text: "works on: its lease is over, or another client has the lock"})
 	add(len(c.Waits) > 0, key{Class: "wait", Text: "waits for it"})
 	if c.scene { // everything else has a label
 		add(len(c.shown) > 0, key{Class: "shows", Text: "shows the violation"})

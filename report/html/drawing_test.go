@@ -43,7 +43,7 @@ func TestOverlaps(t *testing.T) {
 		t.Errorf("one after the other: %d overlaps, %d bars", len(got.Overlaps), len(got.Bars))
 	}
 	three := draw(told("A grant a", "B grant b", "C grant c", "A write a", "C write c"), &history.Violation{Events: []int{4, 5}}, inReport)
-	if !strings.Contains(three.Said, "holders.") {
+	if !strings.Contains(three.Said, "up to 3 holders") {
 		t.Errorf("three simultaneously: %q", three.Said)
 	}
 }
@@ -72,7 +72,7 @@ func TestALockEndsWithTheNextGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(svg), `class="hold past"`, `class="ended"`, "its lock ended at the thick line")
+	wants(t, string(svg), `class="hold past"`, `class="ended"`, "its lease is over, or another client has the lock")
 	for name, events := range map[string][]history.Event{
 		"released first": told("A grant a", "A release a", "B grant b", "A released a"),
 		"one holder":     told("A grant a", "A grant a", "A release a"),

@@ -39,14 +39,17 @@ func (c *canvas) overlaps(holds []history.Holder, found *history.Violation) (all
 	}
 	for _, o := range all {
 		o.Harm = o.Harm || effect && !harmed
-		if o.Text = fmt.Sprintf("%d holders", c.most(o)); c.most(o) > 2 {
+		most := c.most(o)
+		if o.Text = fmt.Sprintf("%d holders", most); most > 2 { // not all of them during all of it
 			o.Text = "up to " + o.Text
 		}
 		if !o.Harm && !c.grows && !c.scene {
 			o.Text += ", without an effect"
 		}
 		o.Label = c.heading(o.X, []string{o.Text})
-		for _, begins := range c.begins { // the row below, where the overlap goes on
+	}
+	for _, o := range all { // where an overlap goes on in the row below, that row has its label, too
+		for _, begins := range c.begins {
 			if o.X < begins && begins < o.X+o.Width {
 				o.Label = append(o.Label, c.heading(begins, []string{o.Text})...)
 			}

@@ -163,6 +163,7 @@ func TestVerdictWords(t *testing.T) {
 		},
 		experiments.Unexpected.String() + ": violation in 1 of 3 trials": {Verdict: experiments.Unexpected, Trials: 3, Violations: 1},
 		"inconclusive": {Trials: 3},
+		"left out":     {LeftOut: "needs etcd"},
 	} {
 		if got := variantVerdict(a).Text; got != want {
 			t.Errorf("%+v is %q, want %q", a, got, want)

@@ -54,10 +54,10 @@ func label(e history.Event) (text string, row int) {
 	case history.Read, history.Write:
 		return fmt.Sprintf("%s %d", e.Kind, e.Value), above
 	case history.Stale:
-		switch {
-		case e.Name == history.RefusedRead:
+		switch e.Name {
+		case history.RefusedRead:
 			return "read refused", above
-		case e.Value == 0: // of an answer over HTTP
+		case history.RefusedAll:
 			return "refused", above
 		}
 		return fmt.Sprintf("write %d refused", e.Value), above

@@ -56,15 +56,34 @@ func manyTimelines(n int) []history.Event {
 
 // The refused write, the token 1 and the time 0.0 are in the picture of a pause that a token protects from.
 func TestSVGShowsWhatAReaderLooksFor(t *testing.T) {
-	events := told("A grant a", "B grant b", "B write b", "A stale a", "A stale a")
-	events[3].Value, events[4].Name = 1, history.RefusedRead
+	events := told("A grant a", "B grant b", "B write b", "A stale a", "A stale a", "A stale a")
+	events[3].Value, events[4].Name, events[5].Name = 1, history.RefusedRead, history.RefusedAll
 	events[0].Token, events[1].Token = 1795336135749408, 1795336135800467
 	svg, err := SVG(events, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(svg), ">token 1<", ">token 2<", ">write 1 refused<", ">read refused<", ">0.0<", "tokens are counted here")
+	wants(t, string(svg), ">token 1<", ">token 2<", ">write 1 refused<", ">read refused<", ">refused<", ">0.0<", "tokens are counted here")
 	lacks(t, string(svg), "1795336135749408")
+}
+
+// A picture is as wide as its legend, however short its rows are. An overlap that goes on in the next row has its number there, too.
+func TestLegendsAndOverlapsFit(t *testing.T) {
+	short := draw(told("A read a"), nil, inPage)
+	p := picture{drawing: short}
+	p.Keys = append(p.Keys, key{Text: strings.Repeat("long ", 60)})
+	p.arrange()
+	if last := p.Keys[len(p.Keys)-1]; p.Width < last.X+last.Width {
+		t.Errorf("the picture has %d, and its legend ends at %d", p.Width, last.X+last.Width)
+	}
+	lines := []string{"A grant a", "B grant b"}
+	for range 40 {
+		lines = append(lines, "A read a")
+	}
+	wide := draw(told(append(lines, "A release a")...), nil, inPage)
+	if o := wide.Overlaps[0]; len(wide.Rows) < 2 || len(o.Label) != len(wide.Rows) {
+		t.Errorf("%d rows, and %d labels", len(wide.Rows), len(o.Label))
+	}
 }
 
 // However wide a drawing is, each of its rows fits, and every event is in exactly one row. No label is cut at its ends.

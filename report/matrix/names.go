@@ -24,7 +24,6 @@ const (
 	noToken  = "the lock issues no fencing token"
 
 	noSides    = "it has one server: there is no other side that could grant the lock"
-	cutIsV3    = "its key is where that of v3 is, so the servers do the same: see the row of v3"
 	noFailover = "its servers are independent: none takes over from another"
 	waitIsV3   = "WAIT changes only what a failover does. In this cell the lock behaves as v3 does: see its row"
 )
@@ -66,9 +65,6 @@ var reasons = map[at]string{
 	{"Memcached add, delete", "lost at failover"}:         noFailover,
 
 	{"v2", cut}:                    noServer,
-	{"naive SETNX", cut}:           cutIsV3,
-	{"SET NX PX, DEL", cut}:        cutIsV3,
-	{"SET NX PX", cut}:             cutIsV3,
 	{"v5", cut}:                    noSides,
 	{"v8", cut}:                    noSides,
 	{"Memcached add, delete", cut}: noSides,

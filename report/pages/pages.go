@@ -34,7 +34,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"group":    claims.Group,
 	"title":    title,
 	"evidence": evidence,
-	"shortest": shortest,
+	"best":     best,
 	"starts": func(all []page) []page {
 		return slices.DeleteFunc(slices.Clone(all), func(p page) bool { return !p.Experiment.Start })
 	},
@@ -57,7 +57,7 @@ type page struct {
 	Record        experiments.Record
 	Judgement     experiments.Judgement
 	Interleavings []experiments.Explored
-	Pictures      []picture // of each outcome the one with the fewest events
+	Pictures      []picture // of each outcome one
 	Others        []picture // the table links them
 	Curve         string    // the file of its curve, below the folder of the pages; empty: it has none
 	Before, After string    // ids of the experiments beside it; empty: there is none
@@ -67,14 +67,14 @@ type page struct {
 // Seconds is how long the experiment takes on a quiet machine, as `app lab list` says. How long its run took stands below the run.
 func (p page) Seconds() int { return max(1, int(math.Round(p.Experiment.Takes.Seconds()))) }
 
-// Drawn is the drawing of a variant that the page links; empty: it has none, or the page shows it.
-func (p page) Drawn(variant string) string {
+// Named is the name of a variant, with a link to its drawing if the page does not show it.
+func (p page) Named(variant string) string {
 	for _, other := range p.Others {
 		if other.Name == variant {
-			return other.File
+			return fmt.Sprintf("[%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(cell(variant)), other.File)
 		}
 	}
-	return ""
+	return cell(variant)
 }
 
 // All makes the pages and their pictures, by their path below docs. It tries every interleaving of the locks' steps for them,
@@ -91,11 +91,11 @@ func All(ctx context.Context, all []experiments.Experiment, runs []experiments.S
 		p.Before, p.After = neighbours(all, n)
 		if i := slices.IndexFunc(runs, func(s experiments.Saved) bool { return s.Judgement.Experiment == e.ID }); i >= 0 {
 			p.Saved, p.Record, p.Judgement = true, runs[i].Record, runs[i].Judgement
-			all, err := pictures(p)
+			drawn, err := pictures(p)
 			if err != nil {
 				return nil, err
 			}
-			p.Pictures, p.Others = telling(all)
+			p.Pictures, p.Others = onePerOutcome(drawn)
 			svg, err := html.CurveSVG(runs[i])
 			if err != nil {
 				return nil, err

@@ -65,7 +65,8 @@ func TestPages(t *testing.T) {
 			"| variant | of | commands | ms until the next holder |", "| DEL | A | 7 (1 to 9) | 0.30 |",
 			"### DEL\n\n**A: it is violated.** The picture shows trial 1, the first with a violation.\n\n" +
 				"![DEL: A: it is violated](img/L03-foreign-unlock-del.svg)",
-			"![control: no violation](img/L03-foreign-unlock-control.svg)", "### The claim as a drawing\n\n```text\nA ──\n```\n",
+			"### control: no violation\n\n![control: no violation](img/L03-foreign-unlock-control.svg)",
+			"### The claim as a drawing\n\n```text\nA ──\n```\n",
 			"<details><summary>DEL: 3 events</summary>", "    2  09:00:00.250000  A          it is violated",
 			"grant token 1795336135749408 · key lock", "app lab run L03 --seed 9",
 			"9.0 s long, seed 9.", "Locklab abc on linux; Redis: miniredis",
@@ -157,6 +158,38 @@ func TestPagesTeachInOrder(t *testing.T) {
 	e.Says, e.Errata, e.Elsewhere, s = "", nil, "", experiments.Saved{}
 	if got := parts(); !slices.Equal(got, append(want[:7:7], "Try next", "Reproduce")) {
 		t.Errorf("without a run and without articles: %q", got)
+	}
+}
+
+// A variant that did not run has no verdict. A quiet machine is not mentioned. The index counts the verdicts, and names what is not as
+// expected, what did not run, and what some variants need.
+func TestPagesOfPartOfARun(t *testing.T) {
+	e, s := example()
+	e.Variants[1].Needs = []experiments.Need{experiments.Etcd}
+	s.Record.Variants[1] = experiments.VariantRecord{Name: "DEL", LeftOut: "needs etcd"}
+	s.Record.Pace = 1
+	s.Judgement = e.Judge(s.Record)
+	unsaved, unexpected, void := e, e, s
+	unsaved.ID, unexpected.ID = "L04-shared-value", "L05-lease-overrun"
+	void.Judgement.Experiment, void.Judgement.Verdict = unexpected.ID, experiments.Unexpected
+	made, err := All(t.Context(), []experiments.Experiment{e, unsaved, unexpected}, []experiments.Saved{s, void})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(made[path(e.ID)])
+	wantIn(t, page, "| DEL | violation | SET NX PX | left out |  | |\n")
+	if strings.Contains(page, "machine needed") || strings.Contains(page, "as fast as") {
+		t.Error("a quiet machine is mentioned")
+	}
+	wantIn(t, string(made[path("README")]),
+		"The runs of these pages: 1 as expected, L04 not run yet, L05 unexpected.", "| nothing; some variants: etcd |")
+}
+
+// A name may have the signs of a link.
+func TestNamesOfVariantsAreText(t *testing.T) {
+	p := page{Others: []picture{{VariantJudgement: experiments.VariantJudgement{Name: "a[1]|b"}, File: "img/x.svg"}}}
+	if got := p.Named("a[1]|b"); got != `[a\[1\]\|b](img/x.svg)` {
+		t.Error(got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"locklab/experiments"
 	"locklab/history"
 	"locklab/report/html"
+	"locklab/versions"
 )
 
 // images is the folder of the pictures, beside the pages.
@@ -26,7 +27,8 @@ type picture struct {
 	Shows []history.Event // the evidence
 
 	svg    []byte
-	length int // of its trial, in events
+	length int  // of its trial, in events
+	naive  bool // its lock is one of the articles
 }
 
 // pictures are those of the variants: each with a violation, and each that was protected. The control is drawn where no other variant
@@ -49,6 +51,7 @@ func pictures(p page) (all []picture, err error) {
 		}
 		drawn := picture{
 			VariantJudgement: v, File: images + "/" + p.Experiment.ID + "-" + slug(v.Name) + ".svg", svg: svg, length: len(events),
+			naive: v.Strategy != "" && !slices.Contains(versions.Names(), v.Strategy),
 			Trial: fmt.Sprintf("trial %d, %s", trial, why), Began: p.Record.Began, Shows: events,
 		}
 		if len(events) > readable/2 {
@@ -60,28 +63,31 @@ func pictures(p page) (all []picture, err error) {
 	return all, nil
 }
 
-// telling are the pictures that a page shows: of each outcome the shortest. The variants of one outcome differ by their locks, so the
-// others are linked.
-func telling(all []picture) (shown, others []picture) {
+// onePerOutcome divides pictures into those that a page shows, of each outcome the best, and the others, which it links. Variants with the
+// same outcome mostly differ by their locks. An outcome is the violation in words, so two bursts that lost other values differ.
+func onePerOutcome(all []picture) (shows, links []picture) {
 	for _, p := range all {
 		same := slices.DeleteFunc(slices.Clone(all), func(other picture) bool { return other.outcome() != p.outcome() })
-		if shortest(same).File == p.File {
-			shown = append(shown, p)
+		if best(same).File == p.File {
+			shows = append(shows, p)
 		} else {
-			others = append(others, p)
+			links = append(links, p)
 		}
 	}
-	return shown, others
+	return shows, links
 }
 
-// shortest is the picture with the fewest events, one with a violation before one without.
-func shortest(all []picture) picture {
-	return slices.MinFunc(all, func(a, b picture) int {
-		if (a.Violation == nil) != (b.Violation == nil) {
-			return map[bool]int{true: 1, false: -1}[a.Violation == nil]
+// best is the first picture that has a violation, few events, and no lock of the articles, if one has all of these.
+func best(all []picture) picture {
+	rank := func(p picture) (n int) {
+		for i, worse := range []bool{p.naive, p.length > readable, p.Violation == nil} {
+			if worse {
+				n |= 1 << i
+			}
 		}
-		return a.length - b.length
-	})
+		return n
+	}
+	return slices.MinFunc(all, func(a, b picture) int { return rank(a) - rank(b) })
 }
 
 // outcome is what a picture shows: its violation in words, or none.

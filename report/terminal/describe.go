@@ -18,7 +18,7 @@ func Experiment(e experiments.Experiment, program string, screen Screen) string 
 	if e.Drawing != "" {
 		fmt.Fprintf(&d, "\nDrawing\n%s\n", Indent(e.Drawing))
 	}
-	t := NewTable("variant", "expected", "lock")
+	t := NewTable("variant", "expected", "row of the matrix")
 	for i, v := range e.Variants {
 		t.Row(variantTitle(v.Name, i == 0), v.Expect, v.Strategy)
 	}

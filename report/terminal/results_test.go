@@ -34,6 +34,45 @@ func TestResultsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
+// One run says what it measured: a row for each variant and timeline, with a dash where nothing was measured. Several runs say nothing.
+func TestResultsSayWhatWasMeasured(t *testing.T) {
+	run := experiments.Result{}
+	run.Record.Variants = []experiments.VariantRecord{{Name: "control"}, {Name: "v3"}}
+	for i, m := range []struct {
+		variant, of string
+		q           experiments.Quantity
+		value       int64
+	}{
+		{"v3", "B", experiments.Count.Of("calls"), 7},
+		{"control", "A", experiments.Count.Of("losses"), 1}, {"control", "A", experiments.Count.Of("losses"), 3},
+	} {
+		e := m.q.Event(m.of, m.value)
+		e.Seq, e.Variant = i+1, m.variant
+		run.Record.Events = append(run.Record.Events, e)
+	}
+	text := strings.Join(strings.Fields(Results(&experiments.Results{Runs: []experiments.Result{run}}, Screen{})), " ")
+	for _, says := range []string{"Measured: the median of the trials (lowest to highest).", "control A – 2 (1 to 3)", "v3 B 7 –"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("no %q in\n%s", says, text)
+		}
+	}
+	if strings.Index(text, "control A") > strings.Index(text, "v3 B") {
+		t.Error("the rows are not in the order of the variants")
+	}
+	if text := Results(&experiments.Results{Runs: []experiments.Result{run, run}}, Screen{}); strings.Contains(text, "Measured") {
+		t.Error("two runs print their measurements")
+	}
+}
+
+// The list has titles, and no claim: one can predict.
+func TestTheListGivesNoAnswerAway(t *testing.T) {
+	e := experiments.Experiment{ID: "L99-made", Claim: "The answer.", Lesson: experiments.Lesson{Title: "A title"}}
+	text := List([]experiments.Experiment{e}, func(string) string { return "L" }, "app", Screen{})
+	if !strings.Contains(text, "A title") || strings.Contains(text, "The answer.") {
+		t.Error(text)
+	}
+}
+
 // A run that is not as expected says why, and no other.
 func TestResultsSayWhy(t *testing.T) {
 	runs := make([]experiments.Result, 2)

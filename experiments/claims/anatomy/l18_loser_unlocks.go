@@ -30,7 +30,7 @@ var L18 = experiments.Experiment{
 		{Name: "unlock only after success", Run: clients.Interleaving(naive.PlainDEL, refusedBetween)},
 		{Name: "in finally, by script", Run: clients.Interleaving(naive.ScriptInFinally, refusedBetween)},
 		{
-			Name: "in finally, by DEL", Expect: experiments.Sometimes, Strategy: "SET NX PX, DEL",
+			Name: "in finally, by DEL", Expect: experiments.Sometimes,
 			Run: clients.Interleaving(naive.UnlockInFinally, refusedBetween),
 		},
 	},
