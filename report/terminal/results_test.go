@@ -44,7 +44,8 @@ func TestResultsSayWhatWasMeasured(t *testing.T) {
 		value       int64
 	}{
 		{"v3", "B", experiments.Count.Of("calls"), 7},
-		{"control", "A", experiments.Count.Of("losses"), 1}, {"control", "A", experiments.Count.Of("losses"), 3},
+		{"control", "A", experiments.Count.Of("losses"), 1},
+		{"control", "A", experiments.Count.Of("losses"), 3},
 	} {
 		e := m.q.Event(m.of, m.value)
 		e.Seq, e.Variant = i+1, m.variant
