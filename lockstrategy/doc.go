@@ -38,7 +38,7 @@
 //	probe.go              tries a lock, and says which command a server refuses
 //
 // Package pubsub receives messages from Redis over few connections. Package locktest is the suite that every strategy
-// passes, alone and behind a cohort.
+// passes, alone and behind a cohort. Package preflight tries a lock for readiness, and naive has the articles' locks as lists of steps.
 //
 // # The states of a queue
 //
@@ -59,8 +59,9 @@
 //	releasing  the strategy has answered                    next       the debt of the yield rule is noted
 //
 // "next" is competing when a caller waits, and idle otherwise. A turn may go on within the bounds of [HandOff] while more than half of the
-// lease is left. By default it has 128 leases, and where there are tokens 256 at most. A lease with [LeaseFor] or [RenewAtMost] is
-// not handed off, and a caller with one of them takes none. A refusal for now is no unavailability: it ends the attempt of a caller that tries once.
+// lease is left. By default it has 128 leases, and where there are tokens 256 at most. A lease with [LeaseFor] or [RenewAtMost] is not
+// handed off, and a caller with one of them takes none. A refusal for now is no unavailability: it ends the attempt of a caller that tries
+// once.
 //
 // A caller that arrives in another state than idle goes to the end of the queue. One that uses [TryOnce] gets [ErrTaken] instead. A caller
 // that leaves the queue changes no state, unless it was chosen in the same moment. Then it releases the lease, or lets the next caller
