@@ -54,7 +54,7 @@ jmeter: ## Lay JMeter out in loadtest/jmeter/target, from Maven Central
 interop: ## The Redis lock beside real Redisson, three versions, four topologies (a minute)
 	LAB_PARTS=interop go test -count=1 -v ./loadtest/interop
 
-topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (12 minutes)
+topologies: ## All topologies, all versions, three load tools, the master killed: writes docs/topologies.md (14 minutes)
 	@$(APP) lab topologies
 
 lint: ## golangci-lint, pinned here and not in go.mod; it checks which package imports which, too

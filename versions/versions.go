@@ -1,7 +1,7 @@
 // Package versions is the one table of the ways to do the same work: v0, v1, …
 //
-// The instances, the demo, the bursts, the matrix, the page of an instance, the load tests and the benchmark of peers read it. A new
-// version is one [Version] in this file, the strategy in package lockstrategy, and the server it needs.
+// The instances, the demo, the bursts, the matrix, the page of an instance, the load tests and the benchmark read it. A new version begins
+// with one [Version] in this file; CONTRIBUTING.md lists the other files.
 package versions
 
 import (

@@ -50,7 +50,7 @@ var judgements = []struct {
 	{"v3 at one instance", made{Pageview, "v3", 2, "a1 a2", 2}, 0, 0, 0, experiments.Inconclusive, "half"},
 	{"v3 at three", made{Pageview, "v3", 3, "a1 b2 c3", 3}, 0, 0, 0, experiments.Inconclusive, "3 instances"},
 	{"v3 with a stale holder", made{Pageview, "v3", 4, "a1 b2 a3 ~", 3}, 0, 0, 0, experiments.Inconclusive, "1 requests failed"},
-	{"no such version", made{Pageview, "v9", 2, "a1 b2", 2}, 0, 0, 0, experiments.Inconclusive, "no claim"},
+	{"no such version", made{Pageview, "v99", 2, "a1 b2", 2}, 0, 0, 0, experiments.Inconclusive, "no claim"},
 	{"one winner", made{Order, "v3", 4, "a+ b- a- b-", 1}, 0, 0, 0, experiments.AsExpected, ""},
 	{"two winners", made{Order, "v3", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.Unexpected, "must not happen"},
 	{"two winners, wanted", made{Order, "v1", 4, "a+ b+ a- b-", 2}, 0, 0, 0, experiments.AsExpected, ""},

@@ -118,7 +118,7 @@ func (m machine) subnet(ctx context.Context) []Result {
 func (m machine) redis(ctx context.Context) []Result {
 	got, err := m.run(ctx, stack.RedisServer.Name, "--version")
 	if errors.Is(err, exec.ErrNotFound) {
-		return ok("not on the PATH: demo has miniredis, and only the topology single; lab run needs --embedded")
+		return ok("not on the PATH: demo has miniredis, and only the topology single; lab run --all, --quick and --article need --embedded")
 	} else if err != nil {
 		return problem(err.Error(), stack.RedisServer.Install())
 	}

@@ -104,6 +104,14 @@ var measurements = map[string][]shown{
 		{topologiesPage, `the nodes of the cluster after (\d+) s as well`},
 		{"deploy/redis-topologies/cluster.yaml", `--cluster-node-timeout, "(\d+)000"`},
 	},
+	"GiB of 25 labs, idle and after their bursts": {
+		{"docs/trainer.md", `25 labs used ([\d.]+) GiB without load, and (\d+) GiB after their bursts`},
+		{"docs/compose.md", `They used one processor and ([\d.]+) GiB without load, and (\d+) GiB after\s+their bursts`},
+	},
+	"seconds of a burst of one of 25 labs": {
+		{"docs/trainer.md", `a burst took (\d+) to (\d+) s alone`},
+		{"docs/compose.md", `one after another \| (\d+) to (\d+) s`},
+	},
 	"v1 and v2 after 666 views": {
 		{"README.md", `\| v1 \|[^|]*\| (\d+) to (\d+) \|[^\n]*\n\| v2 \|[^|]*\| (\d+) to (\d+) \|`},
 		{workshop, `\| v1 \| (\d+) to (\d+) \|[^\n]*\n\| v2 \| (\d+) to (\d+) \|`},

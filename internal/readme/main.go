@@ -138,7 +138,7 @@ func writeTables(app, store, block string, ids ...string) error {
 var (
 	verdicts = regexp.MustCompile(`(?m)^ experiment +variant (?:.+\n)+`)
 	// The workshop is about Redis. The pages of the experiments have the other servers.
-	otherServers = regexp.MustCompile(`(?m)^ {2,}.*\b(?:v[5-8]|database|ZooKeeper|etcd|Memcached)\b.*\n`)
+	otherServers = regexp.MustCompile(`(?m)^ {2,}.*\b(?:v(?:[5-9]|\d\d)|database|ZooKeeper|etcd|Memcached)\b.*\n`)
 
 	command = regexp.MustCompile(`(?m)^  ([a-z][a-z0-9]*(?: [a-z]+)?)(?: .*)?$`)
 	common  = regexp.MustCompile(`(?m)^ +(-h, --help|--version) .*\n`) // flags of all commands
