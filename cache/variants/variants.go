@@ -1,5 +1,5 @@
 // Package variants is the one table of the ways to read and write items: the endpoints, the load script and the pages follow it. c0 is the
-// cache as most people begin, and c1 to c6 each add what experiment C1 to C6 shows; c7 is another answer to C3.
+// cache as most people begin, and c1 to c6 each add what experiment C1 to C6 shows. c7 is another answer to C3.
 package variants
 
 import (
