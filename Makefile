@@ -10,7 +10,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell git describe --always --dirty 2>/dev/null)
 APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences outdated vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -145,6 +145,9 @@ dist-check: ## Run the demo of this machine's archive in a folder that has nothi
 
 licences: ## The licences of everything that the program is linked from: writes docs/licences.md
 	@new=$$(mktemp) && .ci/licences $(LICENCES) >$$new && cat $$new >docs/licences.md && rm $$new
+
+outdated: ## Dependencies and tools that have a newer version, in all modules of this repository, and why some stay
+	@.ci/outdated
 
 vulnerabilities: ## Known vulnerabilities in functions that the program calls, by govulncheck; it needs jq
 	@.ci/vulnerabilities $(GOVULNCHECK) $(VULNDB)

@@ -12,7 +12,16 @@ import (
 // TTL.
 type Local struct {
 	source Reader
-	cache  *otter.Cache[uint64, Item]
+	cache  items
+}
+
+// items is a cache of otter. Its own type is generic: in the place of this interface it would be compiled once more in each package that
+// has a Local.
+type items interface {
+	GetIfPresent(id uint64) (Item, bool)
+	Set(id uint64, item Item) (Item, bool)
+	Invalidate(id uint64) (Item, bool)
+	StopAllGoroutines() bool
 }
 
 // NewLocal returns a second level for so many items. Its TTL is counted from the fill.

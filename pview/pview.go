@@ -80,14 +80,22 @@ type View struct {
 	Token  uint64        // fencing token of the lease; 0: none was issued
 }
 
+// Redis is what a counter needs of a client of go-redis.
+type Redis interface {
+	redis.Scripter
+	Get(ctx context.Context, key string) *redis.StringCmd
+	Set(ctx context.Context, key string, value any, expiration time.Duration) *redis.StatusCmd
+	Incr(ctx context.Context, key string) *redis.IntCmd
+}
+
 // Counter counts page views in one Redis key.
 type Counter struct {
-	master  redis.Cmdable
+	master  Redis
 	replica func() redis.UniversalClient
 }
 
 // NewCounter returns a counter that reads and writes at master. replica returns the server for reads that may be old.
-func NewCounter(master redis.Cmdable, replica func() redis.UniversalClient) *Counter {
+func NewCounter(master Redis, replica func() redis.UniversalClient) *Counter {
 	return &Counter{master: master, replica: replica}
 }
 
@@ -195,7 +203,7 @@ func (c *Counter) Set(ctx context.Context, value int64) error {
 	return answered(ctx, setScript.Run(ctx, c.master, []string{Key, TokenKey}, value, rand.Text()).Err())
 }
 
-func get(ctx context.Context, from redis.Cmdable) (int64, error) {
+func get(ctx context.Context, from Redis) (int64, error) {
 	text, err := from.Get(ctx, Key).Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil

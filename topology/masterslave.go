@@ -29,7 +29,7 @@ var errNoMaster = errors.New("none of the nodes is a master")
 type masterSlave struct {
 	nodes []*redis.Client
 
-	last atomic.Pointer[redis.Client] // the last master that was found
+	last atomic.Value // *redis.Client: the last master that was found
 
 	mu     sync.Mutex    // held while the nodes are asked
 	master *redis.Client // nil: the nodes must be asked
@@ -95,7 +95,8 @@ func (m *masterSlave) ask(ctx context.Context) (*redis.Client, error) {
 		}
 	}
 	unknown := errors.Join(failed...)
-	switch last := m.last.Load(); {
+	last, _ := m.last.Load().(*redis.Client)
+	switch {
 	case slices.Contains(masters, last):
 		return last, nil
 	case len(masters) == 1:

@@ -21,7 +21,7 @@ const ExpiredDuringWork = "A A … B B B B A A"
 // ended is left out. So one list serves a lock that lets a client in and one that refuses it.
 func Interleaving(lock naive.Lock, moves string) experiments.Scenario {
 	return OnRedis(func(ctx context.Context, x *Redis) {
-		MoveClients(ctx, x.Trial, steps.Redis{UniversalClient: x.Conn}, lock, moves)
+		MoveClients(ctx, x.Trial, steps.Redis{Client: x.Conn}, lock, moves)
 	})
 }
 
@@ -78,10 +78,10 @@ func LostAfter(fault Fault) func(naive.Lock) experiments.Scenario {
 func LoseDuringWork(
 	ctx context.Context, t *experiments.Trial, lock naive.Lock, conn redis.UniversalClient, fault func() redis.UniversalClient,
 ) {
-	server := &steps.Redis{UniversalClient: conn}
+	server := &steps.Redis{Client: conn}
 	w := steps.New(lock, server, LongLease, "AB", t.Record)
 	play(ctx, t, w, steps.Moves("A A"))
-	server.UniversalClient = fault()
+	server.Client = fault()
 	play(ctx, t, w, steps.Moves("B B B B A A"))
 	t.Must(w.End(ctx))
 }

@@ -17,7 +17,7 @@ import (
 func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients string, moves []Move) (w *World, found []Violation) {
 	t.Helper()
 	ctx := t.Context()
-	if err := client.FlushAll(ctx).Err(); err != nil {
+	if err := client.Client.FlushAll(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
 	recorder := history.NewRecorder()
@@ -34,7 +34,7 @@ func watched(t *testing.T, server Server, client Redis, lock naive.Lock, clients
 			found = append(found, NonOwnerUnlock)
 		case foreign && after != before:
 			found = append(found, Overwritten)
-		case foreign && expires && client.PTTL(ctx, naive.Key).Val() > halfLease:
+		case foreign && expires && client.Client.PTTL(ctx, naive.Key).Val() > halfLease:
 			found = append(found, NonOwnerRenewal)
 		}
 	}
@@ -60,7 +60,7 @@ const halfLease = 30 * time.Second
 // halved lets half a lease of the lock pass, and reports whether it has one.
 func halved(t *testing.T, client Redis) bool {
 	t.Helper()
-	return client.PTTL(t.Context(), naive.Key).Val() > 0 && client.PExpire(t.Context(), naive.Key, halfLease).Val()
+	return client.Client.PTTL(t.Context(), naive.Key).Val() > 0 && client.Client.PExpire(t.Context(), naive.Key, halfLease).Val()
 }
 
 // falselyReleased finds releases that were confirmed after the lease, or without a grant. It is for locks whose release reports that.
@@ -84,12 +84,12 @@ func stored(t *testing.T, client Redis) string {
 	t.Helper()
 	var text string
 	var err error
-	switch client.Type(t.Context(), naive.Key).Val() {
+	switch client.Client.Type(t.Context(), naive.Key).Val() {
 	case "string":
-		text, err = client.Get(t.Context(), naive.Key).Result()
+		text, err = client.Client.Get(t.Context(), naive.Key).Result()
 	case "hash":
 		var fields map[string]string
-		fields, err = client.HGetAll(t.Context(), naive.Key).Result()
+		fields, err = client.Client.HGetAll(t.Context(), naive.Key).Result()
 		for owner, count := range fields {
 			text += owner + "=" + count
 		}

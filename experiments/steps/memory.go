@@ -42,7 +42,7 @@ func NewMemory() (*Memory, error) {
 
 // Close ends it.
 func (m *Memory) Close() error {
-	err := m.UniversalClient.Close()
+	err := m.Client.Close()
 	m.redis.Close()
 	return err
 }
@@ -126,11 +126,11 @@ func (s snapshot) lock() string {
 }
 
 // Redis is a [Server] that go-redis reaches.
-type Redis struct{ redis.UniversalClient }
+type Redis struct{ Client redis.UniversalClient }
 
 // Do sends one command.
 func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
-	reply, err := r.UniversalClient.Do(ctx, command...).Result()
+	reply, err := r.Client.Do(ctx, command...).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
@@ -139,17 +139,17 @@ func (r Redis) Do(ctx context.Context, command ...any) (any, error) {
 
 // Pass lets the lock's expiry come, if it has one, and waits until the server has ended it. A lease may be long, so no step before is late.
 func (r Redis) Pass(ctx context.Context) error {
-	left, err := r.PTTL(ctx, naive.Key).Result()
+	left, err := r.Client.PTTL(ctx, naive.Key).Result()
 	if err != nil || left < 0 { // it is gone, or has no expiry
 		return err
 	}
-	if err := r.PExpire(ctx, naive.Key, time.Millisecond).Err(); err != nil {
+	if err := r.Client.PExpire(ctx, naive.Key, time.Millisecond).Err(); err != nil {
 		return err
 	}
 	again := time.NewTicker(2 * time.Millisecond)
 	defer again.Stop()
 	for {
-		if left, err = r.PTTL(ctx, naive.Key).Result(); err != nil || left < 0 {
+		if left, err = r.Client.PTTL(ctx, naive.Key).Result(); err != nil || left < 0 {
 			return err
 		}
 		select {

@@ -79,7 +79,7 @@ func newLossyWire(ctx context.Context, t *experiments.Trial, key string) *lossyW
 	t.Must(err)
 	client := redis.NewClient(clients.OneAttempt(proxy.Addr))
 	t.Cleanup(client.Close)
-	return &lossyWire{steps.Redis{UniversalClient: client}, x, proxy, key}
+	return &lossyWire{steps.Redis{Client: client}, x, proxy, key}
 }
 
 // LoseReply implements [steps.ReplyLoser]. The fault is recorded with the lock as the server has it at that moment. Without a

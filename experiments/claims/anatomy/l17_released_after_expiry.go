@@ -47,7 +47,7 @@ const (
 func monitored(work time.Duration, wanted, gap, after string) experiments.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		m := startMonitor(ctx, x)
-		w := steps.New(naive.Redisson, steps.Redis{UniversalClient: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
+		w := steps.New(naive.Redisson, steps.Redis{Client: x.Conn}, x.Scaled(tracedLease), "AB", x.Record)
 		move := func(moves string) (executed []string) { // by the last one
 			for _, move := range steps.Moves(moves) {
 				x.Must(w.Move(ctx, move))

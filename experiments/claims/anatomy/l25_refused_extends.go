@@ -47,7 +47,7 @@ var leaseOver = history.Mark{Name: "one lease has passed since it died"}
 func askAfterDeath(lock naive.Lock, from int) experiments.Scenario {
 	return clients.OnRedis(func(ctx context.Context, x *clients.Redis) {
 		attempt := func(name string) *steps.World {
-			return steps.New(lock, steps.Redis{UniversalClient: x.Conn}, clients.LongLease, name, x.Record)
+			return steps.New(lock, steps.Redis{Client: x.Conn}, clients.LongLease, name, x.Record)
 		}
 		a := attempt("A")
 		for range lock.Acquire {

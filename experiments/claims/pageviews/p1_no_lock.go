@@ -34,7 +34,7 @@ var P1 = experiments.Experiment{
 // it has read, and these views do.
 func twoViews(ctx context.Context, x *clients.Redis) {
 	view := func(instance string, meanwhile func()) {
-		redis := watchedViews{Cmdable: x.Conn, t: x.Trial, instance: instance, meanwhile: meanwhile}
+		redis := watchedViews{Redis: x.Conn, t: x.Trial, instance: instance, meanwhile: meanwhile}
 		_, err := pview.NewCounter(redis, nil).Increment(ctx, "none", lockstrategy.Guard{Strategy: lockstrategy.None{}})
 		x.Must(err)
 	}
@@ -46,7 +46,7 @@ func twoViews(ctx context.Context, x *clients.Redis) {
 
 // watchedViews is Redis as an instance sees it. It records the counter that was read or written.
 type watchedViews struct {
-	redis.Cmdable
+	pview.Redis
 	t         *experiments.Trial
 	instance  string
 	meanwhile func() // after the read
@@ -58,7 +58,7 @@ func (w watchedViews) record(kind history.Kind, value int64) {
 
 // Get records the read.
 func (w watchedViews) Get(ctx context.Context, key string) *redis.StringCmd {
-	cmd := w.Cmdable.Get(ctx, key)
+	cmd := w.Redis.Get(ctx, key)
 	value, _ := cmd.Int64() // a counter that does not exist is 0, and [pview.Counter] returns any other error
 	w.record(history.Read, value)
 	w.meanwhile()
@@ -67,7 +67,7 @@ func (w watchedViews) Get(ctx context.Context, key string) *redis.StringCmd {
 
 // Set records the write.
 func (w watchedViews) Set(ctx context.Context, key string, value any, expiry time.Duration) *redis.StatusCmd {
-	cmd := w.Cmdable.Set(ctx, key, value, expiry)
+	cmd := w.Redis.Set(ctx, key, value, expiry)
 	if written, ok := value.(int64); ok && cmd.Err() == nil {
 		w.record(history.Write, written)
 	}
