@@ -7,7 +7,7 @@ COPY . .
 ARG VERSION=dev
 ENV GOCACHE=/go/cache
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/go/cache \
-    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.stamp=${VERSION}" -o /app ./cmd/app
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X 'main.stamp=${VERSION}'" -o /app ./cmd/app
 
 FROM scratch AS app
 COPY --from=build /app /app

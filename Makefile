@@ -7,8 +7,8 @@ CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 LICENCES := github.com/google/go-licenses@v1.6.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB := golang.org/x/vulndb/cmd/indexdb
-STAMP := $(shell git describe --always --dirty 2>/dev/null)
-APP := go run -ldflags "-X main.stamp=$(STAMP)" ./cmd/app
+STAMP := $(shell .ci/stamp)
+APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
 .PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences outdated vulnerabilities
 
@@ -137,10 +137,10 @@ pages-check: ## Has every experiment its page?
 
 dist: ## Archives for Linux, macOS and Windows with checksums and bills of materials in dist/, and dist-check (15 minutes the first time)
 	@.ci/licences $(LICENCES) .licences
-	@CGO_ENABLED=0 VERSION=$(STAMP) CYCLONEDX=$(CYCLONEDX) go run $(GORELEASER) release --snapshot --clean
+	@CGO_ENABLED=0 VERSION=$(firstword $(STAMP)) STAMP="$(STAMP)" CYCLONEDX=$(CYCLONEDX) go run $(GORELEASER) release --snapshot --clean
 	@.ci/dist-check
 
-dist-check: ## Run the demo of this machine's archive in a folder that has nothing else (Linux)
+dist-check: ## Start each archive of dist/ that this machine can run, and play the demo of its own in an empty folder (Linux)
 	@.ci/dist-check
 
 licences: ## The licences of everything that the program is linked from: writes docs/licences.md

@@ -113,7 +113,9 @@ require (
 )
 
 require (
+	github.com/jotaen/kong-completion v0.0.14
 	github.com/piglig/go-qr v1.1.0
+	github.com/posener/complete v1.2.3
 	github.com/vbauerster/mpb/v8 v8.16.2
 )
 
@@ -121,5 +123,8 @@ require (
 	github.com/VividCortex/ewma v1.2.0 // indirect
 	github.com/acarl005/stripansi v0.0.0-20180116102854-5a71ef0e047d // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
+	github.com/hashicorp/errwrap v1.1.0 // indirect
+	github.com/hashicorp/go-multierror v1.1.1 // indirect
+	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	github.com/vbauerster/cupwriter v0.0.5 // indirect
 )

@@ -12,7 +12,7 @@ import (
 )
 
 type labExploreCommand struct {
-	ID       string `arg:"" help:"Experiment, such as L03."`
+	ID       string `arg:"" completion-predictor:"experiment" help:"Experiment, such as L03."`
 	Clients  string `default:"" enum:",AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: those of the experiment)."`
 	Deaths   *int   `placeholder:"N" help:"Number of clients that may die, each before any of its steps (default: that of the experiment)."`
 	Expiries *int   `placeholder:"N" help:"Number of times that every lease may expire (default: that of the experiment)."`

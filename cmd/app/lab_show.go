@@ -8,7 +8,7 @@ import (
 )
 
 type labShowCommand struct {
-	ID string `arg:"" name:"id" help:"Experiment; the number is enough: L03."`
+	ID string `arg:"" name:"id" completion-predictor:"experiment" help:"Experiment; the number is enough: L03."`
 }
 
 func (c *labShowCommand) Run(std streams) error {

@@ -13,7 +13,7 @@ import (
 )
 
 type labStepCommand struct {
-	ID      string `arg:"" help:"Experiment, such as L03."`
+	ID      string `arg:"" completion-predictor:"experiment" help:"Experiment, such as L03."`
 	Lock    string `placeholder:"NAME" help:"Lock of the experiment, by its name or a part of it (default: the first that violates)."`
 	Clients string `default:"AB" enum:"AB,ABC" placeholder:"AB|ABC" help:"Clients to simulate (default: ${default}, or the clients in --moves)."`
 	Moves   string `placeholder:"MOVES" help:"Play these moves, such as \"A A† B\", and ask nothing (default: ask)."`

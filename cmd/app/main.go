@@ -135,7 +135,9 @@ type commands struct {
 	Doctor doctorCommand `cmd:"" help:"Check this machine before a class, and say what to do about each problem."`
 	Health healthCommand `cmd:"" help:"Ask an instance whether it is ready."`
 
-	Version kong.VersionFlag `env:"-" help:"Print the commit of this program."`
+	Completion completionCommand `cmd:"" help:"Print the code that lets a shell complete commands, flags and experiments: eval \"$(./app completion bash)\"."`
+
+	Version kong.VersionFlag `env:"-" help:"Print the version, the commit and its date."`
 }
 
 // run is the program, without the process around it. It returns the exit status.
@@ -161,6 +163,9 @@ func execute(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if completing(parser); helped {
+		return nil
+	}
 	flags := flagsOf(parser.Model.Node)
 	if args, err = checkedArguments(args, flags); err != nil {
 		return err
@@ -176,14 +181,14 @@ func execute(ctx context.Context, args []string, std streams) error {
 	return command.Run()
 }
 
-// newParser reads the command line. It calls exit when that asked for help or for the version.
+// newParser reads the command line. It calls exit when that asked for help, the version or a completion.
 func newParser(ctx context.Context, std streams, exit func(int)) (*kong.Kong, error) {
 	return kong.New(&commands{},
 		kong.Name("app"),
 		kong.Description("Locklab shows how distributed locks behave under load and under faults."),
 		kong.DefaultEnvars("LAB"),
 		kong.Vars{
-			"version": build(), "checks": strings.Join(doctor.Names(), ", "),
+			"version": version(), "checks": strings.Join(doctor.Names(), ", "),
 			"versions": strings.Join(versions.Defaults(), ","), "allVersions": strings.Join(versions.Names(), ","),
 		},
 		kong.ValueFormatter(help),

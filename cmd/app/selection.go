@@ -11,7 +11,7 @@ import (
 
 // selection says which experiments are meant: some by their ids, or a group.
 type selection struct {
-	IDs     []string `arg:"" optional:"" name:"id" help:"Experiments; the number is enough: L03. app lab list shows all."`
+	IDs     []string `arg:"" optional:"" name:"id" completion-predictor:"experiment" help:"Experiments; the number is enough: L03. app lab list shows all."`
 	All     bool     `help:"Run every experiment."`
 	Quick   bool     `help:"Run every experiment and variant that is not slow, a trial of each variant unless --trials says otherwise."`
 	Article string   `placeholder:"A2" help:"Article whose experiments to run, A0 to A4 (default: all articles); with --quick only the quick ones."`

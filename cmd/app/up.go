@@ -44,7 +44,7 @@ func (c *upCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + build()}}
+	docker := compose.Docker{Project: project, Build: c.Build, Env: []string{"APP_VERSION=" + built().String()}}
 	if c.Verbose {
 		docker.Progress, tell.Terminal = std.err, false // a line that changes would be among its lines
 	}
@@ -153,8 +153,8 @@ func list(w io.Writer, lines []string) {
 func urls(ctx context.Context, project *compose.Project) string {
 	var b strings.Builder
 	if runs, err := askHealth(ctx, burst.Target{URL: "http://" + project.Published("app-1")}); err == nil && stamp != "" &&
-		runs.Build != unknownBuild && runs.Build != stamp {
-		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, stamp)
+		runs.Build != unknownBuild && runs.Build != build() {
+		fmt.Fprintf(&b, "  The instances are built from %s, and this checkout is at %s: app up --build builds them again.\n", runs.Build, build())
 	}
 	for _, service := range []string{"nginx", "app-1", "app-2"} {
 		fmt.Fprintf(&b, "  %-9s http://%s\n", service, project.Published(service))

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAShellCompletesCommandsFlagsValuesAndExperiments(t *testing.T) {
+	for line, want := range map[string][]string{
+		"app sta":                          {"status"},
+		"app lab r":                        {"run"},
+		"app lab run L0":                   {"L03"},
+		"app lab show F1":                  {"F11"},
+		"app demo --top":                   {"--topology"},
+		"app demo --topology m":            {"master-slave"},
+		"app completion ":                  {"bash", "zsh", "fish"},
+		"app demo --topology sentinel --v": {"--versions"},
+	} {
+		t.Setenv("COMP_LINE", line)
+		got := app(t.Context())
+		words := strings.Fields(got.out)
+		for _, word := range want {
+			if !slices.Contains(words, word) {
+				t.Errorf("%q: %q is not among %q (%s)", line, word, words, got.err)
+			}
+		}
+		if last := line[strings.LastIndex(line, " ")+1:]; slices.ContainsFunc(words, func(w string) bool { return !strings.HasPrefix(w, last) }) {
+			t.Errorf("%q: %q", line, words)
+		}
+		if got.code != exitOK {
+			t.Errorf("%q: exit %d: %s", line, got.code, got.err)
+		}
+	}
+}
+
+// bash asks the program of the code, whose path may have a space, and completes with its answer.
+func TestBashAsksTheProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "it's a folder", "app")
+	if err := os.Mkdir(filepath.Dir(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	//nolint:gosec // it must be executable
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"answer to $COMP_LINE\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`-C (.*) app`).FindStringSubmatch(completionCode("bash", program))
+	if command == nil {
+		t.Fatalf("the code is %q", completionCode("bash", program))
+	}
+	script := completionCode("bash", program) + "complete -p app; COMP_LINE='app sta' eval " + command[1]
+	out, err := exec.CommandContext(t.Context(), "bash", "--norc", "-c", script).CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "answer to app sta\n") || !strings.HasPrefix(string(out), "complete ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestCompletionNeedsAShellItKnowsAndAProgramThatStays(t *testing.T) {
+	if got := app(t.Context(), "completion", "tcsh"); got.code != exitUsage || !strings.Contains(got.err, "bash") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+	// The program of a test is one of `go run`, too.
+	if got := app(t.Context(), "completion", "zsh"); got.code != exitUsage || !strings.Contains(got.err, "go build -o app") {
+		t.Errorf("exit %d: %s", got.code, got.err)
+	}
+}
