@@ -35,7 +35,8 @@ type Locker interface {
 // Version is one way to do the same work, opened.
 type Version struct {
 	versions.Version
-	Lock *lockstrategy.Guard // nil: no lock, but one atomic command
+	Lock  *lockstrategy.Guard // nil: no lock, but one atomic command
+	Owner string              // by which its server names this process as the owner of a lock; empty: by none
 }
 
 // Views counts page views.

@@ -18,8 +18,14 @@ const readiness = 2 * time.Second
 
 // healthz shows that the process answers. It does not ask the servers behind it.
 func (a *api) healthz(c *gin.Context) {
+	owners := make(map[string]string)
+	for _, v := range a.Versions {
+		if v.Owner != "" {
+			owners[v.Name] = v.Owner
+		}
+	}
 	c.JSON(http.StatusOK, gin.H{
-		"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build, "versions": a.names(),
+		"instance": a.Instance, "status": "ok", "topology": a.Topology, "build": a.Build, "versions": a.names(), "owners": owners,
 	})
 }
 

@@ -35,10 +35,16 @@ func watching(t *testing.T, servers ...handlers.Check) *handlers.Outages {
 func TestHealthSaysThatTheProcessAnswers(t *testing.T) {
 	s := serve(t, func(s *instance, cfg *handlers.Config) { // whatever is behind it
 		cfg.Outages = watching(t, down("redis", errors.New("refused")))
+		for i := range cfg.Versions {
+			if cfg.Versions[i].Name == "v3" {
+				cfg.Versions[i].Owner = "a process"
+			}
+		}
 		s.views.err, s.orders.err = redisAway, mysqlAway
 	})
 	s.get("/healthz").is(t, http.StatusOK, map[string]any{
 		"instance": "8080", "status": "ok", "topology": "single", "build": "", "versions": versionNames,
+		"owners": map[string]any{"v3": "a process"},
 	})
 	if got := s.ask(http.MethodHead, "/healthz", ""); got.status != http.StatusOK || got.body != "" {
 		t.Errorf("HEAD: %+v", got)

@@ -143,6 +143,6 @@ func TestTheHomePageEscapesWhatItIsTold(t *testing.T) {
 		t.Errorf("%d escaped texts, want 4", n)
 	}
 	s.get("/healthz").is(t, http.StatusOK, map[string]any{
-		"instance": evil, "status": "ok", "topology": evil, "build": "", "versions": versionNames,
+		"instance": evil, "status": "ok", "topology": evil, "build": "", "versions": versionNames, "owners": map[string]any{},
 	})
 }

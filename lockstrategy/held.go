@@ -22,10 +22,16 @@ type Held struct {
 
 // Holder is the owner for people. The value of the Redis lock names a process by a random id, and an attempt of it.
 func (h Held) Holder() string {
-	if process, call, both := strings.Cut(h.Owner, ":"); both && h.Token > 0 {
-		return fmt.Sprintf("process %.8s, attempt %s", process, call)
+	if _, call, both := strings.Cut(h.Owner, ":"); both {
+		return fmt.Sprintf("process %.8s, attempt %s", h.Process(), call)
 	}
 	return fmt.Sprintf("%.12s", h.Owner)
+}
+
+// Process is the random id of the process in the name of the owner: the one that an instance tells as [Opened.Process].
+func (h Held) Process() string {
+	process, _, _ := strings.Cut(h.Owner, ":")
+	return process
 }
 
 // Locks lists the Redis and RedLock locks of one server, sorted by key. It changes nothing. A server of a cluster lists

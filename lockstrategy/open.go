@@ -71,6 +71,8 @@ type Opened struct {
 	Admin  Admin                       // nil: its locks cannot be inspected
 	Ping   func(context.Context) error // asks its servers; nil: it has been given a client that can
 	Close  func() error                // ends its goroutines and connections; not the clients it was given
+	// Process begins the name of each owner: [Held.Process] of a lock that is held here. Empty: owners have no such names.
+	Process string
 }
 
 // Open builds the strategy called name, behind a cohort where there is a lock. It connects to nothing; an error names a setting
@@ -121,6 +123,9 @@ func withCohort(s Strategy, bounds HandOff) (*Opened, error) {
 	opened.Admin, _ = s.(Admin)
 	if z, ok := s.(*ZooKeeper); ok {
 		opened.Ping = z.Ping
+	}
+	if named, ok := s.(interface{ processName() string }); ok {
+		opened.Process = named.processName()
 	}
 	return opened, nil
 }

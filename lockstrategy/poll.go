@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// base is shared by Database, Etcd and Memcached.
+// base is shared by RedLock, Database, Etcd and Memcached.
 type base struct {
 	owners
 	sessions *Sessions

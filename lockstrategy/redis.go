@@ -203,6 +203,8 @@ type owners struct {
 
 func newOwners() owners { return owners{process: uuid.NewString()} }
 
+func (o *owners) processName() string { return o.process }
+
 func (o *owners) newName() string { return o.process + ":" + strconv.FormatUint(o.calls.Add(1), 10) }
 
 // grantKey is the key of the number of a lock's last grant, of which fencing tokens are made.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"locklab/lockstrategy/pubsub"
@@ -25,10 +24,10 @@ import (
 // ahead, votes again within the lease (Kleppmann 2016; antirez, "Is Redlock safe?"). It issues no fencing token. Every caller competes,
 // without a queue: a [Cohort] queues those of one process.
 type RedLock struct {
-	nodes    []*node
-	hubs     []*pubsub.Hub // one for each node
-	sessions *Sessions
-	expiry   time.Duration
+	base
+	nodes  []*node
+	hubs   []*pubsub.Hub // one for each node
+	expiry time.Duration
 }
 
 // DefaultNodeTimeout is far below a lease, and longer than a busy machine delays an answer. A2 and A4 ask the nodes one after another. A4
@@ -47,7 +46,7 @@ func NewRedLock(nodes []redis.UniversalClient, timing Timing) (*RedLock, error) 
 	if len(nodes) == 0 {
 		return nil, errors.New("lock: redlock needs at least one node, and five to be of use")
 	}
-	r := &RedLock{sessions: NewSessions(), expiry: timing.Expiry}
+	r := &RedLock{base: newBase(), expiry: timing.Expiry}
 	for _, client := range nodes {
 		r.nodes = append(r.nodes, &node{server{client: client, timeout: timing.Request, sessions: r.sessions}})
 		r.hubs = append(r.hubs, pubsub.New(client, false))
@@ -125,7 +124,7 @@ type attempt struct {
 
 func (r *RedLock) newAttempt(key string, lease time.Duration) *attempt {
 	// The value must be known before the answers: a late answer is taken back by it.
-	a := &attempt{RedLock: r, key: key, value: uuid.NewString(), lease: lease}
+	a := &attempt{RedLock: r, key: key, value: r.newName(), lease: lease}
 	pools := make([]redsyncredis.Pool, len(r.nodes))
 	for i, n := range r.nodes {
 		a.votes = append(a.votes, &vote{node: n, asked: make(chan struct{})})

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	qr "github.com/piglig/go-qr"
@@ -27,6 +28,7 @@ type Class struct {
 type viewer struct {
 	class.Person // without an ID it has no name, or there is no class
 	Role         role
+	Host         string // by which it reaches the page
 }
 
 // Trains reports whether it is the trainer's.
@@ -133,18 +135,26 @@ func remember(w http.ResponseWriter, r *http.Request, kind, secret string) {
 
 // viewerOf is the browser that asks. Without a class everybody is the trainer.
 func (s *Server) viewerOf(r *http.Request) (v viewer) {
+	v.Host = r.Host
 	if s.class == nil {
-		return viewer{Role: trainer}
+		v.Role = trainer
+		return v
 	}
 	if person, is := s.class.Of(cookie(r, personCookie)); is {
-		v = viewer{person, participant}
+		v.Person, v.Role = person, participant
 	}
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ") // of a program
 	s.class.mu.Lock()
 	defer s.class.mu.Unlock()
-	if s.class.trainers[cookie(r, trainerCookie)] {
+	if s.class.trainers[cookie(r, trainerCookie)] || s.class.knows(token) {
 		v.Role = trainer
 	}
 	return v
+}
+
+// knows reports whether a token is that of the trainer.
+func (c Class) knows(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(c.Token)) == 1
 }
 
 // showClass shows the participants and their points in each browser.
@@ -249,7 +259,7 @@ func (s *Server) becomeTrainer(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 		return nil
 	}
-	if subtle.ConstantTimeCompare([]byte(r.FormValue("token")), []byte(s.class.Token)) != 1 {
+	if !s.class.knows(r.FormValue("token")) {
 		return errToken
 	}
 	secret := rand.Text()

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"html/template"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -17,7 +20,7 @@ import (
 )
 
 // A load when the trainer has not chosen another.
-const loadVersion, loadClients = "v3", 8
+const loadVersion, loadClients, loadRate = "v3", 20, 200
 
 const secondsShown = 60
 
@@ -29,15 +32,22 @@ var (
 	errVersion     = refuse(http.StatusBadRequest, errors.New("choose one of the versions of the list"))
 )
 
-// loadView is a load as the page shows it.
+// loadView is a load as the page shows it, at some moment or at its end.
 type loadView struct {
 	*burst.Load
 	burst.Rates
+	Line    string           // that starts it in a terminal
+	changes []servers.Change // while it goes on
+	seconds int              // in the plot
 }
 
-// Chart draws the answers of each second.
+// Chart draws its answers, waits and losses, second by second.
 func (v loadView) Chart() template.HTML {
-	return markup(func(w io.Writer) error { return html.Rates(w, v.Seconds, secondsShown) })
+	moments := make([]html.Moment, len(v.changes))
+	for i, c := range v.changes {
+		moments[i] = html.Moment{At: c.At.Sub(v.Began), Text: c.What}
+	}
+	return markup(func(w io.Writer) error { return html.Rates(w, v.Rates, v.seconds, moments) })
 }
 
 // startLoad queues a load, unless there is one: other runs wait until it has ended.
@@ -47,7 +57,11 @@ func (s *Server) startLoad(r *http.Request) error {
 		return errVersion
 	}
 	clients, _ := strconv.Atoi(r.FormValue("clients")) // NewLoad refuses 0, too
-	l, err := burst.NewLoad(version, clients)
+	rate, err := strconv.Atoi(cmp.Or(r.FormValue("rate"), "0"))
+	if err != nil {
+		return refuse(http.StatusBadRequest, burst.ErrRate)
+	}
+	l, err := burst.NewLoad(version, clients, rate)
 	switch {
 	case err != nil:
 		return refuse(http.StatusBadRequest, err)
@@ -56,8 +70,10 @@ func (s *Server) startLoad(r *http.Request) error {
 	case !s.load.CompareAndSwap(nil, l):
 		return errLoad
 	}
+	form := fmt.Sprintf("'version=%s&clients=%d&rate=%d'", version, clients, rate)
+	line := s.curl(r.Host, form) + "/ui/servers/load"
 	err = s.start(job{"load", func(ctx context.Context) func() {
-		text := s.fragment("loaded", s.sustain(ctx, l))
+		text := s.fragment("loaded", s.sustain(ctx, l, line))
 		return func() {
 			s.board.put("load", text)
 			s.load.Store(nil)
@@ -86,7 +102,7 @@ func (s *Server) stopLoad(*http.Request) error {
 }
 
 // sustain sends the page views of a load, shows meanwhile how many are answered, and returns what the load left.
-func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
+func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[string]any {
 	var running burst.Running
 	var views burst.Views
 	var err error
@@ -104,7 +120,7 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 			if says := starting.Load(); says != nil {
 				return s.fragment("starting", *says)
 			}
-			return s.fragment("loading", loadView{l, l.Rates(secondsShown)})
+			return s.fragment("loading", loadView{l, l.Rates(secondsShown), line, s.changesOf(l), secondsShown})
 		})
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
@@ -116,10 +132,21 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	version, _ := servers.Load(views.Version)
 	outcome := views.OutcomeOf(len(running.Instances))
 	verdict := experiments.Judge(burst.Expect(version), outcome)
+	all := loadView{l, l.Rates(int(burst.LongestLoad.Seconds())), line, nil, secondsShown}
+	all.changes, all.seconds = s.changesOf(l), max(secondsShown, len(all.Seconds))
 	return map[string]any{
-		"Faults": s.faultsSince(ctx, views.Began), "Views": views, "Counts": views.Counts(),
+		"Load": all, "Faults": s.faultsSince(ctx, views.Began), "Views": views, "Counts": views.Counts(),
 		"Title": version.Title, "Verdict": verdict.String(), "Because": verdict.Because(outcome),
 	}
+}
+
+// changesOf are those of the servers while a load goes on, as they were seen last.
+func (s *Server) changesOf(l *burst.Load) (all []servers.Change) {
+	if seen := s.watched.changes.Load(); seen != nil {
+		began := l.Rates(0).Began
+		all = slices.DeleteFunc(slices.Clone(*seen), func(c servers.Change) bool { return c.At.Before(began) })
+	}
+	return all
 }
 
 // faultsSince are the faults that were done since a time. A load in which servers were broken is not judged: the counter is in one of them.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 
@@ -63,7 +64,7 @@ var routes = []route{
 	{"POST /ui/servers/start", trainer, does("/ui/servers", (*Server).startService)},
 	{"POST /ui/servers/load", trainer, does("/ui/servers", (*Server).startLoad)},
 	{"POST /ui/servers/stop", trainer, does("/ui/servers", (*Server).stopLoad)},
-	{"POST /ui/servers/{name}/{fault}", trainer, does("/ui/servers", (*Server).breakServer)},
+	{"POST /ui/servers/{name}/{fault}", trainer, (*Server).breakServer},
 	{"GET /ui/join", visitor, shows((*Server).joinPage)},
 	{"POST /ui/join", visitor, (*Server).joinClass},
 	{"GET /ui/class", visitor, shows((*Server).classPage)},
@@ -94,20 +95,37 @@ func leads(to string) answer {
 	}
 }
 
-// does answers a form: it does something, and leads the browser to a page again. The script of the page asks for no page: it gets what has
-// changed as an event.
+// does answers a form: it does something, and leads the browser to a page again.
 func does(to string, something func(*Server, *http.Request) error) answer {
 	return func(s *Server, w http.ResponseWriter, r *http.Request) error {
 		if err := something(s, r); err != nil {
 			return err
 		}
-		if r.Header.Get("Accept") == "text/event-stream" {
-			w.WriteHeader(http.StatusNoContent)
-		} else {
-			http.Redirect(w, r, os.Expand(to, r.PathValue), http.StatusSeeOther)
-		}
+		redirect(w, r, os.Expand(to, r.PathValue), "It is done.")
 		return nil
 	}
+}
+
+// redirect leads a browser to a page again. The script of the page asks for no page: it gets what has changed as an event. A program, such
+// as curl, gets a sentence.
+func redirect(w http.ResponseWriter, r *http.Request, to, says string) {
+	switch {
+	case r.Header.Get("Accept") == "text/event-stream":
+		w.WriteHeader(http.StatusNoContent)
+	case isProgram(r):
+		plain(w, http.StatusOK, says)
+	default:
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	}
+}
+
+// isProgram reports whether the request is of a program that takes everything, as curl does. A browser asks for HTML.
+func isProgram(r *http.Request) bool { return r.Header.Get("Accept") == "*/*" }
+
+func plain(w http.ResponseWriter, status int, says string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, says)
 }
 
 // link leads to a page.
@@ -132,7 +150,11 @@ func (s *Server) Handler() http.Handler {
 			if s.viewerOf(r).Role >= of.least {
 				err = of.answer(s, w, r)
 			}
-			if err != nil {
+			switch {
+			case err == nil:
+			case isProgram(r) && r.Method == http.MethodPost:
+				plain(w, statusOf(err), sentence(err))
+			default:
 				s.show(w, r, statusOf(err), page{Name: "problem", Title: http.StatusText(statusOf(err)), Body: sentence(err)})
 			}
 		})

@@ -3,12 +3,17 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html/template"
+	"io"
 	"net/http"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	"locklab/experiments/burst"
 	"locklab/experiments/servers"
+	"locklab/report/html"
 )
 
 const (
@@ -27,6 +32,8 @@ var (
 type watched struct {
 	tasks chan func(context.Context) // for that goroutine
 	ended <-chan struct{}            // closed when it takes no more
+
+	changes atomic.Pointer[[]servers.Change] // all of them
 
 	// Of that goroutine:
 	servers *servers.Servers // nil: the instances do not run
@@ -93,8 +100,15 @@ func (s *Server) look(ctx context.Context) {
 	if w.servers != nil {
 		p := w.servers.Look(ctx)
 		v.Picture, v.Faults = &p, w.servers.Newest(faultsOnPage)
+		changes := w.servers.Changes(time.Time{})
+		w.changes.Store(&changes)
 	}
 	s.showServers(v)
+}
+
+// Drawing draws the servers.
+func (v serversView) Drawing() template.HTML {
+	return markup(func(w io.Writer) error { return html.Servers(w, v.Picture) })
 }
 
 // showServers shows the picture, and the buttons below it, which are replaced only when one of them changes: a press must not miss.
@@ -112,7 +126,9 @@ func (s *Server) showServers(v serversView) {
 	}
 	s.watched.buttons = buttons
 	s.board.putEach("faults", func(viewing viewer) string {
-		return s.fragment("faults", map[string]any{"View": v, "Trainer": viewing.Trains(), "Able": s.seesServers()})
+		return s.fragment("faults", map[string]any{
+			"View": v, "Trainer": viewing.Trains(), "Class": s.class != nil, "Post": s.curl(viewing.Host, "''") + "/ui/servers",
+		})
 	})
 }
 
@@ -125,7 +141,8 @@ func (s *Server) serversPage(r *http.Request) (page, error) {
 	parts := []string{"servers", "faults", "instances", "load"}
 	return page{Name: "servers", Title: "Servers", Parts: parts, Body: map[string]any{
 		"Able": s.seesServers(), "Trainer": s.viewerOf(r).Trains(), "Versions": servers.Loads(),
-		"Version": loadVersion, "Clients": loadClients, "MostClients": burst.MostClients, "LongestLoad": burst.LongestLoad,
+		"Version": loadVersion, "Clients": loadClients, "Rate": loadRate, "MostRate": burst.MostRate,
+		"MostClients": burst.MostClients, "LongestLoad": burst.LongestLoad,
 		"MostAnswers": burst.MostAnswers,
 	}}, nil
 }
@@ -164,9 +181,10 @@ func (s *Server) startService(*http.Request) error {
 }
 
 // breakServer does a fault, or ends one.
-func (s *Server) breakServer(r *http.Request) error {
+func (s *Server) breakServer(w http.ResponseWriter, r *http.Request) error {
 	name, what := r.PathValue("name"), r.PathValue("fault")
-	return s.onWatch(r.Context(), func(ctx context.Context) error {
+	var done servers.Fault
+	err := s.onWatch(r.Context(), func(ctx context.Context) (err error) {
 		if s.look(ctx); s.watched.servers == nil {
 			return errNotStarted
 		}
@@ -176,7 +194,20 @@ func (s *Server) breakServer(r *http.Request) error {
 		defer s.look(ctx)
 		bounded, cancel := context.WithTimeout(ctx, faultWithin)
 		defer cancel()
-		_, err := s.watched.servers.Do(bounded, name, what)
+		done, err = s.watched.servers.Do(bounded, name, what)
 		return err
 	})
+	if err == nil {
+		redirect(w, r, "/ui/servers", fmt.Sprintf("%s %s: %s.", what, name, done.Proof))
+	}
+	return err
+}
+
+// curl begins a line that sends a form to this page from a terminal. The trainer of a class has the token in LAB_TRAINER_TOKEN.
+func (s *Server) curl(host, form string) string {
+	token := ""
+	if s.class != nil {
+		token = `-H "Authorization: Bearer $LAB_TRAINER_TOKEN" `
+	}
+	return fmt.Sprintf("curl %s-d %s http://%s", token, form, host)
 }

@@ -3,8 +3,10 @@ package web
 import (
 	"context"
 	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -75,6 +77,9 @@ func TestServersRefuseBadInput(t *testing.T) {
 		refused("load", url.Values{"version": {"v3"}, "clients": {clients}}, http.StatusBadRequest, "from 1 to 50 clients")
 	}
 	refused("load", url.Values{"version": {"v5"}, "clients": {"8"}}, http.StatusBadRequest, "one of the versions")
+	for _, rate := range []string{"-1", "1001", "x"} {
+		refused("load", url.Values{"version": {"v3"}, "clients": {"2"}, "rate": {rate}}, http.StatusBadRequest, "from 1 to 1000 page views")
+	}
 	if s.load.Load() != nil || len(s.watched.shown.Faults) > 0 {
 		t.Errorf("%+v, %+v", s.load.Load(), s.watched.shown)
 	}
@@ -123,6 +128,80 @@ func TestOnlyTheTrainerBreaksServers(t *testing.T) {
 	}
 	if _, page := get(t, base+"/ui/servers"); !strings.Contains(page, "redis-1") || strings.Contains(page, "<button") {
 		t.Errorf("a participant sees %s", page)
+	}
+}
+
+// curl sends a form with a line of the page, as a program that takes every kind of answer, and returns what it prints.
+func curl(t *testing.T, line string) (printed string) {
+	t.Helper()
+	testenv.Needs(t, testenv.Curl)
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", line+" --silent").CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	return string(out)
+}
+
+// The line of a fault repeats it in a terminal. It prints the proof, or why the fault is impossible now. The page shows what was done.
+func TestTheLineOfAFaultRepeatsIt(t *testing.T) {
+	t.Parallel()
+	_, base := serversOf(t, nil, nil)
+	looker := looks(t, base, "servers", "faults")
+	do(t, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	looker.until("servers", "redis-1")
+	do(t, http.MethodPost, base+"/ui/servers/redis-1/kill", nil, nil)
+	line := lineOf(t, looker.until("faults", "<b>kill redis-1</b>"), "redis-1/kill")
+	const impossible = "To kill redis-1 is not possible now: it has ended; restart it first."
+	if says := curl(t, line); !strings.HasPrefix(says, impossible) || strings.Contains(says, "<") {
+		t.Errorf("%s prints %s", line, says)
+	}
+	do(t, http.MethodPost, base+"/ui/servers/redis-1/restart", nil, nil)
+	if says := curl(t, line); !strings.HasPrefix(says, "kill redis-1: process ") || !strings.HasSuffix(says, ".\n") {
+		t.Errorf("%s prints %s", line, says)
+	}
+	looker.until("faults", "<b>restart redis-1</b>", "<b>kill redis-1</b>", ">ended<")
+	if says := curl(t, "curl -d '' "+base+"/ui/servers/stop"); says != "No load runs; start one first.\n" {
+		t.Errorf("without a load it prints %q", says)
+	}
+}
+
+// lineOf is the line for a terminal, of a text of the page, that ends as given.
+func lineOf(t *testing.T, text, end string) string {
+	t.Helper()
+	for _, code := range strings.Split(text, "<code>")[1:] {
+		if line, _, _ := strings.Cut(code, "</code>"); strings.HasSuffix(line, end) {
+			return html.UnescapeString(line)
+		}
+	}
+	t.Fatalf("no line ends with %q in %s", end, text)
+	return ""
+}
+
+// In a class such a line needs the token of the trainer, which it takes from the environment. A participant gets no line.
+func TestTheLineOfAFaultNeedsTheTokenInAClass(t *testing.T) {
+	_, base := serversOf(t, &Class{Token: token}, nil)
+	client := trains(t, base)
+	send(t, client, http.MethodPost, base+"/ui/servers/start", nil, nil)
+	visitors := looks(t, base, "faults", "servers")
+	visitors.until("servers", "redis-1")
+	send(t, client, http.MethodPost, base+"/ui/servers/redis-1/kill", nil, nil)
+	if text := visitors.until("faults", "<b>kill redis-1</b>"); strings.Contains(text, "<code>") {
+		t.Errorf("a visitor sees %s", text)
+	}
+	_, page := send(t, client, http.MethodGet, base+"/ui/servers", nil, nil)
+	line := strings.TrimSuffix(lineOf(t, page, "redis-1/kill"), "kill") + "restart"
+	if !strings.Contains(page, "LAB_TRAINER_TOKEN") || strings.Contains(page, token) {
+		t.Errorf("the page does not name the variable, or has the token: %s", page)
+	}
+	for _, wrong := range []string{"", token[1:], token + "x"} {
+		t.Setenv("LAB_TRAINER_TOKEN", wrong)
+		if says := curl(t, line); says != "Only the trainer may do that.\n" {
+			t.Errorf("with the token %q it prints %s", wrong, says)
+		}
+	}
+	t.Setenv("LAB_TRAINER_TOKEN", token)
+	if says := curl(t, line); !strings.HasPrefix(says, "restart redis-1: ") {
+		t.Errorf("with the token it prints %s", says)
 	}
 }
 

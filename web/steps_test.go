@@ -64,11 +64,11 @@ func TestTheShortestViolationIsReplayed(t *testing.T) {
 	looker := looks(t, base, deletesPart)
 	press(t, base+deletes, "ABC", "B", "shortest")
 	looker.until(
-		deletesPart, "Searched for: a client deleted another client&#39;s lock. Allowed: A B …. Result: violation in ", "with 9 left",
+		deletesPart, "Searched for: a client deleted another client&#39;s lock. Allowed: A B …. Result: violation in ", "9 left",
 		"Restart with 3 clients",
 	)
 	press(t, base+deletes, "next", "next")
-	looker.until(deletesPart, "with 7 left")
+	looker.until(deletesPart, "7 left")
 	press(t, base+deletes, "B†")
 	looker.until(deletesPart, "do not continue from here", `value="next" data-key="N" disabled`)
 	if status, page := do(t, http.MethodPost, base+deletes, url.Values{"do": {"next"}}, nil); status != http.StatusBadRequest {
@@ -79,6 +79,39 @@ func TestTheShortestViolationIsReplayed(t *testing.T) {
 		"Take the last move back, or restart.")
 	press(t, base+deletes, "ABC") // the list is one of two clients
 	looker.until(deletesPart, "<b>C</b>", "Press S to search", `value="next" data-key="N" disabled`)
+}
+
+// Moves that were taken back can be made again, one by one or up to a moment of the list, until another move is made.
+func TestMovesThatWereTakenBackAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	s, base := serving(t)
+	looker := looks(t, base, deletesPart)
+	made := func(want string) {
+		t.Helper()
+		if got := steps.Text(s.games[0].Moves()); got != want {
+			t.Errorf("the moves are %q, want %q", got, want)
+		}
+	}
+	press(t, base+deletes, "A", "A", "B", "…", "back", "back")
+	looker.until(deletesPart, "2 left", `value="to 2" class="made" aria-current="step">A<`, `value="to 4" class="rest">…<`)
+	made("A A")
+	press(t, base+deletes, "next")
+	made("A A B")
+	press(t, base+deletes, "to 4")
+	made("A A B …")
+	press(t, base+deletes, "to 1")
+	made("A")
+	looker.until(deletesPart, "3 left")
+	if status, page := do(t, http.MethodPost, base+deletes, url.Values{"do": {"to 5"}}, nil); status != http.StatusBadRequest ||
+		!strings.Contains(page, "choose from 0 to 4") {
+		t.Errorf("to a move that there is not: %d %s", status, page)
+	}
+	press(t, base+deletes, "restart", "to 4", "to 0", "A", "A†") // another way
+	looker.until(deletesPart, `value="next" data-key="N" disabled`, `value="A†" data-key="Shift+A" disabled`)
+	press(t, base+deletes, "back", "next")
+	made("A A†")
+	press(t, base+deletes, "AB")
+	looker.until(deletesPart, `value="next" data-key="N" disabled`, `value="back" data-key="U" disabled`)
 }
 
 // Of a lock that keeps its promise the page says what was tried, and the play stays as it was.
@@ -123,7 +156,7 @@ func TestASearchIsShownAndDoneOnce(t *testing.T) {
 	}
 	close(goOn)
 	<-ended
-	if found := looker.until("steps-X4-slow-1", "with 3 left"); strings.Contains(found, "<b>B</b>") {
+	if found := looker.until("steps-X4-slow-1", "3 left"); strings.Contains(found, "<b>B</b>") {
 		t.Error("the list is played with other clients than it was found with")
 	}
 }

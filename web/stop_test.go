@@ -156,7 +156,7 @@ func TestAParticipantSeesNoAnswer(t *testing.T) {
 	cfg.Class = &Class{Token: token, Address: "lab.example:8070"}
 	s, base := serve(t, cfg)
 	leads := trains(t, base)
-	guesses, runs := viewer{class.Person{ID: "ana"}, participant}, viewer{Role: trainer}
+	guesses, runs := viewer{Person: class.Person{ID: "ana"}, Role: participant}, viewer{Role: trainer}
 	buttons := func(what string, parts ...string) {
 		t.Helper()
 		for _, part := range parts {

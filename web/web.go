@@ -159,7 +159,7 @@ var style string
 var script string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"add":        func(a, b int) int { return a + b },
+	"add":        add,
 	"paragraphs": experiments.Paragraphs,
 	"moves":      steps.Text,
 	"drawing":    drawing,
@@ -167,6 +167,13 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"upper":      strings.ToUpper,
 	"letter":     func(i int) string { return string(rune('a' + i)) },
 }).ParseFS(pageFiles, "pages/*.tmpl"))
+
+func add(all ...int) (sum int) {
+	for _, n := range all {
+		sum += n
+	}
+	return sum
+}
 
 // page is what the frame of each page needs.
 type page struct {

@@ -94,3 +94,58 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	}
 	eventually("v4 is counted", `/v4, 4 clients: .*[1-9]\d* confirmed/.test(document.querySelector("#load").innerText)`)
 }
+
+// Under a load of v3 a person kills the master from the page. The plot shows the gap and the failover when they happen, and it stays when
+// the load has ended. The picture has the new master. The page fits a projector and a phone, and violates no rule of accessibility.
+func TestTheLivePageShowsAFailover(t *testing.T) {
+	testenv.Check(t, testenv.Page)
+	t.Parallel()
+	testenv.Needs(t, testenv.RedisServer)
+	base := livePage(t, "--topology=sentinel")
+	b := chrome.New(t)
+	eventually := func(what, condition string) {
+		t.Helper()
+		testenv.Eventually(t, what, func() bool { return chrome.Ask[bool](b, condition) })
+	}
+	b.Open(base+"/ui/servers", chrome.View{Width: 1280, Height: 720, Scheme: "light"})
+	press := func(what string) {
+		t.Helper()
+		b.TabTo(what)
+		b.Do(chromedp.KeyEvent(kb.Enter))
+	}
+	press("#faults .button")
+	eventually("the replicas are in sync",
+		`document.querySelectorAll(".servers .copies:not(.down)").length === 3 && !!document.querySelector(".deeds")`)
+	press("form[action$=load] .button")
+	eventually("some seconds are drawn", `document.querySelectorAll(".rates .median").length > 3`)
+	const lowest = `Math.max(...["#of-master", ".rates"].map((e) => document.querySelector(e).getBoundingClientRect().bottom))`
+	if low := chrome.Ask[float64](b, lowest); low > 720 {
+		t.Errorf("the plot, or the button that kills the master, ends at %.0f of 720 pixels", low)
+	}
+	press("[aria-label='kill master']")
+	const happened = `[...document.querySelectorAll(".rates .moment")].map((e) => e.textContent).join()`
+	eventually("the plot has the failover", `/^kill master,replica-. is a master$/.test(`+happened+`)`)
+	eventually("views are answered again", `(() => {
+		const [kill, failover] = [...document.querySelectorAll(".rates .moment-line")].map((e) => e.getBoundingClientRect().x);
+		const after = [...document.querySelectorAll(".rates .amount")].filter((e) => e.getBoundingClientRect().x > failover);
+		return kill < failover && after.length > 3;
+	})()`)
+	if n := chrome.Ask[int](b, `document.querySelectorAll(".rates .failed:not(.lost)").length`); n == 0 {
+		t.Error("no request has failed in the plot")
+	}
+	eventually("the picture has the failover", `/master ended.*replica-. master · runs/s.test(document.querySelector(".servers").textContent)
+		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
+	b.Shoot("failover-1280")
+	press("form[action$=stop] button")
+	eventually("the load tells", `/not judged.* kill master\..*were confirmed/s.test(document.querySelector("#load").innerText)`)
+	if says := chrome.Ask[string](b, happened); !strings.HasPrefix(says, "kill master,replica-") {
+		t.Errorf("after the end the plot has %q", says)
+	}
+	b.Accessible("the servers, wide")
+	b.Open(base+"/ui/servers", chrome.View{Name: "failover-390", Width: 390, Scheme: "dark"})
+	if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		t.Errorf("it is %d pixels too wide", over)
+	}
+	b.Accessible("the servers, narrow")
+	b.Calm(func(asked string) bool { return strings.HasPrefix(asked, base+"/ui/") || asked == "data:," })
+}

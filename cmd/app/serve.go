@@ -328,7 +328,7 @@ func (p *parts) add(ctx context.Context, v versions.Version, c *serveCommand) er
 		p.metrics.Queue(v.Name, opened.Cohort.Waiting)
 	}
 	guard := &lockstrategy.Guard{Strategy: opened, Observer: p.metrics.Lock(v.Name)}
-	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard})
+	p.versions = append(p.versions, handlers.Version{Version: v, Lock: guard, Owner: opened.Process})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package burst
 import (
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Event is what bursts and loads tell as they happen. A plan tells [WarmingUp], and of each version in each round [VersionBegan], an
@@ -30,6 +31,8 @@ type Answered struct {
 	Value    int64  // that it wrote; 0: the view is not confirmed
 	Stale    bool   // it was refused as a stale holder's, and did not count
 	Failed   string // why else the view is not confirmed, so that it may have counted
+	// Waited is the time from the moment at which the view was due until its answer. In a burst it is 0.
+	Waited time.Duration
 
 	Confirmed int   // views by this instance so far
 	Newest    int64 // largest value that it wrote
@@ -79,8 +82,8 @@ type teller struct {
 	top int64               // largest value
 }
 
-// add tells of an answer.
-func (t *teller) add(a answer) {
+// add tells of an answer, and how long it was waited for.
+func (t *teller) add(a answer, waited time.Duration) {
 	if t.tell == nil {
 		return
 	}
@@ -88,7 +91,7 @@ func (t *teller) add(a answer) {
 	b.record(0, a)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := Answered{Version: t.version}
+	e := Answered{Version: t.version, Waited: waited}
 	switch {
 	case len(b.Writes) > 0:
 		e.Instance, e.Value = b.Writes[0].Instance, b.Writes[0].Value

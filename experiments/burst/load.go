@@ -11,6 +11,7 @@ import (
 // Bounds of a load.
 const (
 	MostClients = 50
+	MostRate    = 1000 // page views per second
 	LongestLoad = 3 * time.Minute
 	MostAnswers = 200_000          // each is kept until the end
 	LastAnswers = 20 * time.Second // for those that are missing when a load is stopped
@@ -19,6 +20,7 @@ const (
 // Errors of a load that has no result.
 var (
 	ErrClients = fmt.Errorf("choose from 1 to %d clients", MostClients)
+	ErrRate    = fmt.Errorf("choose from 1 to %d page views per second, or 0 for as many as are answered", MostRate)
 	ErrStopped = errors.New("the load was stopped before it began; start it again")
 	ErrSilent  = fmt.Errorf("%s after the stop, some requests have no answer; resume the servers, and start the load again", LastAnswers)
 )
@@ -27,18 +29,22 @@ var (
 type Load struct {
 	Version string
 	Clients int
+	Rate    int // page views per second, at random times; 0: each client sends the next one when it has its answer
 	Meter
 
 	stopped context.Context
 	stop    func()
 }
 
-// NewLoad returns a load that has not begun. The error is ErrClients.
-func NewLoad(version string, clients int) (*Load, error) {
-	if clients < 1 || clients > MostClients {
+// NewLoad returns a load that has not begun. The error is ErrClients or ErrRate.
+func NewLoad(version string, clients, rate int) (*Load, error) {
+	switch {
+	case clients < 1 || clients > MostClients:
 		return nil, ErrClients
+	case rate < 0 || rate > MostRate:
+		return nil, ErrRate
 	}
-	l := &Load{Version: version, Clients: clients}
+	l := &Load{Version: version, Clients: clients, Rate: rate}
 	l.stopped, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -70,7 +76,8 @@ func (l *Load) Send(ctx context.Context, target Target, tell func(Event)) (Views
 		time.AfterFunc(LastAnswers, silent)
 	})()
 	defer l.begin(told)()
-	views, err := SustainViews(answering, target, l.Version, l.Clients, l.stopped.Done(), func(e Event) {
+	due := &arrivals{rate: l.Rate, stop: l.stopped.Done()}
+	views, err := sustain(answering, target, l.Version, l.Clients, due, func(e Event) {
 		if l.add(e.(Answered)) >= MostAnswers {
 			l.stop()
 		}

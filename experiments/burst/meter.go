@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -8,19 +9,24 @@ import (
 // Meter counts the answers to a sustained load while it goes on.
 type Meter struct {
 	mu    sync.Mutex
-	began time.Time
+	waits []time.Duration // for the confirmed answers of this second
 	all   Rates
 }
 
 // Rates are the answers so far.
 type Rates struct {
-	Confirmed, Failed int
-	Why               string // of the newest failure
-	Seconds           []Second
+	Began                   time.Time // zero: it has not begun
+	Confirmed, Failed, Lost int
+	Why                     string // of the newest failure
+	Before                  int    // how many seconds are older than the first of Seconds
+	Seconds                 []Second
 }
 
-// Second is how many answers came in one.
-type Second struct{ Confirmed, Failed int }
+// Second is what came in one: answers, and updates that are lost since, at least. The waits are those for its confirmed answers.
+type Second struct {
+	Confirmed, Failed, Lost int
+	Median, Longest         time.Duration
+}
 
 // Newest is how many answers came in the last whole second.
 func (r Rates) Newest() int {
@@ -34,7 +40,7 @@ func (r Rates) Newest() int {
 // begin counts the seconds from now on, and tells of each until end is called. tell may be called then for the last time.
 func (m *Meter) begin(tell func(Event)) (end func()) {
 	m.mu.Lock()
-	m.began = time.Now()
+	m.all.Began = time.Now()
 	m.mu.Unlock()
 	second, ended := time.NewTicker(time.Second), make(chan struct{})
 	var ticking sync.WaitGroup
@@ -66,13 +72,22 @@ func (m *Meter) add(e Answered) int {
 		m.all.Failed, m.all.Why, now.Failed = m.all.Failed+1, e.Failed, now.Failed+1
 	case !e.Stale:
 		m.all.Confirmed, now.Confirmed = m.all.Confirmed+1, now.Confirmed+1
+		m.waits = append(m.waits, e.Waited)
+	}
+	if more := e.Lost - m.all.Lost; more > 0 {
+		m.all.Lost, now.Lost = e.Lost, now.Lost+more
 	}
 	return m.all.Confirmed + m.all.Failed
 }
 
 // reach begins the seconds that have passed. It needs the mutex.
 func (m *Meter) reach() {
-	for at := int(time.Since(m.began) / time.Second); len(m.all.Seconds) <= at; {
+	for at := int(time.Since(m.all.Began) / time.Second); len(m.all.Seconds) <= at; {
+		if whole := len(m.all.Seconds) - 1; len(m.waits) > 0 {
+			slices.Sort(m.waits)
+			m.all.Seconds[whole].Median, m.all.Seconds[whole].Longest = m.waits[len(m.waits)/2], m.waits[len(m.waits)-1]
+			m.waits = m.waits[:0]
+		}
 		m.all.Seconds = append(m.all.Seconds, Second{})
 	}
 }
@@ -81,11 +96,12 @@ func (m *Meter) reach() {
 func (m *Meter) Rates(seconds int) Rates {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.began.IsZero() {
+	if m.all.Began.IsZero() {
 		return Rates{}
 	}
 	m.reach()
 	r, whole := m.all, len(m.all.Seconds)-1
-	r.Seconds = append([]Second(nil), r.Seconds[max(0, whole-seconds):whole]...)
+	r.Before = max(0, whole-seconds)
+	r.Seconds = slices.Clone(r.Seconds[r.Before:whole])
 	return r
 }

@@ -77,7 +77,7 @@ func (p Plan) Validate() error {
 func telling(version string, tell func(Event)) Send {
 	told := teller{version: version, tell: tell}
 	return func(ctx context.Context, base string, requests []*http.Request) ([]answer, time.Time, error) {
-		return simultaneous(ctx, base, requests, told.add)
+		return simultaneous(ctx, base, requests, func(a answer) { told.add(a, 0) })
 	}
 }
 

@@ -3,6 +3,7 @@ package burst
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,13 @@ const perConnection = 20
 func SustainViews(
 	ctx context.Context, target Target, version string, clients int, stop <-chan struct{}, tell func(Event),
 ) (Views, error) {
+	return sustain(ctx, target, version, clients, &arrivals{stop: stop}, tell)
+}
+
+// sustain is [SustainViews] with page views that are due at certain times.
+func sustain(
+	ctx context.Context, target Target, version string, clients int, due *arrivals, tell func(Event),
+) (Views, error) {
 	b := Views{Version: version, Began: time.Now()}
 	if err := target.reset(ctx); err != nil {
 		return b, err
@@ -26,15 +34,18 @@ func SustainViews(
 	var mu sync.Mutex
 	var all []answer
 	told := teller{version: version, tell: tell}
-	got := func(a answer) (more bool) {
-		told.add(a)
-		return !closed(stop)
-	}
+	due.begin()
 	group, sending := errgroup.WithContext(ctx)
 	for range clients {
 		group.Go(func() error {
-			for !closed(stop) {
-				answers, began, err := sequential(sending, target.URL, target.views(version, perConnection), got)
+			at, more := due.next(sending)
+			for more {
+				answers, began, err := sequential(sending, target.URL, target.views(version, perConnection), func(a answer) bool {
+					told.add(a, time.Since(at))
+					answered := time.Now()
+					at, more = due.next(sending)
+					return more && time.Since(answered) < longestIdle
+				})
 				if err != nil {
 					return err
 				}
@@ -53,6 +64,40 @@ func SustainViews(
 	var err error
 	b.Final, err = target.counter(ctx, readTimeout)
 	return b, err
+}
+
+// longestIdle is how long a connection may wait for the next page view: a server closes one that is idle.
+const longestIdle = time.Second
+
+// arrivals are the times at which the page views of a load are due. With a rate they are random, as those of people: the times between
+// them are exponentially distributed. A page view that finds each client waiting for an answer stays due.
+type arrivals struct {
+	rate int // page views per second; 0: each is due when a client is free
+	stop <-chan struct{}
+
+	mu   sync.Mutex
+	last time.Time // that was due
+}
+
+func (a *arrivals) begin() { a.last = time.Now() }
+
+// next returns when the next page view is due, and waits until then. Without more there is none: the load was stopped, or ctx has ended.
+func (a *arrivals) next(ctx context.Context) (due time.Time, more bool) {
+	if a.rate == 0 {
+		return time.Now(), !closed(a.stop)
+	}
+	a.mu.Lock()
+	a.last = a.last.Add(time.Duration(rand.ExpFloat64() * float64(time.Second) / float64(a.rate)))
+	due = a.last
+	a.mu.Unlock()
+	wait := time.NewTimer(time.Until(due))
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-a.stop:
+	case <-ctx.Done():
+	}
+	return due, !closed(a.stop) && ctx.Err() == nil
 }
 
 // later moves answers on the clock.

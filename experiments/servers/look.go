@@ -1,8 +1,10 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -57,15 +59,26 @@ type Box struct {
 	Does       []Deed
 
 	Role    string // of a server of Redis, as it says itself: master, replica; empty: it says none
+	Was     string // the role that it said last
 	Follows string // name of a replica's master
 	Linked  bool   // a replica: to its master
 	Behind  int64  // a replica: bytes that its master has sent and it has not received
 	Names   string // of a sentinel: which server it says is the master
 	Slots   string // of a master in a cluster
-	Locks   []lockstrategy.Held
+	Locks   []Lock
 
 	offset int64
+	owners []string // of an instance: the processes that it is, as owners of locks
 }
+
+// Lock is one that a server keeps.
+type Lock struct {
+	lockstrategy.Held
+	By string // the instance that holds it; empty: none says that it does
+}
+
+// Holder is the instance that holds the lock, or else the owner for people.
+func (l Lock) Holder() string { return cmp.Or(l.By, l.Held.Holder()) }
 
 // State is what a server does.
 type State string
@@ -101,13 +114,42 @@ func (s *Servers) Look(ctx context.Context) Picture {
 		})
 	}
 	asking.Wait()
+	s.notice(boxes)
 	p := Picture{Topology: s.redis.Kind, Balancer: s.balancer}
 	for i, one := range s.all {
 		of := map[string]*[]Box{anInstance: &p.Instances, ofRedis: &p.Redis, aSentinel: &p.Sentinels, ofRedLock: &p.RedLock}[one.kind]
 		*of = append(*of, boxes[i])
 	}
 	p.link()
+	p.holders()
 	return p
+}
+
+// notice remembers the roles, and what has changed.
+func (s *Servers) notice(boxes []Box) {
+	for i, one := range s.all {
+		if is := boxes[i].Role; is != "" {
+			if one.role != "" && is != one.role {
+				s.changed = append(s.changed, Change{time.Now(), one.name + " is a " + is})
+			}
+			one.role = is
+		}
+		boxes[i].Was = one.role
+	}
+}
+
+// holders names the instances that hold locks, in place of their processes.
+func (p *Picture) holders() {
+	for _, boxes := range [][]Box{p.Redis, p.RedLock} {
+		for _, b := range boxes {
+			for i := range b.Locks {
+				of := func(instance Box) bool { return slices.Contains(instance.owners, b.Locks[i].Process()) }
+				if at := slices.IndexFunc(p.Instances, of); at >= 0 {
+					b.Locks[i].By = p.Instances[at].Name
+				}
+			}
+		}
+	}
 }
 
 // link counts how far each replica is behind its master.
@@ -155,7 +197,8 @@ func (s *server) box(t *stack.Topology) Box {
 // ask fills in what a server says of itself.
 func (s *Servers) ask(ctx context.Context, one *server, b *Box) error {
 	if one.instance != nil {
-		_, err := burst.Target{URL: one.instance.URL}.Health(ctx)
+		health, err := burst.Target{URL: one.instance.URL}.Health(ctx)
+		b.owners = slices.Collect(maps.Values(health.Owners))
 		return err
 	}
 	return one.node.WithClient(func(c *redis.Client) (err error) {
@@ -169,7 +212,11 @@ func (s *Servers) ask(ctx context.Context, one *server, b *Box) error {
 			err = s.role(ctx, c, b)
 		}
 		if err == nil && b.Role != replica {
-			b.Locks, err = lockstrategy.Locks(ctx, c, s.redis.Kind == "cluster")
+			var held []lockstrategy.Held
+			held, err = lockstrategy.Locks(ctx, c, s.redis.Kind == "cluster")
+			for _, h := range held {
+				b.Locks = append(b.Locks, Lock{Held: h})
+			}
 		}
 		return err
 	})

@@ -45,12 +45,19 @@ type Fault struct {
 	Proof        string
 }
 
+// Change is what [Servers.Look] found changed. It may have happened some time before.
+type Change struct {
+	At   time.Time
+	What string
+}
+
 // Servers are those of a service that runs. Its methods must not be called simultaneously: a restart replaces a process.
 type Servers struct {
 	balancer string
 	redis    *stack.Topology
 	all      []*server // the instances first, then Redis, the sentinels, and the nodes of RedLock
 	done     []Fault   // the newest last
+	changed  []Change  // the newest last
 }
 
 // server is a process of a service: an instance, or a node.
@@ -60,6 +67,7 @@ type server struct {
 	node       *stack.Node
 	paused     bool
 	cut        *stack.Isolation // nil: none
+	role       string           // that it said last
 }
 
 // The kinds of servers.
@@ -177,6 +185,20 @@ func (s *Servers) Newest(n int) []Fault {
 // Since are the faults since a time, the oldest first.
 func (s *Servers) Since(began time.Time) []Fault {
 	return slices.DeleteFunc(slices.Clone(s.done), func(f Fault) bool { return f.At.Before(began) })
+}
+
+// Changes are those since a time, with the faults, the oldest first.
+func (s *Servers) Changes(began time.Time) (all []Change) {
+	for _, f := range s.Since(began) {
+		all = append(all, Change{f.At, f.What + " " + f.Server})
+	}
+	for _, c := range s.changed {
+		if !c.At.Before(began) {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Change) int { return a.At.Compare(b.At) })
+	return all
 }
 
 func (s *server) do(ctx context.Context, what string, t *stack.Topology) (proof string, err error) {

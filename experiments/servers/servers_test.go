@@ -5,8 +5,10 @@ package servers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments/burst"
 	"locklab/internal/testenv"
@@ -50,14 +52,15 @@ func do(t *testing.T, s *Servers, name, what string) {
 	}
 }
 
-func box(t *testing.T, p Picture, name string) Box {
+// firstMaster is the server that was the first master.
+func firstMaster(t *testing.T, p Picture) Box {
 	t.Helper()
-	for _, b := range append(append(p.Redis, p.Sentinels...), p.RedLock...) {
-		if b.Name == name {
+	for _, b := range p.Redis {
+		if b.Name == "master" {
 			return b
 		}
 	}
-	t.Fatalf("no box %s in %+v", name, p)
+	t.Fatalf("no master in %+v", p)
 	return Box{}
 }
 
@@ -75,12 +78,49 @@ func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
 	if len(p.Redis) != 4 || len(p.Sentinels) != 3 {
 		t.Errorf("%+v", p)
 	}
+	began := time.Now()
 	do(t, s, "master", Cut)
 	look(t, s, "another master is named", func(p Picture) bool {
-		return box(t, p, "master").State == IsCut && box(t, p, "master").Role == "master" && p.Sentinels[0].Names != "master"
+		return firstMaster(t, p).State == IsCut && firstMaster(t, p).Role == "master" && p.Sentinels[0].Names != "master"
 	})
 	do(t, s, "master", Mend)
-	look(t, s, "the old master is a replica", func(p Picture) bool { return box(t, p, "master").Role == replica })
+	p = look(t, s, "the old master is a replica", func(p Picture) bool { return firstMaster(t, p).Role == replica })
+	var all []string
+	for _, c := range s.Changes(began) {
+		all = append(all, c.What)
+	}
+	promoted := slices.IndexFunc(p.Redis, func(b Box) bool { return b.Role == "master" })
+	want := "cut master, " + p.Redis[promoted].Name + " is a master, mend master, master is a replica"
+	if got := strings.Join(all, ", "); got != want {
+		t.Errorf("the changes are %q, want %q", got, want)
+	}
+	if later := s.Changes(time.Now()); len(later) > 0 {
+		t.Errorf("later there are %v", later)
+	}
+	do(t, s, "master", Kill)
+	if b := firstMaster(t, s.Look(t.Context())); b.Role != "" || b.Was != replica {
+		t.Errorf("after its end it was a %q, and says %q", b.Was, b.Role)
+	}
+}
+
+// A lock is held by the instance that has the process of its owner, and by nobody known without one.
+func TestTheHolderOfALockIsAnInstance(t *testing.T) {
+	of := func(owner string) Box {
+		return Box{Locks: []Lock{{Held: lockstrategy.Held{Key: "lock:pview", Owner: owner}}}}
+	}
+	p := Picture{
+		Instances: []Box{{Name: "instance-1", owners: []string{"a", "b"}}, {Name: "instance-2", owners: []string{"c"}}},
+		Redis:     []Box{{}, of("c:7")}, RedLock: []Box{of("b:1"), of("another:2")},
+	}
+	p.holders()
+	for _, c := range []struct {
+		box  Box
+		want string
+	}{{p.Redis[1], "instance-2"}, {p.RedLock[0], "instance-1"}, {p.RedLock[1], "process another, attempt 2"}} {
+		if got := c.box.Locks[0].Holder(); got != c.want {
+			t.Errorf("%s is held by %q, want %q", c.box.Locks[0].Owner, got, c.want)
+		}
+	}
 }
 
 func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
@@ -98,7 +138,7 @@ func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 	if p.Redis[0].Slots != "0-5460" || p.Redis[2].Slots != "10922-16383" || p.Redis[3].Slots != "" {
 		t.Errorf("%+v", p.Redis)
 	}
-	var locks []lockstrategy.Held
+	var locks []Lock
 	for _, b := range p.Redis {
 		locks = append(locks, b.Locks...)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"locklab/lockstrategy/naive"
 )
@@ -18,8 +20,9 @@ type Session struct {
 	*Play
 	Last string // what came of the last move
 
-	lock naive.Lock
-	list []Move
+	lock   naive.Lock
+	list   []Move // that was given to follow
+	undone []Move // the moves before some were taken back
 }
 
 // NewSession begins with the clients A and B. The caller must close it.
@@ -49,7 +52,7 @@ func (s *Session) Follow(clients string, list []Move) error {
 	}
 	err := s.begin(clients)
 	if err == nil {
-		s.list = list
+		s.list, s.undone = list, nil
 	}
 	return err
 }
@@ -57,10 +60,46 @@ func (s *Session) Follow(clients string, list []Move) error {
 // Follows reports whether there is a list.
 func (s *Session) Follows() bool { return s.list != nil }
 
-// Rest is what is left of the list, unless other moves were made.
+// Rest is what is left of the list, or else of the moves that were taken back. After other moves nothing is left of either.
 func (s *Session) Rest() []Move {
-	if made := s.Moves(); len(made) <= len(s.list) && slices.Equal(made, s.list[:len(made)]) {
-		return s.list[len(made):]
+	for _, list := range [][]Move{s.list, s.undone} {
+		if rest, goesOn := after(s.Moves(), list); goesOn && len(rest) > 0 {
+			return rest
+		}
+	}
+	return nil
+}
+
+// after is what is left of a list that begins with these moves.
+func after(made, list []Move) (rest []Move, begins bool) {
+	if len(made) > len(list) || !slices.Equal(made, list[:len(made)]) {
+		return nil, false
+	}
+	return list[len(made):], true
+}
+
+// keep keeps the moves, before some of them are taken back. They can be made again by "next".
+func (s *Session) keep() {
+	if _, known := after(s.Moves(), s.undone); !known {
+		s.undone = slices.Clone(s.Moves())
+	}
+}
+
+// goTo takes moves back, or makes what is left of a list, until so many are made.
+func (s *Session) goTo(ctx context.Context, text string) error {
+	to, err := strconv.Atoi(text)
+	if made := len(s.Moves()); err != nil || to < 0 || to > made+len(s.Rest()) {
+		return fmt.Errorf("%q is no place in the moves; choose from 0 to %d", text, made+len(s.Rest()))
+	}
+	s.keep()
+	for len(s.Moves()) > to {
+		s.TakeBack()
+		s.Last = ""
+	}
+	for len(s.Moves()) < to {
+		if err := s.Do(ctx, "next"); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -68,21 +107,27 @@ func (s *Session) Rest() []Move {
 // CanLose reports whether the reply to a client's next step can be lost.
 func (s *Session) CanLose(client string) bool { return s.Can(Move{Client: client, Lose: true}) }
 
-// Do does what a word says: back, restart, next, AB or ABC to begin with those clients, or a move. After an error nothing has changed.
+// Do does what a word says. back, restart and next are such words. AB and ABC begin with those clients, and "to 3" goes to the moment after
+// three moves. Each other word is a move. After an error nothing has changed.
 func (s *Session) Do(ctx context.Context, what string) error {
+	if to, goes := strings.CutPrefix(what, "to "); goes {
+		return s.goTo(ctx, to)
+	}
 	switch what {
 	case "back":
+		s.keep()
 		if !s.TakeBack() {
 			return errors.New("there is no move to take back")
 		}
 		s.Last = ""
 		return nil
 	case "restart":
+		s.keep()
 		return s.begin(s.Names())
 	case "AB", "ABC":
 		err := s.begin(what)
 		if err == nil {
-			s.list = nil
+			s.list, s.undone = nil, nil
 		}
 		return err
 	case "next":
@@ -92,6 +137,11 @@ func (s *Session) Do(ctx context.Context, what string) error {
 		}
 		what = rest[0].String()
 	}
+	return s.move(ctx, what)
+}
+
+// move makes one move.
+func (s *Session) move(ctx context.Context, what string) error {
 	moves, err := Parse(what)
 	switch {
 	case err != nil:

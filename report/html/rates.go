@@ -1,36 +1,131 @@
 package html
 
 import (
+	"fmt"
 	"io"
+	"math"
+	"slices"
+	"time"
 
 	"locklab/experiments/burst"
 )
 
-// rates are the answers to a load, second by second.
-type rates struct {
-	Width, Height int
-	Most          int // in a second
-	Seconds       int
-	Bars          []rateBar
+// Moment is something that happened during a load: a line through the plot.
+type Moment struct {
+	At   time.Duration // since the load began
+	Text string
 }
 
-// rateBar is a second: its failures are above its confirmed answers, and meet them in the middle.
-type rateBar struct{ X, Y, Middle, Confirmed, Failed int }
+// The measures of the plot of a load. Three panels stand above each other: answers, waits, losses. The names of the moments are above them.
+const (
+	rateLeft, rateRight                                   = 46, 472
+	answersTop, answersBottom                             = 70, 134
+	waitsTop, waitsBottom                                 = 156, 216
+	lossesTop, lossesBottom                               = 238, 262
+	rateWidth, rateHeight                                 = 480, 284
+	momentRows, momentRow, momentFirst, momentLetterWidth = 3, 15, 14, 7
+)
 
-const rateHeight, rateWidth = 80, 10 // in the units of the drawing
+// longestWait is the top of the scale of waits, which is logarithmic from 1 ms.
+const longestWait = 100 * time.Second
 
-// Rates writes a chart of the answers to a load, with room for some seconds. The newest is at the right.
-func Rates(w io.Writer, seconds []burst.Second, room int) error {
-	r := rates{Width: room * rateWidth, Height: rateHeight, Seconds: room}
-	for _, s := range seconds {
-		r.Most = max(r.Most, s.Confirmed+s.Failed)
+// rates are the answers to a load, second by second.
+type rates struct {
+	chart
+	Says           string
+	Most, Lost     int // answers in a second; views that are lost
+	Bars           []rateBar
+	XTicks, YTicks []tick
+	Moments        []rateMoment
+
+	AnswersTop, WaitsTop, WaitsBottom, LossesTop, LossesBottom int
+}
+
+// rateBar is a second. Its failures stand on its confirmed answers. Its waits are a line from the median to the longest.
+type rateBar struct {
+	X, Width                  float64
+	Confirmed, Failed, Lost   int // heights
+	Middle, Y, LostY          int
+	Waits                     bool
+	Center                    float64
+	MedianY, LongestY, Second int
+}
+
+type rateMoment struct {
+	X      float64
+	Y      int
+	Anchor string
+	Text   string
+}
+
+// Rates writes a plot of a load, with room for some seconds. The newest is at the right.
+func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
+	r := rates{
+		chart:      chart{Width: rateWidth, Height: rateHeight, Left: rateLeft, Right: rateRight, Top: answersTop, Bottom: answersBottom},
+		Lost:       of.Lost,
+		AnswersTop: answersTop, WaitsTop: waitsTop, WaitsBottom: waitsBottom, LossesTop: lossesTop, LossesBottom: lossesBottom,
 	}
-	for i, s := range seconds {
-		b := rateBar{X: (room - len(seconds) + i) * rateWidth, Confirmed: s.Confirmed * rateHeight / max(1, r.Most)}
-		b.Failed = (s.Confirmed+s.Failed)*rateHeight/max(1, r.Most) - b.Confirmed
-		b.Middle = rateHeight - b.Confirmed
+	mostLost, longest := 1, time.Duration(0)
+	for _, s := range of.Seconds {
+		r.Most, mostLost, longest = max(r.Most, s.Confirmed+s.Failed), max(mostLost, s.Lost), max(longest, s.Longest)
+	}
+	width, end := float64(rateRight-rateLeft)/float64(room), of.Before+len(of.Seconds)
+	at := func(seconds float64) float64 { return tenth(rateRight - (float64(end)-seconds)*width) }
+	for i, s := range of.Seconds {
+		second := of.Before + i
+		b := rateBar{
+			X: at(float64(second)), Width: tenth(max(.5, width-1)), Center: at(float64(second) + .5), Second: second,
+			Confirmed: s.Confirmed * (answersBottom - answersTop) / max(1, r.Most), Lost: s.Lost * (lossesBottom - lossesTop) / mostLost,
+			Waits: s.Longest > 0, MedianY: waitY(s.Median), LongestY: waitY(s.Longest),
+		}
+		b.Failed = (s.Confirmed+s.Failed)*(answersBottom-answersTop)/max(1, r.Most) - b.Confirmed
+		b.Middle, b.LostY = answersBottom-b.Confirmed, lossesBottom-b.Lost
 		b.Y = b.Middle - b.Failed
 		r.Bars = append(r.Bars, b)
 	}
+	for _, t := range []struct {
+		wait time.Duration
+		text string
+	}{{time.Millisecond, "1 ms"}, {100 * time.Millisecond, "0.1 s"}, {10 * time.Second, "10 s"}} {
+		r.YTicks = append(r.YTicks, tick{waitY(t.wait), t.text})
+	}
+	step := 10
+	for step*7 < room {
+		step *= 3
+	}
+	for second := (of.Before + step - 1) / step * step; second <= end; second += step {
+		r.XTicks = append(r.XTicks, tick{int(at(float64(second))), fmt.Sprintf("%d s", second)})
+	}
+	r.mark(moments, of, at)
+	r.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
+		"Failed so far: %d. Lost so far: %d.", room, r.Most, longest.Round(time.Millisecond), of.Failed, of.Lost)
 	return pages.ExecuteTemplate(w, "rates", r)
 }
+
+// mark adds the moments that are not too old, each in the first row where it has room.
+func (r *rates) mark(moments []Moment, of burst.Rates, at func(seconds float64) float64) {
+	ends := make([]float64, momentRows)
+	for _, m := range moments {
+		if m.At < time.Duration(of.Before)*time.Second {
+			continue
+		}
+		x := min(at(m.At.Seconds()), rateRight)
+		shown := rateMoment{X: x, Text: m.Text, Anchor: "start"}
+		long := float64(momentLetterWidth * len([]rune(m.Text)))
+		from := x
+		if x+long > rateWidth {
+			shown.Anchor, from = "end", x-long
+		}
+		row := max(0, slices.IndexFunc(ends, func(end float64) bool { return end < from }))
+		ends[row], shown.Y = from+long, momentFirst+row*momentRow
+		r.Moments = append(r.Moments, shown)
+	}
+}
+
+// waitY is where a wait lies in its panel.
+func waitY(wait time.Duration) int {
+	part := math.Log10(float64(max(wait, time.Millisecond))/float64(time.Millisecond)) / math.Log10(float64(longestWait/time.Millisecond))
+	return waitsBottom - int(math.Round(min(1, part)*(waitsBottom-waitsTop)))
+}
+
+func tenth(x float64) float64 { return math.Round(x*10) / 10 }

@@ -3,24 +3,62 @@ package html
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"locklab/experiments/burst"
 )
 
-// The chart has a bar for each second: its failures stand on its confirmed answers, and the newest is at the right edge.
+// ratesOf are three seconds of a load, of which the second has no answer.
+func ratesOf() burst.Rates {
+	return burst.Rates{Failed: 30, Lost: 4, Before: 7, Seconds: []burst.Second{
+		{Confirmed: 10, Median: time.Millisecond, Longest: 100 * time.Millisecond}, {}, {Confirmed: 10, Failed: 30, Lost: 4, Longest: time.Hour},
+	}}
+}
+
+// The plot has a bar for each second: its failures stand on its confirmed answers, and the newest is at the right edge. Below it are the
+// waits, from the median to the longest, and the losses.
 func TestRatesAreDrawn(t *testing.T) {
 	var text strings.Builder
-	if err := Rates(&text, []burst.Second{{Confirmed: 10}, {}, {Confirmed: 10, Failed: 30}}, 60); err != nil {
+	if err := Rates(&text, ratesOf(), 60, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`viewBox="0 0 600 80"`, "the highest bar is 40 answers",
-		`<rect class="failed" x="570" y="60" width="9" height="0"/><rect class="amount" x="570" y="60" width="9" height="20"/>`,
-		`<rect class="failed" x="580" y="80" width="9" height="0"/><rect class="amount" x="580" y="80" width="9" height="0"/>`,
-		`<rect class="failed" x="590" y="0" width="9" height="60"/><rect class="amount" x="590" y="60" width="9" height="20"/>`,
+		"the highest bar is 40", "so far 4", ">10 s</text>", "Failed so far: 30. Lost so far: 4.",
+		`<rect class="amount" x="450.7" y="118" width="6.1" height="16"/>` +
+			`<path class="wait" d="M454.3 216V192"/><path class="median" d="M450.7 216h6.1"/>`,
+		`<rect class="failed" x="464.9" y="70" width="6.1" height="48"/><rect class="amount" x="464.9" y="118" width="6.1" height="16"/>` +
+			`<path class="wait" d="M468.5 216V156"/>`,
+		`<rect class="failed lost" x="464.9" y="238" width="6.1" height="24"/>`,
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it lacks %s in\n%s", want, text.String())
 		}
+	}
+	if n := strings.Count(text.String(), "<rect"); n != 4 {
+		t.Errorf("%d bars; a second without an answer has none", n)
+	}
+}
+
+// A change of the servers is a line at its moment. One that is older than the plot is left out. One of the second that goes on stands at
+// the edge. No text covers another or leaves the picture.
+func TestMomentsOfALoadAreDrawn(t *testing.T) {
+	var text strings.Builder
+	moments := []Moment{
+		{time.Second, "kill early"}, {7500 * time.Millisecond, "kill master"}, {8 * time.Second, "replica-1 is a master"}, {time.Minute, "<now>"},
+	}
+	if err := Rates(&text, ratesOf(), 60, moments); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`<path class="moment-line" d="M454.3 14V262"/><text class="moment" x="454.3" y="14" text-anchor="end" dx="-4">kill master</text>`,
+		`<text class="moment" x="457.8" y="29" text-anchor="end" dx="-4">replica-1 is a master</text>`,
+		`x="472" y="44" text-anchor="end" dx="-4">&lt;now&gt;<`,
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it lacks %s in\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "kill early") {
+		t.Error("it has a moment before its first second")
 	}
 }

@@ -1,0 +1,81 @@
+package html
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"locklab/experiments/servers"
+	"locklab/lockstrategy"
+)
+
+// failedOver is a topology whose master has ended, and in which a replica is the master.
+func failedOver() *servers.Picture {
+	held := servers.Lock{
+		Held: lockstrategy.Held{Key: "lock:pview", Owner: "a:7", Token: 33 << 20, Left: 9 * time.Second, Listeners: 1}, By: "instance-2",
+	}
+	return &servers.Picture{
+		Topology: "sentinel", Balancer: "http://127.0.0.1:4000",
+		Instances: []servers.Box{{Name: "instance-1", State: servers.Runs}, {Name: "instance-2", State: servers.Runs}},
+		Redis: []servers.Box{
+			{Name: "master", Was: "master", State: servers.Ended},
+			{Name: "replica-1", Role: "master", Was: "master", State: servers.Runs, Locks: []servers.Lock{held}},
+			{Name: "replica-2", Role: "replica", Was: "replica", State: servers.Runs, Follows: "replica-1", Linked: true, Behind: 14},
+			{Name: "replica-3", Role: "replica", Was: "replica", State: servers.Runs, Follows: "replica-1"},
+		},
+		Sentinels: []servers.Box{{Name: "sentinel-1", State: servers.Runs, Names: "replica-1"}},
+		RedLock:   []servers.Box{{Name: "redlock-1", State: servers.Paused}},
+	}
+}
+
+func servedBy(t *testing.T, p *servers.Picture) string {
+	t.Helper()
+	var text strings.Builder
+	if err := Servers(&text, p); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// The picture has each server with its role, its state, and the lock that it keeps. A strong line leads from the holder of the lock to it,
+// and a line with a tip from each master to its replicas. A server that has ended sends nothing.
+func TestServersAreDrawn(t *testing.T) {
+	text := servedBy(t, failedOver())
+	for _, want := range []string{
+		`<rect class="server off" x="277" y="22"`, `>master <tspan class="state off">ended</tspan>`,
+		`<rect class="server holds" x="277" y="92"`, `>replica-1 <tspan class="state">master · runs</tspan>`,
+		">lock:pview → instance-2<", ">9 s left, token …3008, 1 listener<",
+		`<path class="held" d="M243 96L270 123M277 123l-7 -4v8z"/>`, // instance-2 to replica-1
+		`<path class="sends" d="M243 44L277 123"/>`,                 // instance-1 to replica-1
+		`<path class="copies" d="M543 123L570 44M577 44l-7 -4v8z"/>`, ">14 bytes behind<", `<path class="copies down" `, ">connection down<",
+		">names the master: replica-1<", `>redlock-1 <tspan class="state off">paused</tspan>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %s in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, `class="sends"`); n != 3 { // of the balancer two, and that of instance-1
+		t.Errorf("%d lines of requests", n)
+	}
+}
+
+// Below the picture are buttons: its height stays the same while masters change.
+func TestThePictureOfServersKeepsItsHeight(t *testing.T) {
+	height := regexp.MustCompile(`viewBox="[^"]*"`)
+	before := failedOver()
+	before.Redis[0].Role, before.Redis[0].State = "master", servers.Runs
+	before.Redis[1].Role, before.Redis[1].Was, before.Redis[1].Locks = "replica", "replica", nil
+	if first, then := height.FindString(servedBy(t, before)), height.FindString(servedBy(t, failedOver())); first != then {
+		t.Errorf("before the failover it has %s, and then %s", first, then)
+	}
+}
+
+// A text that is too long for its box is cut.
+func TestATextOfAServerStaysInItsBox(t *testing.T) {
+	p := failedOver()
+	p.Redis[1].Locks[0].Key = strings.Repeat("long", 30)
+	if text := servedBy(t, p); !regexp.MustCompile(`>(long){9,10}l?o?n?g?…<`).MatchString(text) {
+		t.Errorf("it is not cut in\n%s", text)
+	}
+}
