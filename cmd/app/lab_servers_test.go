@@ -79,7 +79,7 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	b.Shoot("servers-1280")
 	b.Do(chromedp.KeyEvent(kb.Enter))
 	eventually("the instance serves again", `/restart instance-\d: .*ended.* serves at/.test(document.querySelector(".proofs").innerText)`)
-	press("form[action$=stop] button")
+	press("[form=stop-load]")
 	eventually("the load tells",
 		`/not judged.* kill instance-2, restart instance-2\..*Lost: 0\./s.test(document.querySelector("#load").innerText)`)
 	stays()
@@ -136,7 +136,7 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 	eventually("the picture has the failover", `/master ended.*replica-. master · runs/s.test(document.querySelector(".servers").textContent)
 		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
 	b.Shoot("failover-1280")
-	press("form[action$=stop] button")
+	press("[form=stop-load]")
 	eventually("the load tells", `/not judged.* kill master\..*were confirmed/s.test(document.querySelector("#load").innerText)`)
 	if says := chrome.Ask[string](b, happened); !strings.HasPrefix(says, "kill master,replica-") {
 		t.Errorf("after the end the plot has %q", says)
