@@ -143,10 +143,10 @@ func (s *Server) viewerOf(r *http.Request) (v viewer) {
 	if person, is := s.class.Of(cookie(r, personCookie)); is {
 		v.Person, v.Role = person, participant
 	}
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ") // of a program
+	token, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ") // of a program
 	s.class.mu.Lock()
 	defer s.class.mu.Unlock()
-	if s.class.trainers[cookie(r, trainerCookie)] || s.class.knows(token) {
+	if s.class.trainers[cookie(r, trainerCookie)] || given && s.class.knows(token) {
 		v.Role = trainer
 	}
 	return v

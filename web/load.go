@@ -111,6 +111,7 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[st
 		if running, err = s.service(ctx, func(what string) { starting.Store(&what); changed() }); err == nil {
 			starting.Store(nil)
 			changed()
+			_ = s.onWatch(ctx, func(ctx context.Context) error { s.look(ctx); return nil }) // a change before the load is none of it
 			s.sending.Store(true)
 			views, err = l.Send(ctx, running.Target, func(burst.Event) { changed() })
 			s.sending.Store(false)
@@ -126,24 +127,38 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[st
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		err = errStopped
 	}
+	all := s.wholeLoad(ctx, l, line)
 	if err != nil {
-		return map[string]any{"Err": sentence(err)}
+		return map[string]any{"Err": sentence(err), "Load": all}
 	}
 	version, _ := servers.Load(views.Version)
 	outcome := views.OutcomeOf(len(running.Instances))
 	verdict := experiments.Judge(burst.Expect(version), outcome)
-	all := loadView{l, l.Rates(int(burst.LongestLoad.Seconds())), line, nil, secondsShown}
-	all.changes, all.seconds = s.changesOf(l), max(secondsShown, len(all.Seconds))
 	return map[string]any{
 		"Load": all, "Faults": s.faultsSince(ctx, views.Began), "Views": views, "Counts": views.Counts(),
 		"Title": version.Title, "Verdict": verdict.String(), "Because": verdict.Because(outcome),
 	}
 }
 
+// wholeLoad is a load that has ended, from its first second; nil: it has not begun. The servers are looked at once more, because a server
+// may have changed its role since.
+func (s *Server) wholeLoad(ctx context.Context, l *burst.Load, line string) *loadView {
+	all := &loadView{l, l.Rates(int((burst.LongestLoad + burst.LastAnswers).Seconds()) + 1), line, nil, secondsShown}
+	if all.Began.IsZero() {
+		return nil
+	}
+	_ = s.onWatch(ctx, func(ctx context.Context) error { s.look(ctx); return nil })
+	all.changes, all.seconds = s.changesOf(l), max(secondsShown, len(all.Seconds))
+	return all
+}
+
 // changesOf are those of the servers while a load goes on, as they were seen last.
 func (s *Server) changesOf(l *burst.Load) (all []servers.Change) {
 	if seen := s.watched.changes.Load(); seen != nil {
 		began := l.Rates(0).Began
+		if began.IsZero() {
+			return nil
+		}
 		all = slices.DeleteFunc(slices.Clone(*seen), func(c servers.Change) bool { return c.At.Before(began) })
 	}
 	return all

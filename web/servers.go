@@ -57,7 +57,8 @@ func (s *Server) watch(ctx context.Context) {
 		case task := <-s.watched.tasks:
 			task(ctx)
 		case <-tick.C:
-			if s.board.isWatched("servers") && !s.measures() { // a look would disturb what a burst measures
+			// A plot needs the time of each change, also while nobody looks. A look would disturb what a burst measures.
+			if (s.board.isWatched("servers") || s.sending.Load()) && !s.measures() {
 				s.look(ctx)
 			}
 		case <-ctx.Done():

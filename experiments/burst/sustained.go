@@ -84,7 +84,7 @@ func (a *arrivals) begin() { a.last = time.Now() }
 // next returns when the next page view is due, and waits until then. Without more there is none: the load was stopped, or ctx has ended.
 func (a *arrivals) next(ctx context.Context) (due time.Time, more bool) {
 	if a.rate == 0 {
-		return time.Now(), !closed(a.stop)
+		return time.Now(), !closed(a.stop) && ctx.Err() == nil
 	}
 	a.mu.Lock()
 	a.last = a.last.Add(time.Duration(rand.ExpFloat64() * float64(time.Second) / float64(a.rate)))

@@ -68,7 +68,7 @@ type Box struct {
 	Locks   []Lock
 
 	offset int64
-	owners []string // of an instance: the processes that it is, as owners of locks
+	owners []string // of an instance: the processes that it is or was, as owners of locks
 }
 
 // Lock is one that a server keeps.
@@ -134,7 +134,12 @@ func (s *Servers) notice(boxes []Box) {
 			}
 			one.role = is
 		}
-		boxes[i].Was = one.role
+		for _, owner := range boxes[i].owners {
+			if !slices.Contains(one.owners, owner) {
+				one.owners = append(one.owners, owner)
+			}
+		}
+		boxes[i].Was, boxes[i].owners = one.role, one.owners
 	}
 }
 

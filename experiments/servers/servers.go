@@ -67,7 +67,8 @@ type server struct {
 	node       *stack.Node
 	paused     bool
 	cut        *stack.Isolation // nil: none
-	role       string           // that it said last
+	role       string           // that it said last; until then, the one that it began with
+	owners     []string         // an instance: the processes that it is or was, as owners of locks; an old lease outlives its process
 }
 
 // The kinds of servers.

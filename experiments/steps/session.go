@@ -60,7 +60,7 @@ func (s *Session) Follow(clients string, list []Move) error {
 // Follows reports whether there is a list.
 func (s *Session) Follows() bool { return s.list != nil }
 
-// Rest is what is left of the list, or else of the moves that were taken back. After other moves nothing is left of either.
+// Rest is what is left of the list, or else of the moves that were taken back. So a detour from a list that was found leads back to it.
 func (s *Session) Rest() []Move {
 	for _, list := range [][]Move{s.list, s.undone} {
 		if rest, goesOn := after(s.Moves(), list); goesOn && len(rest) > 0 {
@@ -88,7 +88,8 @@ func (s *Session) keep() {
 // goTo takes moves back, or makes what is left of a list, until so many are made.
 func (s *Session) goTo(ctx context.Context, text string) error {
 	to, err := strconv.Atoi(text)
-	if made := len(s.Moves()); err != nil || to < 0 || to > made+len(s.Rest()) {
+	made := len(s.Moves())
+	if err != nil || to < 0 || to > made+len(s.Rest()) {
 		return fmt.Errorf("%q is no place in the moves; choose from 0 to %d", text, made+len(s.Rest()))
 	}
 	s.keep()
@@ -98,6 +99,9 @@ func (s *Session) goTo(ctx context.Context, text string) error {
 	}
 	for len(s.Moves()) < to {
 		if err := s.Do(ctx, "next"); err != nil {
+			for len(s.Moves()) > made {
+				s.TakeBack()
+			}
 			return err
 		}
 	}

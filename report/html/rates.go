@@ -38,17 +38,17 @@ type rates struct {
 	XTicks, YTicks []tick
 	Moments        []rateMoment
 
-	AnswersTop, WaitsTop, WaitsBottom, LossesTop, LossesBottom int
+	AnswersTop, WaitsTop, LossesTop, LossesBottom int
 }
 
 // rateBar is a second. Its failures stand on its confirmed answers. Its waits are a line from the median to the longest.
 type rateBar struct {
-	X, Width                  float64
-	Confirmed, Failed, Lost   int // heights
-	Middle, Y, LostY          int
-	Waits                     bool
-	Center                    float64
-	MedianY, LongestY, Second int
+	X, Width                float64
+	Confirmed, Failed, Lost int // heights
+	Middle, Y, LostY        int
+	Waits                   bool
+	Center                  float64
+	MedianY, LongestY       int
 }
 
 type rateMoment struct {
@@ -63,7 +63,7 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 	r := rates{
 		chart:      chart{Width: rateWidth, Height: rateHeight, Left: rateLeft, Right: rateRight, Top: answersTop, Bottom: answersBottom},
 		Lost:       of.Lost,
-		AnswersTop: answersTop, WaitsTop: waitsTop, WaitsBottom: waitsBottom, LossesTop: lossesTop, LossesBottom: lossesBottom,
+		AnswersTop: answersTop, WaitsTop: waitsTop, LossesTop: lossesTop, LossesBottom: lossesBottom,
 	}
 	mostLost, longest := 1, time.Duration(0)
 	for _, s := range of.Seconds {
@@ -74,7 +74,7 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 	for i, s := range of.Seconds {
 		second := of.Before + i
 		b := rateBar{
-			X: at(float64(second)), Width: tenth(max(.5, width-1)), Center: at(float64(second) + .5), Second: second,
+			X: at(float64(second)), Width: tenth(max(.5, width-1)), Center: at(float64(second) + .5),
 			Confirmed: s.Confirmed * (answersBottom - answersTop) / max(1, r.Most), Lost: s.Lost * (lossesBottom - lossesTop) / mostLost,
 			Waits: s.Longest > 0, MedianY: waitY(s.Median), LongestY: waitY(s.Longest),
 		}
@@ -98,11 +98,11 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 	}
 	r.mark(moments, of, at)
 	r.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
-		"Failed so far: %d. Lost so far: %d.", room, r.Most, longest.Round(time.Millisecond), of.Failed, of.Lost)
+		"Failed so far: %d. Lost so far: %d.", len(of.Seconds), r.Most, longest.Round(time.Millisecond), of.Failed, of.Lost)
 	return pages.ExecuteTemplate(w, "rates", r)
 }
 
-// mark adds the moments that are not too old, each in the first row where it has room.
+// mark adds the moments that are not too old, each in the first row where its text fits. Without such a row it is a line without a text.
 func (r *rates) mark(moments []Moment, of burst.Rates, at func(seconds float64) float64) {
 	ends := make([]float64, momentRows)
 	for _, m := range moments {
@@ -116,8 +116,12 @@ func (r *rates) mark(moments []Moment, of burst.Rates, at func(seconds float64) 
 		if x+long > rateWidth {
 			shown.Anchor, from = "end", x-long
 		}
-		row := max(0, slices.IndexFunc(ends, func(end float64) bool { return end < from }))
-		ends[row], shown.Y = from+long, momentFirst+row*momentRow
+		row := slices.IndexFunc(ends, func(end float64) bool { return end < from })
+		if row >= 0 {
+			ends[row], shown.Y = from+long, momentFirst+row*momentRow
+		} else {
+			shown.Text, shown.Y = "", answersTop
+		}
 		r.Moments = append(r.Moments, shown)
 	}
 }

@@ -33,7 +33,7 @@ type serversDrawing struct {
 // serverBox is a server in the picture.
 type serverBox struct {
 	X, Y, Width, Height int
-	Class               string // what it is: master, holds, off
+	Class               string // holds, or off; empty: neither
 	Name, State         string
 	Off                 bool
 	Texts               []caption
@@ -42,14 +42,13 @@ type serverBox struct {
 // serverLine joins two servers.
 type serverLine struct {
 	Path, Class string
-	Arrow       bool
 }
 
 // Servers writes a picture of servers: their connections, the master of each replica, and the instance that holds a lock. Its height
 // depends on the number of servers only, so that nothing below it moves while masters change.
 func Servers(w io.Writer, p *servers.Picture) error {
 	d := serversDrawing{Width: serversWidth}
-	masters, others := columnsOf(p.Redis)
+	masters, others := columnsOf(p)
 	d.title(balancerX, 0, "Balancer")
 	d.title(instanceX, 0, "Instances")
 	d.title(masterX, 0, "Redis, "+p.Topology)
@@ -73,21 +72,18 @@ func Servers(w io.Writer, p *servers.Picture) error {
 		add(plainBox(b, replicaX, titleHeight+i*(boxHeight+boxGap), replicaWidth, behind(b)), b.Name)
 	}
 	d.join(p, balancer, masters, others, at)
-	below := d.row(titleHeight+tallest(p, len(masters), len(others)), "Sentinels", p.Sentinels, named)
+	below := d.row(titleHeight+tallest(p), "Sentinels", p.Sentinels, named)
 	d.Height = d.row(below, "Independent nodes of RedLock, for v4", p.RedLock, holding)
 	return pages.ExecuteTemplate(w, "servers-picture", d)
 }
 
-// tallest is the height of the columns, with a place for a master or a replica more than the topology begins with.
-func tallest(p *servers.Picture, masters, others int) int {
-	first := 1
+// tallest is the height of the columns, whatever server is in which.
+func tallest(p *servers.Picture) int {
+	first := 1 // masters, of those that run
 	if p.Topology == "cluster" {
 		first = len(p.Redis) / 2
 	}
-	return max(
-		max(masters, first+1)*(masterHeight+boxGap), max(others, len(p.Redis)-first+1)*(boxHeight+boxGap),
-		len(p.Instances)*(boxHeight+boxGap),
-	)
+	return max((first+1)*(masterHeight+boxGap), len(p.Redis)*(boxHeight+boxGap), len(p.Instances)*(boxHeight+boxGap))
 }
 
 // named is the master that a sentinel names.
@@ -106,13 +102,26 @@ func holding(b servers.Box) string {
 	return "held: " + b.Locks[0].Holder()
 }
 
-// columnsOf has the masters on the left, with those that were one until they stopped to answer.
-func columnsOf(all []servers.Box) (masters, others []servers.Box) {
-	for _, b := range all {
-		if b.Was == "replica" {
-			others = append(others, b)
-		} else {
+// columnsOf has the masters on the left: those that run, and of the others that were one the first only, until its place is needed.
+func columnsOf(p *servers.Picture) (masters, others []servers.Box) {
+	free := 2
+	if p.Topology == "cluster" {
+		free = len(p.Redis)/2 + 1
+	}
+	runs := func(b servers.Box) bool { return b.Role == "master" || b.Role == "" && b.State == servers.Runs } // miniredis says no role
+	for _, b := range p.Redis {
+		if runs(b) {
+			free--
+		}
+	}
+	for _, b := range p.Redis {
+		switch {
+		case runs(b):
 			masters = append(masters, b)
+		case b.Was == "master" && free > 0:
+			masters, free = append(masters, b), free-1
+		default:
+			others = append(others, b)
 		}
 	}
 	return masters, others
@@ -238,7 +247,7 @@ func (d *serversDrawing) line(from, to serverBox, class string, arrow bool) {
 		return
 	}
 	const head = 7
-	l := serverLine{Class: class, Arrow: arrow, Path: fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2)}
+	l := serverLine{Class: class, Path: fmt.Sprintf("M%d %dL%d %d", x1, y1, x2, y2)}
 	if arrow {
 		l.Path = fmt.Sprintf("M%d %dL%d %dM%d %dl-%d -4v8z", x1, y1, x2-head, y2, x2, y2, head)
 	}
