@@ -116,21 +116,40 @@ func (i Interleavings) explored(ctx context.Context, b steps.Bounds) (l Explored
 // Shortest looks for the shortest interleaving in which a lock violates, within the bounds of the experiment. It looks for expected
 // violations first, and ends with the first that it finds: that is the last of searched.
 func (e Experiment) Shortest(ctx context.Context, lock naive.Lock) (searched []Explored, err error) {
-	for _, expect := range []Expect{Sometimes, Never} {
-		for _, i := range e.Interleavings {
-			if i.Expect != expect || i.Lock.Name != lock.Name {
-				continue
-			}
-			x, err := i.Explore(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if searched = append(searched, x); x.Found.Counterexample != nil {
-				return searched, nil
-			}
+	for _, i := range e.interleavings(lock) {
+		x, err := i.Explore(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if searched = append(searched, x); x.Found.Counterexample != nil {
+			return searched, nil
 		}
 	}
 	return searched, nil
+}
+
+// interleavings has the ones of a lock. Expected violations come first.
+func (e Experiment) interleavings(lock naive.Lock) (all []Interleavings) {
+	for _, expect := range []Expect{Sometimes, Never} {
+		for _, i := range e.Interleavings {
+			if i.Expect == expect && i.Lock.Name == lock.Name {
+				all = append(all, i)
+			}
+		}
+	}
+	return all
+}
+
+// Goal is what a person can look for in the moves of a lock: the violations that are expected. Without one, impossible is true, and
+// goal has those that must not happen.
+func (e Experiment) Goal(lock naive.Lock) (goal []steps.Violation, impossible bool) {
+	all := e.interleavings(lock)
+	for _, i := range all {
+		if i.Expect == all[0].Expect && !slices.Contains(goal, i.Violation) {
+			goal = append(goal, i.Violation)
+		}
+	}
+	return goal, len(all) > 0 && all[0].Expect == Never
 }
 
 // Played are the variants that play every interleaving.

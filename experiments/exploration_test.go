@@ -39,6 +39,20 @@ func TestWithoutSteps(t *testing.T) {
 	}
 }
 
+// lockOf finds an experiment, and one of its locks.
+func lockOf(t *testing.T, id, name string) (experiments.Experiment, naive.Lock) {
+	t.Helper()
+	e, err := claims.All().Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := e.Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, lock
+}
+
 // The shortest violation is looked for where one is expected first. A lock without one was tried for each violation.
 func TestTheShortestViolation(t *testing.T) {
 	for _, c := range []struct {
@@ -49,14 +63,7 @@ func TestTheShortestViolation(t *testing.T) {
 		{"L20", "SETNX, GETSET", "A A A A B C … B C A B C", 1}, // of two explorations the one that violates
 		{"L12", "compensated by script", "", 2},
 	} {
-		e, err := claims.All().Find(c.id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lock, err := e.Lock(c.lock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e, lock := lockOf(t, c.id, c.lock)
 		searched, err := e.Shortest(t.Context(), lock)
 		if err != nil || len(searched) != c.searches {
 			t.Fatalf("%s, %s: %d searches, %v", c.id, c.lock, len(searched), err)
@@ -64,6 +71,30 @@ func TestTheShortestViolation(t *testing.T) {
 		if found := steps.Text(searched[len(searched)-1].Found.Counterexample); found != c.moves {
 			t.Errorf("%s, %s: %q", c.id, c.lock, found)
 		}
+	}
+}
+
+// A goal names the violations that are expected of a lock, each once. A lock without one names what must not happen.
+func TestTheGoalOfALock(t *testing.T) {
+	for _, c := range []struct {
+		id, lock   string
+		goal       []steps.Violation
+		impossible bool
+	}{
+		{"L03", "SET NX PX, DEL", []steps.Violation{steps.NonOwnerUnlock}, false},
+		{"L20", "SETNX, GETSET", []steps.Violation{steps.Overwritten}, false}, // an exploration with other bounds finds none
+		{"L12", "compensated by script", []steps.Violation{steps.LeftUntilExpiry, steps.NonOwnerUnlock}, true},
+	} {
+		e, lock := lockOf(t, c.id, c.lock)
+		if goal, impossible := e.Goal(lock); !slices.Equal(goal, c.goal) || impossible != c.impossible {
+			t.Errorf("%s, %s: %q, %v", c.id, c.lock, goal, impossible)
+		}
+	}
+	e := experiments.Experiment{Interleavings: []experiments.Interleavings{
+		{Violation: steps.LostUpdate, Expect: experiments.Never}, {Violation: steps.Overwritten, Expect: experiments.Sometimes},
+	}}
+	if goal, impossible := e.Goal(naive.Lock{}); !slices.Equal(goal, []steps.Violation{steps.Overwritten}) || impossible {
+		t.Errorf("with two expectations the goal is %q, %v", goal, impossible)
 	}
 }
 

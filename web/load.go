@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,16 +30,24 @@ var (
 	errNoInstances = errors.New("this program did not start the instances; run app lab serve without --url to break servers or send a load")
 	errLoad        = refuse(http.StatusConflict, errors.New("a load runs or waits already; stop it first"))
 	errNoLoad      = refuse(http.StatusConflict, errors.New("no load runs; start one first"))
-	errVersion     = refuse(http.StatusBadRequest, errors.New("choose one of the versions of the list"))
+	errVersion     = refuse(http.StatusBadRequest, fmt.Errorf("choose one of these versions: %s", loadVersions()))
 )
 
 // loadView is a load as the page shows it, at some moment or at its end.
 type loadView struct {
 	*burst.Load
 	burst.Rates
-	Line    string           // that starts it in a terminal
 	changes []servers.Change // while it goes on
 	seconds int              // in the plot
+}
+
+// loadVersions are the names of the versions that a load can go to.
+func loadVersions() string {
+	var all []string
+	for _, v := range servers.Loads() {
+		all = append(all, v.Name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // Chart draws its answers, waits and losses, second by second.
@@ -57,23 +66,21 @@ func (s *Server) startLoad(r *http.Request) error {
 		return errVersion
 	}
 	clients, _ := strconv.Atoi(r.FormValue("clients")) // NewLoad refuses 0, too
-	rate, err := strconv.Atoi(cmp.Or(r.FormValue("rate"), "0"))
-	if err != nil {
-		return refuse(http.StatusBadRequest, burst.ErrRate)
+	rate, wrong := strconv.Atoi(cmp.Or(r.FormValue("rate"), "0"))
+	if wrong != nil {
+		rate = -1
 	}
 	l, err := burst.NewLoad(version, clients, rate)
 	switch {
 	case err != nil:
-		return refuse(http.StatusBadRequest, err)
+		return refuse(http.StatusBadRequest, fmt.Errorf("%w; the form has clients=%q, rate=%q", err, r.FormValue("clients"), r.FormValue("rate")))
 	case !s.seesServers():
 		return errNoInstances
 	case !s.load.CompareAndSwap(nil, l):
 		return errLoad
 	}
-	form := fmt.Sprintf("'version=%s&clients=%d&rate=%d'", version, clients, rate)
-	line := s.curl(r.Host, form) + "/ui/servers/load"
 	err = s.start(job{"load", func(ctx context.Context) func() {
-		text := s.fragment("loaded", s.sustain(ctx, l, line))
+		text := s.fragment("loaded", s.sustain(ctx, l))
 		return func() {
 			s.board.put("load", text)
 			s.load.Store(nil)
@@ -81,8 +88,16 @@ func (s *Server) startLoad(r *http.Request) error {
 	}})
 	if err != nil {
 		s.load.Store(nil)
+		return err
 	}
-	return err
+	s.board.putEach("load-line", func(v viewer) string {
+		if !v.Trains() {
+			return ""
+		}
+		form := fmt.Sprintf("'version=%s&clients=%d&rate=%d'", version, clients, rate)
+		return s.fragment("load-line", s.curl(v.Host, form)+"/ui/servers/load")
+	})
+	return nil
 }
 
 // stopLoad stops the load, or the start of the instances.
@@ -102,7 +117,7 @@ func (s *Server) stopLoad(*http.Request) error {
 }
 
 // sustain sends the page views of a load, shows meanwhile how many are answered, and returns what the load left.
-func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[string]any {
+func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	var running burst.Running
 	var views burst.Views
 	var err error
@@ -121,13 +136,13 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[st
 			if says := starting.Load(); says != nil {
 				return s.fragment("starting", *says)
 			}
-			return s.fragment("loading", loadView{l, l.Rates(secondsShown), line, s.changesOf(l), secondsShown})
+			return s.fragment("loading", loadView{l, l.Rates(secondsShown), s.changesOf(l), secondsShown})
 		})
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		err = errStopped
 	}
-	all := s.wholeLoad(ctx, l, line)
+	all := s.wholeLoad(ctx, l)
 	if err != nil {
 		return map[string]any{"Err": sentence(err), "Load": all}
 	}
@@ -140,10 +155,10 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load, line string) map[st
 	}
 }
 
-// wholeLoad is a load that has ended, from its first second; nil: it has not begun. The servers are looked at once more, because a server
-// may have changed its role since.
-func (s *Server) wholeLoad(ctx context.Context, l *burst.Load, line string) *loadView {
-	all := &loadView{l, l.Rates(int((burst.LongestLoad + burst.LastAnswers).Seconds()) + 1), line, nil, secondsShown}
+// wholeLoad is a load that has ended, from its first second; nil: it has not begun. Each server is asked again, because its role may have
+// changed since.
+func (s *Server) wholeLoad(ctx context.Context, l *burst.Load) *loadView {
+	all := &loadView{l, l.Rates(int((burst.LongestLoad + burst.LastAnswers).Seconds()) + 1), nil, secondsShown}
 	if all.Began.IsZero() {
 		return nil
 	}

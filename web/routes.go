@@ -101,7 +101,8 @@ func does(to string, something func(*Server, *http.Request) error) answer {
 		if err := something(s, r); err != nil {
 			return err
 		}
-		redirect(w, r, os.Expand(to, r.PathValue), "It is done.")
+		page := os.Expand(to, r.PathValue)
+		redirect(w, r, page, "The page http://"+r.Host+page+" shows what comes of it.")
 		return nil
 	}
 }

@@ -139,7 +139,7 @@ func (s *Server) serversPage(r *http.Request) (page, error) {
 	defer cancel()
 	_ = s.onWatch(now, func(ctx context.Context) error { s.look(ctx); return nil })
 	s.lead(r, "the servers")
-	parts := []string{"servers", "faults", "instances", "load"}
+	parts := []string{"servers", "faults", "instances", "load", "load-line"}
 	return page{Name: "servers", Title: "Servers", Parts: parts, Body: map[string]any{
 		"Able": s.seesServers(), "Trainer": s.viewerOf(r).Trains(), "Versions": servers.Loads(),
 		"Version": loadVersion, "Clients": loadClients, "Rate": loadRate, "MostRate": burst.MostRate,

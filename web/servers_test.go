@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"locklab/experiments/burst"
+	"locklab/experiments/servers"
 	"locklab/internal/testenv"
 )
 
@@ -76,7 +77,8 @@ func TestServersRefuseBadInput(t *testing.T) {
 	for _, clients := range []string{"", "0", "51", "x"} {
 		refused("load", url.Values{"version": {"v3"}, "clients": {clients}}, http.StatusBadRequest, "from 1 to 50 clients")
 	}
-	refused("load", url.Values{"version": {"v5"}, "clients": {"8"}}, http.StatusBadRequest, "one of the versions")
+	refused("load", url.Values{"version": {"v3"}, "clients": {"2"}, "rate": {"many"}}, http.StatusBadRequest, "rate=&#34;many&#34;")
+	refused("load", url.Values{"version": {"v5"}, "clients": {"8"}}, http.StatusBadRequest, "one of these versions: v0, v1, v2, v3, v4")
 	for _, rate := range []string{"-1", "1001", "x"} {
 		refused("load", url.Values{"version": {"v3"}, "clients": {"2"}, "rate": {rate}}, http.StatusBadRequest, "from 1 to 1000 page views")
 	}
@@ -91,7 +93,7 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	s, base := serversOf(t, nil, nil)
 	looker, form := looks(t, base, "load"), url.Values{"version": {"v3"}, "clients": {"2"}}
 	do(t, http.MethodPost, base+"/ui/servers/load", form, nil)
-	looker.until("load", "The load has no result.") // its service has no balancer
+	looker.until("load", "The load has no result.", "answers in one") // its service has no balancer; the plot stays
 	release := make(chan struct{})
 	if err := s.start(job{"other", func(context.Context) func() { <-release; return func() {} }}); err != nil {
 		t.Fatal(err)
@@ -106,8 +108,31 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 	}
 	looker.until("load", "Another run is active")
 	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
-	looker.until("load", "The load has no result. It was stopped.")
+	if text := looker.until("load", "The load has no result. It was stopped."); strings.Contains(text, "<svg") {
+		t.Errorf("a load that has not begun has a plot: %s", text)
+	}
 	close(release)
+}
+
+// While a load goes on, the servers are looked at also without a browser: the plot needs the time of each change.
+func TestServersAreWatchedDuringALoad(t *testing.T) {
+	t.Parallel()
+	s, _ := serversOf(t, nil, nil)
+	running, err := s.service(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sending.Store(true)
+	running.Redis.Nodes[0].Kill()
+	testenv.Eventually(t, "the end is seen", func() (seen bool) {
+		now, cancel := context.WithTimeout(t.Context(), lookEvery)
+		defer cancel()
+		_ = s.onWatch(now, func(context.Context) error {
+			seen = s.watched.shown.Picture != nil && s.watched.shown.Redis[0].State == servers.Ended
+			return nil
+		})
+		return seen
+	})
 }
 
 // In a class the trainer starts, loads and breaks. The others see the picture and the proofs, and no button.
@@ -200,8 +225,33 @@ func TestTheLineOfAFaultNeedsTheTokenInAClass(t *testing.T) {
 		}
 	}
 	t.Setenv("LAB_TRAINER_TOKEN", token)
+	if says := curl(t, strings.ReplaceAll(line, "Bearer ", "")); says != "Only the trainer may do that.\n" {
+		t.Errorf("with a token of no kind it prints %s", says)
+	}
 	if says := curl(t, line); !strings.HasPrefix(says, "restart redis-1: ") {
 		t.Errorf("with the token it prints %s", says)
+	}
+}
+
+// The line of a load starts it from a terminal, and only the trainer sees it.
+func TestTheLineOfALoadStartsIt(t *testing.T) {
+	_, base := serversOf(t, &Class{Token: token}, nil)
+	client, visitors := trains(t, base), looks(t, base, "load")
+	send(t, client, http.MethodPost, base+"/ui/servers/load", url.Values{"version": {"v2"}, "clients": {"3"}, "rate": {"7"}}, nil)
+	if text := visitors.until("load", "The load has no result."); strings.Contains(text, "curl") {
+		t.Errorf("a visitor sees %s", text)
+	}
+	if _, page := get(t, base+"/ui/servers"); strings.Contains(page, "curl") {
+		t.Errorf("a visitor sees %s", page)
+	}
+	_, page := send(t, client, http.MethodGet, base+"/ui/servers", nil, nil)
+	line := lineOf(t, page, "/ui/servers/load")
+	if !strings.Contains(line, "version=v2&clients=3&rate=7") {
+		t.Errorf("the line is %s", line)
+	}
+	t.Setenv("LAB_TRAINER_TOKEN", token)
+	if says, want := curl(t, line), "The page "+base+"/ui/servers shows what comes of it.\n"; says != want {
+		t.Errorf("it prints %q, want %q", says, want)
 	}
 }
 

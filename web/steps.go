@@ -141,8 +141,10 @@ func (s *Server) playPage(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	s.lead(r, "step by step: "+p.ID)
+	lock := p.Locks()[p.Number-1]
+	goal, impossible := p.Goal(lock)
 	return page{Name: "play-page", Title: "Step by step: " + p.ID, Parts: []string{p.Part()}, Body: map[string]any{
-		"Of": p, "Lock": p.Locks()[p.Number-1], "Work": steps.Work,
+		"Of": p, "Lock": lock, "Work": steps.Work, "Goal": goal, "Impossible": impossible,
 	}}, nil
 }
 

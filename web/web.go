@@ -114,7 +114,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 
 // register makes the parts that have no text until something runs.
 func (s *Server) register() {
-	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "class", "people", "name", "now"}
+	names := []string{burstRun, "burst-left", "servers", "faults", "instances", "load", "load-line", "class", "people", "name", "now"}
 	for i := range story.Scenes {
 		names = append(names, sceneRun(i))
 	}

@@ -60,16 +60,14 @@ func TestNoViewIsDueAfterTheEnd(t *testing.T) {
 				if at, more := due.next(t.Context()); !more || at != time.Now() {
 					t.Errorf("more: %v; it is due at %v", more, at)
 				}
-			} else {
-				ended, end := context.WithCancel(t.Context())
-				end()
-				began := time.Now()
-				if _, more := due.next(ended); more || time.Since(began) != 0 {
-					t.Error("a view is due after the end of the context")
-				}
+			}
+			ended, end := context.WithCancel(t.Context())
+			end()
+			began := time.Now()
+			if _, more := due.next(ended); more || time.Since(began) != 0 {
+				t.Error("a view is due after the end of the context")
 			}
 			close(stop)
-			began := time.Now()
 			if _, more := due.next(t.Context()); more || time.Since(began) != 0 {
 				t.Error("a view is due after the stop")
 			}
@@ -77,7 +75,8 @@ func TestNoViewIsDueAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The plot of a load has for each second its answers, its losses, and the waits for the answers that were confirmed.
+// The plot of a load has for each second its answers, its losses, and the waits for the answers that were confirmed. The second in which
+// the load ends is the last.
 func TestSecondsOfALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var meter Meter
@@ -93,8 +92,18 @@ func TestSecondsOfALoad(t *testing.T) {
 		meter.add(Answered{Failed: "gone", Waited: time.Minute, Lost: 1})
 		meter.add(Answered{Stale: true, Waited: time.Minute, Lost: 5})
 		time.Sleep(time.Second)
+		meter.add(Answered{Value: 1, Waited: time.Millisecond, Lost: 5})
+		if r := meter.Rates(60); len(r.Seconds) != 3 {
+			t.Errorf("with the second that goes on there are %+v", r.Seconds)
+		}
 		end()
-		want := []Second{{Confirmed: 3, Lost: 2, Median: 2 * time.Millisecond, Longest: 3 * time.Millisecond}, {}, {Failed: 1, Lost: 3}}
+		time.Sleep(time.Minute)
+		want := []Second{
+			{Confirmed: 3, Lost: 2, Median: 2 * time.Millisecond, Longest: 3 * time.Millisecond},
+			{},
+			{Failed: 1, Lost: 3},
+			{Confirmed: 1, Median: time.Millisecond, Longest: time.Millisecond},
+		}
 		r := meter.Rates(60)
 		if !slices.Equal(r.Seconds, want) {
 			t.Errorf("the seconds are %+v, want %+v", r.Seconds, want)
@@ -102,7 +111,7 @@ func TestSecondsOfALoad(t *testing.T) {
 		if r.Lost != 5 || r.Before != 0 || !r.Began.Equal(began) {
 			t.Errorf("%+v", r)
 		}
-		if r = meter.Rates(1); r.Before != 2 || len(r.Seconds) != 1 || r.Seconds[0] != want[2] {
+		if r = meter.Rates(1); r.Before != 3 || len(r.Seconds) != 1 || r.Seconds[0] != want[3] {
 			t.Errorf("the newest second is %+v", r)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 type Meter struct {
 	mu    sync.Mutex
 	waits []time.Duration // for the confirmed answers of this second
+	ended bool
 	all   Rates
 }
 
@@ -17,9 +18,9 @@ type Meter struct {
 type Rates struct {
 	Began                   time.Time // zero: it has not begun
 	Confirmed, Failed, Lost int
-	Why                     string // of the newest failure
-	Before                  int    // how many seconds are older than the first of Seconds
-	Seconds                 []Second
+	Why                     string   // of the newest failure
+	Before                  int      // how many seconds are older than the first of Seconds
+	Seconds                 []Second // whole ones, and at last the begun one in which the load has ended
 }
 
 // Second is what came in one: answers, and updates that are lost since, at least. The waits are those for its confirmed answers.
@@ -37,7 +38,7 @@ func (r Rates) Newest() int {
 	return last.Confirmed + last.Failed
 }
 
-// begin counts the seconds from now on, and tells of each until end is called. tell may be called then for the last time.
+// begin counts the seconds from now on, and tells of each until end is called. The second of the end is the last one.
 func (m *Meter) begin(tell func(Event)) (end func()) {
 	m.mu.Lock()
 	m.all.Began = time.Now()
@@ -58,6 +59,11 @@ func (m *Meter) begin(tell func(Event)) (end func()) {
 		second.Stop()
 		close(ended)
 		ticking.Wait()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.reach()
+		m.close()
+		m.ended = true
 	}
 }
 
@@ -82,17 +88,22 @@ func (m *Meter) add(e Answered) int {
 
 // reach begins the seconds that have passed. It needs the mutex.
 func (m *Meter) reach() {
-	for at := int(time.Since(m.all.Began) / time.Second); len(m.all.Seconds) <= at; {
-		if whole := len(m.all.Seconds) - 1; len(m.waits) > 0 {
-			slices.Sort(m.waits)
-			m.all.Seconds[whole].Median, m.all.Seconds[whole].Longest = m.waits[len(m.waits)/2], m.waits[len(m.waits)-1]
-			m.waits = m.waits[:0]
-		}
+	for at := int(time.Since(m.all.Began) / time.Second); len(m.all.Seconds) <= at && !m.ended; {
+		m.close()
 		m.all.Seconds = append(m.all.Seconds, Second{})
 	}
 }
 
-// Rates are the answers so far, with at most the last seconds whole ones. Before a load begins there are none.
+// close ends the newest second. It needs the mutex.
+func (m *Meter) close() {
+	if newest := len(m.all.Seconds) - 1; len(m.waits) > 0 {
+		slices.Sort(m.waits)
+		m.all.Seconds[newest].Median, m.all.Seconds[newest].Longest = m.waits[len(m.waits)/2], m.waits[len(m.waits)-1]
+		m.waits = m.waits[:0]
+	}
+}
+
+// Rates are the answers so far, with at most so many seconds. Before a load begins there are none.
 func (m *Meter) Rates(seconds int) Rates {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +111,10 @@ func (m *Meter) Rates(seconds int) Rates {
 		return Rates{}
 	}
 	m.reach()
-	r, whole := m.all, len(m.all.Seconds)-1
+	r, whole := m.all, len(m.all.Seconds)
+	if !m.ended {
+		whole-- // the newest one goes on
+	}
 	r.Before = max(0, whole-seconds)
 	r.Seconds = slices.Clone(r.Seconds[r.Before:whole])
 	return r

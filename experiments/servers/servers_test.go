@@ -124,6 +124,19 @@ func TestTheHolderOfALockIsAnInstance(t *testing.T) {
 	}
 }
 
+// The newest role of a server is known after its end. The processes of an instance are known too, because their leases go on.
+func TestAServerThatEndedIsRemembered(t *testing.T) {
+	s := &Servers{all: []*server{{name: "instance-1"}, {name: "redis-1"}}}
+	for _, process := range []string{"a", "b"} {
+		s.notice([]Box{{owners: []string{process}}, {Role: "master"}})
+	}
+	boxes := make([]Box, 2)
+	s.notice(boxes)
+	if boxes[1].Was != "master" || !slices.Equal(boxes[0].owners, []string{"a", "b"}) {
+		t.Errorf("%+v", boxes)
+	}
+}
+
 func TestMastersOfAClusterSayTheirSlots(t *testing.T) {
 	t.Parallel()
 	testenv.Slow(t)

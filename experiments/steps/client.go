@@ -86,6 +86,11 @@ func (c *Client) Where() (where string) {
 	return where
 }
 
+// believes reports whether the client works as the holder of the lock.
+func (c *Client) believes() bool {
+	return c.phase >= reading && c.phase <= releasing && c.how != refused
+}
+
 func (c *Client) next() naive.Step {
 	switch c.phase {
 	case reading:

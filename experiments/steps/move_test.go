@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,12 +46,18 @@ func TestMovesThatAreNone(t *testing.T) {
 // begun is a play after some moves.
 func begun(t *testing.T, moves string) *steps.Play {
 	t.Helper()
-	p, err := steps.NewPlay(naive.PlainDEL, "AB")
+	return played(t, naive.PlainDEL, "AB", steps.Moves(moves))
+}
+
+// played is a play of a lock after some moves.
+func played(t *testing.T, lock naive.Lock, clients string, moves []steps.Move) *steps.Play {
+	t.Helper()
+	p, err := steps.NewPlay(lock, clients)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	for _, m := range steps.Moves(moves) {
+	for _, m := range moves {
 		if _, err := p.Move(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -107,13 +114,84 @@ func leaseEnds(t *testing.T, lock naive.Lock, moves string) bool {
 // The outcome names each violation, or says that there is none so far or at the end.
 func TestTheOutcomeOfAPlay(t *testing.T) {
 	for moves, want := range map[string]string{
-		"A":               "No violation so far; not every client has ended.",
-		"A A A … B A":     "Violation: a client deleted another client's lock.",
-		"A† B†":           "Every client has ended, without a violation.",
-		"A A … B B A B A": "Violation: an update is lost. Violation: a client deleted another client's lock.",
+		"A":           "No violation so far; not every client has ended.",
+		"A A A … B A": "Violation: a client deleted another client's lock. B held the lock, and A deleted it.",
+		"A† B†":       "Every client has ended, without a violation.",
+		"A A … B B A B A": "Violation: an update is lost. 2 clients have written the counter, and it shows 1. " +
+			"Violation: a client deleted another client's lock. B held the lock, and A deleted it.",
 	} {
 		if got := strings.Join(begun(t, moves).Outcome(), " "); got != want {
 			t.Errorf("%s: %q, want %q", moves, got, want)
 		}
+	}
+}
+
+// Each violation has a reason, which names the clients.
+func TestAViolationHasAReason(t *testing.T) {
+	for violation, c := range map[steps.Violation]struct {
+		lock   naive.Lock
+		bounds steps.Bounds
+		want   string
+	}{
+		steps.Overwritten:     {naive.SETWithoutNX, steps.Bounds{Clients: "AB"}, "A held the lock, and B replaced its key."},
+		steps.OrphanedLock:    {naive.SETNX, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.LeftUntilExpiry: {naive.PlainDEL, steps.Bounds{Clients: "A", Deaths: 1}, "Every client has ended, and the key is still there."},
+		steps.NonOwnerRenewal: {naive.EXPIREByAll, steps.Bounds{Clients: "AB", Deaths: 1}, "A held the lock, and B extended its lease."},
+		steps.FalseRelease:    {naive.Redisson, steps.Bounds{Clients: "A", Expiry: 1}, "nobody held the lock when A released it."},
+	} {
+		found, err := steps.Explore(t.Context(), c.lock, c.bounds, violation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := played(t, c.lock, c.bounds.Clients, found.Counterexample)
+		want := fmt.Sprintf("Violation: %s. %s", violation, c.want)
+		if got := p.Outcome(); !slices.Contains(got, want) {
+			t.Errorf("after %s: %q, want %q", steps.Text(found.Counterexample), got, want)
+		}
+	}
+}
+
+// A client that works without the lock is mistaken, until its release has ended. One that was refused is not.
+func TestAClientIsMistaken(t *testing.T) {
+	for moves, want := range map[string][2]string{
+		"":                {"", ""},
+		"A":               {"", ""},
+		"A …":             {"nobody holds it now", ""},
+		"A … B":           {"B holds it now", ""},
+		"A A A … B":       {"B holds it now", ""}, // before its DEL
+		"A A A … B A":     {"", "nobody holds it now"},
+		"A A A … B A B B": {"", "nobody holds it now"},
+		"A† B":            {"", ""},
+	} {
+		p := begun(t, moves)
+		clients := p.Clients()
+		if got := [2]string{p.Mistaken(clients[0]), p.Mistaken(clients[1])}; got != want {
+			t.Errorf("after %q A and B are mistaken: %q, want %q", moves, got, want)
+		}
+	}
+	p := played(t, naive.UnlockInFinally, "AB", steps.Moves("A B"))
+	if refused := p.Clients()[1]; p.Mistaken(refused) != "" || !strings.HasPrefix(refused.Where(), "was refused") {
+		t.Errorf("B %s, and is mistaken: %q", refused.Where(), p.Mistaken(refused))
+	}
+}
+
+// After an error on the way to a moment nothing has changed.
+func TestAWayThatCannotBeGoneChangesNothing(t *testing.T) {
+	s, err := steps.NewSession(naive.PlainDEL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Follow("AB", steps.Moves("A A A† A B")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Do(t.Context(), "next"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Do(t.Context(), "to 5"); err == nil || steps.Text(s.Moves()) != "A" {
+		t.Errorf("after %v the moves are %q", err, steps.Text(s.Moves()))
+	}
+	if err := s.Do(t.Context(), "to 3"); err != nil || steps.Text(s.Moves()) != "A A A†" {
+		t.Errorf("after %v the moves are %q", err, steps.Text(s.Moves()))
 	}
 }

@@ -117,10 +117,10 @@ func (p *Play) Violations() (all []Violation) {
 	return all
 }
 
-// Outcome says what is violated so far, in a sentence for each violation, or that nothing is.
+// Outcome says what is violated so far, and by which move, or that nothing is.
 func (p *Play) Outcome() (sentences []string) {
 	for _, v := range p.Violations() {
-		sentences = append(sentences, "Violation: "+string(v)+".")
+		sentences = append(sentences, "Violation: "+string(v)+". "+p.why(v))
 	}
 	switch {
 	case len(sentences) > 0:
@@ -129,6 +129,25 @@ func (p *Play) Outcome() (sentences []string) {
 		return []string{"Every client has ended, without a violation."}
 	}
 	return []string{"No violation so far; not every client has ended."}
+}
+
+// why says how a violation came about.
+func (p *Play) why(v Violation) string {
+	at := slices.IndexFunc(p.past, func(then played) bool { return then.has(v) })
+	before, after := p.past[at-1], p.past[at]
+	return v.why(before.position, after.position, after.made[at-1])
+}
+
+// Mistaken names the holder of the lock while a client wrongly believes that it is the one. Otherwise it is empty.
+func (p *Play) Mistaken(c Client) string {
+	switch holder := p.now().holder; {
+	case !c.believes() || holder == c.Name:
+		return ""
+	case holder == "":
+		return "nobody holds it now"
+	default:
+		return holder + " holds it now"
+	}
 }
 
 // Clients are the clients, each with its position.

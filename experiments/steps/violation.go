@@ -48,6 +48,29 @@ func (p position) has(v Violation) bool {
 	return false
 }
 
+// why says how m, the first move after which a position shows v, has brought it about.
+func (v Violation) why(before, after position, m Move) string {
+	holder := before.holder
+	if holder == "" {
+		holder = "nobody"
+	}
+	switch v {
+	case NonOwnerUnlock:
+		return fmt.Sprintf("%s held the lock, and %s deleted it.", holder, m.Client)
+	case Overwritten:
+		return fmt.Sprintf("%s held the lock, and %s replaced its key.", holder, m.Client)
+	case NonOwnerRenewal:
+		return fmt.Sprintf("%s held the lock, and %s extended its lease.", holder, m.Client)
+	case FalseRelease:
+		return fmt.Sprintf("%s held the lock when %s released it.", holder, m.Client)
+	case LostUpdate:
+		return fmt.Sprintf("%d clients have written the counter, and it shows %s.", after.writers(), after.redis[Counter].text)
+	case OrphanedLock, LeftUntilExpiry:
+		return "Every client has ended, and the key is still there."
+	}
+	return ""
+}
+
 // expires reports whether the lock, if there is one, ends by itself: by the server's clock or by those of the clients.
 func (p position) expires() bool {
 	return p.redis[naive.Key].expires > 0 || p.clients[0].lock.ClientTime
@@ -87,11 +110,16 @@ func (p position) over() bool {
 
 // lost reports whether the counter is less than the number of confirmed updates.
 func (p position) lost() bool {
-	n := 0
+	n := p.writers()
+	return n > 0 && p.redis[Counter].text != fmt.Sprint(n)
+}
+
+// writers is how many clients have written the counter.
+func (p position) writers() (n int) {
 	for i := range p.clients {
 		if p.clients[i].wrote > 0 {
 			n++
 		}
 	}
-	return n > 0 && p.redis[Counter].text != fmt.Sprint(n)
+	return n
 }

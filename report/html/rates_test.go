@@ -62,3 +62,19 @@ func TestMomentsOfALoadAreDrawn(t *testing.T) {
 		t.Error("it has a moment before its first second")
 	}
 }
+
+// A moment without a free row is a line without a text.
+func TestMomentsThatAreTooClose(t *testing.T) {
+	var text strings.Builder
+	moments := make([]Moment, momentRows+1)
+	for i := range moments {
+		moments[i] = Moment{7500*time.Millisecond + time.Duration(i), "kill a server with a long name"}
+	}
+	if err := Rates(&text, ratesOf(), 60, moments); err != nil {
+		t.Fatal(err)
+	}
+	lines, texts := strings.Count(text.String(), `class="moment-line"`), strings.Count(text.String(), "kill a server")
+	if lines != len(moments) || texts != momentRows {
+		t.Errorf("%d lines and %d texts in\n%s", lines, texts, text.String())
+	}
+}

@@ -66,8 +66,27 @@ func TestThePictureOfServersKeepsItsHeight(t *testing.T) {
 	before := failedOver()
 	before.Redis[0].Role, before.Redis[0].State = "master", servers.Runs
 	before.Redis[1].Role, before.Redis[1].Was, before.Redis[1].Locks = "replica", "replica", nil
-	if first, then := height.FindString(servedBy(t, before)), height.FindString(servedBy(t, failedOver())); first != then {
-		t.Errorf("before the failover it has %s, and then %s", first, then)
+	first, p := height.FindString(servedBy(t, before)), failedOver()
+	for failovers := 1; ; failovers++ {
+		text := servedBy(t, p)
+		if then := height.FindString(text); first != then || strings.Contains(text, `" x="277" y="162"`) {
+			t.Errorf("before the failovers it has %s, and after %d of them\n%s", first, failovers, text)
+		}
+		if failovers == 3 {
+			break
+		}
+		p.Redis[failovers].Role, p.Redis[failovers].State = "", servers.Ended
+		p.Redis[failovers+1].Role, p.Redis[failovers+1].Was = "master", "master"
+	}
+}
+
+// A replica that has not answered yet is not drawn as a master.
+func TestAReplicaWithoutAnAnswerIsNoMaster(t *testing.T) {
+	p := failedOver()
+	p.Redis[0].Role, p.Redis[0].State = "master", servers.Runs
+	p.Redis[1] = servers.Box{Name: "replica-1", State: servers.Silent}
+	if text := servedBy(t, p); !strings.Contains(text, `<rect class="server off" x="577" y="22"`) {
+		t.Errorf("it is not with the replicas in\n%s", text)
 	}
 }
 

@@ -157,7 +157,11 @@ func (g *Game) tell(m steps.Move, happened []history.Event, before []steps.Viola
 func (g *Game) board() {
 	clients := NewTable("client", "is", "next step")
 	for _, c := range g.Clients() {
-		clients.Row(c.Name, c.Where(), c.NextStep())
+		is := c.Where()
+		if mistaken := g.Mistaken(c); mistaken != "" {
+			is += ", but " + mistaken
+		}
+		clients.Row(c.Name, is, c.NextStep())
 	}
 	keys := NewTable("key in Redis", "holds", "expires")
 	for _, k := range g.Keys() {
