@@ -64,7 +64,7 @@ func TestTheShortestViolationIsReplayed(t *testing.T) {
 	looker := looks(t, base, deletesPart)
 	press(t, base+deletes, "ABC", "B", "shortest")
 	looker.until(
-		deletesPart, "Searched for: a client deleted another client&#39;s lock. Allowed: A B …. Result: violation in ", "9 left",
+		deletesPart, "<b>a client deleted another client&#39;s lock</b>, with <code>A B …</code>: violation in ", "9 left",
 		"Restart with 3 clients",
 	)
 	press(t, base+deletes, "next", "next")
@@ -121,7 +121,7 @@ func TestALockWithoutAViolationSaysWhatWasTried(t *testing.T) {
 	const part = "steps-L18-loser-unlocks-2"
 	looker := looks(t, base, part)
 	press(t, base+"/ui/steps/L18/2", "B", "shortest")
-	looker.until(part, "Allowed: A B C. Result: no violation in all ", "<b>B</b> holds the lock")
+	looker.until(part, "with <code>A B C</code>: no violation in all ", "<b>B</b> holds the lock")
 	press(t, base+"/ui/steps/L18/2", "A", "B", "B", "B")
 	looker.until(part, "Every client has ended, without a violation.", "outcome over")
 }
