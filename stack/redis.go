@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -40,7 +41,8 @@ func redisServers(nodes []*Node) Servers {
 }
 
 // Redis starts a Redis server with no data and no persistence. A real one is a redis-server with additional settings
-// ("--name", "value", …). The other one is miniredis in a process of its own, which ignores them.
+// ("--name", "value", …). A sentinel that changes its role lets it write its file of settings, so it keeps the role when it starts
+// again. The other one is miniredis in a process of its own, which ignores settings.
 func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...string) (*Node, error) {
 	if !real {
 		return s.miniredis(ctx, name)
@@ -49,10 +51,15 @@ func (s *Stack) Redis(ctx context.Context, name string, real bool, settings ...s
 	if err != nil {
 		return nil, err
 	}
+	conf, err := os.CreateTemp(dir, "redis-*.conf")
+	if err != nil {
+		return nil, fmt.Errorf("stack: %w", err)
+	}
+	defer conf.Close()
 	n := &Node{Restartable: Restartable{Name: name}}
 	n.ready, n.start = n.answers, func() (*Process, error) {
 		argv := []string{
-			"redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(portOf(n.Addr)), "--dir", dir,
+			"redis-server", conf.Name(), "--bind", "127.0.0.1", "--port", strconv.Itoa(portOf(n.Addr)), "--dir", dir,
 			"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
 			"--repl-ping-replica-period", "1",
 		}

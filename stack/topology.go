@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -132,12 +133,27 @@ func (s *Stack) masterSlave(ctx context.Context, t *Topology) error {
 		return err
 	}
 	port := strconv.Itoa(portOf(master.AnnouncedAddr()))
-	followers, err := s.nodes(ctx, "replica", replicas, true, t.proxied, "--replicaof", "127.0.0.1 "+port)
+	followers, err := s.nodes(ctx, "replica", replicas, true, t.proxied)
 	if err != nil {
 		return err
 	}
+	for _, node := range followers {
+		if err := node.follow(ctx, port); err != nil {
+			return err
+		}
+	}
 	t.Nodes = append([]*Node{master}, followers...)
 	return awaitSync(ctx, followers)
+}
+
+// follow makes the node a replica, also after a restart, in the way of a sentinel.
+func (n *Node) follow(ctx context.Context, port string) error {
+	return n.WithClient(func(c *redis.Client) error {
+		if err := c.ReplicaOf(ctx, "127.0.0.1", port).Err(); err != nil {
+			return err
+		}
+		return c.ConfigRewrite(ctx).Err()
+	})
 }
 
 // awaitSync waits until every replica has its master's data and is connected to it.

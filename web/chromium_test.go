@@ -388,8 +388,8 @@ func TestAPlayInChromium(t *testing.T) {
 			if key := chrome.Ask[string](b, `document.activeElement.dataset.key`); key != "R" {
 				t.Errorf("the focus is on %q", key)
 			}
-			presses("s", "9 left")
-			presses("nnnnnnnnn", "Violation: a client deleted another client's lock.")
+			presses("s", "6 left")
+			presses("nnnnnn", "Violation: a client deleted another client's lock.")
 			if over := chrome.Ask[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 				t.Errorf("it is %d pixels too wide", over)
 			}

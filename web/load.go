@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"locklab/experiments"
 	"locklab/experiments/burst"
@@ -142,7 +141,10 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		err = errStopped
 	}
-	all := s.wholeLoad(ctx, l)
+	all, unseen := s.wholeLoad(ctx, l)
+	if err == nil {
+		err = unseen
+	}
 	if err != nil {
 		return map[string]any{"Err": sentence(err), "Load": all}
 	}
@@ -150,24 +152,27 @@ func (s *Server) sustain(ctx context.Context, l *burst.Load) map[string]any {
 	outcome := views.OutcomeOf(len(running.Instances))
 	verdict := experiments.Judge(burst.Expect(version), outcome)
 	return map[string]any{
-		"Load": all, "Faults": s.faultsSince(ctx, views.Began), "Views": views, "Counts": views.Counts(),
+		"Load": all, "Changes": all.changes, "Views": views, "Counts": views.Counts(),
 		"Title": version.Title, "Verdict": verdict.String(), "Because": verdict.Because(outcome),
 	}
 }
 
 // wholeLoad is a load that has ended, from its first second; nil: it has not begun. Each server is asked again, because its role may have
-// changed since.
-func (s *Server) wholeLoad(ctx context.Context, l *burst.Load) *loadView {
+// changed since. That goes on after a stop: without it nobody knows whether the load can be judged.
+func (s *Server) wholeLoad(ctx context.Context, l *burst.Load) (*loadView, error) {
 	all := &loadView{l, l.Rates(int((burst.LongestLoad + burst.LastAnswers).Seconds()) + 1), nil, secondsShown}
 	if all.Began.IsZero() {
-		return nil
+		return nil, nil
 	}
-	_ = s.onWatch(ctx, func(ctx context.Context) error { s.look(ctx); return nil })
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*faultWithin) // a fault may be under way
+	defer cancel()
+	err := s.onWatch(bounded, func(ctx context.Context) error { s.look(ctx); return nil })
 	all.changes, all.seconds = s.changesOf(l), max(secondsShown, len(all.Seconds))
-	return all
+	return all, err
 }
 
-// changesOf are those of the servers while a load goes on, as they were seen last.
+// changesOf are those of the servers while a load goes on, as they were seen last. A load with one of them is not judged: the counter is
+// in one of the servers.
 func (s *Server) changesOf(l *burst.Load) (all []servers.Change) {
 	if seen := s.watched.changes.Load(); seen != nil {
 		began := l.Rates(0).Began
@@ -176,16 +181,5 @@ func (s *Server) changesOf(l *burst.Load) (all []servers.Change) {
 		}
 		all = slices.DeleteFunc(slices.Clone(*seen), func(c servers.Change) bool { return c.At.Before(began) })
 	}
-	return all
-}
-
-// faultsSince are the faults that were done since a time. A load in which servers were broken is not judged: the counter is in one of them.
-func (s *Server) faultsSince(ctx context.Context, began time.Time) (all []servers.Fault) {
-	_ = s.onWatch(ctx, func(context.Context) error {
-		if s.watched.servers != nil {
-			all = s.watched.servers.Since(began)
-		}
-		return nil
-	})
 	return all
 }

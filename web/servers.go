@@ -58,7 +58,7 @@ func (s *Server) watch(ctx context.Context) {
 			task(ctx)
 		case <-tick.C:
 			// A plot needs the time of each change, also while nobody looks. A look would disturb what a burst measures.
-			if (s.board.isWatched("servers") || s.sending.Load()) && !s.measures() {
+			if s.sending.Load() || s.board.isWatched("servers") && !s.measures() {
 				s.look(ctx)
 			}
 		case <-ctx.Done():

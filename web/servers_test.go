@@ -3,16 +3,20 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"locklab/experiments/burst"
 	"locklab/experiments/servers"
 	"locklab/internal/testenv"
+	"locklab/stack"
 )
 
 // serversOf is a page whose service is one Redis, a real process, and no instance. broken is the error of its first start.
@@ -112,6 +116,63 @@ func TestALoadThatCannotGoOnSaysWhy(t *testing.T) {
 		t.Errorf("a load that has not begun has a plot: %s", text)
 	}
 	close(release)
+}
+
+// A load in which servers have changed is not judged, even if it is stopped twice while a fault is under way. The next load is judged.
+func TestALoadWithAFaultIsNotJudged(t *testing.T) {
+	t.Parallel()
+	var counter atomic.Int64
+	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodPut:
+			counter.Store(0)
+		case http.MethodPost:
+			counter.Add(1)
+		}
+		fmt.Fprintf(w, `{"instance":"instance-1","value":%d}`, counter.Load())
+	}))
+	t.Cleanup(instance.Close)
+	s, base := serversOf(t, nil, nil)
+	start := s.cfg.Service
+	s.cfg.Service = func(ctx context.Context, tell func(string)) (burst.Running, error) {
+		running, err := start(ctx, tell)
+		if err != nil {
+			return running, err
+		}
+		process := running.Redis.Nodes[0].Server.(*stack.Process) // in its place: the instance is in this process
+		running.URL, running.Instances = instance.URL, []*stack.Instance{{Process: process, Name: "instance-1", URL: instance.URL}}
+		return running, nil
+	}
+	looker, form := looks(t, base, "load"), url.Values{"version": {"v3"}, "clients": {"1"}, "rate": {"50"}}
+	begin := func() {
+		t.Helper()
+		if status, body := do(t, http.MethodPost, base+"/ui/servers/load", form, nil); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+		looker.until("load", "A load of v3 runs.", "answers in the last second")
+		testenv.Eventually(t, "a view is confirmed", func() bool {
+			l := s.load.Load()
+			return l != nil && l.Rates(0).Confirmed > 0
+		})
+	}
+	begin()
+	for _, what := range []string{"pause", "resume"} {
+		do(t, http.MethodPost, base+"/ui/servers/redis-1/"+what, nil, nil)
+	}
+	held, release := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.onWatch(context.Background(), func(context.Context) error { close(held); <-release; return nil })
+	}()
+	<-held
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	testenv.Eventually(t, "the last answer has come", func() bool { return !s.sending.Load() })
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	close(release)
+	looker.until("load", "v3 (Redis lock) is not judged", "meanwhile: pause redis-1, resume redis-1.")
+	testenv.Eventually(t, "the load is over", func() bool { return s.load.Load() == nil })
+	begin()
+	do(t, http.MethodPost, base+"/ui/servers/stop", nil, nil)
+	looker.until("load", "v3 (Redis lock): as expected")
 }
 
 // While a load goes on, the servers are looked at also without a browser: the plot needs the time of each change.

@@ -101,16 +101,26 @@ func (s *Server) shortest(ctx context.Context, p played) error {
 	if err != nil || goesOn {
 		return err
 	}
-	searched, failed := p.Shortest(ctx, p.Locks()[p.Number-1])
+	searched, moves, failed := p.shortest(ctx)
 	return s.with(p, func(g *game) error {
 		g.Searches = false
 		if failed != nil {
 			return failed
 		}
 		g.Searched = searched
-		last := searched[len(searched)-1]
-		return g.Follow(last.Of.Bounds.Clients, last.Found.Counterexample)
+		return g.Follow(searched[len(searched)-1].Of.Bounds.Clients, moves)
 	})
+}
+
+// shortest searches, and returns the moves up to the one that violates; nil: none does.
+func (p played) shortest(ctx context.Context) (searched []experiments.Explored, moves []steps.Move, err error) {
+	lock := p.Locks()[p.Number-1]
+	if searched, err = p.Shortest(ctx, lock); err != nil {
+		return nil, nil, err
+	}
+	last := searched[len(searched)-1]
+	moves, err = steps.Until(ctx, lock, last.Of.Bounds.Clients, last.Found.Counterexample, last.Of.Violation)
+	return searched, moves, err
 }
 
 // plays lists the locks that can be played.

@@ -66,6 +66,8 @@ func TestTheServersOfTheLivePage(t *testing.T) {
 	}
 	press("form[action$=load] .button")
 	eventually("the lock is in the picture", `/lock:pview.*token/s.test(document.querySelector(".box.master").innerText)`)
+	eventually("its holder is an instance",
+		`!!document.querySelector(".servers .held") && /lock:pview → instance-\d/.test(document.querySelector(".servers").textContent)`)
 	eventually("answers are drawn", `document.querySelectorAll(".rates .amount:not([height='0'])").length > 1`)
 	stays()
 	press(".faults li:nth-child(2) button[aria-label^=kill]")
@@ -137,7 +139,8 @@ func TestTheLivePageShowsAFailover(t *testing.T) {
 		&& (document.querySelector(".servers").textContent.match(/names the master: replica-/g) || []).length === 3`)
 	b.Shoot("failover-1280")
 	press("[form=stop-load]")
-	eventually("the load tells", `/not judged.* kill master\..*were confirmed/s.test(document.querySelector("#load").innerText)`)
+	eventually("the load tells",
+		`/not judged.* kill master, replica-. is a master\..*were confirmed/s.test(document.querySelector("#load").innerText)`)
 	if says := chrome.Ask[string](b, happened); !strings.HasPrefix(says, "kill master,replica-") {
 		t.Errorf("after the end the plot has %q", says)
 	}

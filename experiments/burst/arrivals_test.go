@@ -101,14 +101,14 @@ func TestSecondsOfALoad(t *testing.T) {
 		want := []Second{
 			{Confirmed: 3, Lost: 2, Median: 2 * time.Millisecond, Longest: 3 * time.Millisecond},
 			{},
-			{Failed: 1, Lost: 3},
+			{Failed: 2, Lost: 3},
 			{Confirmed: 1, Median: time.Millisecond, Longest: time.Millisecond},
 		}
 		r := meter.Rates(60)
 		if !slices.Equal(r.Seconds, want) {
 			t.Errorf("the seconds are %+v, want %+v", r.Seconds, want)
 		}
-		if r.Lost != 5 || r.Before != 0 || !r.Began.Equal(began) {
+		if r.Lost != 5 || r.Failed != 1 || r.Stale != 1 || r.Before != 0 || !r.Began.Equal(began) {
 			t.Errorf("%+v", r)
 		}
 		if r = meter.Rates(1); r.Before != 3 || len(r.Seconds) != 1 || r.Seconds[0] != want[3] {

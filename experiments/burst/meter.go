@@ -18,12 +18,14 @@ type Meter struct {
 type Rates struct {
 	Began                   time.Time // zero: it has not begun
 	Confirmed, Failed, Lost int
+	Stale                   int      // writes that were refused
 	Why                     string   // of the newest failure
 	Before                  int      // how many seconds are older than the first of Seconds
 	Seconds                 []Second // whole ones, and at last the begun one in which the load has ended
 }
 
-// Second is what came in one: answers, and updates that are lost since, at least. The waits are those for its confirmed answers.
+// Second is what came in one: answers, and updates that are lost since, at least. Failed includes refused stale writes. The waits are those
+// for its confirmed answers.
 type Second struct {
 	Confirmed, Failed, Lost int
 	Median, Longest         time.Duration
@@ -76,14 +78,16 @@ func (m *Meter) add(e Answered) int {
 	switch {
 	case e.Failed != "":
 		m.all.Failed, m.all.Why, now.Failed = m.all.Failed+1, e.Failed, now.Failed+1
-	case !e.Stale:
+	case e.Stale:
+		m.all.Stale, now.Failed = m.all.Stale+1, now.Failed+1
+	default:
 		m.all.Confirmed, now.Confirmed = m.all.Confirmed+1, now.Confirmed+1
 		m.waits = append(m.waits, e.Waited)
 	}
 	if more := e.Lost - m.all.Lost; more > 0 {
 		m.all.Lost, now.Lost = e.Lost, now.Lost+more
 	}
-	return m.all.Confirmed + m.all.Failed
+	return m.all.Confirmed + m.all.Failed + m.all.Stale
 }
 
 // reach begins the seconds that have passed. It needs the mutex.

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"locklab/internal/testenv"
 )
@@ -44,5 +45,45 @@ func TestSustainedViewsAreToldAsTheyArrive(t *testing.T) {
 	}
 	if n := after.Load(); n > clients-1 || (n > 0) != (rates.Why != "") {
 		t.Errorf("%d clients sent %d views after the stop; the newest failure is %q", clients, n, rates.Why)
+	}
+}
+
+// A load has the chosen rate, and the waits that its clients see. A connection that was idle for long is not used: the server would have
+// closed it.
+func TestALoadHasItsRate(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	const clients, rate, seconds, serving = 40, 20, 4, 20 * time.Millisecond // so a client is idle for two seconds
+	var views atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := views.Load()
+		if r.Method == http.MethodPost {
+			time.Sleep(serving)
+			n = views.Add(1)
+		}
+		fmt.Fprintf(w, `{"instance":"a","value":%d}`, n)
+	}))
+	server.Config.IdleTimeout = longestIdle * 3 / 2
+	server.Start()
+	defer server.Close()
+	l, err := NewLoad("v3", clients, rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed := 0
+	b, err := l.Send(testenv.Context(t), Target{URL: server.URL}, func(e Event) {
+		switch e := e.(type) {
+		case Answered:
+			if e.Waited < serving {
+				t.Errorf("a view waited %v, and its service alone takes %v", e.Waited, serving)
+			}
+		case SecondPassed:
+			if passed++; passed == seconds {
+				l.Stop()
+			}
+		}
+	})
+	if n := len(b.Writes); err != nil || len(b.Failed) > 0 || n < rate*seconds/3 || n > rate*seconds*3 {
+		t.Errorf("%d views in %d seconds with the rate %d; failed: %v, %v", n, seconds, rate, b.Failed, err)
 	}
 }

@@ -78,8 +78,11 @@ func (b Views) Surplus() int {
 	if len(b.Failed) > 0 {
 		return 0 // a view without an answer may have counted
 	}
-	return max(0, int(b.Final)-len(b.Writes))
+	return b.Unconfirmed()
 }
+
+// Unconfirmed is how much the counter shows beyond the confirmed views.
+func (b Views) Unconfirmed() int { return max(0, int(b.Final)-len(b.Writes)) }
 
 // Inside counts the values that an instance wrote again after it had written them. A lock in the process prevents it
 // while the instance is alone. Beside another instance it does not: the other one sets the counter back, and the same values are

@@ -67,7 +67,7 @@ type server struct {
 	node       *stack.Node
 	paused     bool
 	cut        *stack.Isolation // nil: none
-	role       string           // that it said last; until then, the one that it began with
+	role       string           // that it said last; empty: it has said none
 	owners     []string         // an instance: the processes that it is or was, as owners of locks; an old lease outlives its process
 }
 
@@ -151,7 +151,8 @@ func (s *server) not(what string) string {
 	return ""
 }
 
-// Do does a fault, or ends one, and returns it with its proof. An error may wrap [ErrUnknown] or [ErrImpossible].
+// Do does a fault, or ends one, and returns it with its proof. An error may wrap [ErrUnknown] or [ErrImpossible]. After another error
+// something may have changed, so the fault is recorded.
 func (s *Servers) Do(ctx context.Context, name, what string) (Fault, error) {
 	i := slices.IndexFunc(s.all, func(s *server) bool { return s.name == name })
 	if i < 0 {
@@ -170,10 +171,10 @@ func (s *Servers) Do(ctx context.Context, name, what string) (Fault, error) {
 	f := Fault{Server: name, What: what, At: time.Now()}
 	var err error
 	if f.Proof, err = one.do(ctx, what, s.redis); err != nil {
-		return Fault{}, fmt.Errorf("%s %s: %w", what, name, err)
+		f.Proof, err = "not proven: "+err.Error(), fmt.Errorf("%s %s: %w", what, name, err)
 	}
 	s.done = append(s.done, f)
-	return f, nil
+	return f, err
 }
 
 // Newest are the newest n faults, the newest first.
@@ -183,21 +184,12 @@ func (s *Servers) Newest(n int) []Fault {
 	return newest
 }
 
-// Since are the faults since a time, the oldest first.
-func (s *Servers) Since(began time.Time) []Fault {
-	return slices.DeleteFunc(slices.Clone(s.done), func(f Fault) bool { return f.At.Before(began) })
-}
-
 // Changes are those since a time, with the faults, the oldest first.
 func (s *Servers) Changes(began time.Time) (all []Change) {
-	for _, f := range s.Since(began) {
+	for _, f := range s.done {
 		all = append(all, Change{f.At, f.What + " " + f.Server})
 	}
-	for _, c := range s.changed {
-		if !c.At.Before(began) {
-			all = append(all, c)
-		}
-	}
+	all = slices.DeleteFunc(append(all, s.changed...), func(c Change) bool { return c.At.Before(began) })
 	slices.SortStableFunc(all, func(a, b Change) int { return a.At.Compare(b.At) })
 	return all
 }

@@ -5,6 +5,9 @@ package servers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +104,59 @@ func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
 	do(t, s, "master", Kill)
 	if b := firstMaster(t, s.Look(t.Context())); b.Role != "" || b.Was != replica {
 		t.Errorf("after its end it was a %q, and says %q", b.Was, b.Role)
+	}
+}
+
+// A promoted replica starts again as the master, or another one replaces it. A replica with its first settings would follow its own
+// replica, and no server would be the master.
+func TestAPromotedReplicaStartsAgain(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	s, _ := started(t, "sentinel", false, true)
+	do(t, s, "master", Kill)
+	isMaster := func(b Box) bool { return b.Role == "master" }
+	p := look(t, s, "another master is named", func(p Picture) bool {
+		i := slices.IndexFunc(p.Redis, isMaster)
+		return i > 0 && !slices.ContainsFunc(p.Sentinels, func(b Box) bool { return b.Names != p.Redis[i].Name })
+	})
+	do(t, s, "master", Restart)
+	look(t, s, "the first master is a replica", func(p Picture) bool { return firstMaster(t, p).Linked })
+	do(t, s, p.Redis[slices.IndexFunc(p.Redis, isMaster)].Name, Restart)
+	look(t, s, "one is the master of all others", func(p Picture) bool {
+		i := slices.IndexFunc(p.Redis, isMaster)
+		follow := func(b Box) bool {
+			return i >= 0 && (b.Name == p.Redis[i].Name || b.Linked && b.Follows == p.Redis[i].Name)
+		}
+		return !slices.ContainsFunc(p.Redis, func(b Box) bool { return !follow(b) })
+	})
+}
+
+// An instance says by which name each lock knows it.
+func TestAnInstanceSaysItsOwners(t *testing.T) {
+	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"instance":"instance-1","owners":{"v3":"a","v4":"b"}}`)
+	}))
+	defer instance.Close()
+	var b Box
+	err := new(Servers).ask(t.Context(), &server{instance: &stack.Instance{URL: instance.URL}}, &b)
+	if slices.Sort(b.owners); err != nil || !slices.Equal(b.owners, []string{"a", "b"}) {
+		t.Errorf("%q, %v", b.owners, err)
+	}
+}
+
+// A fault that could not be proven is recorded too, because it may have changed the server.
+func TestAFaultWithoutAProofIsRecorded(t *testing.T) {
+	t.Parallel()
+	s, _ := started(t, "single", false, false)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := s.Do(t.Context(), "redis-1", Pause); err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Do(ended, "redis-1", Resume)
+	if newest := s.Newest(1)[0]; err == nil || newest != f || f.What != Resume || !strings.HasPrefix(f.Proof, "not proven: ") {
+		t.Errorf("%+v, %v; the newest is %+v", f, err, newest)
 	}
 }
 

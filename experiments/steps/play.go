@@ -49,6 +49,24 @@ func Replay(ctx context.Context, lock naive.Lock, clients string, moves []Move) 
 	return p.Events(), p.Violations(), nil
 }
 
+// Until returns the moves up to the one after which a violation shows; all moves: it shows at the end, or never.
+func Until(ctx context.Context, lock naive.Lock, clients string, moves []Move, v Violation) (first []Move, err error) {
+	p, err := NewPlay(lock, clients)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, m := range moves {
+		if _, err := p.Move(ctx, m); err != nil {
+			return nil, err
+		}
+		if slices.Contains(p.Violations(), v) {
+			return p.Moves(), nil
+		}
+	}
+	return moves, nil
+}
+
 // Close ends it.
 func (p *Play) Close() error { return p.x.memory.Close() }
 
@@ -133,21 +151,22 @@ func (p *Play) Outcome() (sentences []string) {
 
 // why says how a violation came about.
 func (p *Play) why(v Violation) string {
-	at := slices.IndexFunc(p.past, func(then played) bool { return then.has(v) })
-	before, after := p.past[at-1], p.past[at]
-	return v.why(before.position, after.position, after.made[at-1])
+	first := slices.IndexFunc(p.past, func(then played) bool { return then.has(v) })
+	return v.why(p.now().position, p.past[first-1].position, p.past[first].made[first-1])
 }
 
-// Mistaken names the holder of the lock while a client wrongly believes that it is the one. Otherwise it is empty.
+// Mistaken says why a client wrongly believes that it holds the lock; empty: it does not.
 func (p *Play) Mistaken(c Client) string {
-	switch holder := p.now().holder; {
-	case !c.believes() || holder == c.Name:
+	now := p.now()
+	switch {
+	case !c.believes() || now.holder == c.Name:
 		return ""
-	case holder == "":
+	case now.holder == "":
 		return "nobody holds it now"
-	default:
-		return holder + " holds it now"
+	case slices.ContainsFunc(now.clients, func(other Client) bool { return other.Name == now.holder && other.how == refused }):
+		return now.holder + " has replaced its key"
 	}
+	return now.holder + " holds it now"
 }
 
 // Clients are the clients, each with its position.

@@ -57,8 +57,11 @@ func (s *Session) Follow(clients string, list []Move) error {
 	return err
 }
 
-// Follows reports whether there is a list.
-func (s *Session) Follows() bool { return s.list != nil }
+// Strays reports whether the list does not go on after the moves that were made.
+func (s *Session) Strays() bool {
+	_, goesOn := after(s.Moves(), s.list)
+	return s.list != nil && !goesOn
+}
 
 // Rest is what is left of the list, or else of the moves that were taken back. So a detour from a list that was found leads back to it.
 func (s *Session) Rest() []Move {
@@ -93,6 +96,7 @@ func (s *Session) goTo(ctx context.Context, text string) error {
 		return fmt.Errorf("%q is no place in the moves; choose from 0 to %d", text, made+len(s.Rest()))
 	}
 	s.keep()
+	last := s.Last
 	for len(s.Moves()) > to {
 		s.TakeBack()
 		s.Last = ""
@@ -102,6 +106,7 @@ func (s *Session) goTo(ctx context.Context, text string) error {
 			for len(s.Moves()) > made {
 				s.TakeBack()
 			}
+			s.Last = last
 			return err
 		}
 	}

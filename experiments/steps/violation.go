@@ -48,11 +48,11 @@ func (p position) has(v Violation) bool {
 	return false
 }
 
-// why says how m, the first move after which a position shows v, has brought it about.
-func (v Violation) why(before, after position, m Move) string {
+// why says how a violation of now came about: by m, after which a position showed it for the first time.
+func (v Violation) why(now, before position, m Move) string {
 	holder := before.holder
 	if holder == "" {
-		holder = "nobody"
+		holder = "Nobody"
 	}
 	switch v {
 	case NonOwnerUnlock:
@@ -64,7 +64,7 @@ func (v Violation) why(before, after position, m Move) string {
 	case FalseRelease:
 		return fmt.Sprintf("%s held the lock when %s released it.", holder, m.Client)
 	case LostUpdate:
-		return fmt.Sprintf("%d clients have written the counter, and it shows %s.", after.writers(), after.redis[Counter].text)
+		return fmt.Sprintf("%d clients have written the counter, and it shows %s.", now.writers(), now.redis[Counter].text)
 	case OrphanedLock, LeftUntilExpiry:
 		return "Every client has ended, and the key is still there."
 	}

@@ -75,10 +75,9 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 		second := of.Before + i
 		b := rateBar{
 			X: at(float64(second)), Width: tenth(max(.5, width-1)), Center: at(float64(second) + .5),
-			Confirmed: s.Confirmed * (answersBottom - answersTop) / max(1, r.Most), Lost: s.Lost * (lossesBottom - lossesTop) / mostLost,
-			Waits: s.Longest > 0, MedianY: waitY(s.Median), LongestY: waitY(s.Longest),
+			Confirmed: share(s.Confirmed, r.Most, answersBottom-answersTop), Failed: share(s.Failed, r.Most, answersBottom-answersTop),
+			Lost: share(s.Lost, mostLost, lossesBottom-lossesTop), Waits: s.Longest > 0, MedianY: waitY(s.Median), LongestY: waitY(s.Longest),
 		}
-		b.Failed = (s.Confirmed+s.Failed)*(answersBottom-answersTop)/max(1, r.Most) - b.Confirmed
 		b.Middle, b.LostY = answersBottom-b.Confirmed, lossesBottom-b.Lost
 		b.Y = b.Middle - b.Failed
 		r.Bars = append(r.Bars, b)
@@ -100,6 +99,14 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 	r.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+
 		"Failed so far: %d. Lost so far: %d.", len(of.Seconds), r.Most, longest.Round(time.Millisecond), of.Failed, of.Lost)
 	return pages.ExecuteTemplate(w, "rates", r)
+}
+
+// share is the height of n, of which most fills a height. It is at least a pixel: one failure beside a thousand answers is seen.
+func share(n, most, height int) int {
+	if n == 0 {
+		return 0
+	}
+	return max(1, n*height/most)
 }
 
 // mark adds the moments that are not too old, each in the first row where its text fits. Without such a row it is a line without a text.

@@ -78,3 +78,15 @@ func TestMomentsThatAreTooClose(t *testing.T) {
 		t.Errorf("%d lines and %d texts in\n%s", lines, texts, text.String())
 	}
 }
+
+// A failure and a loss beside thousands are seen.
+func TestASmallShareIsSeen(t *testing.T) {
+	var text strings.Builder
+	seconds := []burst.Second{{Confirmed: 1, Failed: 1, Lost: 1}, {Confirmed: 5000, Lost: 5000}}
+	if err := Rates(&text, burst.Rates{Seconds: seconds}, 60, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), `height="1"`); n != 3 {
+		t.Errorf("%d of 3 are seen in\n%s", n, text.String())
+	}
+}

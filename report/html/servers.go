@@ -36,6 +36,7 @@ type serverBox struct {
 	Class               string // holds, or off; empty: neither
 	Name, State         string
 	Off                 bool
+	Below               bool // the state stands below the name, which leaves no place beside it
 	Texts               []caption
 }
 
@@ -144,12 +145,14 @@ func (d *serversDrawing) row(y int, title string, all []servers.Box, text func(s
 	return y + titleHeight + boxHeight + boxGap
 }
 
-// plainBox is a server with one line of text.
+// plainBox is a server with one line of text, or with its state there if it does not run.
 func plainBox(b servers.Box, x, y, width int, text string) serverBox {
 	s := serverBox{X: x, Y: y, Width: width, Height: boxHeight, Name: b.Name, State: string(b.State), Off: b.State != servers.Runs}
 	if s.Off {
-		s.Class = "off"
-	} else if len(b.Locks) > 0 {
+		s.Class, s.Below = "off", true
+		return s
+	}
+	if len(b.Locks) > 0 {
 		s.Class = "holds"
 	}
 	s.below(text)
@@ -159,7 +162,7 @@ func plainBox(b servers.Box, x, y, width int, text string) serverBox {
 // masterBox is a server that grants locks, with the first of them.
 func masterBox(b servers.Box, y int) serverBox {
 	s := plainBox(b, masterX, y, masterWidth, "")
-	s.Height = masterHeight
+	s.Height, s.Below = masterHeight, false
 	if b.Role == "master" {
 		s.State = "master · " + s.State
 	}
@@ -176,7 +179,7 @@ func masterBox(b servers.Box, y int) serverBox {
 	return s
 }
 
-const lastDigits = 10_000 // of a token, which is long
+const lastDigits = 1_000_000 // of a token, which is long
 
 // lockLine says how long a lock is held still, and how many processes listen for its release.
 func lockLine(l servers.Lock, more int) string {
@@ -184,7 +187,7 @@ func lockLine(l servers.Lock, more int) string {
 	if l.Left >= 0 {
 		left = fmt.Sprintf("%.0f s left", l.Left.Seconds())
 	}
-	text := fmt.Sprintf("%s, token …%04d, %s", left, l.Token%lastDigits, number(int(l.Listeners), "listener"))
+	text := fmt.Sprintf("%s, token …%06d, %s", left, l.Token%lastDigits, number(int(l.Listeners), "listener"))
 	if more > 0 {
 		text += fmt.Sprintf(", +%d", more)
 	}
