@@ -58,7 +58,7 @@ func TestALoadHasItsRate(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := views.Load()
 		if r.Method == http.MethodPost {
-			time.Sleep(serving)
+			time.Sleep(serving) // the wait is the subject
 			n = views.Add(1)
 		}
 		fmt.Fprintf(w, `{"instance":"a","value":%d}`, n)

@@ -22,7 +22,7 @@ const (
 	answersTop, answersBottom                             = 70, 134
 	waitsTop, waitsBottom                                 = 156, 216
 	lossesTop, lossesBottom                               = 238, 262
-	rateWidth, rateHeight                                 = 480, 284
+	rateWidth, rateHeight, tickWidth                      = 480, 284, 36
 	momentRows, momentRow, momentFirst, momentLetterWidth = 3, 15, 14, 7
 )
 
@@ -93,7 +93,9 @@ func Rates(w io.Writer, of burst.Rates, room int, moments []Moment) error {
 		step *= 3
 	}
 	for second := (of.Before + step - 1) / step * step; second <= end; second += step {
-		r.XTicks = append(r.XTicks, tick{int(at(float64(second))), fmt.Sprintf("%d s", second)})
+		if x := int(at(float64(second))); x+tickWidth/2 <= rateWidth { // otherwise it would be cut
+			r.XTicks = append(r.XTicks, tick{x, fmt.Sprintf("%d s", second)})
+		}
 	}
 	r.mark(moments, of, at)
 	r.Says = fmt.Sprintf("The last %d seconds of a load: at most %d answers in one, and the longest wait was %s. "+

@@ -90,3 +90,14 @@ func TestASmallShareIsSeen(t *testing.T) {
 		t.Errorf("%d of 3 are seen in\n%s", n, text.String())
 	}
 }
+
+// The times below the plot are whole: one that the edge would cut is left out.
+func TestNoTimeOfALoadIsCut(t *testing.T) {
+	var text strings.Builder
+	if err := Rates(&text, burst.Rates{Seconds: make([]burst.Second, 180)}, 180, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), `class="time"`); n != 6 || strings.Contains(text.String(), "180 s</text>") {
+		t.Errorf("%d times, and the one at the edge, in\n%s", n, text.String())
+	}
+}
