@@ -107,6 +107,18 @@ func TestTheSentinelsReplaceAMasterThatIsCutOff(t *testing.T) {
 	}
 }
 
+// A replica that starts again is a replica of the same master, without a sentinel too.
+func TestAReplicaStartsAgain(t *testing.T) {
+	t.Parallel()
+	testenv.Slow(t)
+	testenv.Needs(t, testenv.RedisServer)
+	s, _ := started(t, "master-slave", false, true)
+	do(t, s, "replica-1", Restart)
+	look(t, s, "it is a replica", func(p Picture) bool {
+		return p.Redis[1].Name == "replica-1" && p.Redis[1].Linked && p.Redis[1].Follows == "master"
+	})
+}
+
 // A promoted replica starts again as the master, or another one replaces it. A replica with its first settings would follow its own
 // replica, and no server would be the master.
 func TestAPromotedReplicaStartsAgain(t *testing.T) {
