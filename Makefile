@@ -10,7 +10,7 @@ VULNDB := golang.org/x/vulndb/cmd/indexdb
 STAMP := $(shell .ci/stamp)
 APP := go run -ldflags "-X 'main.stamp=$(STAMP)'" ./cmd/app
 
-.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages pages-check dist dist-check licences outdated vulnerabilities
+.PHONY: help demo test check race doctor images up burst status down jmeter twelve kubernetes kubernetes-test interop topologies lint style prose size mutants cross fuzz model bench bench-test microbench readme screenshot faults lab matrix compare pages dist dist-check licences outdated vulnerabilities
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -131,9 +131,6 @@ compare: ## The locks on all backends side by side, from the saved runs and the 
 pages: ## docs/experiments, docs/errata.md and the matrix, from the code and the saved runs
 	@$(APP) lab pages
 	@$(APP) lab matrix --write
-
-pages-check: ## Has every experiment its page?
-	@$(APP) lab pages --check
 
 dist: ## Archives for Linux, macOS and Windows with checksums and bills of materials in dist/, and dist-check (15 minutes the first time)
 	@.ci/licences $(LICENCES) .licences

@@ -16,20 +16,12 @@ import (
 
 type labPagesCommand struct {
 	saved
-	Out   string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`
-	Check bool   `help:"Compare pages and experiments, and write nothing."`
+	Out string `default:"docs" env:"LAB_DOCS" placeholder:"FOLDER" help:"Folder for the pages."`
 }
 
-// Run writes the pages, or looks whether they are all there.
+// Run writes the pages.
 func (c *labPagesCommand) Run(ctx context.Context, std streams) error {
 	all := claims.All()
-	if c.Check {
-		if err := pages.Check(c.Out, all); err != nil {
-			return exitError{exitUnexpected, fmt.Errorf("%w; make pages writes them", err)}
-		}
-		_, err := fmt.Fprintf(std.out, "%d experiments have their pages\n", len(all))
-		return err
-	}
 	runs, err := c.runs(true)
 	if err != nil {
 		return err

@@ -140,12 +140,8 @@ func TestLabRunIsSavedAndJudgedAgain(t *testing.T) {
 func labPages(t *testing.T, dir, store string) {
 	t.Helper()
 	docs := filepath.Join(dir, "docs")
-	wantSentence(t, app(t.Context(), "lab", "pages", "--check", "--out="+docs), exitUnexpected, "README.md")
 	if got := app(t.Context(), "lab", "pages", "--store="+store, "--out="+docs); got.code != exitOK {
 		t.Fatalf("exit %d: %s", got.code, got.err)
-	}
-	if got := app(t.Context(), "lab", "pages", "--check", "--out="+docs); got.code != exitOK {
-		t.Errorf("exit %d: %s", got.code, got.err)
 	}
 	wantSentence(t, app(t.Context(), "lab", "matrix", "--write", "--store="+store, "--dir="+dir), exitUnavailable, "README.md")
 	readme := filepath.Join(dir, "README.md")

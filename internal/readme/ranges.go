@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"locklab/experiments/burst"
+	"locklab/internal/marked"
 	"locklab/versions"
 )
 
@@ -92,33 +93,35 @@ func (v values) String() string {
 
 func final(r round) int   { return r.final }
 func winners(r round) int { return r.winners }
+func inside(r round) int  { return r.inside }
+func across(r round) int  { return r.across }
 
 // summary is the table of README.md.
 func summary(all []round) string {
-	var b strings.Builder
-	b.WriteString("| version | what protects the work | counter after 666 views | A4 reports | winners of one order |\n" +
-		"|---|---|--:|--:|--:|\n")
+	var rows [][]string
 	for _, v := range versions.All() {
 		if v.Extra {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", v.Name, v.Summary, of(all, v.Name, final), v.Article, of(all, v.Name, winners))
+		rows = append(rows, []string{v.Name, v.Summary, of(all, v.Name, final).String(), v.Article, of(all, v.Name, winners).String()})
 	}
-	return b.String()
+	columns := []string{"version", "what protects the work", "counter after 666 views", "A4 reports", "winners of one order"}
+	return marked.Table(2, columns, rows)
 }
 
 // details is the table of the workshop: what to expect, and how far one run may be from another.
 func details(origin string, all []round) string {
-	var b strings.Builder
-	b.WriteString("| version | counter after 666 views | median | values written twice by one process | values written by both | winners |\n" +
-		"|---|--:|--:|--:|--:|--:|\n")
+	var rows [][]string
 	for _, v := range versions.Names() {
 		finals := of(all, v, final)
 		if len(finals) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s |\n", v, finals, finals[len(finals)/2],
-			of(all, v, func(r round) int { return r.inside }), of(all, v, func(r round) int { return r.across }), of(all, v, winners))
+		row := []string{v, finals.String(), strconv.Itoa(finals[len(finals)/2])}
+		for _, number := range []func(round) int{inside, across, winners} {
+			row = append(row, of(all, v, number).String())
+		}
+		rows = append(rows, row)
 	}
 	above, second := 0, make(map[int]int) // finals of v2, by the number of the round
 	for _, r := range all {
@@ -131,6 +134,9 @@ func details(origin string, all []round) string {
 			above++
 		}
 	}
-	fmt.Fprintf(&b, "\nMeasured by %s. v1 ended above v2 in %d of %d rounds.\n", origin, above, len(second))
-	return b.String()
+	columns := []string{
+		"version", "counter after 666 views", "median", "values written twice by one process", "values written by both", "winners",
+	}
+	return marked.Table(1, columns, rows) +
+		fmt.Sprintf("\nMeasured by %s. v1 ended above v2 in %d of %d rounds.\n", origin, above, len(second))
 }

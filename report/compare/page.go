@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 )
 
 // Part is a part of docs/compare.md that no hand writes, by the name of its markers.
@@ -55,20 +56,24 @@ func (c Comparison) origin() string {
 
 // table has a row for each lock.
 func (c Comparison) table(columns []string, row func(Lock) []Cell) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| lock | %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+	var rows [][]string
 	for _, l := range c.Locks {
-		writeRow(&b, l.Name(), row(l))
+		rows = append(rows, cells(l.Name(), row(l)))
 	}
-	return b.String()
+	return table("lock", columns, rows)
 }
 
-func writeRow(b *strings.Builder, name string, cells []Cell) {
-	fmt.Fprintf(b, "| %s |", name)
-	for _, cell := range cells {
-		fmt.Fprintf(b, " %s |", cell.markdown())
+// table has text in all of its columns: a figure is often followed by words.
+func table(first string, columns []string, rows [][]string) string {
+	return marked.Table(1+len(columns), append([]string{first}, columns...), rows)
+}
+
+func cells(name string, all []Cell) []string {
+	row := []string{name}
+	for _, cell := range all {
+		row = append(row, cell.markdown())
 	}
-	b.WriteString("\n")
+	return row
 }
 
 // others are libraries that the benchmark measures beside v3.
@@ -76,18 +81,18 @@ var others = []string{"rueidislock", "redsync", "redsync5", "redislock", "rediss
 
 // libraries is the table of what the benchmark says of other libraries.
 func (c Comparison) libraries() string {
-	var b strings.Builder
-	b.WriteString("| library | lock and unlock, time × v3 | burst of 666, time × v3 | sustained load, sections per second × v3 | " +
-		"Jain, waiters |\n|---|---|---|---|---|\n")
+	var rows [][]string
 	for _, name := range append([]string{"ours"}, others...) {
-		writeRow(&b, strings.Replace(name, "ours", "v3 Redis", 1), []Cell{
+		rows = append(rows, cells(strings.Replace(name, "ours", "v3 Redis", 1), []Cell{
 			measured("%s")(c.bench.Ratio(librariesAlone, name, "ours", benchfile.WaitP50)),
 			measured("%s")(c.bench.Ratio(librariesBurst, name, "ours", benchfile.Seconds)),
 			measured("%s")(c.bench.Ratio(libraries, name, "ours", benchfile.Rate)),
 			measured("%s")(c.bench.Median(libraries, name, benchfile.Jain)),
-		})
+		}))
 	}
-	return b.String()
+	return table("library", []string{
+		"lock and unlock, time × v3", "burst of 666, time × v3", "sustained load, sections per second × v3", "Jain, waiters",
+	}, rows)
 }
 
 func (c Cell) markdown() string {

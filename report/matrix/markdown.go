@@ -3,20 +3,15 @@ package matrix
 import (
 	"fmt"
 	"strings"
+
+	"locklab/internal/marked"
 )
 
 // Markdown is the matrix as a table, with links to the experiments' pages, which are below root.
 func (m Matrix) Markdown(root string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| lock | %s |\n|---|%s\n", strings.Join(m.Anomalies, " | "), strings.Repeat("---|", len(m.Anomalies)))
-	for _, strategy := range m.Strategies {
-		fmt.Fprintf(&b, "| %s |", strategy)
-		for _, anomaly := range m.Anomalies {
-			fmt.Fprintf(&b, " %s |", m.Cell(strategy, anomaly).markdown(root))
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return table("lock", m.Strategies, m.Anomalies, func(strategy, anomaly string) string {
+		return m.Cell(strategy, anomaly).markdown(root)
+	})
 }
 
 // Whole is the matrix with the number of cells that say nothing.
@@ -34,16 +29,21 @@ func (m Matrix) Whole() string {
 
 // Narrow is the matrix of a few locks: a row for each anomaly, so that it fits beside text.
 func (m Matrix) Narrow(root string, strategies ...string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| what fails | %s |\n|---|%s\n", strings.Join(strategies, " | "), strings.Repeat("---|", len(strategies)))
-	for _, anomaly := range m.Anomalies {
-		fmt.Fprintf(&b, "| %s |", anomaly)
-		for _, strategy := range strategies {
-			fmt.Fprintf(&b, " %s |", m.Cell(strategy, anomaly).markdown(root))
+	return table("what fails", m.Anomalies, strategies, func(anomaly, strategy string) string {
+		return m.Cell(strategy, anomaly).markdown(root)
+	})
+}
+
+func table(what string, rows, columns []string, cell func(row, column string) string) string {
+	var all [][]string
+	for _, row := range rows {
+		cells := []string{row}
+		for _, column := range columns {
+			cells = append(cells, cell(row, column))
 		}
-		b.WriteString("\n")
+		all = append(all, cells)
 	}
-	return b.String()
+	return marked.Table(1+len(columns), append([]string{what}, columns...), all)
 }
 
 // markdown is the cell, short, leading to the first run that shows it.
@@ -63,20 +63,20 @@ func (c Cell) markdown(root string) string {
 
 // Details says for each anomaly what the cells rest on: the counterexample, the reason, and the variants. Their pages have the commands.
 func (m Matrix) Details(root string) string {
-	var b strings.Builder
+	var sections []string
 	for _, anomaly := range m.Anomalies {
-		fmt.Fprintf(&b, "## %s\n\n| lock | | by |\n|---|---|---|\n", anomaly)
+		var rows [][]string
 		for _, strategy := range m.Strategies {
 			c := m.Cell(strategy, anomaly)
 			text := c.String()
 			if c.State == NotApplicable {
 				text += ": " + c.Why
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", strategy, tableText.Replace(text), c.shown(root))
+			rows = append(rows, []string{strategy, cellText(text), c.shown(root)})
 		}
-		b.WriteString("\n")
+		sections = append(sections, "## "+anomaly+"\n\n"+marked.Table(3, []string{"lock", "result", "by"}, rows))
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return strings.Join(sections, "\n")
 }
 
 // shown are the variants that the cell rests on.
@@ -84,7 +84,7 @@ func (c Cell) shown(root string) string {
 	var lines []string
 	last := ""
 	for _, s := range c.Shown {
-		if variant := tableText.Replace(s.Variant); s.Experiment == last {
+		if variant := cellText(s.Variant); s.Experiment == last {
 			lines[len(lines)-1] += "; " + variant
 		} else {
 			lines = append(lines, fmt.Sprintf("[%[1]s](%[2]sexperiments/%[1]s.md): %[3]s", s.Experiment, root, variant))
@@ -94,5 +94,5 @@ func (c Cell) shown(root string) string {
 	return strings.Join(lines, "<br>")
 }
 
-// tableText makes of any text one that fits into a table.
-var tableText = strings.NewReplacer("\n", "; ", "|", "\\|", "`", "'")
+// cellText makes of any text one that fits into a table and begins no code.
+func cellText(text string) string { return marked.Cell(strings.ReplaceAll(text, "`", "'")) }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"locklab/experiments"
-	"locklab/experiments/steps"
 )
 
 // ErrContradicted means that interleavings violate and must not, or the other way round: there are no pages then.
@@ -50,26 +48,4 @@ func contradicted(all []experiments.Experiment, found map[string][]experiments.E
 		}
 	}
 	return err
-}
-
-// bounds says in words which clients there are and what may happen.
-func bounds(b steps.Bounds) string {
-	last := len(b.Clients) - 1
-	words := []string{strings.Join(strings.Split(b.Clients[:last], ""), ", ") + " and " + b.Clients[last:]}
-	for _, n := range []struct {
-		count     int
-		one, more string
-	}{
-		{b.Deaths, "one may die", "%d may die"},
-		{b.Lost, "one reply to an acquire may be lost", "%d replies to an acquire may be lost"},
-		{b.Expiry, "time may pass once until every expiry is over", "time may pass %d times until every expiry is over"},
-	} {
-		switch {
-		case n.count == 1:
-			words = append(words, n.one)
-		case n.count > 1:
-			words = append(words, fmt.Sprintf(n.more, n.count))
-		}
-	}
-	return strings.Join(words, "; ")
 }

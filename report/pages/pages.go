@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -20,6 +19,7 @@ import (
 
 	"locklab/experiments"
 	"locklab/experiments/claims"
+	"locklab/internal/marked"
 	"locklab/report/html"
 )
 
@@ -27,7 +27,6 @@ import (
 var sources embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"bounds":   bounds,
 	"cell":     cell,
 	"inline":   inline,
 	"fenced":   fenced,
@@ -200,49 +199,11 @@ func below(docs, pattern string) (names []string) {
 	return names
 }
 
-// shown finds the pictures in a page.
-var shown = regexp.MustCompile(`\]\((` + images + `/[^)]+)\)`)
-
-// Check says which experiment has no page below docs or is not in the index, and which page has no experiment. It names the pictures
-// that are missing, and those that no page shows.
-func Check(docs string, all []experiments.Experiment) (err error) {
-	index, unread := os.ReadFile(filepath.Join(docs, path("README")))
-	if unread != nil {
-		return unread
-	}
-	want := []string{path("README")}
-	for _, e := range all {
-		want = append(want, path(e.ID))
-		text, unread := os.ReadFile(filepath.Join(docs, path(e.ID)))
-		switch {
-		case unread != nil:
-			err = errors.Join(err, fmt.Errorf("%s has no page: %w", e.ID, unread))
-		case !strings.Contains(string(text), e.Claim):
-			err = errors.Join(err, fmt.Errorf("the page of %s has another claim", e.ID))
-		case !strings.Contains(string(index), "("+e.ID+".md)"):
-			err = errors.Join(err, fmt.Errorf("%s is not in the index", e.ID))
-		}
-		for _, image := range shown.FindAllStringSubmatch(string(text), -1) {
-			name := filepath.Join("experiments", filepath.FromSlash(image[1]))
-			want = append(want, name)
-			if _, missing := os.Stat(filepath.Join(docs, name)); missing != nil {
-				err = errors.Join(err, fmt.Errorf("the page of %s has no picture: %w", e.ID, missing))
-			}
-		}
-	}
-	for _, name := range append(below(docs, path("*")), below(docs, filepath.Join("experiments", images, "*.svg"))...) {
-		if !slices.Contains(want, name) {
-			err = errors.Join(err, fmt.Errorf("%s belongs to no experiment", filepath.Join(docs, name)))
-		}
-	}
-	return err
-}
-
 // title is the title of an experiment's page: "L01 · No expiry".
 func title(e experiments.Experiment) string { return experiments.Number(e.ID) + " · " + e.Title }
 
 // cell makes of any text one that fits into a table.
-func cell(text string) string { return strings.ReplaceAll(inline(text), "|", "\\|") }
+func cell(text string) string { return marked.Cell(inline(text)) }
 
 // inline makes of any text one that fits into a line.
 func inline(text string) string {

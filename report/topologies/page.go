@@ -15,6 +15,7 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/containers"
 	"locklab/experiments/loadtool"
+	"locklab/internal/marked"
 	"locklab/versions"
 )
 
@@ -72,13 +73,10 @@ func final(c containers.Cell) string {
 		text += fmt.Sprintf(" (%d)", c.Attempts)
 	}
 	if c.Verdict != experiments.AsExpected {
-		text += fmt.Sprintf(" **%s**: %s", c.Verdict, cellText.Replace(c.Why))
+		text += fmt.Sprintf(" **%s**: %s", c.Verdict, marked.Cell(c.Why))
 	}
 	return text
 }
-
-// cellText makes of any text one that fits into a table.
-var cellText = strings.NewReplacer("\n", "; ", "|", "\\|")
 
 func statuses(o containers.Outage) string {
 	var all []string

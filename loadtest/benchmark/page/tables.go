@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"locklab/internal/benchfile"
+	"locklab/internal/marked"
 	"locklab/versions"
 )
 
@@ -83,13 +84,12 @@ var sections = []section{
 
 // table has the rows that were measured.
 func (s section) table(all benchfile.Runs) string {
-	var b, notes strings.Builder
-	names, rule := []string{cmp.Or(s.row, "lock")}, []string{"---"}
+	var notes strings.Builder
+	var rows [][]string
+	names := []string{cmp.Or(s.row, "lock")}
 	for _, c := range s.columns {
-		names, rule = append(names, c.name), append(rule, "---:")
+		names = append(names, c.name)
 	}
-	line(&b, append(names, "failed", "lost", "runs"))
-	line(&b, append(rule, "---:", "---:", "---:"))
 	for _, lock := range order {
 		row := all.Row(s.workload, lock)
 		if len(row) == 0 {
@@ -100,17 +100,13 @@ func (s section) table(all benchfile.Runs) string {
 			cells = append(cells, c.cell(all, row))
 		}
 		failed, lost := failures(row)
-		line(&b, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(row))))
+		rows = append(rows, append(cells, strconv.Itoa(failed), strconv.Itoa(lost), strconv.Itoa(len(row))))
 		if bad := slices.DeleteFunc(slices.Clone(row), benchfile.Run.Clean); len(bad) > 0 {
 			message := strings.Join(strings.Fields(bad[len(bad)-1].Error), " ")
 			fmt.Fprintf(&notes, "\n- **%s failed in %d of %d runs**: `%s`\n", lock, len(bad), len(row), strings.ReplaceAll(message, "`", "'"))
 		}
 	}
-	return b.String() + notes.String()
-}
-
-func line(b *strings.Builder, cells []string) {
-	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	return marked.Table(1, append(names, "failed", "lost", "runs"), rows) + notes.String()
 }
 
 // failures of all runs of a row together.
