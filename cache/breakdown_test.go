@@ -71,19 +71,10 @@ func TestSingleFlightOutlivesItsCaller(t *testing.T) {
 	l.loads(1)
 }
 
-// mutex is a lock of one process.
-type mutex struct{ sync.Mutex }
-
-func (m *mutex) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-	m.Lock()
-	defer m.Unlock()
-	return fn(ctx, 0)
-}
-
 func TestLocked(t *testing.T) {
 	l := newLab(t)
 	put(t, l.db, "one")
-	s, lock := l.slow(), new(mutex)
+	s, lock := l.slow(), testenv.Mutex()
 	caches := []cache.Reader{
 		cache.NewSingleFlight(cache.Locked{Cache: l.aside(cache.Config{}, s), Lock: lock}),
 		cache.Locked{Cache: l.aside(cache.Config{}, s), Lock: lock},

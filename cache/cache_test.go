@@ -118,6 +118,12 @@ func TestAside(t *testing.T) {
 	put(t, cache.DeleteThenUpdate{Database: l.db, Cache: r}, "five")
 	reads(t, r, 5)
 	l.loads(3)
+	if err := l.Set(t.Context(), "7", "junk", 0).Err(); err != nil { // by another program
+		t.Fatal(err)
+	}
+	if _, err := r.Get(t.Context(), id); !errors.Is(err, cache.ErrUnavailable) || !strings.Contains(err.Error(), "the key 7 has no item") {
+		t.Errorf("a key without an item: %v", err)
+	}
 }
 
 // An item lives for the TTL, and longer by less than the spread. Many items have different TTLs.
@@ -192,7 +198,7 @@ func TestInvalid(t *testing.T) {
 	_, ttl := cache.NewLocal(l.db, 1, 0)
 	_, refreshing := cache.NewRefreshing(l, l.db, "", 0)
 	_, query := cache.NewDatabase(t.Context(), nil, -1)
-	_, long := l.db.Put(t.Context(), id, strings.Repeat("x", cache.MaxText+1))
+	_, long := l.db.Put(t.Context(), id, strings.Repeat("x", 1001))
 	_, none := l.db.Put(t.Context(), 0, "x")
 	for name, err := range map[string]error{
 		"TTL 0": redisOf(cache.Config{}), "TTL below a millisecond": redisOf(cache.Config{TTL: time.Microsecond}),
@@ -207,17 +213,30 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// A read does not fall back to the database when Redis is away.
+// A read does not fall back to the database when Redis is away. No write hides it.
 func TestRedisAway(t *testing.T) {
 	l := newLab(t)
 	r := l.aside(cache.Config{})
+	refreshing, err := cache.NewRefreshing(l, l.db, "x:", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
 	l.node.Kill()
-	_, err := r.Get(t.Context(), id)
+	_, got := r.Get(t.Context(), id)
 	_, flight := cache.NewSingleFlight(r).Get(t.Context(), id)
-	_, filtered := cache.NewBloom(l, "bloom", 1, r, l.db).Get(t.Context(), id)
-	for _, err := range []error{err, flight, filtered, r.Delete(t.Context(), id)} {
+	_, locked := cache.Locked{Cache: r, Lock: testenv.Mutex()}.Get(t.Context(), id)
+	_, refreshed := refreshing.Get(t.Context(), id)
+	bloom := cache.NewBloom(l, "bloom", 1, r, l.db)
+	_, filtered := bloom.Get(t.Context(), id)
+	_, added := bloom.Put(t.Context(), id, "x")
+	_, filled := cache.UpdateThenSet{Database: l.db, Cache: r}.Put(t.Context(), id, "x")
+	_, first := cache.SetThenUpdate{Database: l.db, Cache: r}.Put(t.Context(), id, "x")
+	for call, err := range map[string]error{
+		"get": got, "single flight": flight, "locked": locked, "refreshing": refreshed, "filter": filtered, "put into the filter": added,
+		"update, then set": filled, "set, then update": first, "delete": r.Delete(t.Context(), id), "delete all": r.DeleteAll(t.Context()),
+	} {
 		if !errors.Is(err, cache.ErrUnavailable) {
-			t.Errorf("got %v", err)
+			t.Errorf("%s: got %v", call, err)
 		}
 	}
 	l.loads(0)
@@ -275,7 +294,7 @@ func TestLocal(t *testing.T) {
 	l.loads(1)
 	put(t, cache.UpdateThenDelete{Database: l.db, Cache: second}, "three")
 	reads(t, second, 3)
-	brief, err := cache.NewLocal(l.db, 10, time.Millisecond)
+	brief, err := cache.NewLocal(l.db, 1, time.Millisecond) // the smallest of both
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,6 +334,14 @@ func testDatabase(t *testing.T, where string) {
 	db, raw := newDatabase(t, where)
 	t.Run("two writers count versions", func(t *testing.T) { countVersions(t, db) })
 	t.Run("each lost table is created again", func(t *testing.T) { eachLostTable(t, db, raw) })
+	put(t, db, strings.Repeat("x", 1000)) // the longest text
+	pool, err := raw.DB()
+	if err = errors.Join(err, pool.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Get(t.Context(), id); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("without its database: %v", err)
+	}
 }
 
 // eachLostTable removes one table after the other. Reads, writes, the log and its worker need both.

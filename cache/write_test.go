@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gorm.io/gorm"
@@ -56,6 +57,21 @@ func TestOrderOfSteps(t *testing.T) {
 	if _ = double.Close(); err == nil || len(s.done) != 3 {
 		t.Errorf("after a first delete that fails: %v, %v", s.done, err)
 	}
+}
+
+// The second delete comes after the delay: until then a reader may fill in what is old.
+func TestTheSecondDeleteComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		update := writerFunc(func(_ context.Context, id uint64, _ string) (cache.Item, error) { return cache.Item{ID: id}, nil })
+		s := &steps{Writer: update, Deleter: refusing{}}
+		double := &cache.DoubleDelete{UpdateThenDelete: cache.UpdateThenDelete{Database: s, Cache: s}, Delay: time.Minute}
+		began := time.Now()
+		put(t, double, "x")
+		answered := time.Since(began)
+		if _ = double.Close(); answered != 0 || time.Since(began) != time.Minute || len(s.done) != 3 {
+			t.Errorf("the answer came after %s, and all after %s: %v", answered, time.Since(began), s.done)
+		}
+	})
 }
 
 // A caller that leaves after the update leaves no old item.

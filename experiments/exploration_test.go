@@ -1,6 +1,8 @@
 package experiments_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,20 +10,88 @@ import (
 	"locklab/experiments"
 	"locklab/experiments/claims"
 	"locklab/experiments/steps"
+	"locklab/history"
 	"locklab/lockstrategy/naive"
 )
 
-// A violation that must not happen is unexpected, and the worst verdict is the exploration's.
-func TestAnExplorationIsJudged(t *testing.T) {
-	e, err := claims.All().Find("L03")
-	if err != nil {
-		t.Fatal(err)
+// playsAll is a variant that plays every interleaving. Of three the last two violate.
+func playsAll(_ context.Context, t *experiments.Trial) {
+	for i, moves := range []string{"A B B", "B A B", "B B A"} {
+		t.Record(history.Event{Kind: history.Note, Name: history.Interleaving, Text: moves})
+		if t.Note("A", "acts in "+moves); i > 0 {
+			t.Mark("A", steps.LostUpdate.Mark())
+		}
 	}
-	e.Interleavings = slices.Clone(e.Interleavings[len(e.Interleavings)-1:])
-	e.Interleavings[0].Expect = experiments.Never // although it violates
-	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, func(experiments.Exploring) {})
-	if err != nil || x.Verdict == nil || *x.Verdict != experiments.Unexpected || *x.Locks[0].Verdict != experiments.Unexpected {
-		t.Errorf("%+v, %v", x, err)
+}
+
+// Each lock is judged by all its interleavings, with the shortest violation, and the worst verdict counts. Progress is told before each.
+func TestAnExplorationIsJudged(t *testing.T) {
+	bounds := steps.Bounds{Clients: "AB", Expiry: 1}
+	e := experiments.Experiment{
+		ID: "X01-test", Check: func(events []history.Event) []history.Violation {
+			return history.Noted(events, steps.LostUpdate.Mark())
+		},
+		Interleavings: []experiments.Interleavings{
+			{Lock: naive.Compare, Bounds: bounds, Violation: steps.NonOwnerUnlock},
+			{Lock: naive.PlainDEL, Bounds: bounds, Violation: steps.NonOwnerUnlock}, // although it violates
+		},
+		Variants: []experiments.Variant{
+			{Name: "other"}, {Name: "played", Expect: experiments.Sometimes, Every: steps.LostUpdate, Run: playsAll},
+		},
+	}
+	var told, locks []string
+	x, err := e.ExploreAll(t.Context(), func(b steps.Bounds) steps.Bounds { return b }, func(now experiments.Exploring) {
+		told = append(told, fmt.Sprintf("%d of %d: %s", now.Number, now.All, now))
+	})
+	if err != nil || x.Verdict == nil || *x.Verdict != experiments.Unexpected {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	for _, l := range x.Locks {
+		words := fmt.Sprintf("%s: %s: %s", l.Lock, l.Found, l.Verdict)
+		if l.Shortest != "" {
+			words += fmt.Sprintf(": %s: %s", l.Shortest, l.Events[len(l.Events)-1].Summary())
+		}
+		locks = append(locks, words)
+	}
+	for _, c := range []struct{ got, want []string }{
+		{told, []string{
+			"1 of 3: every interleaving of SET NX PX, script", "2 of 3: every interleaving of SET NX PX, DEL; 136 tried so far",
+			"3 of 3: every interleaving of played; 272 tried so far",
+		}},
+		{locks, []string{
+			"SET NX PX, script: no violation in all 136 interleavings: as expected",
+			"SET NX PX, DEL: violation in 62 of 136 interleavings: unexpected: A A A … B A B B B: final 2",
+			"played: violation in 2 of 3 interleavings: as expected: B A B: acts in B A B",
+		}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// The absence of a violation is claimed for fewer clients and faults, too. A violation is claimed for more.
+func TestTheBoundsOfAClaim(t *testing.T) {
+	bounds := func(clients string, deaths, expiry, lost int) steps.Bounds {
+		return steps.Bounds{Clients: clients, Deaths: deaths, Expiry: expiry, Lost: lost}
+	}
+	e := experiments.Experiment{Interleavings: []experiments.Interleavings{
+		{Lock: naive.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.LostUpdate},
+		{Lock: naive.SETNX, Bounds: bounds("AB", 1, 1, 1), Violation: steps.OrphanedLock, Expect: experiments.Sometimes},
+	}}
+	for asked, claimed := range map[steps.Bounds][2]bool{
+		bounds("AB", 1, 1, 1): {true, true}, bounds("A", 1, 1, 1): {true, false}, bounds("ABC", 0, 0, 0): {false, false},
+		bounds("AB", 0, 1, 1): {true, false}, bounds("AB", 2, 1, 1): {false, true},
+		bounds("AB", 1, 0, 1): {true, false}, bounds("AB", 1, 2, 1): {false, true},
+		bounds("AB", 1, 1, 0): {true, false}, bounds("AB", 1, 1, 2): {false, true},
+	} {
+		x, err := e.ExploreAll(t.Context(), func(steps.Bounds) steps.Bounds { return asked }, func(experiments.Exploring) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{x.Locks[0].Verdict != nil, x.Locks[1].Verdict != nil}; got != claimed {
+			t.Errorf("%+v: claimed %v, want %v", asked, got, claimed)
+		}
 	}
 }
 

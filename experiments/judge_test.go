@@ -179,16 +179,25 @@ func wantJudged(t *testing.T, c judged, j Judgement) Verdict {
 func TestZeroJudgements(t *testing.T) {
 	e := Experiment{ID: "X", Check: findViolated, Variants: []Variant{{Name: "control"}, {Name: "subject"}}}
 	for name, j := range map[string]Judgement{
-		"the zero judgement":      {},
-		"the zero experiment":     Experiment{}.Judge(Record{}),
-		"the zero record":         e.Judge(Record{}),
-		"a record without trials": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{{Name: "control"}, {Name: "subject"}}}),
-		"a record of half the variants": e.Judge(Record{Experiment: "X", Variants: []VariantRecord{
-			{Name: "control", Trials: []TrialRecord{{Number: 1}}},
-		}}),
+		"the zero judgement":  {},
+		"the zero experiment": Experiment{}.Judge(Record{}),
+		"the zero record":     e.Judge(Record{}),
 	} {
 		if j.Verdict != Inconclusive {
 			t.Errorf("%s: %s", name, j.Verdict)
+		}
+	}
+}
+
+// A judgement says why it is not as expected.
+func TestAJudgementSaysWhy(t *testing.T) {
+	for why, c := range map[string]judged{
+		"subject: A: " + violated.Name: {violation: true},
+		"subject: no violation happened this time, which shows nothing: run it again": {expect: Sometimes},
+		"subject: no trial of it has ended":                                           {missing: "trials"},
+	} {
+		if e, r := c.build(); e.Judge(r).Why != why {
+			t.Errorf("%+v: %q, want %q", c, e.Judge(r).Why, why)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"locklab/history"
 )
@@ -34,6 +36,38 @@ func TestMeasuredInPlainUnits(t *testing.T) {
 	}
 	if _, is := commands.Milliseconds(1500); is {
 		t.Error("commands are a time")
+	}
+}
+
+// The table of what was measured has a row for each timeline, in the order of the variants. A cell has the median and the spread.
+func TestMeasurements(t *testing.T) {
+	work, waits := Microseconds.Of("of work"), Tenths.Of("waits")
+	r := Record{Variants: []VariantRecord{
+		{Name: "v", Trials: []TrialRecord{{Took: time.Second}, {Took: 2 * time.Second}}},
+		{Name: "w", Trials: []TrialRecord{{Took: 5 * time.Second}}},
+	}}
+	measured := func(variant, timeline string, of Quantity, values ...int64) {
+		for _, value := range values {
+			e := of.Event(timeline, value)
+			e.Variant = variant
+			r.Events = append(r.Events, e)
+		}
+	}
+	measured("w", "B", work, 3000, 1000, 2000)
+	measured("w", "B", waits, 45, 45, 45)
+	measured("v", "A", work, 90_000, 50_000, 70_000)
+	measured("v", "A", waits, 10, 40, 20)
+	measured("v", "B", work, 7000)
+	want := Measurements{Units: []string{"waits", "ms of work"}, Rows: []MeasuredRow{
+		{"v", "A", []string{"2.0 (1.0 to 4.0)", "70.0 (50.0 to 90.0)"}},
+		{"v", "B", []string{"–", "7.00"}},
+		{"w", "B", []string{"4.5", "2.00 (1.00 to 3.00)"}},
+	}}
+	if got := r.Measurements(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if v, none := r.TookBy("v"), r.TookBy("nobody"); v != 3*time.Second || none != 0 {
+		t.Errorf("the trials of v took %s, those of nobody %s", v, none)
 	}
 }
 

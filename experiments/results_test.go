@@ -3,6 +3,8 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +28,23 @@ func TestRunSavesWhatCannotBeJudged(t *testing.T) {
 	}
 }
 
-// The error names a missing program and the command that installs it, before anything runs. A group can leave it out.
-// A group keeps only the experiments that can run. A named experiment runs, or the error says what it needs.
+// A run that cannot be saved is judged, and the results say why it is not saved.
+func TestARunThatIsNotSaved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := withVariant(func(_ context.Context, t *Trial) { t.Mark("A", violated) })
+	saved, lost := Run(t.Context(), e, Options{Trials: 1, Store: t.TempDir()}), Run(t.Context(), e, Options{Trials: 1, Store: file})
+	if lost.Judgement.Verdict != AsExpected || !strings.Contains(lost.NotSaved, "save the run: ") {
+		t.Errorf("%+v", lost)
+	}
+	want := "X01-test is judged and not saved: " + lost.NotSaved
+	if err := (&Results{Runs: []Result{saved, lost}}).NotSaved(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // A run in containers starts and stops them; a run of one trial is shorter than one of three.
 func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 	e := Experiment{ID: "F99-place", Schedule: Schedule{Takes: 6 * time.Second, Docker: 60 * time.Second}, Variants: make([]Variant, 2)}
@@ -48,6 +65,23 @@ func TestUsualSecondsAreThoseOfTheSamePlaceAndNumberOfTrials(t *testing.T) {
 		if got := run.Usual(); got != c.usual {
 			t.Errorf("%d trials, %s: %s, want %s", c.trials, c.where.Engine(), got, c.usual)
 		}
+	}
+}
+
+// After the end of its context no run begins, and nothing is shown. The worst verdict is that of all runs.
+func TestRunsThatWereNotBegun(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	all := []Experiment{{ID: "L1"}, {ID: "L2", Schedule: Schedule{Alone: true}}}
+	results := RunAll(ended, all, 1, func(Experiment) Result { t.Error("it was begun"); return Result{} })
+	for i, r := range results {
+		if j := r.Judgement; j.Experiment != all[i].ID || !j.Void || j.Why != "it was not begun" {
+			t.Errorf("%+v", j)
+		}
+	}
+	good := Result{Saved: Saved{Judgement: Judgement{Verdict: AsExpected}}}
+	if one, both := WorstOf([]Result{good}), WorstOf([]Result{good, results[0]}); one != AsExpected || both != Inconclusive {
+		t.Errorf("the worst verdicts are %s and %s", one, both)
 	}
 }
 

@@ -2,11 +2,13 @@ package experiments
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // withVariant makes an experiment of a control that notes something, and a variant.
@@ -35,6 +37,31 @@ func TestRunRecords(t *testing.T) {
 	}
 	if r := Run(t.Context(), e, Options{Trials: 1}).Record; r.Count != 2 {
 		t.Errorf("a run of 1 trial recorded %d events", r.Count)
+	}
+}
+
+// The record says whether Redis ran in containers, and from which image. Without Docker it names the program.
+func TestTheRecordNamesItsRedis(t *testing.T) {
+	for docker, redis := range map[string]string{"": "miniredis", "checkout": "containers of redis:7"} {
+		inContainers := docker == ""
+		e := withVariant(func(_ context.Context, t *Trial) { inContainers = t.InContainers() })
+		r := Run(t.Context(), e, Options{Trials: 1, Docker: docker, Image: "redis:7"}).Record
+		if in := docker != ""; r.Redis != redis || r.Containers != in || inContainers != in {
+			t.Errorf("%q: %s, in containers: the record %t, the trial %t", docker, r.Redis, r.Containers, inContainers)
+		}
+	}
+}
+
+// A trial that uses up its time says so, and is not repeated, whether its scenario fails or returns.
+func TestATrialHasItsTime(t *testing.T) {
+	for name, end := range map[string]func(t *Trial, err error){"it returns": func(*Trial, error) {}, "it fails": (*Trial).Must} {
+		synctest.Test(t, func(t *testing.T) {
+			e := withVariant(func(ctx context.Context, t *Trial) { <-ctx.Done(); end(t, ctx.Err()) })
+			trials := Run(t.Context(), e, Options{Trials: 1}).Record.Variants[1].Trials
+			if len(trials) != 1 || !strings.Contains(trials[0].Err, "it was not over within 3m0s") {
+				t.Errorf("%s: %+v", name, trials)
+			}
+		})
 	}
 }
 
@@ -191,9 +218,9 @@ func TestMissing(t *testing.T) {
 
 func TestVerdictInJSON(t *testing.T) {
 	for verdict, want := range map[Verdict]string{
-		Inconclusive: "inconclusive", AsExpected: "as expected", Unexpected: "unexpected",
+		Inconclusive: `"inconclusive"`, AsExpected: `"as expected"`, Unexpected: `"unexpected"`,
 	} {
-		if text, err := verdict.MarshalText(); err != nil || string(text) != want {
+		if text, err := json.Marshal(verdict); err != nil || string(text) != want {
 			t.Errorf("%q, %v", text, err)
 		}
 	}

@@ -54,9 +54,6 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 			t.Errorf("%s: %+v", path, s.Judgement)
 		}
 	}
-	if got := r.TookBy("nobody"); got != 0 {
-		t.Error(got)
-	}
 }
 
 // Two labs may begin in the same millisecond, in one store.
@@ -93,18 +90,7 @@ func TestRunsOfTheSameMillisecond(t *testing.T) {
 	}
 }
 
-func TestLatestIsTheNewest(t *testing.T) {
-	store := t.TempDir()
-	save(t, store, ran())
-	r := ran()
-	r.Began = r.Began.Add(time.Hour)
-	save(t, store, r)
-	if got, err := Load(Runs(store)[0]); err != nil || !got.Began.Equal(r.Began) {
-		t.Errorf("the newest began at %v, %v", got.Began, err)
-	}
-}
-
-// An interrupted run shows nothing, and does not replace a complete one.
+// The newest run is the latest. An interrupted one shows nothing, and does not replace a complete one. The history names all.
 func TestLatestIsComplete(t *testing.T) {
 	store := t.TempDir()
 	for i, r := range []struct {
@@ -120,6 +106,25 @@ func TestLatestIsComplete(t *testing.T) {
 		if got, err := Load(Runs(store)[0]); err != nil || !got.Began.Equal(want) {
 			t.Errorf("after run %d the newest began at %v, want %v; %v", i, got.Began, want, err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(store, known.ID, "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	all := History(store, known.ID)
+	if len(all) != 5 || all[0] != "20260102T070405.006Z" || all[4] != "20260102T030405.006Z" {
+		t.Errorf("the history has the runs %q", all)
+	}
+}
+
+// A run.json belongs to a saved run if there is a history beside it.
+func TestIsRun(t *testing.T) {
+	dir := save(t, t.TempDir(), ran())
+	if !IsRun(dir) {
+		t.Error("a saved run is none")
+	}
+	remove(t, dir, historyFile)
+	if IsRun(dir) {
+		t.Error("the summary of a load tool is a saved run")
 	}
 }
 
@@ -183,12 +188,14 @@ func TestARunWithoutAJudgementIsJudgedOnce(t *testing.T) {
 	if trials := 2; checked != trials {
 		t.Errorf("%d trials were checked, want each of %d once", checked, trials)
 	}
-	damaged := save(t, t.TempDir(), ran())
-	remove(t, damaged, verdictFile)
-	remove(t, damaged, historyFile)
-	for range 2 {
-		if s := (Catalogue{known}).Judged(damaged); !strings.Contains(s.Judgement.Why, "history.jsonl is missing") || has(damaged, verdictFile) {
-			t.Errorf("a damaged run: %+v", s)
+	for _, file := range []string{historyFile, RunFile} {
+		damaged := save(t, t.TempDir(), ran())
+		remove(t, damaged, verdictFile)
+		remove(t, damaged, file)
+		for range 2 {
+			if s := (Catalogue{known}).Judged(damaged); !strings.Contains(s.Judgement.Why, file+" is missing") || has(damaged, verdictFile) {
+				t.Errorf("a damaged run: %+v", s)
+			}
 		}
 	}
 }

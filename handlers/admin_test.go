@@ -40,24 +40,6 @@ func TestSettingAsksForTheAdminToken(t *testing.T) {
 	s.ask(http.MethodPut, "/pview", "not JSON", "Authorization: Bearer "+token).fails(t, http.StatusBadRequest)
 }
 
-func TestOnlySettingAsksForTheAdminToken(t *testing.T) {
-	s := serve(t, func(_ *instance, cfg *handlers.Config) { cfg.AdminToken = "secret" })
-	for _, line := range [][2]string{
-		{"POST", "/orders"},
-		{"POST", "/v1/orders/1/grab?driver=12"},
-		{"POST", "/v1/pview"},
-		{"GET", "/pview"},
-		{"GET", "/orders/1"},
-		{"GET", "/readyz"},
-		{"GET", "/metrics"},
-		{"GET", "/"},
-	} {
-		if got := s.ask(line[0], line[1], ""); got.status >= 400 {
-			t.Errorf("%s: %d %s", line, got.status, got.body)
-		}
-	}
-}
-
 func TestWithoutATokenNobodyIsAsked(t *testing.T) {
 	s := serve(t)
 	for _, headers := range [][]string{nil, {"Authorization: Bearer any"}} {

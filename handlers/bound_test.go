@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -146,6 +147,54 @@ func TestTheBoundOfTheBodyIsNoneOfTheWork(t *testing.T) {
 		}
 	})
 }
+
+// An instance that stops cancels what still runs after 8 seconds, and waits for those answers. Whatever ignores that is cut off at 11.
+func TestServeStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener, ended, never := stopping{make(pipes)}, make(chan error), make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			ended <- handlers.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/ignores" {
+					<-never
+				}
+				<-r.Context().Done()
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}), slog.New(slog.DiscardHandler))
+		}()
+		var clients [2]net.Conn
+		for i, path := range []string{"/waits", "/ignores"} {
+			client, served := net.Pipe()
+			listener.pipes <- served
+			fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: lab\r\n\r\n", path)
+			clients[i] = client
+		}
+		synctest.Wait()
+		stop()
+		began := time.Now()
+		got, after := read(t, bufio.NewReader(clients[0])), time.Since(began)
+		if got.status != http.StatusServiceUnavailable || after != 8*time.Second {
+			t.Errorf("after %s: %d %s", after, got.status, got.body)
+		}
+		if n, err := clients[1].Read(make([]byte, 1)); n > 0 || err == nil || time.Since(began) != handlers.StopAtMost {
+			t.Errorf("after %s: %d bytes, %v", time.Since(began), n, err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		close(never)
+	})
+	gone := make(pipes)
+	close(gone)
+	if err := handlers.Serve(t.Context(), gone, nil, slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a listener that has ended: %v", err)
+	}
+}
+
+// stopping is such a listener that a server can close.
+type stopping struct{ pipes }
+
+func (s stopping) Close() error { close(s.pipes); return nil }
 
 // inFakeTime serves over connections in memory, where the seconds of a bound pass immediately.
 func inFakeTime(t *testing.T, test func(t *testing.T, s *instance, dial func() net.Conn)) {

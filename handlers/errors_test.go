@@ -93,6 +93,7 @@ func TestA503SaysWhatMayHaveBeenWritten(t *testing.T) {
 		"Redis is away":                   {redisAway, true},
 		"Redis was not asked":             {pview.ErrNotWritten, false},
 		"the database is away":            {mysqlAway, true},
+		"an unknown error":                {errors.New("a bug"), true},
 		"the wait was too long":           {refused(tooLong), false},
 		"the lock's server is away":       {refused(lockAway), false},
 		"the lease was lost at the grant": {refused(leaseLost), false},

@@ -4,7 +4,6 @@ import (
 	"html"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -119,9 +118,6 @@ func TestTheHomePageSaysWhatThisIs(t *testing.T) {
 	}
 	if strings.Contains(got.body, token) {
 		t.Error("it tells the admin token")
-	}
-	if !slices.ContainsFunc(curls(got.body), func(line string) bool { return strings.Contains(line, "Bearer TOKEN") }) {
-		t.Error("it does not say where the token goes")
 	}
 }
 

@@ -187,6 +187,27 @@ func TestALineIsNotRepeatedWithinTenSeconds(t *testing.T) {
 	})
 }
 
+// A server that is lost again within ten seconds has its line when they are over. The next line counts from the second loss.
+func TestAServerThatIsLostAgain(t *testing.T) {
+	inOutage(t, func(t *testing.T, o *outage) {
+		o.answers(noAnswer)
+		o.Failed("a request", noAnswer)
+		o.says(t, redisLost)
+		o.answers(nil)
+		time.Sleep(9 * time.Second / 4)
+		o.says(t, redisBack+"1s failures=1")
+		o.answersAfter(time.Second/2, noAnswer)
+		o.Failed("a request", noAnswer)
+		time.Sleep(7 * time.Second)
+		o.says(t)
+		time.Sleep(12 * time.Second)
+		o.says(t, redisLost)
+		o.answers(nil)
+		time.Sleep(time.Second)
+		o.says(t, redisBack+"19.5s failures=1")
+	})
+}
+
 // Probes of /readyz and the log's own questions overlap. A question that was asked while the server was away may time out after a later one
 // was answered. It changes nothing.
 func TestALateAnswerChangesNothing(t *testing.T) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"locklab/handlers"
@@ -189,14 +191,16 @@ func TestLimitsThatCannotWork(t *testing.T) {
 	s.get("/supplier/r0/rates").fails(t, http.StatusServiceUnavailable, "unavailable")
 }
 
-// A supplier that cannot be reached.
+// A supplier that cannot be reached, and one whose answer is cut off.
 func TestASupplierThatDoesNotAnswer(t *testing.T) {
-	s := serve(t, limited(&supplier{}), func(_ *instance, cfg *handlers.Config) {
-		for i := range cfg.Limited.Algorithms {
-			cfg.Limited.Algorithms[i].Outgoing = broken{}
-		}
-	})
-	s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, "no usable answer", "reset by peer")
+	for _, answers := range []bool{false, true} {
+		s := serve(t, limited(&supplier{}), func(_ *instance, cfg *handlers.Config) {
+			for i := range cfg.Limited.Algorithms {
+				cfg.Limited.Algorithms[i].Outgoing = broken(answers)
+			}
+		})
+		s.ask(http.MethodPost, "/r3/supplier/call", "").fails(t, http.StatusBadGateway, "no usable answer", "reset by peer")
+	}
 }
 
 // A supplier that answers, but not with what was asked for.
@@ -217,10 +221,15 @@ func (status refusing) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(status), Body: http.NoBody}, nil
 }
 
-type broken struct{}
+// broken breaks a connection, after the header of the answer or before.
+type broken bool
 
-func (broken) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("reset by peer")
+func (answers broken) RoundTrip(*http.Request) (*http.Response, error) {
+	reset := errors.New("reset by peer")
+	if answers {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(reset))}, nil
+	}
+	return nil, reset
 }
 
 func TestTheHomePageShowsTheLimits(t *testing.T) {

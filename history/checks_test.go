@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,10 +144,6 @@ func TestAgree(t *testing.T) {
 			}
 		})
 	}
-	both := script(t, "A grant lock\nB grant lock\nA release lock\nB read n 0\nB write n 1\nB write n 1")
-	if len(Exclusion(both)) == 0 || len(Counter(both)) == 0 || Agree(both) != nil {
-		t.Error("a history with both violations")
-	}
 }
 
 // A history from an unknown source may have any times: the check must not fail because of them.
@@ -156,6 +153,30 @@ func TestAgreeOnTimesThatMakeNoSense(t *testing.T) {
 		events[i].At = -events[i].At
 	}
 	_ = Agree(events)
+}
+
+// An event is of a trial by the name of its variant and by its number.
+func TestTheEventsOfATrial(t *testing.T) {
+	all := []Event{
+		{Seq: 1, Variant: "v", Trial: 1}, {Seq: 2, Variant: "w", Trial: 1}, {Seq: 3, Variant: "v", Trial: 2}, {Seq: 4, Variant: "v", Trial: 1},
+	}
+	if got := seqs(Of(all, "v", 1)); !slices.Equal(got, []int{1, 4}) {
+		t.Errorf("the first trial of v has the events %v", got)
+	}
+}
+
+// A timeline shows each event in a few words.
+func TestAnEventInAFewWords(t *testing.T) {
+	for want, e := range map[string]Event{
+		"5 ms until the grant": {Kind: Measure, Value: 5, Unit: "ms", Name: "until the grant"},
+		"5 updates lost":       {Kind: Measure, Value: 5, Name: "updates lost"}, "stale 3 token 7": {Kind: Stale, Value: 3, Token: 7},
+		"stale read": {Kind: Stale, Value: 3, Name: RefusedRead}, "refuse " + Taken: {Kind: Refuse, Text: Taken},
+		"✗ cut": {Kind: Fault, Text: "cut"}, "✓ mended": {Kind: Heal, Text: "mended"},
+	} {
+		if got := e.Summary(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // A mark is found by its name, whatever its words have become. An event that was saved before it had a name has it as its text.

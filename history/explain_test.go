@@ -69,8 +69,8 @@ func TestExplainIsShort(t *testing.T) {
 	var text strings.Builder
 	var own []int
 	for n := range 50 {
-		fmt.Fprintf(&text, "A/%d grant lock\nA/%[1]d write n %[1]d\nredis fault: cut\nA/%[1]d release lock\n", n)
-		own = append(own, 4*n+2)
+		fmt.Fprintf(&text, "A/%d command: x\nA/%[1]d grant lock\nA/%[1]d write n %[1]d\nredis fault: cut\nA/%[1]d release lock\n", n)
+		own = append(own, 5*n+3)
 	}
 	events := script(t, text.String())
 	for n := 1; n <= len(own); n++ {
@@ -79,7 +79,7 @@ func TestExplainIsShort(t *testing.T) {
 			t.Fatalf("%d events are explained by %v", n, slice)
 		}
 	}
-	if slice := seqs(Explain(events, Violation{Events: []int{2, 198}})); len(slice) != 12 {
+	if slice := seqs(Explain(events, Violation{Events: []int{3, 248}})); len(slice) != 12 {
 		t.Errorf("two events far apart are explained by %v", slice)
 	}
 }

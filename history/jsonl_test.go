@@ -17,12 +17,18 @@ func encoded(t testing.TB, events []Event) string {
 	return b.String()
 }
 
+// A history is read as it was written, also an event of 100 KB. People can read the texts in the file.
 func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	events := newModel(1).run()
 	events[0].Text, events[1].Proof, events[2].Token, events[3].Process = "<a> & \"b\"\n", "ps says T", 7, "app-1"
-	got, err := Decode(strings.NewReader(encoded(t, events)))
+	events[4].Text = strings.Repeat("x", 100<<10)
+	text := encoded(t, events)
+	got, err := Decode(strings.NewReader(text))
 	if err != nil || !reflect.DeepEqual(got, events) {
 		t.Errorf("%v, %v", err, got)
+	}
+	if !strings.Contains(text, `<a> & \"b\"\n`) {
+		t.Errorf("a text cannot be read in the file: %.300s", text)
 	}
 }
 

@@ -56,6 +56,9 @@ func TestTimelinesAreNarrow(t *testing.T) {
 				t.Fatalf("%d timelines: %d columns: %s", n, got, line)
 			}
 		}
+		if strings.Count(text, "0.0") != n {
+			t.Fatalf("%d timelines: not each event has its time once:\n%s", n, text)
+		}
 		for _, word := range strings.Fields(words) {
 			if strings.Count(text, word) != n {
 				t.Fatalf("%d timelines: %q is lost in\n%s", n, word, text)

@@ -30,6 +30,8 @@ func TestValidate(t *testing.T) {
 		{"SQLite without a path", "sqlite:", "allowed are"},
 		{"MySQL without a DSN", "mysql:", "allowed are"},
 		{"another kind", "postgres://lab:" + password + "@db/locklab", "allowed are"},
+		{"another kind with a DSN", "postgres:lab:" + password + "@tcp(db:5432)/locklab", "allowed are"},
+		{"a name with a %", "mysql:lab:" + password + "@tcp(db:3306)/lock%zz", "begins no escape"},
 		{"a directory that does not exist", "sqlite:" + filepath.Join(file+"s", "orders.db"), "no directory " + file + "s "},
 		{"a directory that is a file", "sqlite:" + filepath.Join(file, "orders.db"), "no directory " + file + " "},
 		// Each connection of the pool would have its own.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,7 +93,7 @@ func testTableLostInTransaction(t *testing.T, database fresh) {
 	s := open(t, where, 0)
 	for name, try := range map[string]func(uint64) func(*order.Store, uint64) (order.Result, error){
 		"with a conditional UPDATE": grabAtomic,
-		"with a lock":               func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(mutex(), id) },
+		"with a lock":               func(id uint64) func(*order.Store, uint64) (order.Result, error) { return grabber(testenv.Mutex(), id) },
 	} {
 		id := create(t, s)
 		executeIn(t, where, "DROP TABLE wins")
@@ -142,7 +141,7 @@ func TestMariaDBWithACollation(t *testing.T) {
 	t.Parallel()
 	where := createIn(t, mariaDB(t))
 	s := open(t, where+"?collation=utf8mb4_bin", 0)
-	if result, err := grabber(granted(1), create(t, s))(s, 7); err != nil || !result.Won {
+	if result, err := grabber(testenv.Granted(1), create(t, s))(s, 7); err != nil || !result.Won {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	for parameter, says := range map[string]string{
@@ -200,7 +199,7 @@ func unavailableAll(t *testing.T, s *order.Store, id uint64) {
 		"Ping":       func() error { return s.Ping(context.Background()) },
 		"Get":        func() error { _, err := s.Get(context.Background(), id); return err },
 		"Create":     func() error { _, err := s.Create(context.Background()); return err },
-		"Grab":       func() error { _, err := grabber(noLock, id)(s, 1); return err },
+		"Grab":       func() error { _, err := grabber(testenv.NoLock, id)(s, 1); return err },
 		"GrabAtomic": func() error { _, err := grabAtomic(id)(s, 1); return err },
 	} {
 		result := make(chan error, 1)
@@ -240,13 +239,13 @@ func TestMariaDBThatGoesAway(t *testing.T) {
 	if err := left(t, s, id); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, order.ErrUnavailable) {
 		t.Errorf("got %v: it is the caller that left", err)
 	}
-	notOpened(t, database, server.Addr)
+	notOpened(t, database, "mysql "+server.Addr)
 
 	server.Resume()
 	testenv.Eventually(t, "it answers again", func() bool { return s.Ping(t.Context()) == nil })
 	server.Kill()
 	unavailableAll(t, s, id)
-	notOpened(t, database, server.Addr)
+	notOpened(t, database, "mysql "+server.Addr)
 }
 
 // left is what Get returns to a caller that does not wait long.
@@ -296,18 +295,6 @@ func opening(t *testing.T, database string, within time.Duration) error {
 	}
 	secret(t, err)
 	return err
-}
-
-func TestMySQLThatIsNotThere(t *testing.T) {
-	t.Parallel()
-	testenv.Slow(t)
-	notOpened(t, "mysql:lab:"+password+"@tcp(127.0.0.1:1)/orders", "mysql 127.0.0.1:1/orders")
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	notOpened(t, "mysql:lab:"+password+"@tcp("+silent.Addr().String()+")/orders", silent.Addr().String())
 }
 
 // writer begins to write in a file of SQLite, as another process does, until end.
@@ -388,6 +375,17 @@ func TestSQLiteThatIsLocked(t *testing.T) {
 	end()
 	if result, err := grabAtomic(id)(s, 2); err != nil || !result.Won {
 		t.Errorf("after the lock's end: %+v, %v", result, err)
+	}
+}
+
+// A file that is no database is an error that says so. No later try would open it.
+func TestAFileThatIsNoDatabase(t *testing.T) {
+	where := sqlite(t)
+	if err := os.WriteFile(strings.TrimPrefix(where, "sqlite:"), []byte(strings.Repeat("text\n", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := opening(t, where, never); err == nil || !strings.Contains(err.Error(), "is no SQLite database") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ func TestTheDSNBoundsEachAnswer(t *testing.T) {
 		"?timeout=1s&readTimeout=2s":   "1s 2s",
 		"?timeout=1s":                  "1s 5s",
 		"?readTimeout=2s&charset=utf8": "5s 2s",
+		"?rejectReadOnly=true":         "5s 5s",
 	} {
 		from, err := Config{Database: "mysql:lab@tcp(db:3306)/locklab" + parameters}.source()
 		if err != nil {
@@ -23,8 +24,9 @@ func TestTheDSNBoundsEachAnswer(t *testing.T) {
 		if got := query.Get("timeout") + " " + query.Get("readTimeout"); err != nil || got != want {
 			t.Errorf("%q: the bounds are %s, want %s (%v)", parameters, got, want, err)
 		}
-		// A row that matches counts, and the time of an order is read as one.
-		if query.Get("clientFoundRows") != "true" || query.Get("parseTime") != "true" || query.Get("interpolateParams") != "true" {
+		// A row that matches counts, the time of an order is read as one, and what a read-only server says is not hidden.
+		if query.Has("rejectReadOnly") || query.Get("clientFoundRows") != "true" ||
+			query.Get("parseTime") != "true" || query.Get("interpolateParams") != "true" {
 			t.Errorf("%q: the parameters are %s", parameters, text)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"locklab/internal/testenv"
 	"locklab/order"
 )
 
@@ -31,7 +32,7 @@ func testLostWhileThinking(t *testing.T, database fresh) {
 		s := open(t, where, time.Hour)
 		id := create(t, s)
 		start := time.Now()
-		result, err := s.Grab(t.Context(), lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		result, err := s.Grab(t.Context(), testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 			ctx, lose := context.WithCancelCause(ctx)
 			defer time.AfterFunc(time.Minute, func() { lose(errLost) }).Stop()
 			return fn(ctx, 1)
@@ -46,7 +47,7 @@ func testLostWhileThinking(t *testing.T, database fresh) {
 func testLostAtOnce(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
 	id := create(t, s)
-	result, err := s.Grab(t.Context(), lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	result, err := s.Grab(t.Context(), testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		ctx, lose := context.WithCancelCause(ctx)
 		lose(errLost)
 		return fn(ctx, 1)
@@ -58,7 +59,7 @@ func testNotGranted(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
 	id := create(t, s)
 	errBusy := errors.New("busy")
-	result, err := s.Grab(t.Context(), lockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
+	result, err := s.Grab(t.Context(), testenv.LockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
 		return errBusy
 	}), order.Attempt{OrderID: id, Driver: 1})
 	if !errors.Is(err, errBusy) || errors.Is(err, order.ErrUnavailable) || result.Won {

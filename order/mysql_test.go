@@ -212,6 +212,8 @@ func TestAServerThatBecomesReadOnly(t *testing.T) {
 	for range 2 { // it is read-only for a while, before the address leads elsewhere
 		_, err := i.orders.Create(t.Context())
 		saysWhy("order", err)
+		_, err = grabAtomic(1)(i.orders, 1)
+		saysWhy("grab", err)
 		saysWhy("lock", i.lock.Do(t.Context(), "k", func(context.Context, uint64) error { return nil }))
 		saysWhy("shop", i.goods.Stock(t.Context(), 1, 100))
 	}

@@ -110,33 +110,11 @@ func get(t *testing.T, s *order.Store, id uint64) order.Order {
 	return o
 }
 
-// lockerFunc makes a fake of order.Locker.
-type lockerFunc func(ctx context.Context, key string, fn func(context.Context, uint64) error) error
-
-func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
-	return f(ctx, key, fn)
-}
-
-// noLock grants every call immediately.
-var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
-
-// mutex is a real lock, which counts its grants.
-func mutex() order.Locker {
-	var mu sync.Mutex
-	var token uint64
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		mu.Lock()
-		defer mu.Unlock()
-		token++
-		return fn(ctx, token)
-	})
-}
-
 // barrier is no lock: it grants all calls simultaneously when n have come.
 func barrier(n int) order.Locker {
 	var expected sync.WaitGroup
 	expected.Add(n)
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	return testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		expected.Done()
 		expected.Wait()
 		return fn(ctx, 0)

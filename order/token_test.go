@@ -16,17 +16,10 @@ import (
 	"locklab/order"
 )
 
-// granted grants every call with this fencing token, as a lock does whose leases have all expired.
-func granted(token uint64) order.Locker {
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		return fn(ctx, token)
-	})
-}
-
 // growing grants every call with the next fencing token.
 func growing() order.Locker {
 	token := uint64(0)
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	return testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		token++
 		return fn(ctx, token)
 	})
@@ -50,7 +43,7 @@ func inTurn(t *testing.T, where string, holders []holder) (o order.Order, errs [
 			s := open(t, where, time.Duration(i+1)*time.Hour)
 			synctest.Wait() // the holder before has read
 			all.Go(func() error {
-				result, err := s.Grab(t.Context(), granted(h.token), order.Attempt{OrderID: id, Driver: h.driver, Version: h.version})
+				result, err := s.Grab(t.Context(), testenv.Granted(h.token), order.Attempt{OrderID: id, Driver: h.driver, Version: h.version})
 				if errs[i] = err; result.Won != (err == nil) {
 					t.Errorf("holder %d was told %+v, %v", i+1, result, err)
 				}
@@ -145,11 +138,11 @@ func testTwoHolders(t *testing.T, database fresh) {
 		id := create(t, awake)
 		woke := make(chan error, 1)
 		go func() {
-			_, err := paused.Grab(t.Context(), granted(1), order.Attempt{OrderID: id, Driver: 1, Version: "v3", Instance: "8080"})
+			_, err := paused.Grab(t.Context(), testenv.Granted(1), order.Attempt{OrderID: id, Driver: 1, Version: "v3", Instance: "8080"})
 			woke <- err
 		}()
 		synctest.Wait() // it has read that the order is open
-		result, err := awake.Grab(t.Context(), granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v3", Instance: "8090"})
+		result, err := awake.Grab(t.Context(), testenv.Granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v3", Instance: "8090"})
 		if err != nil || !result.Won {
 			t.Fatalf("the newer holder was told %+v, %v", result, err)
 		}
@@ -170,12 +163,12 @@ func testStaleRead(t *testing.T, database fresh) {
 		id := create(t, newer)
 		won := make(chan error, 1)
 		go func() {
-			_, err := grabber(granted(2), id)(newer, 2)
+			_, err := grabber(testenv.Granted(2), id)(newer, 2)
 			won <- err
 		}()
 		synctest.Wait() // it has read that the order is open
 		start := time.Now()
-		_, err := grabber(granted(1), id)(older, 1)
+		_, err := grabber(testenv.Granted(1), id)(older, 1)
 		stale(t, err, 1)
 		if thought := time.Since(start); thought != 0 {
 			t.Errorf("it thought for %s", thought)
@@ -198,11 +191,11 @@ func testTwoLocks(t *testing.T, database fresh) {
 		id := create(t, fast)
 		told := make(chan error, 1)
 		go func() {
-			_, err := slow.Grab(t.Context(), granted(100), order.Attempt{OrderID: id, Driver: 1, Version: "v3"})
+			_, err := slow.Grab(t.Context(), testenv.Granted(100), order.Attempt{OrderID: id, Driver: 1, Version: "v3"})
 			told <- err
 		}()
 		synctest.Wait() // it has read that the order is open
-		result, err := fast.Grab(t.Context(), granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v7"})
+		result, err := fast.Grab(t.Context(), testenv.Granted(2), order.Attempt{OrderID: id, Driver: 2, Version: "v7"})
 		if err != nil || !result.Won {
 			t.Errorf("the holder of the other lock was told %+v, %v", result, err)
 		}
@@ -224,7 +217,7 @@ func testOlderRegistration(t *testing.T, database fresh) {
 			executeIn(t, where, fmt.Sprintf("UPDATE orders SET fence_lock = 'v3', fence = %d WHERE id = %d", token, id))
 		}
 		grab := func(token uint64) error {
-			_, err := s.Grab(t.Context(), granted(token), order.Attempt{OrderID: id, Driver: token, Version: "v3"})
+			_, err := s.Grab(t.Context(), testenv.Granted(token), order.Attempt{OrderID: id, Driver: token, Version: "v3"})
 			return err
 		}
 		register(5)
@@ -246,7 +239,7 @@ func testOlderRegistration(t *testing.T, database fresh) {
 // An order that does not exist is not stale.
 func testTokenNotFound(t *testing.T, database fresh) {
 	s := open(t, database(t), 0)
-	if _, err := grabber(granted(1), create(t, s)+1)(s, 1); !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
+	if _, err := grabber(testenv.Granted(1), create(t, s)+1)(s, 1); !errors.Is(err, order.ErrNotFound) || errors.Is(err, order.ErrStale) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 }
@@ -259,7 +252,7 @@ func testDeleted(t *testing.T, database fresh) {
 		id := create(t, s)
 		grabbed := make(chan error, 1)
 		go func() {
-			_, err := grabber(granted(1), id)(s, 1)
+			_, err := grabber(testenv.Granted(1), id)(s, 1)
 			grabbed <- err
 		}()
 		synctest.Wait() // it has read that the order is open
@@ -275,7 +268,7 @@ func testOlderTables(t *testing.T, database fresh) {
 	where := database(t)
 	s := open(t, where, 0)
 	taken, free := create(t, s), create(t, s)
-	if result, err := grabber(noLock, taken)(s, 7); err != nil || !result.Won {
+	if result, err := grabber(testenv.NoLock, taken)(s, 7); err != nil || !result.Won {
 		t.Fatalf("got %+v, %v", result, err)
 	}
 	before := get(t, s, taken)
@@ -299,7 +292,7 @@ func testOlderTables(t *testing.T, database fresh) {
 	if after.Driver != 7 || after.Token != 0 || !after.CreatedAt.Equal(before.CreatedAt) || !slices.Equal(after.Wins, before.Wins) {
 		t.Errorf("the order was %+v and is %+v", before, after)
 	}
-	if result, err := grabber(granted(3), free)(stores[1], 8); err != nil || !result.Won {
+	if result, err := grabber(testenv.Granted(3), free)(stores[1], 8); err != nil || !result.Won {
 		t.Errorf("got %+v, %v", result, err)
 	}
 	if o := get(t, stores[2], free); o.Driver != 8 || o.Token != 3 {

@@ -17,11 +17,11 @@ func BenchmarkIncrement(b *testing.B) {
 	defer conn.Close()
 	c := pview.NewCounter(conn, func() redis.UniversalClient { return conn })
 	last := uint64(0) // the counter registers each token once
-	growing := lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	growing := testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		last++
 		return fn(ctx, last)
 	})
-	for name, lock := range map[string]pview.Locker{"without a token": noLock, "with a token": growing} {
+	for name, lock := range map[string]pview.Locker{"without a token": testenv.NoLock, "with a token": growing} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := c.Increment(b.Context(), "v3", lock); err != nil {

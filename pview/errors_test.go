@@ -25,12 +25,15 @@ var token atomic.Uint64 // the last one that was granted
 // calls are all that ask Redis.
 func calls(c *pview.Counter) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
-		"Get":                  func(ctx context.Context) error { _, err := c.Get(ctx); return err },
-		"GetStale":             func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
-		"Set":                  func(ctx context.Context) error { return c.Set(ctx, 1) },
-		"Increment":            func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", noLock); return err },
-		"with a fencing token": func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", granted(token.Add(1))); return err },
-		"IncrementAtomic":      func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
+		"Get":       func(ctx context.Context) error { _, err := c.Get(ctx); return err },
+		"GetStale":  func(ctx context.Context) error { _, err := c.GetStale(ctx); return err },
+		"Set":       func(ctx context.Context) error { return c.Set(ctx, 1) },
+		"Increment": func(ctx context.Context) error { _, err := c.Increment(ctx, "v3", testenv.NoLock); return err },
+		"with a fencing token": func(ctx context.Context) error {
+			_, err := c.Increment(ctx, "v3", testenv.Granted(token.Add(1)))
+			return err
+		},
+		"IncrementAtomic": func(ctx context.Context) error { _, err := c.IncrementAtomic(ctx); return err },
 	}
 }
 
@@ -38,7 +41,7 @@ func testNotGranted(t *testing.T, addr string) {
 	c := counter(client(t, addr))
 	set(t, c, 7)
 	errBusy := errors.New("busy")
-	view, err := c.Increment(t.Context(), "v3", lockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
+	view, err := c.Increment(t.Context(), "v3", testenv.LockerFunc(func(context.Context, string, func(context.Context, uint64) error) error {
 		return errBusy
 	}))
 	if !errors.Is(err, errBusy) || errors.Is(err, pview.ErrUnavailable) || view != (pview.View{}) {
@@ -53,13 +56,14 @@ func testLost(t *testing.T, addr string) {
 	for _, when := range []string{"before the read", "after the read"} {
 		c, hook := hooked(t, addr)
 		set(t, c, 7)
-		_, err := c.Increment(t.Context(), "v3", lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+		lock := testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 			ctx, lose := context.WithCancelCause(ctx)
 			if hook.afterRead = func() { lose(errLost) }; when == "before the read" {
 				lose(errLost)
 			}
 			return fn(ctx, 1)
-		}))
+		})
+		_, err := c.Increment(t.Context(), "v3", lock)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, errLost) || errors.Is(err, pview.ErrUnavailable) {
 			t.Errorf("%s: got %v, want context.Canceled and the cause, and not ErrUnavailable", when, err)
 		}
@@ -124,16 +128,12 @@ func TestWhatIsNotSentIsNotWritten(t *testing.T) {
 	}
 }
 
-// unavailable fails unless every call says so, with want, without hanging.
+// unavailable fails unless every call says so, with want.
 func unavailable(t *testing.T, c *redis.Client, want string) {
 	t.Helper()
 	for name, call := range calls(counter(c)) {
-		start := time.Now()
 		if err := call(context.Background()); !errors.Is(err, pview.ErrUnavailable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want ErrUnavailable with %q", name, err, want)
-		}
-		if took := time.Since(start); took > never {
-			t.Errorf("%s took %s", name, took)
 		}
 	}
 }

@@ -47,6 +47,23 @@ func TestWhatIsNoNumber(t *testing.T) {
 	})
 }
 
+// A counter that was no number, and is one when it is read for the error, was refused all the same.
+func TestACounterThatIsSetMeanwhile(t *testing.T) {
+	admin := client(t, testenv.Redis(t, false).Addr)
+	write(t, admin, "many")
+	if view, err := pview.NewCounter(setMeanwhile{admin}, nil).IncrementAtomic(t.Context()); !errors.Is(err, pview.ErrNotNumber) {
+		t.Errorf("got %+v, %v", view, err)
+	}
+}
+
+// setMeanwhile is a Redis whose counter is set before each read.
+type setMeanwhile struct{ *redis.Client }
+
+func (s setMeanwhile) Get(ctx context.Context, key string) *redis.StringCmd {
+	_ = s.Set(ctx, key, 5, 0)
+	return s.Client.Get(ctx, key)
+}
+
 // The largest number can be read, and no version counts beyond it.
 func TestTheLargestNumber(t *testing.T) {
 	testenv.Engines(t, func(t *testing.T, real bool) {

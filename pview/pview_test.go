@@ -41,26 +41,6 @@ func holds(t *testing.T, c *pview.Counter, want int64) {
 	}
 }
 
-// lockerFunc makes a fake of pview.Locker.
-type lockerFunc func(ctx context.Context, key string, fn func(context.Context, uint64) error) error
-
-func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
-	return f(ctx, key, fn)
-}
-
-// noLock grants every call immediately.
-var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
-
-// mutex is a real lock.
-func mutex() pview.Locker {
-	var mu sync.Mutex
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return fn(ctx, 0)
-	})
-}
-
 // together calls increment n times at one moment and returns which values were written, and how
 // often.
 func together(t *testing.T, n int, increment func(i int) (pview.View, error)) map[int64]int {
@@ -129,14 +109,15 @@ func testIncrement(t *testing.T, addr string) {
 	set(t, c, 41)
 	var key string
 	start := time.Now()
-	view, err := c.Increment(t.Context(), "v3", lockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
+	lock := testenv.LockerFunc(func(ctx context.Context, k string, fn func(context.Context, uint64) error) error {
 		key = k
 		<-time.After(queue)
 		holds(t, c, 41) // it may not be read before the grant
 		err := fn(ctx, token)
 		holds(t, c, 42) // nor written after the lock's end
 		return err
-	}))
+	})
+	view, err := c.Increment(t.Context(), "v3", lock)
 	took := time.Since(start)
 	if err != nil || view.Value != 42 || view.Token != token || key != pview.LockKey {
 		t.Errorf("got %+v, %v under the lock %s, want 42 under %s with the fencing token %d", view, err, key, pview.LockKey, token)
@@ -183,7 +164,7 @@ func testInterleaved(t *testing.T, addr string) {
 		c.AddHook(hook)
 		instances[i] = counter(c)
 	}
-	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), "v3", noLock) })
+	written := together(t, 2, func(i int) (pview.View, error) { return instances[i].Increment(t.Context(), "v3", testenv.NoLock) })
 	if written[11] != 2 {
 		t.Errorf("written: %v, want 11 twice", written)
 	}
@@ -191,7 +172,7 @@ func testInterleaved(t *testing.T, addr string) {
 }
 
 func testLock(t *testing.T, addr string) {
-	lock := mutex()
+	lock := testenv.Mutex()
 	instances := [2]*pview.Counter{counter(client(t, addr)), counter(client(t, addr))}
 	written := together(t, 100, func(i int) (pview.View, error) { return instances[i%2].Increment(t.Context(), "v3", lock) })
 	if len(written) != 100 {

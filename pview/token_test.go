@@ -15,13 +15,6 @@ import (
 	"locklab/pview"
 )
 
-// granted grants every call with this fencing token, as a lock does whose leases have all expired.
-func granted(token uint64) pview.Locker {
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		return fn(ctx, token)
-	})
-}
-
 // sent is a hook that notes the commands, and runs afterRead, if set, when the counter has been read.
 type sent struct {
 	names     []string
@@ -64,7 +57,7 @@ func hooked(t *testing.T, addr string) (*pview.Counter, *sent) {
 // increments fails unless an increment with the fencing token writes want.
 func increments(t *testing.T, c *pview.Counter, token uint64, want int64) {
 	t.Helper()
-	if view, err := c.Increment(t.Context(), "v3", granted(token)); err != nil || view.Value != want || view.Token != token {
+	if view, err := c.Increment(t.Context(), "v3", testenv.Granted(token)); err != nil || view.Value != want || view.Token != token {
 		t.Errorf("with the fencing token %d: %+v, %v, want that it wrote %d", token, view, err, want)
 	}
 }
@@ -72,7 +65,7 @@ func increments(t *testing.T, c *pview.Counter, token uint64, want int64) {
 // stale fails unless an increment with the fencing token is refused because of newest.
 func stale(t *testing.T, c *pview.Counter, token, newest uint64) {
 	t.Helper()
-	_, err := c.Increment(t.Context(), "v3", granted(token))
+	_, err := c.Increment(t.Context(), "v3", testenv.Granted(token))
 	isStale(t, err, token, newest)
 }
 
@@ -107,7 +100,7 @@ func testStaleFirst(t *testing.T, addr string) { testFirstReaderWrites(t, addr, 
 // the first one, so that the second is not compared with it. The first must not be taken for the second: nobody would count 12.
 func testTokenTwice(t *testing.T, addr string) {
 	testFirstReaderWrites(t, addr, 5, 5, func(c *pview.Counter) {
-		if view, err := c.Increment(t.Context(), "v7", granted(2)); err != nil || view.Value != 11 {
+		if view, err := c.Increment(t.Context(), "v7", testenv.Granted(2)); err != nil || view.Value != 11 {
 			t.Errorf("a holder of the other lock: %+v, %v", view, err)
 		}
 	})
@@ -122,7 +115,7 @@ func testFirstReaderWrites(t *testing.T, addr string, first, second uint64, othe
 	hasRead, goOn, told := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	afterEarly.afterRead = func() { close(hasRead); <-goOn }
 	go func() {
-		_, err := early.Increment(t.Context(), "v3", granted(first))
+		_, err := early.Increment(t.Context(), "v3", testenv.Granted(first))
 		told <- err
 	}()
 	<-hasRead
@@ -202,7 +195,7 @@ func testSetTakesOver(t *testing.T, addr string) {
 	c, hook := hooked(t, addr)
 	for i, name := range []string{"v3", "v7", "v3"} {
 		token := uint64(10 + i)
-		increment := func(token uint64) (pview.View, error) { return c.Increment(t.Context(), name, granted(token)) }
+		increment := func(token uint64) (pview.View, error) { return c.Increment(t.Context(), name, testenv.Granted(token)) }
 		hook.afterRead = func() { set(t, admin, 100) }
 		if _, err := increment(token); !errors.Is(err, pview.ErrStale) {
 			t.Errorf("%s: a holder that has read before: %v, want ErrStale", name, err)
@@ -239,7 +232,8 @@ func testTokenIsLost(t *testing.T, addr string) {
 			t.Error(err)
 		}
 	}
-	if _, err := c.Increment(t.Context(), "v3", granted(2)); !errors.Is(err, pview.ErrStale) || !strings.Contains(err.Error(), `is ""`) {
+	if _, err := c.Increment(t.Context(), "v3", testenv.Granted(2)); !errors.Is(err, pview.ErrStale) ||
+		!strings.Contains(err.Error(), `is ""`) {
 		t.Errorf("got %v, want ErrStale, and that no token is registered", err)
 	}
 	holds(t, c, 0)
@@ -275,11 +269,12 @@ func testTwoLocks(t *testing.T, addr string) {
 	other := counter(client(t, addr))
 	c, hook := hooked(t, addr)
 	hook.afterRead = func() {
-		if view, err := other.Increment(t.Context(), "v7", granted(2)); err != nil || view.Value != 1 {
+		if view, err := other.Increment(t.Context(), "v7", testenv.Granted(2)); err != nil || view.Value != 1 {
 			t.Errorf("a holder of the other lock: %+v, %v", view, err)
 		}
 	}
-	if _, err := c.Increment(t.Context(), "v3", granted(100)); !errors.Is(err, pview.ErrStale) || !strings.Contains(err.Error(), `is "v7 2"`) {
+	if _, err := c.Increment(t.Context(), "v3", testenv.Granted(100)); !errors.Is(err, pview.ErrStale) ||
+		!strings.Contains(err.Error(), `is "v7 2"`) {
 		t.Errorf("got %v, want ErrStale, and the other lock's token", err)
 	}
 	holds(t, other, 1)

@@ -117,6 +117,16 @@ func TestAnyWindow(t *testing.T) {
 	}
 }
 
+// A limit of one call is one call in a window, also where the algorithm has a burst and a rate.
+func TestALimitOfOneCall(t *testing.T) {
+	limit := ratelimit.Limit{Key: "rates", Count: 1, Window: time.Minute}
+	for _, name := range []string{"r3", "r4", "r5", "r6"} {
+		if calls := simulate(t, name, limit, []time.Duration{0, 40 * time.Second}, 3); len(calls) != 1 {
+			t.Errorf("%s has admitted calls at %v", name, calls)
+		}
+	}
+}
+
 // Calls of one microsecond are different calls.
 func TestCallsOfOneMoment(t *testing.T) {
 	limit := ratelimit.Limit{Key: "rates", Count: 5, Window: time.Minute}

@@ -93,6 +93,7 @@ func TestMessages(t *testing.T) {
 				"each message is worked on": testEachMessageIsWorkedOn, "a message that comes twice": testAMessageThatComesTwice,
 				"a message without its order": testAMessageWithoutItsOrder, "a paid order has one parcel": testAPaidOrderHasOneParcel,
 				"workers share the outbox": testWorkersShareTheOutbox, "an order that is gone owes nothing": testAnOrderThatIsGoneOwesNothing,
+				"one message is taken over": testOneMessageIsTakenOver,
 			} {
 				t.Run(name, func(t *testing.T) {
 					db := open(t)
@@ -175,6 +176,23 @@ func takenOver(t *testing.T, first shop.Worker, id uint64, want int) {
 	second.Name, second.Idle = "second", 0
 	if n := drain(t, second); n != 1 || parcels(t, first.Store, id) != want {
 		t.Errorf("%s: %d messages, %d parcels, want %d", first.Guard, n, parcels(t, first.Store, id), want)
+	}
+}
+
+// A worker takes over one message of a worker that died. The others are left to other workers.
+func testOneMessageIsTakenOver(t *testing.T, conn *redis.Client, db *gorm.DB) {
+	s, q := shop.New(db, 0), shop.Queue{Redis: conn}
+	for range 3 {
+		paid(t, s, q, 1)
+		if err := taken(t, conn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if worked, err := (shop.Worker{Name: "w", Queue: q, Store: s, Guard: shop.OneTransaction}).Next(t.Context()); !worked || err != nil {
+		t.Fatalf("%v, %v", worked, err)
+	}
+	if left := conn.XPending(t.Context(), "shop:paid", "parcels").Val(); left.Consumers["dead"] != 2 {
+		t.Errorf("left are %+v", left)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/testenv"
 	"locklab/shop"
 )
 
@@ -21,7 +22,7 @@ func submit(lock shop.Locker, check bool) func(*shop.Store, uint64) error {
 
 func testALockWithoutACheckMakesTwoOrders(t *testing.T, open engine) {
 	stores := stocked(t, open, 5)
-	refused(t, together(stores, 2, submit(mutex(), false)), 2, nil)
+	refused(t, together(stores, 2, submit(testenv.Mutex(), false)), 2, nil)
 	sold(t, stores[0], 2, 1)
 }
 
@@ -30,13 +31,13 @@ func testACheckWithoutALockMakesTwoOrders(t *testing.T, open engine) {
 	dbs := []*gorm.DB{open(t), open(t)}
 	stores := []*shop.Store{shop.New(dbs[0], 0), shop.New(dbs[1], 0)}
 	meeting(t, 2, "shop_orders", dbs...)
-	refused(t, together(stores, 2, submit(noLock, true)), 2, nil)
+	refused(t, together(stores, 2, submit(testenv.NoLock, true)), 2, nil)
 	sold(t, stores[0], 2, 1)
 }
 
 func testOneOrderOfTwoSubmissions(t *testing.T, open engine) {
 	for name, try := range map[string]func(*shop.Store, uint64) error{
-		"lock and check": submit(mutex(), true),
+		"lock and check": submit(testenv.Mutex(), true),
 		"unique key": func(s *shop.Store, _ uint64) error {
 			_, err := s.SubmitUnique(context.Background(), wants(1))
 			return err

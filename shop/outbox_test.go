@@ -28,27 +28,15 @@ func pay(t *testing.T, s *shop.Store, how func(id uint64) error) uint64 {
 
 // A paid order has exactly one parcel, whatever became of its message.
 func testAPaidOrderHasOneParcel(t *testing.T, conn *redis.Client, db *gorm.DB) {
-	s, q := shop.New(db, 0), shop.Queue{Redis: conn}
-	w := shop.Worker{Name: "w", Queue: q, Store: s, Guard: shop.OneTransaction, Idle: time.Hour}
+	s := shop.New(db, 0)
+	w := shop.Worker{Name: "w", Queue: shop.Queue{Redis: conn}, Store: s, Guard: shop.OneTransaction, Idle: time.Hour}
+	fates := fatesOfAMessage(t, conn, w)
 	for how, pays := range map[string]func(id uint64) error{
-		"under a lock":         func(id uint64) error { return s.Change(t.Context(), mutex(), id, shop.Paid) },
+		"under a lock":         func(id uint64) error { return s.Change(t.Context(), testenv.Mutex(), id, shop.Paid) },
 		"by a condition":       func(id uint64) error { return s.ChangeAtomic(t.Context(), id, shop.Paid) },
 		"twice, without guard": func(id uint64) error { return paysTwice(t, db, id) },
 	} {
-		for name, becomes := range map[string]func(id uint64) error{
-			"never sent": func(uint64) error { return nil },
-			"sent":       func(id uint64) error { return q.Publish(t.Context(), id) },
-			"sent twice": func(id uint64) error { return errors.Join(q.Publish(t.Context(), id), q.Publish(t.Context(), id)) },
-			"lost by Redis": func(id uint64) error {
-				return errors.Join(q.Publish(t.Context(), id), conn.FlushAll(t.Context()).Err())
-			},
-			"lost by Redis while a worker has it": func(id uint64) error {
-				return errors.Join(q.Publish(t.Context(), id), taken(t, conn), conn.FlushAll(t.Context()).Err())
-			},
-			"taken by a worker that died": func(id uint64) error {
-				return errors.Join(q.Publish(t.Context(), id), taken(t, conn))
-			},
-		} {
+		for name, becomes := range fates {
 			id := pay(t, s, pays)
 			if err := becomes(id); err != nil {
 				t.Fatal(err)
@@ -70,14 +58,40 @@ func testAPaidOrderHasOneParcel(t *testing.T, conn *redis.Client, db *gorm.DB) {
 	}
 }
 
+// fatesOfAMessage are what may become of the message of a paid order before a worker has it.
+func fatesOfAMessage(t *testing.T, conn *redis.Client, w shop.Worker) map[string]func(id uint64) error {
+	q, noAdds := w.Queue, &failing{name: "xadd"}
+	conn.AddHook(noAdds)
+	return map[string]func(id uint64) error{
+		"never sent": func(uint64) error { return nil },
+		"refused by Redis": func(uint64) error {
+			noAdds.on = true
+			defer func() { noAdds.on = false }()
+			fails(t, w)
+			return nil
+		},
+		"sent":       func(id uint64) error { return q.Publish(t.Context(), id) },
+		"sent twice": func(id uint64) error { return errors.Join(q.Publish(t.Context(), id), q.Publish(t.Context(), id)) },
+		"lost by Redis": func(id uint64) error {
+			return errors.Join(q.Publish(t.Context(), id), conn.FlushAll(t.Context()).Err())
+		},
+		"lost by Redis while a worker has it": func(id uint64) error {
+			return errors.Join(q.Publish(t.Context(), id), taken(t, conn), conn.FlushAll(t.Context()).Err())
+		},
+		"taken by a worker that died": func(id uint64) error {
+			return errors.Join(q.Publish(t.Context(), id), taken(t, conn))
+		},
+	}
+}
+
 // paysTwice is what two clients do without a lock, when both have read that the order is placed.
 func paysTwice(t *testing.T, db *gorm.DB, id uint64) error {
 	stores := []*shop.Store{shop.New(db, 0), shop.New(db, 0)}
-	err := stores[0].Change(t.Context(), noLock, id, shop.Paid)
+	err := stores[0].Change(t.Context(), testenv.NoLock, id, shop.Paid)
 	if err == nil {
 		err = db.Exec("UPDATE shop_orders SET state = 'placed' WHERE id = ?", id).Error
 	}
-	return errors.Join(err, stores[1].Change(t.Context(), noLock, id, shop.Paid))
+	return errors.Join(err, stores[1].Change(t.Context(), testenv.NoLock, id, shop.Paid))
 }
 
 // taken lets another worker take a message and do nothing with it.
@@ -132,26 +146,4 @@ func testAnOrderThatIsGoneOwesNothing(t *testing.T, conn *redis.Client, db *gorm
 	if n := drain(t, w); n != 1 {
 		t.Errorf("%d messages about an order that is gone, want 1", n)
 	}
-}
-
-// Redis dies before the payment. Another one without data stands for the one that starts again.
-func TestAPaymentWhileRedisIsAway(t *testing.T) {
-	testenv.Engines(t, func(t *testing.T, real bool) {
-		engines(t, func(t *testing.T, open engine) {
-			s, node := shop.New(open(t), 0), testenv.Redis(t, real)
-			if err := s.Stock(t.Context(), item, 5); err != nil {
-				t.Fatal(err)
-			}
-			conn := redis.NewClient(&redis.Options{Addr: node.Addr, MaxRetries: -1, DialerRetries: 1})
-			defer conn.Close()
-			node.Kill()
-			id := pay(t, s, func(id uint64) error { return s.ChangeAtomic(t.Context(), id, shop.Paid) })
-			w := shop.Worker{Name: "w", Queue: shop.Queue{Redis: conn}, Store: s, Guard: shop.OneTransaction, Idle: time.Hour}
-			fails(t, w)
-			w.Queue.Redis = queue(t, real)
-			if n := drain(t, w); n != 1 || parcels(t, s, id) != 1 {
-				t.Errorf("%d messages, %d parcels", n, parcels(t, s, id))
-			}
-		})
-	})
 }

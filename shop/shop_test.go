@@ -89,26 +89,6 @@ func connect(t *testing.T, where string) *gorm.DB {
 	return s.DB()
 }
 
-// lockerFunc makes a fake of shop.Locker.
-type lockerFunc func(ctx context.Context, key string, fn func(context.Context, uint64) error) error
-
-func (f lockerFunc) Do(ctx context.Context, key string, fn func(context.Context, uint64) error) error {
-	return f(ctx, key, fn)
-}
-
-// mutex is a lock of all keys.
-func mutex() shop.Locker {
-	var mu sync.Mutex
-	return lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-		mu.Lock()
-		defer mu.Unlock()
-		return fn(ctx, 1)
-	})
-}
-
-// noLock grants every call.
-var noLock = lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error { return fn(ctx, 0) })
-
 // meeting lets the first n reads of a table return together: nobody writes before all of them have read.
 func meeting(t *testing.T, n int, table string, dbs ...*gorm.DB) {
 	t.Helper()
@@ -196,7 +176,7 @@ func refused(t *testing.T, errs []error, nils int, want error) {
 }
 
 func testStockIsNotOversold(t *testing.T, open engine) {
-	lock := mutex()
+	lock := testenv.Mutex()
 	for name, buy := range map[string]func(*shop.Store, uint64) error{
 		"under a lock": func(s *shop.Store, b uint64) error { _, err := s.Buy(context.Background(), lock, wants(b)); return err },
 		"FOR UPDATE": func(s *shop.Store, b uint64) error {
@@ -221,7 +201,7 @@ func testWithoutALockStockIsOversold(t *testing.T, open engine) {
 	}
 	meeting(t, 2, "shop_items", dbs...)
 	refused(t, together(stores, 2, func(s *shop.Store, b uint64) error {
-		_, err := s.Buy(context.Background(), noLock, wants(b))
+		_, err := s.Buy(context.Background(), testenv.NoLock, wants(b))
 		return err
 	}), 2, nil)
 	if r := report(t, stores[0]); r.Sold != 2 || r.Pieces != 1 || r.Stock != 0 || r.Unaccounted() != 1 {
@@ -250,7 +230,7 @@ func TestALockInsideATransactionProtectsNothing(t *testing.T) {
 	if err := b.Callback().Query().After("gorm:query").Register("read", func(*gorm.DB) { close(read) }); err != nil {
 		t.Fatal(err)
 	}
-	lock := mutex()
+	lock := testenv.Mutex()
 	other := make(chan error, 1)
 	err := a.Transaction(func(tx *gorm.DB) error {
 		_, err := shop.New(tx, 0).Buy(t.Context(), lock, wants(1))
@@ -275,10 +255,10 @@ func testBadInputChangesNothing(t *testing.T, open engine) {
 		p := wants(1)
 		p.Quantity = quantity
 		for name, buy := range map[string]func() (shop.Order, error){
-			"Buy":          func() (shop.Order, error) { return s.Buy(t.Context(), noLock, p) },
+			"Buy":          func() (shop.Order, error) { return s.Buy(t.Context(), testenv.NoLock, p) },
 			"BuyForUpdate": func() (shop.Order, error) { return s.BuyForUpdate(t.Context(), p) },
 			"BuyAtomic":    func() (shop.Order, error) { return s.BuyAtomic(t.Context(), p) },
-			"Submit":       func() (shop.Order, error) { return s.Submit(t.Context(), noLock, p, true) },
+			"Submit":       func() (shop.Order, error) { return s.Submit(t.Context(), testenv.NoLock, p, true) },
 			"SubmitUnique": func() (shop.Order, error) { return s.SubmitUnique(t.Context(), p) },
 		} {
 			if _, err := buy(); !errors.Is(err, shop.ErrInvalid) {
@@ -297,13 +277,13 @@ func testWhatIsNotThere(t *testing.T, open engine) {
 	p := wants(1)
 	p.ItemID++
 	for name, call := range map[string]func() error{
-		"Buy":          func() error { _, err := s.Buy(t.Context(), noLock, p); return err },
+		"Buy":          func() error { _, err := s.Buy(t.Context(), testenv.NoLock, p); return err },
 		"BuyForUpdate": func() error { _, err := s.BuyForUpdate(t.Context(), p); return err },
 		"BuyAtomic":    func() error { _, err := s.BuyAtomic(t.Context(), p); return err },
 		"SubmitUnique": func() error { _, err := s.SubmitUnique(t.Context(), p); return err },
 		"Report":       func() error { _, err := s.Report(t.Context(), p.ItemID); return err },
 		"Order":        func() error { _, err := s.Order(t.Context(), 99); return err },
-		"Change":       func() error { return s.Change(t.Context(), noLock, 99, shop.Paid) },
+		"Change":       func() error { return s.Change(t.Context(), testenv.NoLock, 99, shop.Paid) },
 		"ChangeAtomic": func() error { return s.ChangeAtomic(t.Context(), 99, shop.Paid) },
 	} {
 		if err := call(); !errors.Is(err, shop.ErrNotFound) {
@@ -339,7 +319,7 @@ func testStockRemovesWhatWasSold(t *testing.T, open engine) {
 func testALostLockWritesNothing(t *testing.T, open engine) {
 	stocked(t, open, 5)
 	s, lost := shop.New(open(t), time.Minute), errors.New("lost")
-	_, err := s.Buy(t.Context(), lockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
+	_, err := s.Buy(t.Context(), testenv.LockerFunc(func(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		time.AfterFunc(time.Millisecond, func() { cancel(lost) })
 		return fn(ctx, 1)
@@ -360,8 +340,10 @@ func testADatabaseThatIsAway(t *testing.T, open engine) {
 	away := shop.New(db, 0)
 	_, err = away.BuyAtomic(t.Context(), wants(1))
 	_, failed := away.Report(t.Context(), item)
-	if !errors.Is(err, shop.ErrUnavailable) || !errors.Is(failed, shop.ErrUnavailable) {
-		t.Errorf("got %v and %v", err, failed)
+	for call, err := range map[string]error{"buy": err, "report": failed, "create tables": away.CreateTables(t.Context())} {
+		if !errors.Is(err, shop.ErrUnavailable) {
+			t.Errorf("%s: got %v", call, err)
+		}
 	}
 	sold(t, s, 0, 0)
 }
@@ -370,7 +352,7 @@ func testADatabaseThatIsAway(t *testing.T, open engine) {
 func TestKeys(t *testing.T) {
 	s := shop.New(connect(t, "sqlite:"+filepath.Join(t.TempDir(), "shop.db")), 0)
 	var got []string
-	lock := lockerFunc(func(_ context.Context, key string, _ func(context.Context, uint64) error) error {
+	lock := testenv.LockerFunc(func(_ context.Context, key string, _ func(context.Context, uint64) error) error {
 		got = append(got, key)
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"locklab/internal/testenv"
 	"locklab/shop"
 )
 
@@ -31,7 +32,7 @@ func testReadAndWritePaysAndCancels(t *testing.T, open engine) {
 	stores := []*shop.Store{shop.New(dbs[0], 0), shop.New(dbs[1], 0)}
 	meeting(t, 2, "shop_orders", dbs...)
 	o, errs := payAndCancel(t, stores, func(s *shop.Store, id uint64, to shop.State) error {
-		return s.Change(context.Background(), noLock, id, to)
+		return s.Change(context.Background(), testenv.NoLock, id, to)
 	})
 	refused(t, errs, 2, nil)
 	if r := report(t, stores[0]); len(o.Changes) != 2 || r.Unaccounted() != map[shop.State]int64{shop.Paid: 1}[o.State] {
@@ -40,7 +41,7 @@ func testReadAndWritePaysAndCancels(t *testing.T, open engine) {
 }
 
 func testAnOrderIsPaidOrCancelled(t *testing.T, open engine) {
-	stores, lock := stocked(t, open, 5), mutex()
+	stores, lock := stocked(t, open, 5), testenv.Mutex()
 	for name, change := range map[string]func(*shop.Store, uint64, shop.State) error{
 		"lock": func(s *shop.Store, id uint64, to shop.State) error {
 			return s.Change(context.Background(), lock, id, to)

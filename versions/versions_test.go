@@ -38,6 +38,16 @@ func TestEveryVersionIsWhole(t *testing.T) {
 	}
 }
 
+// The demo runs the versions of the articles unless it is told others. It starts the servers that they need, each once.
+func TestDefaultsAndNeeds(t *testing.T) {
+	if got := strings.Join(versions.Defaults(), " "); got != "v0 v1 v2 v3 v4" {
+		t.Errorf("the defaults are %s", got)
+	}
+	if got := versions.Needs("v0", "v1", "v3", "v3", "v5"); !slices.Equal(got, []versions.Server{versions.Redis, versions.Database}) {
+		t.Errorf("v3 and v5 need %v", got)
+	}
+}
+
 // A version that needs no server must open without one.
 func TestVersionsWithoutServersOpen(t *testing.T) {
 	for _, v := range versions.All() {

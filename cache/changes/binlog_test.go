@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"locklab/internal/testenv"
 	"locklab/order"
+	"locklab/stack/faultproxy"
 )
 
 // written builds events as a server writes them.
@@ -80,16 +82,10 @@ func (w *written) rows(kind byte, number uint64, images int, all ...[]byte) {
 }
 
 // told is what a reader of things tells, and how it ends.
-func (w *written) told(t *testing.T, tell func(Change) error) (all []Change, err error) {
+func (w *written) told(t *testing.T) (all []Change, err error) {
 	t.Helper()
 	r := reader{database: "locklab", table: "things", at: position{file: "binlog.000001", offset: 4}, tables: make(map[uint64][]column)}
-	r.tell = func(c Change) error {
-		all = append(all, c)
-		if tell != nil {
-			return tell(c)
-		}
-		return nil
-	}
+	r.tell = func(c Change) error { all = append(all, c); return nil }
 	for {
 		event, err := packet(w)
 		if err == nil {
@@ -104,8 +100,7 @@ func (w *written) told(t *testing.T, tell func(Change) error) (all []Change, err
 // A row is told when its transaction is complete. Only the last row of a transaction moves the position.
 func TestEvents(t *testing.T) {
 	for version, kinds := range map[string][3]byte{
-		"MariaDB": {writeRowsV1, updateRowsV1, deleteRowsV1}, "MySQL": {writeRowsV2, updateRowsV2, deleteRowsV2},
-		"MySQL, checksums": {writeRowsV2, updateRowsV2, deleteRowsV2},
+		"MariaDB": {23, 24, 25}, "MySQL": {30, 31, 32}, "MySQL, checksums": {30, 31, 32}, // as the protocols number them
 	} {
 		t.Run(version, func(t *testing.T) {
 			write, update, remove := kinds[0], kinds[1], kinds[2]
@@ -132,7 +127,7 @@ func TestEvents(t *testing.T) {
 			w.rows(write, 18, 1, row(2, 6, strings.Repeat("y", 1000), bytes.Repeat([]byte("z"), 60_000)))
 			third := commit(9)
 			w.rows(write, 18, 1, row(2, 7, "not committed", nil))
-			told, err := w.told(t, nil)
+			told, err := w.told(t)
 			end := func(file string, offset uint32) string { return position{file, offset, 1}.String() }
 			one, two := end("binlog.000001", first), end("binlog.000001", second)
 			want := []Change{{1, "binlog.000001:4@1"}, {2, one}, {3, one}, {4, one}, {5, two}, {6, end("binlog.000002", third)}}
@@ -140,6 +135,18 @@ func TestEvents(t *testing.T) {
 				t.Errorf("told %v, %v; want %v", told, err, want)
 			}
 		})
+	}
+}
+
+// With binlog_row_image=MINIMAL the row after an update has only what has changed. The row before tells the id, once.
+func TestMinimalRows(t *testing.T) {
+	var w written
+	w.table(18, "things", 1000)
+	before, after := little(8, 7), append(little(2, 1), 'b')
+	w.event(updateRowsV1, little(6, 18), little(2, 1), []byte{4, 0b0001, 0b0010}, []byte{0}, before, []byte{0}, after)
+	w.event(xidEvent, little(8, 7))
+	if told, err := w.told(t); len(told) != 1 || told[0].ID != 7 {
+		t.Errorf("told %v, %v", told, err)
 	}
 }
 
@@ -153,7 +160,7 @@ func TestLongEvents(t *testing.T) {
 	}
 	w.rows(writeRowsV1, 18, 1, many...)
 	w.event(xidEvent, little(8, 7))
-	if told, _ := w.told(t, nil); len(told) != 17_000 || told[16_999].ID != 16_999 {
+	if told, _ := w.told(t); len(told) != 17_000 || told[16_999].ID != 16_999 {
 		t.Errorf("told %d changes", len(told))
 	}
 }
@@ -165,6 +172,8 @@ func TestEventsThatAreNotRead(t *testing.T) {
 		says  string
 	}{
 		"compressed rows":       {func(w *written) { w.event(166, make([]byte, 30)) }, "log_bin_compress"},
+		"a compressed update":   {func(w *written) { w.event(167, make([]byte, 30)) }, "log_bin_compress"},
+		"a compressed delete":   {func(w *written) { w.event(168, make([]byte, 30)) }, "log_bin_compress"},
 		"a compressed payload":  {func(w *written) { w.event(40, make([]byte, 30)) }, "binlog_transaction_compression"},
 		"a partial update":      {func(w *written) { w.event(39, make([]byte, 30)) }, "binlog_row_value_options"},
 		"rows that are cut off": {func(w *written) { w.rows(writeRowsV1, 18, 1, row(2, 2, "text", nil)[:12]) }, "truncated"},
@@ -184,18 +193,10 @@ func TestEventsThatAreNotRead(t *testing.T) {
 			c.write(&w)
 			w.rows(writeRowsV1, 18, 1, row(2, 1, "a", nil))
 			w.event(xidEvent, little(8, 7))
-			if told, err := w.told(t, nil); len(told) > 0 || err == nil || !strings.Contains(err.Error(), c.says) {
+			if told, err := w.told(t); len(told) > 0 || err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("told %v, %v; want an error that says %q", told, err, c.says)
 			}
 		})
-	}
-	var w written
-	w.table(18, "things", 1000)
-	w.rows(writeRowsV1, 18, 1, row(2, 1, "a", nil))
-	w.event(xidEvent, little(8, 7))
-	stop := errors.New("stop")
-	if _, err := w.told(t, func(Change) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("tell failed: %v", err)
 	}
 }
 
@@ -245,6 +246,30 @@ func TestBinlog(t *testing.T) {
 	b.Server, b.File = b.Server+1, "missing.000001"
 	if err := b.Follow(t.Context(), "", func(Change) error { return nil }); !errors.Is(err, ErrPosition) {
 		t.Errorf("a file that is not there: %v", err)
+	}
+	ends(t, b, behind)
+}
+
+// ends fails unless it is an error when the connection ends, and when there is none.
+func ends(t *testing.T, b Binlog, after string) {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(b.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := faultproxy.New(faultproxy.TCP(cfg.Addr))
+	addr, err := proxy.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Server, b.DSN = b.Server+1, strings.Replace(b.DSN, cfg.Addr, addr, 1)
+	for _, what := range []string{"the connection ends", "there is no connection"} {
+		if err := b.Follow(testenv.Context(t), after, func(Change) error { proxy.Close(); return nil }); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := b.Follow(t.Context(), "junk", nil); err == nil || !strings.Contains(err.Error(), `"junk" is none`) {
+		t.Errorf("a position that is none: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -95,6 +96,13 @@ func TestOutbox(t *testing.T) {
 	next(t, again, 7)
 	next(t, again, 7)
 	next(t, again, 9)
+	for id := uint64(10); id < 20; id++ { // the change with the number 12 is that of 17
+		execute(t, db, fmt.Sprintf("INSERT INTO things VALUES (%d, 'a')", id))
+		if position := next(t, told, id); id == 17 {
+			after = position
+		}
+	}
+	next(t, follow(t, o, after), 18)
 }
 
 // listed is a source of so many changes.
@@ -150,9 +158,9 @@ func consume(t *testing.T, s Stream, name string, d deletes, want ...uint64) err
 		}
 	}
 	if d.fail == nil {
-		testenv.Eventually(t, "all is acknowledged", func() bool {
+		testenv.Eventually(t, "all is acknowledged, and nothing stays in the stream", func() bool {
 			pending, err := s.Client.XPending(ctx, s.Key, s.Key).Result()
-			return err == nil && pending.Count == 0
+			return err == nil && pending.Count == 0 && s.Client.XLen(ctx, s.Key).Val() == 0
 		})
 		cancel()
 	}
@@ -161,23 +169,23 @@ func consume(t *testing.T, s Stream, name string, d deletes, want ...uint64) err
 
 func TestStream(t *testing.T) {
 	s := stream(t)
-	from := &listed{ids: []uint64{7, 8}}
+	from := &listed{ids: []uint64{70, 81}}
 	if err := s.Relay(t.Context(), from); err != nil || from.from != "" {
 		t.Fatalf("from %q, %v", from.from, err)
 	}
 	d := deletes{ids: make(chan uint64, 10)}
-	if err := consume(t, s, "one", d, 7, 8); !errors.Is(err, context.Canceled) {
+	if err := consume(t, s, "one", d, 70, 81); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	from.ids = []uint64{9}
+	from.ids = []uint64{92}
 	if err := s.Relay(t.Context(), from); err != nil || from.from != "b" {
 		t.Errorf("it begins again from %q, %v", from.from, err)
 	}
 	failing := deletes{ids: make(chan uint64, 10), fail: errors.New("no reply")}
-	if err := consume(t, s, "two", failing, 9); !errors.Is(err, failing.fail) {
+	if err := consume(t, s, "two", failing, 92); !errors.Is(err, failing.fail) {
 		t.Errorf("a delete that fails: %v", err)
 	}
-	_ = consume(t, s, "three", d, 9) // another consumer does what was not acknowledged
+	_ = consume(t, s, "three", d, 92) // another consumer does what was not acknowledged
 	if len(d.ids) > 0 {
 		t.Errorf("%d deletes too many", len(d.ids))
 	}

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,19 +20,10 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// mutex is a lock of one process.
-type mutex struct{ sync.Mutex }
-
-func (m *mutex) Do(ctx context.Context, _ string, fn func(context.Context, uint64) error) error {
-	m.Lock()
-	defer m.Unlock()
-	return fn(ctx, 0)
-}
-
 // open returns the variants of two instances over one Redis and one database.
 func open(t *testing.T, database string) (sets [2]*variants.Set) {
 	t.Helper()
-	node, lock := testenv.Redis(t, false), new(mutex)
+	node, lock := testenv.Redis(t, false), testenv.Mutex()
 	for i := range sets {
 		sets[i], _ = instance(t, node.Addr, database, string(rune('a'+i)), lock)
 	}
@@ -40,7 +31,7 @@ func open(t *testing.T, database string) (sets [2]*variants.Set) {
 }
 
 // instance returns the variants of one instance, and what they stand on.
-func instance(t *testing.T, addr, database, name string, lock *mutex) (*variants.Set, variants.Backends) {
+func instance(t *testing.T, addr, database, name string, lock cache.Locker) (*variants.Set, variants.Backends) {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true})
 	store, err := order.OpenStore(testenv.Context(t), order.Config{Database: database})
@@ -49,17 +40,24 @@ func instance(t *testing.T, addr, database, name string, lock *mutex) (*variants
 	}
 	b := variants.Backends{
 		Instance: name, Redis: client, DB: store.DB(), Lock: lock, TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
-		Failed: func(what string, err error) { t.Log(what, err) },
+		Failed: func(what string, err error) { logged(t, what, err) },
 	}
 	set := variants.New(b)
 	t.Cleanup(func() { _ = errors.Join(set.Close(), client.Close(), store.Close()) })
 	return set, b
 }
 
+// logged notes a failure in the background. It must be one.
+func logged(t *testing.T, what string, err error) {
+	if t.Log(what, err); err == nil {
+		t.Errorf("%s has not failed", what)
+	}
+}
+
 // alone is one instance over servers of its own.
 func alone(t *testing.T) (*variants.Set, variants.Backends) {
 	t.Helper()
-	return instance(t, testenv.Redis(t, false).Addr, "sqlite:"+filepath.Join(t.TempDir(), "items.db"), "a", new(mutex))
+	return instance(t, testenv.Redis(t, false).Addr, "sqlite:"+filepath.Join(t.TempDir(), "items.db"), "a", testenv.Mutex())
 }
 
 func access(t *testing.T, s *variants.Set, name string) variants.Access {
@@ -168,6 +166,28 @@ func TestOpensLater(t *testing.T) {
 	access(t, sets[0], "c0")
 }
 
+// A database that goes away fails what asks it: a caller that opens c6, and the work in the background.
+func TestTheDatabaseGoesAway(t *testing.T) {
+	_, b := alone(t)
+	var failed atomic.Bool
+	b.Failed = func(what string, err error) {
+		if what == "retry deletes" && errors.Is(err, cache.ErrUnavailable) {
+			failed.Store(true)
+		}
+	}
+	s := variants.New(b)
+	t.Cleanup(func() { _ = s.Close() })
+	access(t, s, "c5")
+	pool, err := b.DB.DB()
+	if err = errors.Join(err, pool.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), "c6"); !errors.Is(err, cache.ErrUnavailable) {
+		t.Errorf("c6 is opened: %v", err)
+	}
+	testenv.Eventually(t, "the failure is told", failed.Load)
+}
+
 // A database in memory loses its data and its binlog with a restart. Then c6 drops what it has, logs it, and follows again.
 func TestBinlogIsLost(t *testing.T) {
 	testenv.Needs(t, testenv.MariaDB)
@@ -176,7 +196,7 @@ func TestBinlogIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	one, b := instance(t, testenv.Redis(t, false).Addr, "mysql:"+server.DSN, "a", new(mutex))
+	one, b := instance(t, testenv.Redis(t, false).Addr, "mysql:"+server.DSN, "a", testenv.Mutex())
 	_ = one.Close()
 	if err := b.DB.Exec("FLUSH BINARY LOGS").Error; err != nil { // the second file; a new server begins with the first
 		t.Fatal(err)
@@ -235,8 +255,8 @@ func TestBinlog(t *testing.T) {
 			}
 			client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t, false).Addr})
 			s := variants.New(variants.Backends{
-				Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: new(mutex), TTL: time.Hour, Log: slog.New(slog.DiscardHandler),
-				Failed: func(what string, err error) { t.Log(what, err) },
+				Instance: "a", Redis: client, DB: store.DB(), MySQL: server.DSN, Lock: testenv.Mutex(), TTL: time.Hour,
+				Log: slog.New(slog.DiscardHandler), Failed: func(what string, err error) { logged(t, what, err) },
 			})
 			t.Cleanup(func() { _ = errors.Join(s.Close(), client.Close(), store.Close()) })
 			other := access(t, s, "c5")

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,11 @@ func TestAnActorEndsWithItsTrial(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("the actor waits for its turn")
+	}
+	stays := make(chan struct{})
+	defer close(stays)
+	if err := NewActor("R").Begin(trial, beside, func() { <-stays }); !errors.Is(err, context.Canceled) {
+		t.Errorf("an actor without a step has begun: %v", err)
 	}
 }
 

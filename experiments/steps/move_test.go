@@ -20,9 +20,6 @@ func TestMoves(t *testing.T) {
 		if err != nil || steps.Text(moves) != want {
 			t.Errorf("%q is %q, %v; want %q", text, steps.Text(moves), err, want)
 		}
-		if got := steps.Text(steps.Moves(text)); got != want {
-			t.Errorf("as a part of the program %q is %q, want %q", text, got, want)
-		}
 	}
 	if got := steps.Names(steps.Moves("C A … A†")); got != "AC" {
 		t.Errorf("the clients are %q, want AC", got)
@@ -68,22 +65,74 @@ func played(t *testing.T, lock naive.Lock, clients string, moves []steps.Move) *
 // A play knows its moves and those that are possible. An impossible move changes nothing.
 func TestAPlayKnowsItsMoves(t *testing.T) {
 	lose := steps.Move{Client: "A", Lose: true}
-	if p := begun(t, ""); !p.Can(lose) || p.Can(steps.Move{Client: "C"}) || p.Names() != "AB" {
+	p := begun(t, "")
+	if !p.Can(lose) || p.Can(steps.Move{Client: "C"}) || p.Names() != "AB" {
 		t.Error("at the beginning A can lose a reply, and there is no C")
 	}
-	p := begun(t, "A B")
+	happened, err := p.Move(t.Context(), lose)
+	if says := lose.Says(happened); err != nil || says != "request; SET NX PX → the reply is lost; refuse "+history.Unavailable {
+		t.Errorf("%q, %v", says, err)
+	}
+	p = begun(t, "A B")
 	if _, err := p.Move(t.Context(), lose); err == nil || !strings.HasPrefix(err.Error(), "A? is not possible: ") || p.Can(lose) {
 		t.Errorf("only the reply to an acquire can be lost: %v", err)
 	}
 	if !p.TakeBack() || steps.Text(p.Moves()) != "A" {
 		t.Errorf("the moves are %q", steps.Text(p.Moves()))
 	}
-	happened, err := p.Move(t.Context(), steps.Move{Client: "A"})
+	happened, err = p.Move(t.Context(), steps.Move{Client: "A"})
 	if says := (steps.Move{Client: "A"}).Says(happened); err != nil || says != "GET counter → (nil); read 0" {
 		t.Errorf("%q, %v", says, err)
 	}
 	if over := begun(t, "A† B†"); over.Can(steps.Move{}) || over.Can(steps.Move{Client: "A"}) {
 		t.Error("a move is possible after the end")
+	}
+}
+
+// A client says where it is, from its first step to each of its ends.
+func TestWhereAClientIs(t *testing.T) {
+	for _, c := range []struct {
+		lock        naive.Lock
+		moves, want string
+	}{
+		{naive.PlainDEL, "", "wants the lock"},
+		{naive.SETNXThenEXPIRE, "A", "is taking the lock"},
+		{naive.PlainDEL, "A", "holds the lock"},
+		{naive.PlainDEL, "A A", "holds the lock, read 0"},
+		{naive.Extend, "A A", "holds the lock, read 0"},
+		{naive.PlainDEL, "A A A", "releases the lock, wrote 1"},
+		{naive.PlainDEL, "A A A A", "done, wrote 1"},
+		{naive.Compare, "A A A … A", "done, wrote 1, not the owner"},
+		{steps.V3, "A A A … A", "done, wrote 1, not the owner"},
+		{naive.PlainDEL, "B A", "refused"},
+		{naive.UnlockInFinally, "B A", "was refused, and releases all the same"},
+		{naive.Compare, "A?", "without a reply"},
+		{naive.CompensatedByDEL, "A?", "got no reply, and compensates"},
+		{naive.PlainDEL, "A A†", "dead"},
+	} {
+		if a := played(t, c.lock, "AB", steps.Moves(c.moves)).Clients()[0]; a.Where() != c.want {
+			t.Errorf("%s, after %q A %s, want %q", c.lock.Name, c.moves, a.Where(), c.want)
+		}
+	}
+}
+
+// A play shows each key with its value and its expiry, and each field of a hash. A grant of v3 has a fencing token.
+func TestWhatTheServerStores(t *testing.T) {
+	text, hash := played(t, naive.PlainDEL, "A", steps.Moves("A A A")), played(t, naive.Redisson, "A", steps.Moves("A"))
+	for _, c := range []struct {
+		play *steps.Play
+		want []steps.Stored
+	}{
+		{text, []steps.Stored{{Key: "counter", Value: "1", Expires: "never"}, {Key: "lock", Value: "attempt-A", Expires: "in 58s"}}},
+		{hash, []steps.Stored{{Key: "lock", Value: "attempt-A: 1", Expires: "in 1m0s"}}},
+	} {
+		if got := c.play.Keys(); !slices.Equal(got, c.want) {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+	events := played(t, steps.V3, "A", steps.Moves("A")).Events()
+	if last := events[len(events)-1]; last.Kind != history.Grant || last.Token == 0 {
+		t.Errorf("the grant is %+v", last)
 	}
 }
 
@@ -122,6 +171,21 @@ func TestTheOutcomeOfAPlay(t *testing.T) {
 	} {
 		if got := strings.Join(begun(t, moves).Outcome(), " "); got != want {
 			t.Errorf("%s: %q, want %q", moves, got, want)
+		}
+	}
+	replaced := played(t, naive.SETWithoutNX, "AB", steps.Moves("A B")).Outcome()
+	want := "Violation: a client overwrote another client's lock. A held the lock, and B replaced its key."
+	if !slices.Equal(replaced, []string{want}) {
+		t.Errorf("%q, want %q", replaced, want)
+	}
+}
+
+// Moves end where a violation shows first. A client that is none is an error.
+func TestUntilAViolationShows(t *testing.T) {
+	for text, want := range map[string]string{"A A A … B A B B B": "A A A … B A", "A A A A": "A A A A", "A C": ""} {
+		first, err := steps.Until(t.Context(), naive.PlainDEL, "AB", steps.Moves(text), steps.NonOwnerUnlock)
+		if got := steps.Text(first); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
 		}
 	}
 }
@@ -185,6 +249,40 @@ func TestAClientIsMistaken(t *testing.T) {
 	if a := p.Mistaken(p.Clients()[0]); a != "C has replaced its key" {
 		t.Errorf("A is mistaken: %q, after C was refused", a)
 	}
+}
+
+// Moves that were taken back can be made again, also after a restart. Other clients begin anew. A detour strays from a list.
+func TestASessionGoesBackAndOn(t *testing.T) {
+	s, err := steps.NewSession(naive.PlainDEL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	does := func(words, moves string, strays bool) {
+		t.Helper()
+		for what := range strings.FieldsSeq(words) {
+			if err := s.Do(t.Context(), what); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if got := steps.Text(s.Moves()); got != moves || s.Strays() != strays {
+			t.Errorf("after %q the moves are %q, want %q; they stray from the list: %t", words, got, moves, s.Strays())
+		}
+	}
+	does("A B back", "A", false)
+	does("next back back next next", "A B", false)
+	does("A restart", "", false)
+	does("next next next", "A B A", false)
+	does("ABC", "", false)
+	if err := s.Do(t.Context(), "next"); err == nil || s.Names() != "ABC" {
+		t.Errorf("%s goes on with old moves: %v", s.Names(), err)
+	}
+	if err := s.Follow("AB", steps.Moves("A B A")); err != nil {
+		t.Fatal(err)
+	}
+	does("next B", "A B", false)
+	does("back A", "A A", true)
+	does("back next next", "A B A", false)
 }
 
 // After an error on the way to a moment nothing has changed.

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -55,6 +56,15 @@ func TestExplore(t *testing.T) {
 		t.Logf("%s, %+v, %s: %s", c.lock.Name, c.bounds, c.violation, f)
 		if (f.Violating.Sign() > 0) != c.violates {
 			t.Errorf("%s with %+v: %s", c.lock.Name, c.bounds, f)
+		}
+	}
+}
+
+// The result says how many interleavings violate, or that none does.
+func TestWhatWasFoundInWords(t *testing.T) {
+	for violating, want := range map[int64]string{0: "no violation in all 20 interleavings", 3: "violation in 3 of 20 interleavings"} {
+		if got := (Found{Interleavings: big.NewInt(20), Violating: big.NewInt(violating)}).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -19,6 +19,24 @@ func (reply) RedisError()     {}
 
 var _ redis.Error = reply("")
 
+// The reply of a slot that is moving is explained, and is still that reply. Others stay as they are.
+func TestExplain(t *testing.T) {
+	moving, other := reply("TRYAGAIN Multiple keys request during rehashing of slot"), io.EOF
+	if err := replies.Explain(moving); err.Error() != "a slot of the cluster is moving: "+string(moving) || !errors.Is(err, moving) {
+		t.Error(err)
+	}
+	if !errors.Is(replies.Explain(other), other) || replies.Explain(other).Error() != other.Error() || replies.Explain(nil) != nil {
+		t.Error("another error is explained")
+	}
+}
+
+// The mark of a command that is sent once goes with its context.
+func TestSentOnce(t *testing.T) {
+	if plain := t.Context(); replies.SentOnce(plain) || !replies.SentOnce(replies.SendOnce(plain)) {
+		t.Error("a context has a mark that nobody gave it, or lacks one")
+	}
+}
+
 func TestWhatAnErrorMeansForTheCommand(t *testing.T) {
 	for _, c := range []struct {
 		err                error
